@@ -1,0 +1,148 @@
+"""From a kernel's Python source to GPU code: every instruction it names gets its Numba lowering.
+
+Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` makes it launchable on the GPU.
+"""
+
+from functools import lru_cache
+from types import CellType, FunctionType
+
+from cuda_kernels.ptx import Instruction, Scalar
+
+
+def _is_plain(value):
+    return isinstance(value, FunctionType) and not (value.__module__ or "").startswith(("numba", "numpy"))
+
+
+def rebind(function, resolve):
+    """A copy of a function in which every global and closure value that it names is `resolve(value)`."""
+    names = _names(function.__code__)
+    scope = {k: resolve(v) if k in names else v for k, v in function.__globals__.items()}
+    cells = tuple(CellType(resolve(c.cell_contents)) for c in function.__closure__ or ())
+    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None)
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    return made
+
+
+def _names(code):
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            found |= _names(constant)
+    return found
+
+
+class _Binder:
+    """Resolves what a kernel names: instructions to intrinsics, plain functions to device functions."""
+
+    def __init__(self):
+        self.made = {}
+
+    def __call__(self, value):
+        if isinstance(value, Instruction | Scalar):
+            return value.numba
+        if _is_plain(value):
+            if value not in self.made:
+                self.made[value] = self.device(value)
+            return self.made[value]
+        return value
+
+    def device(self, function):
+        from numba import cuda
+
+        made = cuda.jit(device=True, inline="always")(rebind(function, self))
+        if hasattr(function, "access_name"):
+            return cuda.jit(device=True, inline="always")(_narrow(made, function.__code__.co_argcount))
+        return made
+
+
+def _narrow(function, count):
+    """An index function that takes and returns 32-bit integers (Numba computes in 64; LLVM then narrows it all)."""
+    from numba.cuda import types
+
+    u32 = types.uint32
+    return {
+        1: lambda a: u32(function(u32(a))),
+        2: lambda a, b: u32(function(u32(a), u32(b))),
+        3: lambda a, b, c: u32(function(u32(a), u32(b), u32(c))),
+        4: lambda a, b, c, d: u32(function(u32(a), u32(b), u32(c), u32(d))),
+        5: lambda a, b, c, d, e: u32(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
+        6: lambda a, b, c, d, e, f: u32(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
+    }[count]
+
+
+def bound_kernel(body):
+    """The kernel's Python function with Numba's meaning of every name in it."""
+    return rebind(body, _Binder())
+
+
+def signature(types):
+    """The Numba signature of a kernel from a text like "u64 u64 s32"."""
+    from numba.cuda import types as numba_types
+
+    names = {"u64": numba_types.uint64, "s32": numba_types.int32, "u32": numba_types.uint32}
+    return numba_types.void(*(names[t] for t in types.split()))
+
+
+@lru_cache(None)
+def ptx(kernel, arch="sm_90a"):
+    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a"."""
+    from numba import cuda
+
+    digits = arch.removeprefix("sm_")
+    number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
+    cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
+    text, _ = cuda.compile_ptx(bound_kernel(kernel.body), signature(kernel.signature), cc=cc,
+                               launch_bounds=(kernel.block, 1))
+    return text
+
+
+def on_device(module, access):
+    """An access's emitted function, called on the GPU as a device function over its whole domain.
+
+    Returns int64 byte offsets shaped as `access.offsets()`.
+    """
+    from importlib import import_module
+
+    import numpy as np
+    from numba import cuda
+
+    from simlayout.codegen import identifier
+
+    function = getattr(import_module(f"cuda_kernels.emitted.{module}"), identifier(access.name))
+    device_function = _Binder()(function)
+    points = [np.broadcast_to(p, access.offsets().shape).reshape(-1).astype(np.uint32) for p in access.points()]
+    out = cuda.device_array(points[0].size, np.uint32)
+    cuda.jit(_calls(device_function, len(points)))[-(-out.size // 128), 128](out, *map(cuda.to_device, points))
+    return out.copy_to_host().astype(np.int64).reshape(access.offsets().shape)
+
+
+def _calls(function, count):
+    """A kernel body out[i] = function(columns[0][i], ...) for a number of columns."""
+    from numba import cuda
+
+    def two(out, a, b):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i])
+
+    def three(out, a, b, c):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i])
+
+    def four(out, a, b, c, d):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i])
+
+    def five(out, a, b, c, d, e):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i])
+
+    def six(out, a, b, c, d, e, f):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i], f[i])
+
+    return {2: two, 3: three, 4: four, 5: five, 6: six}[count]

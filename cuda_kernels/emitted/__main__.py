@@ -1,0 +1,31 @@
+"""`python -m cuda_kernels.emitted`: proves every access of every kernel and writes its index functions here."""
+
+from pathlib import Path
+
+from cuda_kernels.gemm import KERNELS
+from simlayout.codegen import emit, module_source
+from simlayout.files import write_whole
+
+
+def sources():
+    """The text of every emitted module, {module name: source}; raises VerificationError if a proof fails."""
+    made = {}
+    for kernel in KERNELS.values():
+        for module, accesses in kernel.emits().items():
+            made[module] = module_source(f"Index functions of {module}, in bytes.", [emit(a, unit="bytes") for a in accesses])
+    return made
+
+
+def write(folder=None):
+    """Writes all modules, each whole or not at all; returns the paths."""
+    folder = Path(folder) if folder else Path(__file__).parent
+    paths = []
+    for name, source in sources().items():
+        paths.append(folder / f"{name}.py")
+        write_whole(paths[-1], source)
+    return paths
+
+
+if __name__ == "__main__":
+    for written in write():
+        print(written)

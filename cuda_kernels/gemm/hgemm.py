@@ -1,0 +1,268 @@
+"""cuda_hgemm's kernel: 256x128x32 tiles, 8 warps of 64x64, ldmatrix x4 / x2, C through shared memory.
+
+`mma_base`, `mma_padded` and `mma_permuted` are this one kernel with three layouts of its shared memory: the plan
+below says who touches what, the body calls the index functions emitted from it. One stage copies through
+registers (the synchronous mma_base.cu); two to four stages use cp.async.
+"""
+
+from dataclasses import dataclass
+
+from cuda_kernels.gemm import common
+from cuda_kernels.gemm.common import cta_col, cta_row, element, valid_bytes
+from cuda_kernels.gemm.kernel import Kernel, choice
+from cuda_kernels.ptx import (
+    b32,
+    bar_sync,
+    bar_sync_zero,
+    cp_async_commit_group,
+    cp_async_wait_group,
+    dynamic_shared,
+    f32,
+    ld_volatile_shared_b128,
+    ldmatrix_x2,
+    ldmatrix_x4,
+    register_array,
+    st_shared_b32,
+    tid_x,
+    u64,
+)
+from simlayout.proofs import Access, Plan
+
+BLOCK_ROWS, BLOCK_COLS, CHUNK_K, WARPS = 256, 128, 32, 8
+THREADS = 32 * WARPS
+
+
+@dataclass(frozen=True)
+class Options:
+    """stages: 1 (copies through registers) to 4 (cp.async); accumulate: "f16" or "f32"; ab_aligned, c_aligned: rows of
+    A and B, of C, start on 16 bytes (`Kernel.fitted` sets them; without it cp.async cannot be used: one stage)."""
+
+    stages: int = 3
+    accumulate: str = "f32"
+    ab_aligned: bool = True
+    c_aligned: bool = True
+    whole: bool = False
+    schedule: str = 'late'
+
+    def __post_init__(self):
+        choice("stages", self.stages, (1, 2, 3, 4))
+        choice("accumulate", self.accumulate, ("f16", "f32"))
+
+    @property
+    def depth(self):
+        """The stages that are really used."""
+        return self.stages if self.ab_aligned else 1
+
+
+# ---- who touches what: (tid, loop variables) -> (row, column[, stage]) -------------------------------------------
+
+def copy_a_row(tid, i):
+    """Row of the A tile that a thread copies: 8 rows per warp and step, 4 lanes per row."""
+    return 32 * (tid // 32) + tid % 32 // 4 + 8 * i
+
+
+def copy_b_row(tid, i):
+    """Row of the B tile (a column of the product) that a thread copies."""
+    return 16 * (tid // 32) + tid % 32 // 4 + 8 * i
+
+
+def copy_col(tid):
+    """First of the 8 columns (of K) that a thread copies."""
+    return 8 * (tid % 4)
+
+
+def read_c_row(tid, i):
+    """Row of C that a thread takes back: 2 rows per warp and step, 16 lanes per row."""
+    return 32 * (tid // 32) + 2 * i + tid % 32 // 16
+
+
+def read_c_col(tid):
+    """First of its 8 columns."""
+    return 8 * (tid % 16)
+
+
+def _load_a(tid, i, ks, stage):
+    return 64 * (tid // 64) + 16 * i + tid % 16, 16 * ks + 8 * (tid % 32 // 16), stage
+
+
+def _load_b(tid, j, ks, stage):
+    return BLOCK_ROWS + 64 * (tid // 32 % 2) + 8 * j + tid % 8, 16 * ks + 8 * (tid % 16 // 8), stage
+
+
+def _store_c(tid, i, j, r):
+    return 64 * (tid // 64) + 16 * i + 8 * r + tid % 32 // 4, 64 * (tid // 32 % 2) + 8 * j + 2 * (tid % 4)
+
+
+def make_plan(name, ab_tile, c_tile, excess, options):
+    """The plan for a tile layout. ab_tile: (row, column, stage) with the rows of B below those of A; c_tile: (row,
+    column); excess: declared per access, {"load A": 12, ...}."""
+    copy = "cp.async.cg.16" if options.depth > 1 else "st.shared.b128"
+    stages = {"stage": options.depth}
+
+    def access(label, instruction, tile, lanes, **loops):
+        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", excess.get(label, 0))
+
+    each_step = (
+        access("copy A", copy, ab_tile, lambda tid, i, stage: (copy_a_row(tid, i), copy_col(tid), stage), i=4, **stages),
+        access("copy B", copy, ab_tile,
+               lambda tid, i, stage: (BLOCK_ROWS + copy_b_row(tid, i), copy_col(tid), stage), i=2, **stages),
+        access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=2, **stages),
+        access("load B", "ldmatrix.x2", ab_tile, _load_b, j=8, ks=2, **stages),
+    )
+    each_tile = (
+        access("store C", "st.shared.b32", c_tile, _store_c, i=4, j=8, r=2),
+        access("read C", "ld.shared.b128", c_tile, lambda tid, i: (read_c_row(tid, i), read_c_col(tid)), i=16),
+    )
+    agreements = ((("copy A", "copy B"), "load A"), (("copy A", "copy B"), "load B"), (("store C",), "read C"))
+    stage_bytes = 2 * ab_tile.layout.stride[2] if hasattr(ab_tile, "layout") else 2 * ab_tile.stride[2]
+    return Plan(name, (BLOCK_ROWS, BLOCK_COLS, CHUNK_K), WARPS, options.depth,
+                f"m16n8k16.{options.accumulate}.f16.f16.{options.accumulate}", each_step, each_tile, agreements,
+                max(options.depth * stage_bytes, 2 * c_tile.cosize))
+
+
+def make_body(index, options):
+    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
+    copy_a, copy_b, load_a, load_b = index.copy_a, index.copy_b, index.load_a, index.load_b
+    store_c, read_c = index.store_c, index.read_c
+    stages, wide = options.depth, options.accumulate == "f32"
+    registers, scalar = (4, f32) if wide else (2, b32)
+    multiply = common.multiply_f32 if wide else common.multiply_f16
+    packed = common.packed_f32 if wide else common.packed_f16
+    store_global = common.store_whole if options.c_aligned else common.store_by_halves
+    if not options.ab_aligned:
+        copy = common.copy_by_halves
+    else:
+        copy = (common.copy_whole if options.whole else common.copy_async) if stages > 1 else common.copy_through_registers
+    commit = cp_async_commit_group
+    wait_first, wait = cp_async_wait_group(stages - 1), cp_async_wait_group(max(stages - 2, 0))
+
+    def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        kk, along = k + copy_col(tid), u64(2) * u64(k)
+        for i in range(4):
+            copy(smem + copy_a(tid, i, stage), from_a + (along + u64(16 * i) * u64(lda)),
+                 valid_bytes(row0 + copy_a_row(tid, i), M, kk, K))
+        for i in range(2):
+            copy(smem + copy_b(tid, i, stage), from_b + (along + u64(16 * i) * u64(ldb)),
+                 valid_bytes(col0 + copy_b_row(tid, i), N, kk, K))
+
+    def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
+        for i in range(4):
+            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
+                smem + load_a(tid, i, ks, stage))
+        for j in range(8):
+            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
+
+    def multiply_fragments(buffer, ra, rb, acc):
+        for i in range(4):
+            for j in range(8):
+                multiply(acc, i, j if i % 2 == 0 else 7 - j, ra, rb, buffer)
+
+    def one_stage(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        for chunk in range((K + CHUNK_K - 1) // CHUNK_K):
+            copy_chunk(smem, tid, 0, chunk * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            bar_sync()
+            load_fragments(smem, tid, 0, 0, 0, ra, rb)
+            load_fragments(smem, tid, 1, 0, 1, ra, rb)
+            multiply_fragments(0, ra, rb, acc)
+            multiply_fragments(1, ra, rb, acc)
+            bar_sync()
+
+    def pipelined(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        chunks = (K + CHUNK_K - 1) // CHUNK_K
+        for s in range(stages):
+            if s < chunks:
+                copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+        wait_first()                                 # this thread's share of chunk 0 is there
+        bar_sync()                                   # everyone's is
+        load_fragments(smem, tid, 0, 0, 0, ra, rb)
+        load_fragments(smem, tid, 1, 0, 1, ra, rb)
+        stage, following = 0, 1
+        for chunk in range(chunks - 1):
+            wait()                                   # the next chunk is there, and this one is in registers everywhere:
+            bar_sync()                               # its stage may be filled
+            if chunk + stages < chunks:
+                copy_chunk(smem, tid, stage, (chunk + stages) * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()                                 # also when empty: the count of groups must not stop
+            multiply_fragments(0, ra, rb, acc)
+            load_fragments(smem, tid, 0, following, 0, ra, rb)
+            multiply_fragments(1, ra, rb, acc)
+            load_fragments(smem, tid, 1, following, 1, ra, rb)
+            stage = following
+            following = following + 1 if following < stages - 1 else 0
+        multiply_fragments(0, ra, rb, acc)
+        multiply_fragments(1, ra, rb, acc)
+        bar_sync()                                   # C reuses the stages
+
+    def late(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        chunks = (K + CHUNK_K - 1) // CHUNK_K
+        for s in range(stages - 1):
+            if s < chunks:
+                copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+        wait()                                       # this thread's share of chunk 0 is there
+        bar_sync()                                   # everyone's is
+        load_fragments(smem, tid, 0, 0, 0, ra, rb)
+        stage, fill = 0, stages - 1
+        for chunk in range(chunks - 1):
+            load_fragments(smem, tid, 1, stage, 1, ra, rb)
+            if chunk + stages - 1 < chunks:
+                copy_chunk(smem, tid, fill, (chunk + stages - 1) * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()                                 # also when empty: the count of groups must not stop
+            multiply_fragments(0, ra, rb, acc)
+            stage = stage + 1 if stage < stages - 1 else 0
+            fill = fill + 1 if fill < stages - 1 else 0
+            wait()                                   # the next chunk is there, and this one is in registers everywhere:
+            zero = bar_sync_zero()                   # its stage may be filled
+            load_fragments(smem, tid, 0, stage, 0, ra, rb)
+            for i in range(4):
+                ra[1, i, 0] = ra[1, i, 0] ^ zero     # keeps the multiplications behind the barrier, beside the loads
+            multiply_fragments(1, ra, rb, acc)
+        load_fragments(smem, tid, 1, stage, 1, ra, rb)
+        multiply_fragments(0, ra, rb, acc)
+        multiply_fragments(1, ra, rb, acc)
+        bar_sync()                                   # C reuses the stages
+
+    main_loop = (pipelined if options.schedule == 'early' else late) if stages > 1 else one_stage
+
+    def gemm(a, b, c, M, N, K, lda, ldb, ldc):
+        row0, col0 = cta_row(BLOCK_ROWS), cta_col(BLOCK_COLS)
+        if row0 >= M or col0 >= N:
+            return
+        tid, smem = tid_x(), dynamic_shared()
+        acc = register_array((4, 8, registers), scalar)
+        ra = register_array((2, 4, 4), b32)           # two buffers: one is loaded while the other is multiplied
+        rb = register_array((2, 8, 2), b32)
+        for i in range(4):
+            for j in range(8):
+                for r in range(registers):
+                    acc[i, j, r] = 0
+        from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # each further row of the thread is 8 below
+        from_b = element(b, col0 + copy_b_row(tid, 0), ldb, copy_col(tid))
+        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        for i in range(4):
+            for j in range(8):
+                for r in range(2):
+                    st_shared_b32(smem + store_c(tid, i, j, r), packed(acc, i, j, r))
+        bar_sync()
+        for i in range(16):
+            v0, v1, v2, v3 = ld_volatile_shared_b128(smem + read_c(tid, i))
+            row, col = row0 + read_c_row(tid, i), col0 + read_c_col(tid)
+            if row < M and col < N:
+                store_global(element(c, row, ldc, col), v0, v1, v2, v3, N - col)
+
+    return gemm
+
+
+def kernel(name, summary, ab_tile, c_tile, excess=()):
+    """A Kernel of this family with its tile layouts."""
+    def body(options):
+        from importlib import import_module
+
+        return make_body(import_module(f"cuda_kernels.emitted.{name}"), options)
+
+    def plan(options):
+        return make_plan(name, ab_tile, c_tile, dict(excess), options)
+
+    return Kernel(name, summary, Options(), plan, body, lambda options: name,
+                  lambda: {name: plan(Options(stages=4)).accesses})

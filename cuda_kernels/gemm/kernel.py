@@ -1,0 +1,100 @@
+"""What a GEMM kernel is: options, a plan, a body, and how it is launched."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from importlib import import_module
+
+import numpy as np
+
+from simlayout.algebra import dtype_of
+from simlayout.codegen import identifier
+from simlayout.errors import SimlayoutError, VerificationError
+
+SIGNATURE = "u64 u64 u64 s32 s32 s32 s32 s32 s32"
+"""Addresses of A (M, K), B (N, K) and C (M, N), then M, N, K and the leading dimensions lda, ldb, ldc in elements."""
+
+STRIPE = 16
+"""CTAs along N that share a stripe of C: neighbours in time read the same rows of A and B from L2."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One GEMM kernel: C = A @ B.T for A (M, K) and B (N, K), both K-contiguous f16; C (M, N) f16, row-major.
+
+    options: a frozen dataclass; make_plan(options) -> Plan; make_body(options) -> the kernel's Python function;
+    emitted_as(options) -> the module of `cuda_kernels.emitted` whose index functions the body calls; emits() -> the
+    accesses of each such module, {module: (Access, ...)}.
+    """
+
+    name: str
+    summary: str
+    options: object
+    make_plan: object
+    make_body: object
+    emitted_as: object
+    emits: object
+
+    signature = SIGNATURE
+
+    def variant(self, **changes):
+        """The same kernel with other options, for example variant(stages=4, accumulate="f32")."""
+        known = [f.name for f in fields(self.options)]
+        for key in changes:
+            if key not in known:
+                raise SimlayoutError(f"kernel {self.name} has no option {key!r}; it has {', '.join(known)}")
+        return replace(self, options=replace(self.options, **changes))
+
+    @cached_property
+    def plan(self):
+        """The plan: tile, warps, stages, accesses."""
+        return self.make_plan(self.options)
+
+    @cached_property
+    def body(self):
+        """The kernel's Python function: for `cuda_kernels.compile` on a GPU, for `simlayout.machine.run` on a CPU."""
+        return self.make_body(self.options)
+
+    @property
+    def block(self):
+        """Threads per CTA."""
+        return 32 * self.plan.warps
+
+    @property
+    def shared_bytes(self):
+        """Dynamic shared memory per CTA, in bytes."""
+        return self.plan.shared_bytes
+
+    def prove(self):
+        """Proves the plan, and that the emitted functions that the body calls are the plan's own on their whole domain.
+
+        Returns the certificates by access name; raises VerificationError.
+        """
+        certificates = self.plan.verify()
+        module = import_module(f"cuda_kernels.emitted.{self.emitted_as(self.options)}")
+        for access in self.plan.accesses:
+            function = getattr(module, identifier(access.name))
+            wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
+            if wrong.any():
+                row, lane = divmod(int(np.argmax(wrong)), 32)
+                raise VerificationError(f"{module.__name__}.{function.__name__} is out of date at "
+                                        f"{access.point(row, lane)}: run `python -m cuda_kernels.emitted`")
+        return certificates
+
+    def grid(self, M, N):
+        """CTAs as (x, y, z): x walks a stripe of 16 tiles along N, y the rows of tiles, z the stripes."""
+        rows, cols, _ = self.plan.tile
+        return STRIPE, -(-M // rows), -(-N // (STRIPE * cols))
+
+    def fitted(self, M, N, K, lda=None, ldb=None, ldc=None):
+        """The variant for a problem: 16-byte copies where rows start on 16 bytes, 2-byte ones where they do not."""
+        lda, ldb, ldc = lda or K, ldb or K, ldc or N
+        rows, cols, depth = self.plan.tile
+        ab_aligned = K % 8 == lda % 8 == ldb % 8 == 0
+        return self.variant(ab_aligned=ab_aligned, c_aligned=N % 8 == ldc % 8 == 0,
+                            whole=ab_aligned and M % rows == N % cols == K % depth == 0)
+
+
+def choice(name, value, allowed):
+    """Refuses an option that is not one of the allowed values."""
+    if value not in allowed:
+        raise SimlayoutError(f"{name} = {value!r}: choose one of {', '.join(map(repr, allowed))}")

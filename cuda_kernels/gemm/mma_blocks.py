@@ -1,0 +1,11 @@
+"""mma_blocks: contiguous 16x16 blocks, rows of 32 bytes: 2-way conflicts nearly everywhere."""
+
+from cuda_kernels.gemm.tutorial import kernel
+from simlayout.algebra import Layout
+
+AB_TILE = Layout(((16, 8), (16, 2), 4, 2), ((16, 512), (1, 256), 4096, 16384))
+C_TILE = Layout(((16, 8), (16, 8)), ((16, 2048), (1, 256)))
+
+KERNEL = kernel("mma_blocks", "MatmulTutorial with 16x16 blocks", AB_TILE, C_TILE,
+                {"copy A": 4, "copy B": 4, "load A": 4, "load B": 4, "lds A": 1, "lds B": 1,
+                 "store C": 2, "store C scalar": 3, "read C": 1})

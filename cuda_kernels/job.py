@@ -1,0 +1,141 @@
+"""The main job: predict, verify, emit, run, check, compare. `simlayout gemm` prints what this returns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuda_kernels.run import run
+from simlayout.codegen import check_njit, emit
+from simlayout.errors import SimlayoutError
+
+FULL_CHECK = 2**31
+"""Up to this many multiply-adds every element of C is compared with float64; beyond, 256 random rows are."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of the main job found.
+
+    rows: per access (name, instruction, predicted AccessCount, executed AccessCount or None). checks: sentences of
+    what was proved or compared. error: largest |C - reference| over its bound (at most 1 when correct).
+    """
+
+    kernel: str
+    options: dict
+    problem: tuple
+    device: str
+    prediction: object
+    rows: tuple
+    checks: tuple
+    error: float
+    timing: dict
+
+    @property
+    def ok(self):
+        """C is right and every executed count equals its prediction."""
+        return self.error <= 1 and all(done is None or same(said, done) for _, _, said, done in self.rows)
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        executed = {name: {"instructions": d.instructions, "wavefronts": d.wavefronts, "ideal": d.ideal}
+                    for name, _, _, d in self.rows if d is not None}
+        return {"kernel": self.kernel, "options": self.options, "problem": dict(zip("MNK", self.problem)),
+                "device": self.device, "ok": self.ok, "prediction": self.prediction.as_dict(), "executed": executed or None,
+                "checks": list(self.checks), "error_over_bound": self.error, **self.timing}
+
+
+def same(said, done):
+    """Whether two AccessCounts agree."""
+    return (said.instructions, said.wavefronts, said.ideal) == (done.instructions, done.wavefronts, done.ideal)
+
+
+def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
+    """Predicts, verifies, emits and runs one kernel on random normal f16 matrices, and checks all of it.
+
+    say: called with one line as each step ends. progress: see `cuda_kernels.run.run`. Returns a Report.
+    """
+    kernel = kernel.fitted(M, N, K)
+    prediction = kernel.plan.predict(M, N, K)
+    certificates = kernel.prove()
+    say(f"verified   {len(certificates)} accesses: in bounds, aligned, loads meet stores, excess as declared")
+    checks = [f"{name}: {claim}" for name, c in certificates.items() for claim in c.claims]
+    emitted = emit_again(kernel)
+    say(emitted)
+    generator = np.random.default_rng(seed)
+    a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
+    done = run(kernel, a, b, device, progress)
+    error, how = compare(done.c, a, b, kernel.options.accumulate, generator)
+    say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
+    counts = {c.name: c for c in done.trace.accesses} if done.trace is not None else {}
+    rows = tuple((c.name, c.instruction, c, counts.get(c.name)) for c in prediction.counts)
+    timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
+    return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
+                  (*checks, emitted, how), error, timing)
+
+
+def emit_again(kernel):
+    """Emits the plan's index functions anew and checks each against the model; returns the sentence that says so."""
+    import importlib.util
+
+    with_numba = importlib.util.find_spec("numba") is not None
+    points = 0
+    for access in kernel.plan.accesses:
+        made = emit(access, unit="bytes")
+        points += int(np.prod(list(access.domain.values())))
+        if with_numba:
+            check_njit(made, access)
+    ways = "as plain Python and under numba.njit" if with_numba else "as plain Python"
+    return f"emitted    {len(kernel.plan.accesses)} index functions, equal to the model on all {points} points {ways}"
+
+
+def compare(c, a, b, accumulate, generator):
+    """Largest error of C over its bound, and a sentence. Bound per element: one f16 rounding of the result, and one
+    rounding of the accumulator per k16 step, on |A| |B|."""
+    rows = np.arange(len(a))
+    if c.size * a.shape[1] > FULL_CHECK:
+        rows = np.sort(generator.choice(len(a), min(256, len(a)), replace=False))
+    exact, some = a[rows].astype(np.float64), c[rows].astype(np.float64)
+    reference = exact @ b.astype(np.float64).T
+    scale = np.abs(exact) @ np.abs(b.astype(np.float64)).T
+    unit = 2.0**-10 if accumulate == "f16" else 2.0**-22
+    bound = 2.0**-11 * np.abs(reference) + (a.shape[1] // 16 + 2) * unit * scale + 2.0**-24
+    wrong = np.abs(some - reference) / bound
+    error = float(np.max(np.where(np.isnan(wrong), np.inf, wrong)))
+    covered = "every element" if len(rows) == len(a) else f"{len(rows)} random rows"
+    return error, (f"{covered} within {error:.3f} of the rounding bound for f16 results and {accumulate} accumulation, "
+                   "against float64")
+
+
+def time_on_gpu(kernel, M, N, K):
+    """TFLOP/s of the kernel, and of cuBLAS where torch or CuPy is there, in one run; see `cuda_kernels.bench`."""
+    from cuda_kernels.bench import compare_with_cublas
+
+    return compare_with_cublas([kernel], M, N, K)[0]
+
+
+def table(report):
+    """The per-access table as text, at most 100 columns."""
+    head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
+    executed = any(done is not None for *_, done in report.rows)
+    lines = [head + ("  executed" if executed else "")]
+    for name, instruction, said, done in report.rows:
+        line = (f"{name:<15}{instruction:<16}{said.instructions:>13}{said.wavefronts:>12}{said.ideal:>12}{said.excess:>10}"
+                f"{said.excess_per_instruction:>6.3g}")
+        if executed:
+            if done is None:
+                line += "  missing"
+            else:
+                line += "  equal" if same(said, done) else f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
+        lines.append(line + ("" if said.exact else "  *"))
+    if not all(said.exact for _, _, said, _ in report.rows):
+        lines.append("* by the destination rule: what the hardware counts for cp.async is not known exactly")
+    return "\n".join(lines)
+
+
+def kernel_named(name):
+    """The Kernel called `name`; SimlayoutError with the known names otherwise."""
+    from cuda_kernels import KERNELS
+
+    if name not in KERNELS:
+        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(KERNELS)}")
+    return KERNELS[name]

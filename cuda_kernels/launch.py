@@ -1,0 +1,78 @@
+"""A kernel on the GPU: compiled once per variant, launched on raw addresses."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.compile import bound_kernel, signature
+from simlayout.errors import DeviceError
+
+
+def gpu_problem():
+    """Why no kernel can run on a GPU here, as a sentence; None if one can."""
+    try:
+        from numba import cuda
+    except ImportError:
+        return 'numba-cuda is not installed: pip install "simlayout[cuda]"'
+    try:
+        if not cuda.is_available():
+            return "no CUDA GPU (or no driver) on this machine"
+        capability = cuda.get_current_device().compute_capability
+    except Exception as error:                      # the driver's own error classes differ by version
+        return f"the CUDA driver does not answer: {str(error).splitlines()[0]}"
+    if capability < (8, 0):
+        return f"the GPU has compute capability {capability[0]}.{capability[1]}; these kernels need 8.0 (cp.async)"
+    return None
+
+
+def device_name():
+    """The current GPU's name."""
+    from numba import cuda
+
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else name
+
+
+class Loaded:
+    """A compiled kernel. Call it with device addresses: it launches and returns at once."""
+
+    def __init__(self, kernel):
+        from cuda.bindings import driver
+        from numba import cuda
+
+        self.kernel = kernel
+        device = cuda.get_current_device()
+        limit = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        if kernel.shared_bytes > limit:
+            raise DeviceError(f"{kernel.name} needs {kernel.shared_bytes} bytes of shared memory per CTA; "
+                              f"{device_name()} has {limit}: use fewer stages")
+        self.dispatcher = cuda.jit(signature(kernel.signature), launch_bounds=(kernel.block, 1))(bound_kernel(kernel.body))
+        compiled = next(iter(self.dispatcher.overloads.values())).library.get_cufunc().kernel
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (status,) = driver.cuKernelSetAttribute(attribute, kernel.shared_bytes, compiled.handle, 0)
+        if status != 0:
+            raise DeviceError(f"{kernel.name}: the driver refused {kernel.shared_bytes} bytes of shared memory ({status})")
+
+    def __call__(self, a, b, c, M, N, K, lda, ldb, ldc, stream=0):
+        """Launches on addresses a, b, c (ints) and leading dimensions in elements; stream: a Numba stream or 0."""
+        configured = self.dispatcher[self.kernel.grid(M, N), self.kernel.block, stream, self.kernel.shared_bytes]
+        configured(np.uint64(a), np.uint64(b), np.uint64(c), *(np.int32(v) for v in (M, N, K, lda, ldb, ldc)))
+
+
+@lru_cache(64)
+def _load(name, options):
+    from cuda_kernels.gemm import KERNELS
+
+    kernel = KERNELS[name]
+    return Loaded(kernel.variant(**{f: getattr(options, f) for f in options.__dataclass_fields__}))
+
+
+def load(kernel):
+    """The compiled form of a Kernel variant; compiled on first use, then kept.
+
+    Raises DeviceError where no GPU can run it.
+    """
+    problem = gpu_problem()
+    if problem:
+        raise DeviceError(problem)
+    return _load(kernel.name, kernel.options)

@@ -1,0 +1,25 @@
+"""Barriers among the warps of a CTA."""
+
+from cuda_kernels.ptx.instruction import instruction
+
+
+def _syncthreads():
+    from numba import cuda
+
+    return cuda.syncthreads
+
+
+@instruction("bar.sync 0;", "<-", converged=True, lowering=_syncthreads)
+def bar_sync(warp):
+    """Waits for every thread of the CTA; orders their shared-memory accesses (PTX ISA: bar.sync 0)."""
+    warp.barrier()
+
+
+@instruction("{ .reg .pred p; setp.ne.u32 p, 0, 0; barrier.cta.red.popc.aligned.u32 $0, 0, p; }", "b32 <-", converged=True)
+def bar_sync_zero(warp):
+    """bar_sync that returns 0: the count of threads whose predicate holds, with a predicate that never does.
+
+    The compiler cannot know the count, so what is computed with it stays behind the barrier (PTX ISA: barrier.red).
+    """
+    warp.barrier()
+    return 0

@@ -1,0 +1,55 @@
+"""simlayout: shared-memory layouts, predicted, proved, and emitted into running GPU kernels.
+
+>>> import simlayout as sl
+>>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
+>>> a = sl.Access("load A", "ldmatrix.x4", tile, lanes=lambda tid, k: (tid % 16, 16*k + 8*(tid % 32 // 16)),
+...               domain={"tid": 32, "k": 4}, dtype="f16")
+>>> sl.verify(a).excess
+0
+
+Importing it needs NumPy alone; `simlayout.machine` and `simlayout.plots` load when they are used.
+"""
+
+from importlib import import_module
+
+from simlayout.algebra import (
+    Composed,
+    Layout,
+    Rotation,
+    Swizzle,
+    byte_address,
+    coalesce,
+    composition,
+    dtype_of,
+    parse,
+)
+from simlayout.codegen import Emitted, emit
+from simlayout.errors import (
+    AddressError,
+    DeviceError,
+    InstructionError,
+    LayoutError,
+    MachineError,
+    ParseError,
+    SimlayoutError,
+    VerificationError,
+)
+from simlayout.hardware import Analysis, analyze, choose_ldmatrix, fragment, instruction
+from simlayout.proofs import Access, Certificate, Plan, Prediction, verify
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "InstructionError", "Layout",
+    "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation", "SimlayoutError", "Swizzle",
+    "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "composition", "dtype_of",
+    "emit", "fragment", "instruction", "machine", "parse", "plots", "verify",
+]
+
+_WHEN_USED = ("machine", "plots")
+
+
+def __getattr__(name):
+    if name in _WHEN_USED:
+        return import_module(f"simlayout.{name}")
+    raise AttributeError(f"module 'simlayout' has no attribute {name!r}")

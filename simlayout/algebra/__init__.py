@@ -1,0 +1,40 @@
+"""What layouts are: shape:stride layouts, swizzles, rotations, their composition, and their notation."""
+
+from simlayout.algebra.composed import Composed, Layer, compose
+from simlayout.algebra.dtypes import DTYPES, DType, dtype_of
+from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
+from simlayout.algebra.notation import parse
+from simlayout.algebra.swizzle import Rotation, Swizzle
+from simlayout.algebra.tiling import (
+    complement,
+    left_inverse,
+    logical_divide,
+    logical_product,
+    right_inverse,
+    tiled_divide,
+    zipped_divide,
+)
+
+__all__ = [
+    "DTYPES",
+    "Composed",
+    "DType",
+    "Layer",
+    "Layout",
+    "Rotation",
+    "Swizzle",
+    "byte_address",
+    "coalesce",
+    "complement",
+    "compose",
+    "composition",
+    "dtype_of",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
+    "make_layout",
+    "parse",
+    "right_inverse",
+    "tiled_divide",
+    "zipped_divide",
+]

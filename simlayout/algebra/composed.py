@@ -1,0 +1,175 @@
+"""Compositions that are no longer a plain layout: `Sw<3,3,3> o (16,64):(64,1)`.
+
+A `Layer` is an index function on offsets (a swizzle, a rotation). Layers compose with `@` in any order and number;
+on the right may stand a layout, which gives the composition its coordinates.
+
+>>> from simlayout.algebra import Layout, Swizzle
+>>> tile = Swizzle(1, 3, 3) @ Swizzle(3, 3, 5) @ Layout((16, 64), (64, 1))
+>>> print(tile)
+Sw<1,3,3> o Sw<3,3,5> o (16,64):(64,1)
+>>> tile(4, 9)
+257
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simlayout.algebra.layout import Layout, as_index, byte_address, composition
+from simlayout.errors import LayoutError
+
+
+class Layer:
+    """What composes with `@`: the base of Swizzle, Rotation and Composed. A layer is called with one offset."""
+
+    def __matmul__(self, inner):
+        return compose(self, inner) if isinstance(inner, (Layer, Layout)) else NotImplemented
+
+    def __rmatmul__(self, outer):
+        return compose(outer, self) if isinstance(outer, Layout) else NotImplemented
+
+
+class NoDomainError(LayoutError, AttributeError):
+    """A composition without a layout has neither coordinates nor a size (and `hasattr` says so)."""
+
+
+@dataclass(frozen=True)
+class Composed(Layer):
+    """layers[0](layers[1](... (layout(coordinate) + offset))): layers outermost first, then an offset, then a layout.
+
+    layers: Swizzles, Rotations, Layouts (of a linear index) or ints (which add). layout: a Layout, or None for a
+    function of an offset. offset: elements added to what the layout gives, printed as CuTe's middle term `o 16 o`.
+    Mostly made by `@`. Compares and hashes by its parts. Raises LayoutError if malformed.
+
+    >>> from simlayout.algebra import Layout, Swizzle
+    >>> tile = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
+    >>> tile
+    Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
+    >>> tile(3, 8), tile.size, tile.cosize, tile.shape
+    (208, 1024, 1024, (16, 64))
+    >>> print(tile @ Layout((8, 8), (1, 16)))
+    Sw<3,3,3> o (8,8):(64,1)
+    >>> print(Composed((Swizzle(3, 3, 3),), Layout((16, 64), (64, 1)), offset=16))
+    Sw<3,3,3> o 16 o (16,64):(64,1)
+    """
+
+    layers: tuple
+    layout: Layout | None = None
+    offset: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "layers", tuple(self.layers))
+        if not isinstance(self.layout, (Layout, type(None))):
+            raise LayoutError(f"the innermost part of a composition is a Layout or None, not {self.layout!r}")
+        for part in (*self.layers, self.offset):
+            if isinstance(part, Composed) or not isinstance(part, (Layer, Layout, int)):
+                raise LayoutError(f"{part!r} is not a layer: compose swizzles, rotations, layouts and int offsets")
+            if isinstance(part, int) and part < 0:
+                raise LayoutError(f"an offset must be at least 0, not {part}")
+        if join(self.parts()) != self:
+            raise LayoutError(f"{self.layers} over {self.layout} is not in its simplest form: compose with @")
+
+    def parts(self):
+        """The whole chain, outermost first: layers, then the offset if there is one, then the layout."""
+        offset = (self.offset,) if self.offset else ()
+        return self.layers + offset + (() if self.layout is None else (self.layout,))
+
+    def __call__(self, *coordinate):
+        """The offset, in elements, of a coordinate (as the layout takes it; a single offset if there is none)."""
+        if self.layout is None:
+            if len(coordinate) != 1:
+                raise LayoutError(f"{self} takes one offset, not {len(coordinate)} coordinates")
+            x = as_index(coordinate[0])
+        else:
+            x = self.layout(*coordinate)
+        for part in reversed((*self.layers, self.offset)):
+            if not isinstance(part, int):
+                x = part(x)
+            elif part:
+                x = x + part
+        return x
+
+    def _domain(self):
+        if self.layout is None:
+            raise NoDomainError(f"{self} has no coordinates of its own: compose it with a layout, `... @ layout`")
+        return self.layout
+
+    @property
+    def shape(self):
+        """The shape of the coordinates it takes."""
+        return self._domain().shape
+
+    @property
+    def size(self):
+        """How many coordinates it has."""
+        return self._domain().size
+
+    @property
+    def rank(self):
+        """How many modes its coordinates have."""
+        return self._domain().rank
+
+    @cached_property
+    def cosize(self):
+        """One more than the largest offset, in elements, by enumeration: what it needs."""
+        return int(self.offsets().max()) + 1
+
+    def coordinates(self):
+        """The domain in CuTe's order: one int64 array [size] for each top-level mode, leftmost fastest."""
+        return self._domain().coordinates()
+
+    def offsets(self):
+        """The offsets of the whole domain in CuTe's order, in elements: int64 array [size]."""
+        return np.array(self(np.arange(self.size)), np.int64)
+
+    def byte_address(self, *coordinate, dtype, base=0):
+        """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
+        return byte_address(self, *coordinate, dtype=dtype, base=base)
+
+    def __str__(self):
+        return " o ".join(map(str, self.parts()))
+
+    def __repr__(self):
+        if any(isinstance(part, int) for part in self.parts()):
+            return f"Composed({self.layers!r}, {self.layout!r}, {self.offset})"
+        return " @ ".join(map(repr, self.parts()))
+
+
+def compose(outer, inner):
+    """outer o inner for layers, layouts and compositions in any order; what `@` does.
+
+    Neighbouring layouts become one by `composition`, whose LayoutError passes through.
+
+    >>> from simlayout.algebra import Layout, Rotation
+    >>> compose(Rotation(8, 4, 64), Layout((384, 32), (32, 1)))
+    Rotation(8, 4, 64, 4) @ Layout((384, 32), (32, 1))
+    """
+    return join(part for side in (outer, inner) for part in (side.parts() if isinstance(side, Composed) else (side,)))
+
+
+def join(parts):
+    """A chain of parts (outermost first; ints add) as the simplest thing it is: a Layout, a layer or a Composed."""
+    chain = []
+    for part in parts:
+        if isinstance(part, int) and not part:
+            continue
+        last = chain[-1] if chain else None
+        if isinstance(part, int) and isinstance(last, int):
+            chain[-1] += part
+        elif isinstance(part, Layout) and isinstance(last, Layout):
+            chain[-1] = composition(last, part)
+        else:
+            chain.append(part)
+    if not chain or isinstance(chain[-1], int):
+        raise LayoutError("a composition ends in a layer or a layout: an offset needs one to its right")
+    return chain[0] if len(chain) == 1 else _composed(chain)
+
+
+def _composed(chain):
+    layout = chain.pop() if isinstance(chain[-1], Layout) else None
+    offset = chain.pop() if layout is not None and isinstance(chain[-1], int) else 0
+    made = object.__new__(Composed)         # the chain is in its simplest form: no need to check it again
+    for name, value in (("layers", tuple(chain)), ("layout", layout), ("offset", offset)):
+        object.__setattr__(made, name, value)
+    return made

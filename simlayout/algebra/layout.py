@@ -1,0 +1,339 @@
+"""Layouts: `shape:stride`, the functions from coordinates to offsets that CuTe made popular.
+
+A layout takes a coordinate, which may be nested as deep as its shape, to an offset in elements: the sum of each
+coordinate times its stride. A whole number stands for the coordinate that it counts to, leftmost mode fastest.
+
+>>> tile = Layout((16, 64), (64, 1))
+>>> print(tile, "maps (3, 8) to", tile(3, 8))
+(16,64):(64,1) maps (3, 8) to 200
+
+Layouts compose as functions do, `(a @ b)(i) == a(b(i))`. The result is a layout with the modes of `b` if the sizes
+and strides divide as CuTe demands; otherwise LayoutError says which do not.
+
+>>> print(Layout((6, 2), (8, 2)) @ Layout((4, 3), (3, 1)))
+((2,2),3):((24,2),8)
+
+Reference: CuTe documentation, 01_layout.md and 02_layout_algebra.md (NVIDIA CUTLASS).
+"""
+
+import operator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from simlayout.algebra.dtypes import dtype_of
+from simlayout.errors import LayoutError
+
+INDEX_LIMIT = 1 << 63  # shapes, strides and offsets fit a signed 64-bit integer, as NumPy's do
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout `shape:stride`; both are an int or nested tuples of ints of the same form, strides in elements.
+
+    Without a stride it is compact with the leftmost mode fastest (column-major), CuTe's default. Sizes are at least
+    1, strides at least 0 (a stride of 0 broadcasts). Raises LayoutError if malformed.
+
+    Called with a coordinate it gives the offset in elements. Coordinates are ints, NumPy integer arrays that
+    broadcast, or anything else with the integer operators; the arithmetic never branches on their values.
+
+    >>> layout = Layout((4, (2, 3)))
+    >>> print(layout)
+    (4,(2,3)):(1,(4,8))
+    >>> layout(1, (1, 2)), layout((1, 5)), layout(21)      # nested, one int per mode, one int for all
+    (21, 21, 21)
+    >>> print(layout[1], layout.size, layout.cosize, layout.rank, layout.depth)
+    (2,3):(4,8) 24 24 2 2
+    """
+
+    shape: int | tuple
+    stride: int | tuple | None = None
+
+    def __post_init__(self):
+        shape = _static(self.shape, 1, "size")
+        stride = compact(shape) if self.stride is None else _static(self.stride, 0, "stride")
+        if not _congruent(shape, stride):
+            raise LayoutError(f"shape {tuple_text(shape)} and stride {tuple_text(stride)} are not nested alike: "
+                              "give one stride per size")
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
+        if max(self.size, self.cosize) > INDEX_LIMIT:
+            raise LayoutError(f"layout {self} does not fit 64-bit offsets: its largest offset is {self.cosize - 1}")
+
+    @classmethod
+    def row_major(cls, *shape):
+        """The compact layout with the rightmost mode fastest; the arguments are its sizes.
+
+        >>> print(Layout.row_major(16, 64))
+        (16,64):(64,1)
+        """
+        return cls(shape, tuple(prod(flatten(shape[i + 1:])) for i in range(len(shape))))
+
+    def __call__(self, *coordinate):
+        """The offset, in elements, of a coordinate: one argument per mode, or a tuple of them, or one linear index."""
+        return _offset(coordinate[0] if len(coordinate) == 1 else coordinate, self.shape, self.stride, self)
+
+    @property
+    def size(self):
+        """How many coordinates the layout has."""
+        return prod(flatten(self.shape))
+
+    @property
+    def cosize(self):
+        """One more than the largest offset, in elements: what the layout needs. `cosize - size` is padding."""
+        return 1 + sum((s - 1) * d for s, d in self.modes())
+
+    @property
+    def rank(self):
+        """How many modes the layout has at its top level."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1
+
+    @property
+    def depth(self):
+        """How deep the shape is nested; 0 for an int."""
+        return _depth(self.shape)
+
+    def __len__(self):
+        return self.rank
+
+    def __getitem__(self, mode):
+        """The layout of one top-level mode."""
+        if not isinstance(self.shape, tuple):
+            return (self,)[mode]
+        return Layout(self.shape[mode], self.stride[mode])
+
+    def modes(self):
+        """Every (size, stride) at the bottom of the nesting, left to right."""
+        return tuple(zip(flatten(self.shape), flatten(self.stride), strict=True))
+
+    def coordinates(self):
+        """The domain in CuTe's order: one int64 array [size] for each top-level mode, leftmost fastest.
+
+        >>> [c.tolist() for c in Layout((2, 3)).coordinates()]
+        [[0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2]]
+        """
+        sizes = [mode.size for mode in self]
+        return tuple(np.unravel_index(np.arange(self.size), sizes, order="F"))
+
+    def offsets(self):
+        """The offsets of the whole domain in CuTe's order, in elements: int64 array [size].
+
+        >>> Layout((2, 3), (3, 1)).offsets().tolist()
+        [0, 3, 1, 4, 2, 5]
+        """
+        return np.array(self(np.arange(self.size)), np.int64)
+
+    def byte_address(self, *coordinate, dtype, base=0):
+        """The byte address of a coordinate: base (bytes) + offset * the bytes of one element.
+
+        >>> Layout((16, 64), (72, 1)).byte_address(1, 8, dtype="f16", base=1024)
+        1184
+        """
+        return byte_address(self, *coordinate, dtype=dtype, base=base)
+
+    def __matmul__(self, inner):
+        return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
+
+    def __str__(self):
+        return f"{tuple_text(self.shape)}:{tuple_text(self.stride)}"
+
+    def __repr__(self):
+        return f"Layout({self.shape}, {self.stride})"
+
+
+def byte_address(layout, *coordinate, dtype, base=0):
+    """The byte address of a coordinate under any index function: base (bytes) + offset * the bytes of one element.
+
+    >>> byte_address(Layout((16, 64), (64, 1)), 2, 8, dtype="f16")
+    272
+    """
+    return base + layout(*coordinate) * dtype_of(dtype).bytes
+
+
+def as_index(value):
+    """An index as its callers may give it: narrow NumPy integers widen, what is not an integer is a LayoutError.
+
+    Symbols and Python ints pass as they are.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.kind not in "iub":
+            raise LayoutError(f"an index must be an integer, not {value.dtype}: convert the array first")
+        return value.astype(np.int64, copy=False)
+    if isinstance(value, (float, complex, str, list, tuple, type(None))):
+        raise LayoutError(f"an index must be an integer or a NumPy integer array, not {type(value).__name__}")
+    return value
+
+
+def _offset(coordinate, shape, stride, layout):
+    """The offset of a coordinate in one (possibly nested) mode of `layout`, which is there for the error's text."""
+    if not isinstance(shape, tuple):
+        return as_index(coordinate) * stride
+    if isinstance(coordinate, tuple):
+        if len(coordinate) != len(shape):
+            raise LayoutError(f"layout {layout} takes {len(shape)} coordinates for {tuple_text(shape)}, "
+                              f"not {len(coordinate)}")
+        parts = [_offset(c, s, d, layout) for c, s, d in zip(coordinate, shape, stride, strict=True)]
+    else:
+        index, parts = as_index(coordinate), []
+        *steps, last = flatten(stride)
+        for size, step in zip(flatten(shape)[:-1], steps, strict=True):
+            parts.append(index % size * step)
+            index = index // size
+        parts.append(index * last)                      # the last mode has no end, as in CuTe
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def flatten(nested):
+    """The ints of a nested tuple, left to right."""
+    return tuple(x for item in nested for x in flatten(item)) if isinstance(nested, tuple) else (nested,)
+
+
+def compact(shape, step=1):
+    """The strides that make a shape compact with the leftmost mode fastest, starting at `step`."""
+    if not isinstance(shape, tuple):
+        return step
+    strides = []
+    for mode in shape:
+        strides.append(compact(mode, step))
+        step *= prod(flatten(mode))
+    return tuple(strides)
+
+
+def tuple_text(nested):
+    """A nested tuple in CuTe's notation: (4,(2,3))."""
+    return f"({','.join(map(tuple_text, nested))})" if isinstance(nested, tuple) else str(nested)
+
+
+def _static(nested, least, what):
+    """Nested tuples (or lists) of ints as nested tuples of Python ints, each at least `least`."""
+    if isinstance(nested, (tuple, list)):
+        if not nested:
+            raise LayoutError(f"a layout has no empty modes: give at least one {what}")
+        return tuple(_static(item, least, what) for item in nested)
+    try:
+        value = operator.index(nested)
+    except TypeError:
+        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {nested!r}") from None
+    if value < least:
+        raise LayoutError(f"a {what} must be at least {least}, not {value}")
+    return value
+
+
+def _congruent(a, b):
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_congruent, a, b))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def _depth(shape):
+    return 1 + max(map(_depth, shape)) if isinstance(shape, tuple) else 0
+
+
+def make_layout(*layouts):
+    """The layout whose modes are the given layouts.
+
+    >>> print(make_layout(Layout(4, 2), Layout((2, 2))))
+    (4,(2,2)):(2,(1,2))
+    """
+    return Layout(tuple(a.shape for a in layouts), tuple(a.stride for a in layouts))
+
+
+def from_modes(modes):
+    """The flat layout of (size, stride) pairs; a single pair makes an int mode."""
+    return Layout(*modes[0]) if len(modes) == 1 else Layout(*zip(*modes, strict=True))
+
+
+def coalesce(layout):
+    """The shortest flat layout that is the same function of the linear index on the domain.
+
+    >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
+    12:1
+    """
+    return from_modes(_merge([(s, d) for s, d in layout.modes() if s > 1]) or [(1, 0)])
+
+
+def _merge(modes):
+    """Neighbouring modes of which one continues the other become one."""
+    merged = []
+    for size, stride in modes:
+        if merged and merged[-1][0] * merged[-1][1] == stride:
+            merged[-1] = (merged[-1][0] * size, merged[-1][1])
+        else:
+            merged.append((size, stride))
+    return merged
+
+
+def composition(outer, inner):
+    """The layout with `composition(a, b)(i) == a(b(i))`, whose modes are those of b (each may become a nested one).
+
+    inner: a Layout; or a tuple of tilers, applied mode by mode (modes without one stay); an int n means Layout(n).
+    Each stride of b must divide the sizes that it runs through in a, or be divided by them, and the modes of b must
+    never add up to a carry inside a; LayoutError otherwise. (CuTe checks the first and trusts the caller for the
+    second.)
+
+    >>> print(composition(Layout(20, 2), Layout((5, 4), (4, 1))))
+    (5,4):(8,2)
+    >>> print(composition(Layout((10, 2), (16, 4)), Layout((5, 4))))
+    (5,(2,2)):(16,(80,4))
+    >>> composition(Layout((4, 6), (1, 10)), Layout(6, 3))
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.LayoutError: (4,6):(1,10) o 6:3 is not a layout: stride 3 and size 4 do not divide
+    """
+    if isinstance(inner, tuple):
+        return by_mode(composition, outer, inner)
+    inner = as_layout(inner)
+    modes = outer.modes()
+    modes = _merge([mode for mode in modes[:-1] if mode[0] > 1] + [modes[-1]])      # keeps the end without an end
+    reach = [0] * len(modes)
+
+    def walk(part):
+        if isinstance(part.shape, tuple):
+            return make_layout(*map(walk, part))
+        return from_modes(_run_through(modes, part.shape, part.stride, reach, f"{outer} o {inner}"))
+
+    composed = walk(inner)
+    for (size, _), highest in zip(modes, reach, strict=True):
+        if highest >= size:
+            raise LayoutError(f"{outer} o {inner} is not a layout: the modes of {inner} carry over size {size}")
+    return composed
+
+
+def _run_through(modes, size, stride, reach, text):
+    """The (size, stride) pairs of i -> outer(i * stride) for i < size; adds to `reach` the highest coordinate used."""
+    if size == 1 or stride == 0:
+        return [(size, 0)]
+    result = []
+    for k, (mode_size, mode_stride) in enumerate(modes[:-1]):
+        if stride >= mode_size:                         # steps over this mode whole
+            if stride % mode_size:
+                raise LayoutError(f"{text} is not a layout: stride {stride} and size {mode_size} do not divide")
+            stride //= mode_size
+            continue
+        steps = min(size, -(-mode_size // stride))
+        if steps < size and (mode_size % stride or size % steps):
+            fault = f"stride {stride}" if mode_size % stride else f"size {size} in steps of {steps}"
+            raise LayoutError(f"{text} is not a layout: {fault} and size {mode_size} do not divide")
+        result.append((steps, stride * mode_stride))
+        reach[k] += (steps - 1) * stride
+        size, stride = size // steps, 1
+        if size == 1:
+            return result
+    return result + [(size, stride * modes[-1][1])]
+
+
+def as_layout(tiler):
+    """A tiler as a Layout: an int n means Layout(n)."""
+    return tiler if isinstance(tiler, Layout) else Layout(tiler)
+
+
+def by_mode(operation, layout, tilers):
+    """`operation` applied to the first modes of a layout with one tiler each; the other modes stay."""
+    if len(tilers) > layout.rank:
+        raise LayoutError(f"{len(tilers)} tilers for the {layout.rank} modes of {layout}: give at most one per mode")
+    modes = list(layout)
+    return make_layout(*map(operation, modes, tilers), *modes[len(tilers):])

@@ -1,0 +1,160 @@
+"""The notation in: `parse(text)` reads what `str` prints, and what CuTe prints.
+
+    chain    = item { ("o" | "@" | "∘") item }
+    item     = swizzle | rotation | layout
+    swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">"
+    rotation = ("Rot" | "Rotation") "<" int "," int "," int ["," int] ">"
+    layout   = nested [ ":" nested ]
+    nested   = int | "(" nested { "," nested } [","] ")"
+    int      = ["_"] digits
+
+Spaces are free. A layout without strides is compact, leftmost mode fastest. A bare int is an offset (`o 16 o`) unless
+it ends the chain, where it is the layout 16:1. Nothing is ever evaluated as Python.
+"""
+
+import re
+
+from simlayout.algebra.composed import join
+from simlayout.algebra.layout import Layout
+from simlayout.algebra.swizzle import Rotation, Swizzle
+from simlayout.errors import LayoutError, ParseError
+
+MAX_LENGTH = 10_000     # characters of a text
+MAX_NESTING = 64        # open parentheses
+MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<int>_?[0-9]+)|(?P<word>Swizzle|Sw|S|Rotation|Rot|o)|(?P<mark>[@∘(),:<>-])|(?P<bad>\S)|(?P<end>\Z))"
+)
+_COMPOSE = ("o", "@", "∘")
+_LAYERS = {"Swizzle": Swizzle, "Sw": Swizzle, "S": Swizzle, "Rotation": Rotation, "Rot": Rotation}
+
+
+def parse(text):
+    """The Layout, Swizzle, Rotation or Composed that a text denotes; `parse(str(x)) == x`.
+
+    Raises ParseError, whose first line says what was expected where, and whose next two show the text with a caret
+    under the fault. Texts are limited to 10,000 characters and 64 levels of nesting.
+
+    >>> parse("Sw<3,3,3> o (16,64):(64,1)")
+    Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
+    >>> parse("S<3,4,3> o 0 o ((_8,_2),_64):((_64,_512),_1)")
+    Swizzle(3, 4, 3) @ Layout(((8, 2), 64), ((64, 512), 1))
+    >>> parse("(16,64")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.ParseError: column 7: expected ',' or ')', found the end of the text
+        (16,64
+              ^
+    """
+    if not isinstance(text, str):
+        raise ParseError(f"parse takes text such as '(16,64):(64,1)', not {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise ParseError(f"the text has {len(text)} characters: at most {MAX_LENGTH} are read")
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Recursive descent: one method per rule of the grammar, one token of lookahead."""
+
+    def __init__(self, text):
+        self.text = text
+        self.at = 0             # where the lookahead starts in the text
+        self.kind = self.token = None
+        self._end = 0
+        self.advance()
+
+    def advance(self):
+        match = _TOKEN.match(self.text, self._end)
+        self.kind = match.lastgroup
+        self.token, self.at, self._end = match[self.kind], match.start(self.kind), match.end()
+        if self.kind == "bad":
+            self.fail(f"unexpected character {self.token!r}")
+
+    def fail(self, fault, at=None):
+        at = self.at if at is None else at
+        start = max(0, at - 60)
+        shown = "".join(c if c.isprintable() else " " for c in self.text[start:at + 40])
+        caret = " " * (at - start)
+        raise ParseError(f"column {at + 1}: {fault}\n    {shown}\n    {caret}^") from None
+
+    def expected(self, what):
+        found = "the end of the text" if self.kind == "end" else repr(self.token)
+        self.fail(f"expected {what}, found {found}")
+
+    def accept(self, *tokens):
+        if self.token not in tokens or self.kind in ("int", "end"):
+            return False
+        self.advance()
+        return True
+
+    def require(self, token, what=None):
+        if not self.accept(token):
+            self.expected(what or repr(token))
+
+    def build(self, make, at):
+        """What `make` gives; its refusal becomes a ParseError that points at `at`."""
+        try:
+            return make()
+        except LayoutError as error:
+            self.fail(str(error), at)
+
+    def whole(self):
+        start = last = self.at
+        parts = [self.item()]
+        while self.accept(*_COMPOSE):
+            last = self.at
+            parts.append(self.item())
+        if self.kind != "end":
+            self.expected("'o' or the end of the text")
+        if isinstance(parts[-1], int):
+            parts[-1] = self.build(lambda: Layout(parts[-1]), last)
+        return self.build(lambda: join(parts), start)
+
+    def item(self):
+        at = self.at
+        if self.token in _LAYERS:
+            return self.layer(_LAYERS[self.token], at)
+        if self.kind != "int" and self.token != "(":
+            self.expected("a layout, 'Sw<' or 'Rot<'")
+        shape = self.nested(0)
+        if not self.accept(":"):
+            return shape if isinstance(shape, int) else self.build(lambda: Layout(shape), at)
+        stride = self.nested(0)
+        return self.build(lambda: Layout(shape, stride), at)
+
+    def layer(self, make, at):
+        self.advance()
+        self.require("<")
+        values = [self.integer()]
+        while self.accept(","):
+            values.append(self.signed())
+        self.require(">", "',' or '>'")
+        wanted = (3,) if make is Swizzle else (3, 4)
+        if len(values) not in wanted:
+            self.fail(f"expected {' or '.join(map(str, wanted))} numbers, found {len(values)}", at)
+        return self.build(lambda: make(*values), at)
+
+    def nested(self, depth):
+        if self.kind == "int":
+            return self.integer()
+        if depth == MAX_NESTING:
+            self.fail(f"more than {MAX_NESTING} levels of nesting")
+        self.require("(", "an integer or '('")
+        items = [self.nested(depth + 1)]
+        while self.accept(",") and self.token != ")":
+            items.append(self.nested(depth + 1))
+        self.require(")", "',' or ')'")
+        return tuple(items)
+
+    def signed(self):
+        return -self.integer() if self.accept("-") else self.integer()
+
+    def integer(self):
+        if self.kind != "int":
+            self.expected("an integer")
+        digits = self.token.lstrip("_")
+        if len(digits) > MAX_DIGITS:
+            self.fail(f"an integer of {len(digits)} digits: offsets fit 64 bits")
+        self.advance()
+        return int(digits)

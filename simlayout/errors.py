@@ -1,0 +1,40 @@
+"""Every error that simlayout raises on bad input is a ValueError whose one line names the fault and the fix."""
+
+
+class SimlayoutError(ValueError):
+    """The common base: `except simlayout.SimlayoutError` catches whatever the library refuses."""
+
+
+class AddressError(SimlayoutError):
+    """A byte address is misaligned, negative, or outside the memory it points into."""
+
+
+class InstructionError(SimlayoutError):
+    """An instruction, mma shape or architecture is unknown, or cannot do what was asked of it."""
+
+
+class LayoutError(SimlayoutError):
+    """A layout, swizzle or rotation is malformed, not bijective, or cannot be composed as asked."""
+
+
+class ParseError(SimlayoutError):
+    """A text is not in the layout notation; the message points at the character."""
+
+
+class VerificationError(SimlayoutError):
+    """A claim about a layout or an access is false.
+
+    `counterexample` is a dict that holds the first place where it fails (coordinates, lanes, addresses).
+    """
+
+    def __init__(self, message, counterexample=None):
+        super().__init__(message)
+        self.counterexample = counterexample or {}
+
+
+class MachineError(SimlayoutError):
+    """A kernel did something that the CPU machine cannot execute, or that no GPU may (a deadlock, say)."""
+
+
+class DeviceError(SimlayoutError):
+    """A GPU was asked for and there is none, or it cannot run the kernel."""

@@ -1,0 +1,28 @@
+"""Files that are written whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from simlayout.errors import SimlayoutError
+
+
+def write_whole(path, content):
+    """Writes text or bytes to a file through a temporary one beside it, so that no reader sees half of it.
+
+    Raises SimlayoutError if the folder does not exist or cannot be written.
+    """
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,0 +1,37 @@
+"""How many clocks of one SM an mma instruction takes, when the tensor cores are kept full."""
+
+from dataclasses import dataclass
+
+from simlayout.errors import InstructionError
+
+
+@dataclass(frozen=True)
+class MmaRate:
+    """`clocks` per warp instruction and SM (all four tensor cores busy), and where the number comes from."""
+
+    clocks: float
+    source: str
+
+
+_PUBLISHED = ("published: mma.sync m16n8k16 reaches 64.9 % of the wgmma peak of 4096 dense f16 FLOP per clock and SM "
+              "(H800 PCIe, arXiv 2501.12084)")
+
+MMA_RATES = {
+    "sm_90": {
+        "m16n8k16.f32.f16.f16.f32": MmaRate(1 / 0.649, _PUBLISHED),
+        "m16n8k16.f16.f16.f16.f16": MmaRate(1 / 0.649, _PUBLISHED),
+    },
+}
+
+
+def mma_clocks(name, arch="sm_90"):
+    """Clocks of one SM per warp-level mma instruction at full rate.
+
+    >>> 1.0 < mma_clocks("m16n8k16.f32.f16.f16.f32") < 2.0
+    True
+    """
+    try:
+        return MMA_RATES[arch][name].clocks
+    except KeyError:
+        known = ", ".join(MMA_RATES.get(arch, {})) or "none"
+        raise InstructionError(f"no mma rate known for {name!r} on {arch}; known: {known}") from None

@@ -1,0 +1,10 @@
+"""The CPU machine: runs the source of a CUDA kernel written in Python, 32 lanes at a time, and counts wavefronts."""
+
+from simlayout.machine.launch import run
+from simlayout.machine.memory import GlobalPointer, SharedMemory
+from simlayout.machine.registers import RegisterArray
+from simlayout.machine.tags import Tagged, tag
+from simlayout.machine.trace import AccessCount, Trace
+from simlayout.machine.warp import Warp
+
+__all__ = ["AccessCount", "GlobalPointer", "RegisterArray", "SharedMemory", "Tagged", "Trace", "Warp", "run", "tag"]

@@ -1,0 +1,286 @@
+"""Lanes that part and meet again: the runtime that rewritten kernel code calls.
+
+A value is *uniform* (a Python int, float, bool ...) or *lane-varying* (a NumPy array [32]). A decision on a uniform
+value, or one on which all active lanes agree, is taken as it is. Where lanes disagree both ways are taken, one after
+the other, each with `active` narrowed to its lanes; what they assigned is merged lane by lane where they meet again.
+"""
+
+import sys
+from types import BuiltinFunctionType, FunctionType
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.rewrite import device_function
+from simlayout.machine.tags import LANES, Tagged, tag
+
+_BUILT_IN = type, BuiltinFunctionType
+
+
+class Unassigned:
+    """What a name holds in lanes that never assigned it; using it is undefined on a GPU and a TypeError here."""
+
+    def __repr__(self):
+        return "<not assigned by these lanes>"
+
+
+UNASSIGNED = Unassigned()
+
+
+class Cancelled(BaseException):
+    """Raised inside a warp whose CTA has already failed (or was interrupted), to end it."""
+
+
+def is_lanes(value):
+    """Whether a value is lane-varying: a NumPy array with an axis."""
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def truth(value):
+    """bool [32] of a lane-varying value: non-zero is true, as in C."""
+    return np.asarray(value) != 0
+
+
+def merge(lanes, ours, theirs):
+    """`ours` in the lanes given by the mask, `theirs` in the others. Uniform and equal stays uniform.
+
+    >>> merge(np.arange(32) < 2, 7, 0)[:4].tolist()
+    [7, 7, 0, 0]
+    """
+    if ours is theirs or theirs is UNASSIGNED:
+        return ours
+    if ours is UNASSIGNED:
+        return theirs
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs):
+        return tuple(merge(lanes, a, b) for a, b in zip(ours, theirs, strict=True))
+    if isinstance(ours, GlobalPointer) and isinstance(theirs, GlobalPointer):
+        return ours.merged(lanes, theirs)
+    numbers = int, float, np.generic, np.ndarray
+    if not isinstance(ours, numbers) or not isinstance(theirs, numbers):
+        raise MachineError(f"the two sides of a lane-varying branch leave a {type(ours).__name__} and a "
+                           f"{type(theirs).__name__} under one name, which no register holds: use two names")
+    if type(ours) is type(theirs) and not isinstance(ours, np.ndarray) and ours == theirs:
+        return ours
+    made = np.where(lanes, ours, theirs)
+    name = getattr(ours, "access", None)
+    return tag(made, name) if name is not None and name == getattr(theirs, "access", None) else made
+
+
+class Branch:
+    """An `if` on which the active lanes disagree; truthy, so that rewritten code enters both arms."""
+
+    def __init__(self, warp, true, names):
+        self.warp, self.outer, self.true, self.names = warp, warp.active, true, names
+        warp.narrow(self.outer & true)
+
+    def _values(self, scope):
+        return [scope.get(name, UNASSIGNED) for name in self.names]
+
+    def then(self, scope):
+        """Before the first arm: remembers what the names hold."""
+        self.before = self._values(scope)
+
+    def otherwise(self, scope):
+        """Between the arms: keeps what the first assigned, and returns what the names held before it."""
+        self.after_then = self._values(scope)
+        self.warp.narrow(self.outer & ~self.true)
+        return self.before
+
+    def merge(self, scope):
+        """After the second arm: the names' merged values, in the order of `names`; all lanes are back."""
+        self.warp.narrow(self.outer)
+        return [merge(self.true, a, b) for a, b in zip(self.after_then, self._values(scope), strict=True)]
+
+
+class Lanes:
+    """The active mask of a warp and every decision that depends on it.
+
+    launched, active: bool [32], the lanes that exist and those that execute now. site: (file, line) of the kernel call
+    in progress. count: active lanes. whole: all 32 are active. converged: all launched ones are.
+    """
+
+    def __init__(self, launched):
+        self.launched = launched
+        self.site = ("", 0)
+        self.cancelled = False
+        self.narrow(launched)
+
+    def narrow(self, lanes):
+        """Makes bool [32] the active mask."""
+        self.active = lanes
+        self.count = int(np.count_nonzero(lanes))
+        self.whole = self.count == LANES
+        self.converged = lanes is self.launched
+
+    def call(self, function, /, *args, **named):
+        """A call in kernel code: an instruction's twin, a device function, a builtin on lanes, or anything as it is."""
+        if self.cancelled:
+            raise Cancelled
+        twin = getattr(function, "twin", None)
+        if twin is not None:
+            frame = sys._getframe(1)
+            self.site = frame.f_code.co_filename, frame.f_lineno
+            if not self.converged and getattr(function, "converged", False):
+                self.require_convergence(getattr(function, "name", "this instruction"))
+            return twin(self, *args, **named)
+        if isinstance(function, _BUILT_IN):
+            return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
+        plain = getattr(function, "py_func", function)   # what numba.cuda.jit wraps
+        if isinstance(plain, FunctionType):
+            made = device_function(plain)(self, *args, **named)
+        else:
+            made = function(*args, **named)
+        name = getattr(function, "access_name", None)
+        return made if name is None else tag(made, name)
+
+    def require_convergence(self, what):
+        """Raises MachineError unless all lanes of the warp execute together."""
+        if not self.converged:
+            raise MachineError(f"{what} must be executed by all lanes of the warp together, and only lanes "
+                               f"{lane_list(self.active)} are here: move it out of the lane-varying branch")
+
+    def branch(self, test, names):
+        """Decides an `if`: True, False, or a Branch where the active lanes disagree."""
+        if test is True or test is False:
+            return test
+        agreed = self._agreed(test)
+        return Branch(self, truth(test), names) if agreed is None else agreed
+
+    def _agreed(self, test):
+        """The truth on which all active lanes agree, None if they do not."""
+        if not is_lanes(test):
+            return bool(test)
+        if test.shape != (LANES,):
+            raise MachineError(f"a condition has one value per lane, shape (32,), not {test.shape}")
+        true = int(np.count_nonzero(test if self.whole else np.asarray(test)[self.active]))
+        return true > 0 if true in (0, self.count) else None
+
+    def uniform(self, test, word):
+        """The truth of a condition that all active lanes must share; `word` names the statement."""
+        agreed = self._agreed(test)
+        if agreed is None:
+            raise MachineError(f"lanes disagree on the condition of `{word}`: loop a uniform number of times and put "
+                               "an `if` inside")
+        return agreed
+
+    def every(self, test):
+        """Whether a condition holds in all active lanes."""
+        return bool(truth(test)[self.active].all()) if is_lanes(test) else test
+
+    def iterate(self, values):
+        """What a `for` walks over: the same for all lanes."""
+        if is_lanes(values):
+            raise MachineError("a `for` over a lane-varying value: loop over a range that is the same for all lanes")
+        return values
+
+    def leave(self, word, *branches):
+        """Before a return, break or continue: refuses it if it would leave a diverged branch."""
+        if any(isinstance(b, Branch) for b in branches):
+            fix = {"return": "assign the result in both branches and return it once, after the `if`"}
+            raise MachineError(f"`{word}` by lanes {lane_list(self.active)} only: "
+                               + fix.get(word, "put the rest of the loop's body under an `if` instead"))
+
+    def _under(self, lanes, later):
+        """The value of an expression evaluated by some of the active lanes only."""
+        outer = self.active
+        self.narrow(outer & lanes)
+        value = later()
+        self.narrow(outer)
+        return value
+
+    def both(self, first, later):
+        """`first and later()`; lane-varying: bool [32], the right side evaluated where the left one is true."""
+        if not is_lanes(first):
+            return first and later()
+        agreed = self._agreed(first)
+        if agreed is not None:
+            return later() if agreed else False
+        true = truth(first)
+        second = self._under(true, later)
+        return true & (truth(second) if is_lanes(second) else bool(second))
+
+    def either(self, first, later):
+        """`first or later()`; lane-varying: bool [32], the right side evaluated where the left one is false."""
+        if not is_lanes(first):
+            return first or later()
+        agreed = self._agreed(first)
+        if agreed is not None:
+            return True if agreed else later()
+        true = truth(first)
+        second = self._under(~true, later)
+        return true | (truth(second) if is_lanes(second) else bool(second))
+
+    def negate(self, value):
+        """`not value`, lane by lane."""
+        return ~truth(value) if is_lanes(value) else not value
+
+    def select(self, test, then, otherwise):
+        """`then() if test else otherwise()`, each evaluated by its own lanes."""
+        agreed = self._agreed(test)
+        if agreed is not None:
+            return then() if agreed else otherwise()
+        true = truth(test)
+        return merge(true, self._under(true, then), self._under(~true, otherwise))
+
+    def agree(self, value, what):
+        """The one value of all active lanes, as a Python number."""
+        if not is_lanes(value):
+            return value
+        there = np.asarray(value)[self.active]
+        if (there != there[0]).any():
+            raise MachineError(f"{what} differs between lanes ({there.min()} to {there.max()}): loop over a range that "
+                               "is the same for all lanes and put an `if` inside")
+        return there[0].item()
+
+
+def lane_list(lanes):
+    """The lanes of a mask as text.
+
+    >>> lane_list(np.arange(32) < 3)
+    '0-2'
+    >>> lane_list(np.arange(32) % 8 == 0)
+    '0, 8, 16, 24'
+    """
+    runs = []
+    for lane in np.flatnonzero(lanes).tolist():
+        if runs and runs[-1][1] == lane - 1:
+            runs[-1][1] = lane
+        else:
+            runs.append([lane, lane])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _as_it_is(warp, function, args, named):
+    return function(*args, **named)
+
+
+def _extreme(ufunc):
+    def extreme(warp, function, args, named):
+        if len(args) < 2 or not any(is_lanes(a) for a in args):
+            return function(*args, **named)
+        made = args[0]
+        for value in args[1:]:
+            made = ufunc(made, value)
+        return made
+
+    return extreme
+
+
+def _cast(dtype):
+    def cast(warp, function, args, named):
+        if len(args) == 1 and is_lanes(args[0]):
+            made = np.asarray(args[0]).astype(dtype)
+            return tag(made, args[0].access) if isinstance(args[0], Tagged) else made
+        return function(*args, **named)
+
+    return cast
+
+
+def _range(warp, function, args, named):
+    return range(*(warp.agree(a, "the range of a `for`") for a in args))
+
+
+_BUILTINS = {min: _extreme(np.minimum), max: _extreme(np.maximum), range: _range,
+             int: _cast(np.int64), float: _cast(np.float64), bool: _cast(np.bool_)}
+"""Builtins that mean something else on lanes: (warp, builtin, args, named) -> value."""

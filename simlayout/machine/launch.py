@@ -1,0 +1,79 @@
+"""run: a kernel, a grid, a block and arguments, executed on the CPU."""
+
+from itertools import product
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.rewrite import device_function
+from simlayout.machine.scheduler import Cta
+from simlayout.machine.trace import Recorder
+
+
+def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None):
+    """Executes a CUDA kernel written in Python on the CPU, warp by warp, and counts its shared-memory wavefronts.
+
+    kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
+    instruction objects: anything with an attribute `twin`, called as `twin(warp, *operands)` for 32 lanes at once.
+    grid, block: ints or tuples of up to three, in CTAs and threads. args: NumPy arrays arrive as GlobalPointer (and are
+    changed in place), integers as Python ints, everything else as it is. shared_bytes: dynamic shared memory per CTA,
+    in bytes. arch: for the wavefront model. progress: called as progress(finished CTAs, all CTAs) after each one.
+
+    Returns a Trace. CTAs run one after another; the warps of a CTA take turns at barriers, always in the same order.
+    cp.async data lands at the last moment that PTX allows, and fresh shared memory is poisoned: a missing wait shows.
+
+    Raises MachineError (a deadlock; a construct the machine cannot run), AddressError (an access out of bounds or not
+    aligned), or whatever the kernel raises; each says file, line, CTA and warp.
+
+    >>> class TidX:
+    ...     twin = staticmethod(lambda warp: warp.tid)
+    >>> class StoreGlobal:
+    ...     twin = staticmethod(lambda warp, pointer, value: pointer.write(
+    ...         warp.active, np.asarray(value, np.int32).reshape(32, 1).view(np.uint8)))
+    >>> tid_x, st_global = TidX(), StoreGlobal()
+    >>> def kernel(out, n):
+    ...     tid = tid_x()
+    ...     if tid < n and tid % 2 == 0:
+    ...         st_global(out + 4 * tid, 10 * tid)
+    >>> out = np.zeros(6, np.int32)
+    >>> trace = run(kernel, 1, 32, out, 5)
+    >>> out.tolist()
+    [0, 0, 20, 0, 40, 0]
+    """
+    function = device_function(getattr(kernel, "py_func", kernel))
+    grid, block = _three(grid, "grid"), _three(block, "block")
+    if np.prod(block) > 1024:
+        raise MachineError(f"block {block} has {np.prod(block)} threads; a CTA has at most 1024")
+    _check_shared(shared_bytes, arch)
+    recorder = Recorder(arch)
+    arguments = [_argument(a) for a in args]
+    order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
+    for done, index in enumerate(order, 1):
+        Cta(index, grid, block, shared_bytes, recorder).run(function, arguments)
+        if progress is not None:
+            progress(done, len(order))
+    return recorder.trace()
+
+
+def _argument(value):
+    """What the kernel receives: NumPy integers become Python's, which cannot overflow in address arithmetic."""
+    if isinstance(value, np.ndarray):
+        return GlobalPointer(value)
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _three(size, what):
+    """(x, y, z) of an int or a tuple of up to three."""
+    made = tuple(size) if isinstance(size, tuple | list) else (size,)
+    if not 1 <= len(made) <= 3 or any(n != int(n) or n < 1 for n in made):
+        raise MachineError(f"{what} {size!r}: give one to three positive integers")
+    return tuple(int(n) for n in made) + (1,) * (3 - len(made))
+
+
+def _check_shared(shared_bytes, arch):
+    from simlayout.hardware import arch_of
+
+    limit = arch_of(arch).shared_bytes_per_cta
+    if not 0 <= shared_bytes <= limit:
+        raise MachineError(f"shared_bytes {shared_bytes}: a CTA on {arch} has 0 to {limit} bytes of shared memory")

@@ -1,0 +1,214 @@
+"""The memories of the machine: a CTA's shared memory, and global memory behind byte pointers.
+
+Both check every active lane: an access outside, or not aligned to its own width, is an AddressError naming the lane.
+"""
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.machine.tags import LANES
+
+POISON = 0xFF
+"""The byte that fills fresh shared memory and registers: NaN in f16, bf16 and f32, so that a read too early shows."""
+
+
+def lane_addresses(addresses, what):
+    """int64 [32] of byte addresses or offsets; a uniform one is every lane's. Raises AddressError if not integers."""
+    made = np.asarray(addresses)
+    if made.dtype.kind not in "iu" or made.shape not in ((LANES,), ()):
+        found = type(addresses).__name__ if made.dtype.kind == "O" else f"{made.dtype} of shape {made.shape}"
+        raise AddressError(f"{what}: addresses are integers, one per lane (shape (32,)), not {found}")
+    if made.shape == ():
+        made = np.full(LANES, made)
+    return made.astype(np.int64, copy=False)
+
+
+class SharedMemory:
+    """The shared memory of one CTA: `size` bytes, poisoned at the start.
+
+    >>> memory = SharedMemory(1024)
+    >>> lanes = np.arange(32)
+    >>> memory.write("st.shared.b32", 4 * lanes, np.arange(128, dtype=np.uint8).reshape(32, 4), None)
+    >>> memory.read("ld.shared.b64", 8 * (lanes % 16), 8, None)[1].tolist()
+    [8, 9, 10, 11, 12, 13, 14, 15]
+    """
+
+    def __init__(self, size):
+        self.size = size
+        room = np.full(-(-size // 16) * 16, POISON, np.uint8)
+        self.bytes = room[:size]
+        self._rows = {n: room.reshape(-1, n) for n in (1, 2, 4, 8, 16)}   # aligned accesses are rows of a table
+
+    def _rows_of(self, instruction, addresses, nbytes, active):
+        """The table of nbytes rows, and the rows that the active lanes address; raises AddressError."""
+        if nbytes not in self._rows:
+            raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves 1, 2, 4, 8 or 16")
+        used = addresses if active is None else addresses[active]
+        # One reduction checks all lanes: as the last legal address is aligned, used | (last - used) is negative where a
+        # lane is outside, and has low bits where one is misaligned.
+        last = (self.size // nbytes - 1) * nbytes
+        seen = np.bitwise_or.reduce(used | (last - used))
+        if seen < 0 or seen & (nbytes - 1):
+            self._fault(instruction, addresses, nbytes, active)
+        return self._rows[nbytes], used // nbytes
+
+    def _fault(self, instruction, addresses, nbytes, active):
+        lanes = range(len(addresses)) if active is None else np.flatnonzero(active).tolist()
+        for lane in lanes:
+            address = int(addresses[lane])
+            if address < 0 or address + nbytes > self.size:
+                raise AddressError(f"{instruction}: lane {lane} touches bytes {address} to {address + nbytes - 1} of "
+                                   f"{self.size} bytes of shared memory: ask for more shared_bytes or fix the address")
+            if address % nbytes:
+                low = address // nbytes * nbytes
+                raise AddressError(f"{instruction}: lane {lane} gives address {address}, not a multiple of {nbytes}: "
+                                   f"the nearest are {low} and {low + nbytes}")
+
+    def check(self, instruction, addresses, nbytes, active):
+        """Raises AddressError unless the active lanes' accesses are aligned and inside."""
+        self._rows_of(instruction, addresses, nbytes, active)
+
+    def read(self, instruction, addresses, nbytes, active):
+        """uint8 [n, nbytes] at int64 [n] addresses; active: bool [n] or None (all). Inactive lanes get zeros."""
+        table, rows = self._rows_of(instruction, addresses, nbytes, active)
+        if active is None:
+            return table.take(rows, axis=0)
+        data = np.zeros((len(addresses), nbytes), np.uint8)
+        data[active] = table.take(rows, axis=0)
+        return data
+
+    def write(self, instruction, addresses, data, active):
+        """Stores uint8 [n, nbytes] at int64 [n] addresses, in active lanes; of lanes that collide the last one wins."""
+        table, rows = self._rows_of(instruction, addresses, data.shape[1], active)
+        table[rows] = data if active is None else data[active]
+
+
+class _Span:
+    """A range of bytes of memory as NumPy asks for it: `np.asarray(span)` is uint8 and views them."""
+
+    def __init__(self, array, low, high):
+        self.array = array                               # keeps the memory alive
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (high - low,),
+                                    "data": (low, not array.flags.writeable)}
+
+
+def _bounds(array):
+    """(lowest byte address, one past the highest) of an array with elements."""
+    start = array.__array_interface__["data"][0]
+    steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+    return start + sum(s for s in steps if s < 0), start + sum(s for s in steps if s > 0) + array.itemsize
+
+
+class _Allocation:
+    """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
+
+    zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
+    views, which is taken for a GPU allocation (aligned to 256 bytes).
+    """
+
+    def __init__(self, array):
+        self.text = f"{array.dtype} array of shape {array.shape}"
+        self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
+        if array.size:
+            root = array
+            while isinstance(root.base, np.ndarray):
+                root = root.base
+            start, (low, high) = array.__array_interface__["data"][0], _bounds(array)
+            self.bytes = np.asarray(_Span(array, low, high))
+            self.zero, self.aligned = start - low, start - _bounds(root)[0]
+
+    def window(self, nbytes):
+        """uint8 [positions, nbytes]: row p is the nbytes bytes from position p on (a view; rows overlap)."""
+        if nbytes not in self._windows:
+            shape = self.bytes.size - nbytes + 1, nbytes
+            self._windows[nbytes] = np.lib.stride_tricks.as_strided(self.bytes, shape, (1, 1))
+        return self._windows[nbytes]
+
+    def positions(self, offset, active, nbytes, alignment, verb):
+        """int64 [active lanes]: where in the bytes each active lane's access starts. Raises AddressError."""
+        offsets = lane_addresses(offset, f"{verb} global memory")[active]
+        positions = offsets + self.zero
+        outside = np.bitwise_or.reduce(positions | (self.bytes.size - nbytes - positions)) < 0
+        if outside or np.bitwise_or.reduce(offsets + self.aligned) & (alignment - 1):
+            self._fault(active, offsets, nbytes, alignment, verb)
+        return positions
+
+    def _fault(self, active, offsets, nbytes, alignment, verb):
+        low, high = -self.zero, self.bytes.size - self.zero - 1
+        for lane, offset in zip(np.flatnonzero(active).tolist(), offsets.tolist(), strict=True):
+            if offset < low or offset + nbytes - 1 > high:
+                raise AddressError(f"lane {lane} {verb} bytes {offset} to {offset + nbytes - 1}, outside the "
+                                   f"{self.text} (bytes {low} to {high}): guard the access or fix the address")
+            if (offset + self.aligned) % alignment:
+                raise AddressError(f"lane {lane} {verb} {nbytes} bytes at byte {offset} of the {self.text}, not "
+                                   f"aligned to {alignment}: use a narrower access, or rows of a multiple of it")
+
+
+class GlobalPointer:
+    """A byte pointer into a NumPy array: what a kernel receives for an array argument.
+
+    `pointer + n` moves by n bytes, uniform (int) or lane by lane (int array [32]). The pointer starts at element
+    [0, ..., 0] whatever the strides are; legal are the bytes from the array's lowest to its highest. Alignment counts
+    from the start of the memory that the array views, as if a GPU allocator (256-byte aligned) had made it.
+
+    array: of any dtype. offset: bytes from element [0, ..., 0].
+
+    >>> a = np.arange(64, dtype=np.int32)
+    >>> pointer = GlobalPointer(a) + 4 * np.arange(32)
+    >>> pointer.read(np.full(32, True), 4).view(np.int32)[:3, 0].tolist()
+    [0, 1, 2]
+    """
+
+    __slots__ = ("offset", "_allocation")
+    __array_ufunc__ = None                               # `int array + pointer` comes to __radd__
+
+    def __init__(self, array, offset=0):
+        self.offset = offset
+        self._allocation = array if isinstance(array, _Allocation) else _Allocation(array)
+
+    def __add__(self, distance):
+        if isinstance(distance, GlobalPointer):
+            raise AddressError("two pointers cannot be added: add a distance in bytes")
+        if not isinstance(distance, int) and np.asarray(distance).dtype.kind not in "iu":
+            raise AddressError(f"a pointer moves by whole bytes, not by {distance!r}")
+        return GlobalPointer(self._allocation, self.offset + distance)
+
+    __radd__ = __add__
+
+    def __sub__(self, distance):
+        return self + (-distance)
+
+    def __repr__(self):
+        where = self.offset if isinstance(self.offset, int) else "lane-varying"
+        return f"GlobalPointer({self._allocation.text}, offset {where})"
+
+    def merged(self, lanes, other):
+        """This pointer in the lanes of a mask, `other` in the rest; both must point into one array."""
+        mine, theirs = self._allocation, other._allocation
+        if mine is not theirs:
+            raise MachineError(f"a pointer into the {mine.text} in some lanes and into the {theirs.text} in others: "
+                               "keep two pointers and put the access inside the `if`")
+        return GlobalPointer(mine, np.where(lanes, self.offset, other.offset))
+
+    def read(self, active, nbytes, alignment=None):
+        """uint8 [32, nbytes] from where each active lane points; zeros in the others.
+
+        active: bool [32]; alignment: in bytes, a power of two, by default nbytes. Raises AddressError.
+        """
+        positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "reads")
+        data = np.zeros((LANES, nbytes), np.uint8)
+        if positions.size:
+            data[active] = self._allocation.window(nbytes)[positions]
+        return data
+
+    def write(self, active, data, alignment=None):
+        """Stores uint8 [32, nbytes] where each active lane points; of lanes that collide the last one wins.
+
+        active: bool [32]; alignment: in bytes, a power of two, by default nbytes. Raises AddressError.
+        """
+        nbytes = data.shape[1]
+        if not self._allocation.bytes.flags.writeable:
+            raise AddressError(f"the {self._allocation.text} is read-only: pass a writeable array")
+        positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "writes")
+        if positions.size:
+            self._allocation.window(nbytes)[positions] = data[active]

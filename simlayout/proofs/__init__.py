@@ -1,0 +1,8 @@
+"""Proofs: what an access claims, and the certificate that it holds on its whole domain."""
+
+from simlayout.proofs.access import Access
+from simlayout.proofs.certificate import Certificate, digest
+from simlayout.proofs.plan import AccessCount, Plan, Prediction, Problem
+from simlayout.proofs.verify import verify
+
+__all__ = ["Access", "AccessCount", "Certificate", "Plan", "Prediction", "Problem", "digest", "verify"]

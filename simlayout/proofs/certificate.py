@@ -1,0 +1,60 @@
+"""What a proof leaves behind: the claims, the domain they hold on, and a digest of the function they hold for."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The result of `verify`: everything in `claims` was checked on every point of `domain`.
+
+    instructions, wavefronts and ideal are totals over the domain (0 for a layout without an access); digest is the
+    SHA-256 of the offsets over the domain, so two functions have the same digest exactly if they agree on it.
+    """
+
+    name: str
+    claims: tuple
+    domain: dict
+    instruction: str = ""
+    dtype: str = ""
+    arch: str = ""
+    instructions: int = 0
+    wavefronts: int = 0
+    ideal: int = 0
+    digest: str = ""
+    provenance: str = ""
+
+    @property
+    def excess(self):
+        """Wavefronts beyond the ideal, over the whole domain."""
+        return self.wavefronts - self.ideal
+
+    def lines(self):
+        """The certificate as lines of text, for the head of an emitted function."""
+        over = ", ".join(f"{v} < {n}" for v, n in self.domain.items())
+        what = f"{self.instruction}, {self.dtype}, {self.arch}: " if self.instruction else ""
+        lines = [f"{self.name}: {what}proved for every {over}", *(f"- {claim}" for claim in self.claims)]
+        if self.instruction:
+            lines.append(f"- {self.instructions} instructions, {self.wavefronts} wavefronts, ideal {self.ideal}")
+        if self.provenance:
+            lines.append(f"- wavefront rule: {self.provenance}")
+        return [*lines, f"digest {self.digest}"]
+
+    def __str__(self):
+        return "\n".join(self.lines())
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        return {**asdict(self), "claims": list(self.claims), "excess": self.excess}
+
+
+def digest(offsets):
+    """SHA-256 over the shape and the int64 values of an offset table, as hex.
+
+    >>> digest([[0, 1]]) == digest(np.array([[0, 1]], np.int32))
+    True
+    """
+    table = np.ascontiguousarray(offsets, dtype="<i8")
+    return hashlib.sha256(repr(table.shape).encode() + table.tobytes()).hexdigest()

@@ -1,0 +1,105 @@
+"""Instruction objects for the tests of the machine, and helpers that launch a kernel and look at what it did."""
+
+import linecache
+import sys
+
+import numpy as np
+import pytest
+
+from simlayout.machine import RegisterArray, run
+
+
+class Instruction:
+    """The least that the machine asks for: a name, a twin, and whether the warp must be together."""
+
+    def __init__(self, twin, converged=False):
+        self.name, self.twin, self.converged = twin.__name__, twin, converged
+
+
+def words(values, dtype=np.int32):
+    return np.broadcast_to(np.asarray(values), (32,)).astype(dtype).reshape(32, 1).view(np.uint8)
+
+
+@Instruction
+def tid_x(warp):
+    return warp.tid
+
+
+@Instruction
+def ctaid_x(warp):
+    return warp.index[0]
+
+
+@Instruction
+def st_global(warp, pointer, value):
+    pointer.write(warp.active, words(value))
+
+
+@Instruction
+def st_global_f32(warp, pointer, value):
+    pointer.write(warp.active, words(value, np.float32))
+
+
+@Instruction
+def ld_global(warp, pointer):
+    return pointer.read(warp.active, 4).view(np.int32)[:, 0].astype(np.int64)
+
+
+@Instruction
+def ld_shared(warp, address):
+    return warp.shared_load("ld.shared.b32", address, 4).view(np.int32)[:, 0].astype(np.int64)
+
+
+@Instruction
+def st_shared(warp, address, value):
+    warp.shared_store("st.shared.b32", address, words(value))
+
+
+@Instruction
+def ldmatrix_x2(warp, address):
+    rows = warp.shared_rows("ldmatrix.x2", address)
+    return tuple(r.astype(np.int64) for r in rows.view(np.uint32).reshape(2, 32))
+
+
+@Instruction
+def stmatrix_x1(warp, address, value):
+    warp.shared_store_rows("stmatrix.x1", address, words(value).reshape(8, 16))
+
+
+@Instruction
+def cp_async(warp, address, pointer):
+    warp.commit_copy("cp.async.ca.4", address, pointer.read(warp.active, 4))
+
+
+commit = Instruction(lambda warp: warp.commit_group())
+wait_0 = Instruction(lambda warp: warp.wait_group(0))
+wait_1 = Instruction(lambda warp: warp.wait_group(1))
+bar_sync = Instruction(lambda warp: warp.barrier())
+bar_1_of_64 = Instruction(lambda warp: warp.barrier(1, 64))
+bar_1_of_32 = Instruction(lambda warp: warp.barrier(1, 32))
+vote = Instruction(lambda warp: int(warp.active.sum()))
+together = Instruction(lambda warp: 0, converged=True)
+registers = Instruction(lambda warp, shape, dtype: RegisterArray(warp, shape, dtype))
+
+
+def values(kernel, *args, block=32, grid=1, count=None, **options):
+    """int32 [count]: what the kernel stored through its first argument."""
+    out = np.full(count or block * grid, -1, np.int32)
+    run(kernel, grid, block, out, *args, **options)
+    return out
+
+
+def fails(error, kernel, *args, block=32, **options):
+    """The one-line message of the error that the kernel raises."""
+    with pytest.raises(error) as caught:
+        run(kernel, 1, block, *args, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def line_of(text):
+    """The line number in the calling file of the only line with a comment that begins with `# text`."""
+    lines = linecache.getlines(sys._getframe(1).f_code.co_filename)
+    found = [i for i, line in enumerate(lines, 1) if f"# {text}\n" in line or f"# {text}  #" in line]
+    assert len(found) == 1, (text, found)
+    return found[0]

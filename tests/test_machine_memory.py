@@ -1,0 +1,404 @@
+"""What warps of the machine share: barriers, asynchronous copies, memories, registers, and how accesses are counted."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from machine_kit import (
+    Instruction,
+    bar_1_of_32,
+    bar_1_of_64,
+    bar_sync,
+    commit,
+    cp_async,
+    fails,
+    ld_shared,
+    ldmatrix_x2,
+    line_of,
+    registers,
+    st_global,
+    st_global_f32,
+    st_shared,
+    stmatrix_x1,
+    tid_x,
+    values,
+    wait_0,
+    wait_1,
+)
+
+from simlayout.errors import AddressError, InstructionError, MachineError, SimlayoutError
+from simlayout.machine import run
+
+
+def reverse(out, n):
+    tid = tid_x()
+    st_shared(4 * tid, tid)
+    bar_sync()
+    st_global(out + 4 * tid, ld_shared(4 * (n - 1 - tid)))
+
+
+def test_a_barrier_makes_the_stores_of_all_warps_visible():
+    assert values(reverse, 128, block=128, shared_bytes=512).tolist() == list(range(127, -1, -1))
+
+
+def test_without_a_barrier_the_poison_of_fresh_shared_memory_shows():
+    def kernel(out, n):
+        tid = tid_x()
+        st_shared(4 * tid, tid)
+        st_global(out + 4 * tid, ld_shared(4 * (n - 1 - tid)))
+
+    assert values(kernel, 64, block=64, shared_bytes=256)[:32].tolist() == [-1] * 32
+
+
+def test_a_named_barrier_waits_for_its_own_warps_only():
+    def kernel(out):
+        tid = tid_x()
+        if tid < 64:
+            st_shared(4 * tid, tid)
+            bar_1_of_64()
+            st_global(out + 4 * tid, ld_shared(4 * (63 - tid)))
+
+    assert values(kernel, block=96, shared_bytes=256).tolist() == [*range(63, -1, -1)] + [-1] * 32
+
+
+def test_a_barrier_that_some_warps_never_reach_is_a_deadlock_that_names_them_and_the_line():
+    def kernel():
+        if tid_x() >= 64:
+            bar_sync()                                   # only some come here
+
+    message = fails(MachineError, kernel, block=128)
+    assert "deadlock in CTA (0, 0, 0)" in message and "warps 0, 1 finished" in message
+    assert f"warps 2, 3 waiting at bar.sync 0 of 128 threads ({__file__}:{line_of('only some come here')})" in message
+
+
+def test_warps_that_wait_at_different_barriers_are_a_deadlock():
+    def kernel():
+        if tid_x() >= 32:
+            bar_1_of_64()
+        else:
+            bar_sync()
+
+    message = fails(MachineError, kernel, block=64)
+    assert "warp 0 waiting at bar.sync 0" in message and "warp 1 waiting at bar.sync 1" in message
+
+
+def test_a_barrier_with_two_different_counts_is_refused():
+    def kernel():
+        if tid_x() >= 32:
+            bar_1_of_32()
+        else:
+            bar_1_of_64()
+
+    assert "bar.sync 1 of 32 threads while others wait there for 64" in fails(MachineError, kernel, block=64)
+
+
+def test_a_barrier_in_a_diverged_branch_is_refused():
+    def kernel():
+        if tid_x() < 3:
+            bar_sync()
+
+    assert "lanes 0-2" in fails(MachineError, kernel)
+
+
+def test_an_error_in_one_warp_ends_the_others_and_leaves_no_thread():
+    def kernel(out):
+        tid = tid_x()
+        if tid >= 32:
+            st_global(out + 4 * tid, 1)
+        bar_sync()
+
+    before = threading.active_count()
+    message = fails(AddressError, kernel, np.zeros(32, np.int32), block=64)
+    assert "CTA (0, 0, 0), warp 1" in message
+    assert threading.active_count() == before
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_stops_a_kernel_that_never_ends():
+    def kernel():
+        while True:
+            tid_x()
+
+    def interrupt():
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = threading.active_count()
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(kernel, 1, 32)
+        time.sleep(5)
+    time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_a_copy_lands_when_its_group_is_waited_for_and_not_before():
+    def kernel(out, a, waits):
+        tid = tid_x()
+        cp_async(4 * tid, a + 4 * tid)
+        commit()
+        cp_async(128 + 4 * tid, a + 4 * tid)
+        commit()
+        if waits == 1:
+            wait_1()
+        if waits == 0:
+            wait_0()
+        st_global(out + 8 * tid, ld_shared(4 * tid))
+        st_global(out + 8 * tid + 4, ld_shared(128 + 4 * tid))
+
+    a = np.arange(32, dtype=np.int32)
+    for waits, first, second in ((2, False, False), (1, True, False), (0, True, True)):
+        got = values(kernel, a, waits, count=64, shared_bytes=256).reshape(32, 2)
+        assert np.array_equal(got[:, 0], a if first else np.full(32, -1))
+        assert np.array_equal(got[:, 1], a if second else np.full(32, -1))
+
+
+def test_an_empty_group_counts_and_an_uncommitted_copy_never_lands():
+    def kernel(out, a, commits):
+        tid = tid_x()
+        cp_async(4 * tid, a + 4 * tid)
+        for _ in range(commits):
+            commit()
+        wait_1()
+        st_global(out + 4 * tid, ld_shared(4 * tid))
+
+    a = np.arange(32, dtype=np.int32)
+    assert (values(kernel, a, 0, shared_bytes=128) == -1).all()
+    assert (values(kernel, a, 1, shared_bytes=128) == -1).all()
+    assert values(kernel, a, 2, shared_bytes=128).tolist() == a.tolist()
+
+
+def test_shared_accesses_outside_or_misaligned_name_the_lane_and_the_line():
+    def outside():
+        tid = tid_x()
+        if tid > 4:
+            st_shared(4 * tid, tid)                      # a store outside
+
+    def misaligned():
+        ld_shared(2 * tid_x())                           # a crooked load
+
+    def negative():
+        ld_shared(tid_x() * 4 - 8)
+
+    message = fails(AddressError, outside, shared_bytes=64)
+    assert f":{line_of('a store outside')}:" in message
+    assert "lane 16 touches bytes 64 to 67 of 64 bytes of shared memory" in message
+    message = fails(AddressError, misaligned, shared_bytes=64)
+    assert f":{line_of('a crooked load')}:" in message
+    assert "lane 1 gives address 2, not a multiple of 4: the nearest are 0 and 4" in message
+    assert f":{line_of('a crooked load')}:" in fails(AddressError, misaligned, shared_bytes=4096)
+    assert "lane 0 touches bytes -8 to -5" in fails(AddressError, negative, shared_bytes=64)
+
+
+def test_addresses_that_are_not_integers_are_refused():
+    def halves():
+        ld_shared(tid_x() / 2)
+
+    def pointer(a):
+        ld_shared(a)
+
+    assert "integers" in fails(AddressError, halves, shared_bytes=64)
+    assert "GlobalPointer" in fails(AddressError, pointer, np.zeros(4), shared_bytes=64)
+
+
+def test_global_accesses_are_checked_per_active_lane():
+    def kernel(out, n):
+        tid = tid_x()
+        if tid < n:
+            st_global(out + 4 * tid, tid)                # past the end for n > 10
+
+    def crooked(out):
+        st_global(out + 2, 1)
+
+    out = np.zeros(10, np.int32)
+    run(kernel, 1, 32, out, 10)
+    assert out.tolist() == list(range(10))
+    message = fails(AddressError, kernel, out, 12)
+    assert f":{line_of('past the end for n > 10')}:" in message
+    assert "lane 10 writes bytes 40 to 43, outside the int32 array of shape (10,) (bytes 0 to 39)" in message
+    assert "not aligned to 4" in fails(AddressError, crooked, out)
+    out.setflags(write=False)
+    assert "read-only" in fails(AddressError, kernel, out, 10)
+
+
+def test_strided_arrays_are_their_own_memory():
+    def kernel(a, stride):
+        tid = tid_x()
+        st_global(a + stride * tid, tid)
+
+    a = np.zeros((32, 4), np.int32)
+    run(kernel, 1, 32, a[:, 2], 16)
+    assert a[:, 2].tolist() == list(range(32)) and not a[:, [0, 1, 3]].any()
+    b = np.zeros(32, np.int32)
+    run(kernel, 1, 32, b[::-1], -4)
+    assert b[::-1].tolist() == list(range(32))
+    assert "outside" in fails(AddressError, kernel, a[:8, 2], 16)
+
+
+def test_alignment_counts_from_the_memory_that_an_array_views():
+    load = Instruction(lambda warp, p: p.read(warp.active, 16))
+
+    def kernel(a):
+        load(a)
+
+    a = np.zeros(16, np.float32)
+    run(kernel, 1, 32, a[4:])
+    assert "not aligned to 16" in fails(AddressError, kernel, a[1:])
+
+
+def test_inactive_lanes_neither_read_nor_write_and_get_zeros():
+    def kernel(out):
+        tid = tid_x()
+        st_shared(4 * tid, 5)
+        x = 9
+        if tid < 2:
+            st_shared(4 * tid, 6)
+            x = ld_shared(4 * tid)
+        st_global(out + 4 * tid, 10 * ld_shared(4 * tid) + x)
+
+    assert values(kernel, shared_bytes=128).tolist() == [66, 66] + [59] * 30
+
+
+def test_matrix_rows_go_in_and_out():
+    def kernel(out):
+        tid = tid_x()
+        stmatrix_x1(128 + 16 * (tid % 8), tid)
+        stmatrix_x1(16 * (tid % 8), tid + 100)
+        low, high = ldmatrix_x2(16 * (tid % 16))
+        st_global(out + 4 * tid, 1000 * low + high)
+
+    assert values(kernel, shared_bytes=256).tolist() == [1000 * (t + 100) + t for t in range(32)]
+
+
+def test_matrix_instructions_need_a_whole_warp():
+    def kernel():
+        ldmatrix_x2(0)
+
+    assert "all 32 lanes" in fails(MachineError, kernel, block=40, shared_bytes=256)
+
+
+def test_unknown_instructions_are_refused_when_they_are_counted():
+    odd = Instruction(lambda warp: warp.shared_load("ld.shared.b33", 0, 4))
+
+    def kernel():
+        odd()
+
+    with pytest.raises(InstructionError):
+        run(kernel, 1, 32, shared_bytes=64)
+
+
+def test_register_arrays_hold_a_value_per_lane_and_respect_the_mask():
+    def kernel(out):
+        tid = tid_x()
+        r = registers((2, 3), np.int32)
+        for i in range(2):
+            for j in range(3):
+                r[i, j] = 10 * i + j
+        if tid < 4:
+            r[1, 2] += tid
+        r[tid % 2, 0] = -1                               # lane-varying index
+        st_global(out + 4 * tid, r[1, 2] + 100 * r[tid % 2, 0] + 10000 * r[1 - tid % 2, tid % 3])
+
+    def expected(t):
+        r = [[0, 1, 2], [10, 11, 12]]
+        if t < 4:
+            r[1][2] += t
+        r[t % 2][0] = -1
+        return r[1][2] + 100 * r[t % 2][0] + 10000 * r[1 - t % 2][t % 3]
+
+    assert values(kernel).tolist() == [expected(t) for t in range(32)]
+
+
+def test_register_arrays_start_as_poison_and_integers_wrap():
+    def kernel(out):
+        tid = tid_x()
+        f, u = registers(2, np.float32), registers(2, np.uint32)
+        u[0] = -1
+        u[1] = tid - 1
+        st_global_f32(out + 4 * tid, f[1])
+        st_global(out + 128 + 4 * tid, u[0] == u[1])
+
+    out = np.zeros(64, np.int32)
+    run(kernel, 1, 32, out)
+    assert np.isnan(out[:32].view(np.float32)).all()
+    assert out[32:].tolist() == [1] + [0] * 31
+
+
+def test_a_register_index_outside_the_array_is_refused():
+    def constant():
+        registers((2, 2), np.int32)[0, 2]
+
+    def varying():
+        registers((4,), np.int32)[tid_x() // 4]
+
+    def short():
+        registers((4, 2), np.int32)[1]
+
+    assert "(2, 2) with (0, 2)" in fails(AddressError, constant)
+    assert "lane 16 indexes a register array of shape (4,) with (4,)" in fails(AddressError, varying)
+    assert "takes 2 indices, not 1" in fails(AddressError, short)
+
+
+def row_major(tid, k):
+    return 128 * tid + 4 * k
+
+
+row_major.access_name = "load rows"
+
+
+def test_accesses_are_counted_per_name_and_per_line_and_equal_the_model():
+    def kernel(n):
+        tid = tid_x()
+        for k in range(n):
+            ld_shared(64 + row_major(tid, k) - 64)       # tagged once
+        ld_shared(row_major(tid, 0))                     # tagged twice
+        st_shared(4 * tid, tid)                          # untagged
+        if tid < 16:
+            ld_shared(8 * tid)                           # half of the lanes
+
+    trace = run(kernel, 2, 64, 1500, shared_bytes=64 * 128 + 8000)
+    rows = trace.count("load rows")
+    assert (rows.instructions, rows.wavefronts, rows.ideal) == (1501 * 4, 1501 * 4 * 32, 1501 * 4)
+    assert rows.excess == rows.wavefronts - rows.ideal and rows.instruction == "ld.shared.b32"
+    store = trace.count(f"test_machine_memory.py:{line_of('untagged')}")
+    assert (store.instructions, store.wavefronts, store.ideal) == (4, 4, 4)
+    by_line = {c.line: c.instructions for c in trace.lines}
+    assert by_line == {line_of("tagged once"): 6000, line_of("tagged twice"): 4, line_of("untagged"): 4,
+                       line_of("half of the lanes"): 2}
+    totals = {c.name: c.instructions for c in trace.by_instruction()}
+    assert totals == {"ld.shared.b32": 6006, "st.shared.b32": 4}
+    assert trace.totals().wavefronts == sum(c.wavefronts for c in trace.lines)
+    assert "load rows" in str(trace) and "test_machine_memory.py:" in str(trace)
+    with pytest.raises(SimlayoutError, match="'load rows'"):
+        trace.count("load columns")
+
+
+def test_masks_are_counted_over_any_number_of_instructions():
+    def kernel():
+        tid = tid_x()
+        for k in range(1030):
+            if tid < (16 if k < 1027 else 32):
+                ld_shared(row_major(tid, 0))
+
+    rows = run(kernel, 1, 32, shared_bytes=4096).count("load rows")
+    assert (rows.instructions, rows.wavefronts, rows.ideal) == (1030, 1027 * 16 + 3 * 32, 1030)
+
+
+def test_a_uniform_index_and_a_merged_one_keep_their_names():
+    def uniform(k):
+        return 4 * k
+
+    uniform.access_name = "broadcast"
+
+    def kernel():
+        tid = tid_x()
+        ld_shared(uniform(3))
+        address = row_major(tid, 0) if tid < 4 else row_major(tid - 4, 1)
+        ld_shared(address)
+
+    trace = run(kernel, 1, 32, shared_bytes=32 * 128)
+    assert trace.count("broadcast").wavefronts == 1
+    assert trace.count("load rows").instructions == 1

@@ -1,0 +1,177 @@
+"""The notation: what `str` prints parses back, what `repr` prints pastes back, and what is wrong is pointed at."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simlayout.algebra import Composed, Layout, Rotation, Swizzle, parse
+from simlayout.errors import ParseError
+
+checked = settings(deadline=None, max_examples=150)
+
+shapes = st.recursive(
+    st.integers(1, 40), lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=6)
+
+
+@st.composite
+def layouts(draw):
+    shape = draw(shapes)
+
+    def strides(s):
+        return draw(st.integers(0, 999)) if isinstance(s, int) else tuple(strides(x) for x in s)
+
+    return Layout(shape, strides(shape))
+
+
+swizzles = st.builds(lambda b, m, gap, sign: Swizzle(b, m, sign * (b + gap)),
+                     st.integers(0, 5), st.integers(0, 5), st.integers(0, 3), st.sampled_from([1, -1]))
+rotations = st.builds(lambda c, n, rows, period: Rotation(c, n, rows * c * n, period),
+                      st.integers(1, 16), st.integers(1, 16), st.integers(1, 4), st.none() | st.integers(1, 16))
+composed = st.builds(lambda layers, layout, offset: Composed(tuple(layers), layout, offset),
+                     st.lists(swizzles | rotations, min_size=1, max_size=4), layouts(), st.integers(0, 9999))
+free = st.builds(lambda a, b: a @ b, swizzles | rotations, swizzles | rotations)
+padded = st.builds(lambda outer, inner: outer @ inner, layouts(), composed)
+shifted = st.builds(lambda layout, offset: Composed((), layout, offset), layouts(), st.integers(1, 9999))
+anything = layouts() | swizzles | rotations | composed | free | padded | shifted
+
+
+@checked
+@given(anything)
+def test_what_str_prints_parses_back(x):
+    assert parse(str(x)) == x
+
+
+@checked
+@given(anything)
+def test_what_repr_prints_pastes_back_as_python(x):
+    names = {"Layout": Layout, "Swizzle": Swizzle, "Rotation": Rotation, "Composed": Composed}
+    assert eval(repr(x), {"__builtins__": {}}, names) == x      # our own repr, in a test
+
+
+@checked
+@given(anything, st.data())
+def test_spaces_underscores_and_the_sign_of_composition_are_free(x, data):
+    sign = data.draw(st.sampled_from(["o", "@", "∘", " o ", "\n@\t", "  ∘"]))
+    text = str(x).replace(" o ", sign)
+    spaced = "".join(c + data.draw(st.sampled_from(["", "", "", " ", "\t"])) if c in "(),:<>" else c for c in text)
+    assert parse(f"  {spaced}\n") == x
+
+
+@pytest.mark.parametrize("text, meaning", [
+    ("(16,64):(64,1)", Layout((16, 64), (64, 1))),
+    ("((_8,_2),_64):((_64,_512),_1)", Layout(((8, 2), 64), ((64, 512), 1))),
+    ("(4,(2,3))", Layout((4, (2, 3)), (1, (4, 8)))),
+    ("16", Layout(16, 1)),
+    ("16:3", Layout(16, 3)),
+    ("(4):(2)", Layout((4,), (2,))),
+    ("(4,):(2,)", Layout((4,), (2,))),
+    ("Sw<3,3,3>", Swizzle(3, 3, 3)),
+    ("S<3,4,-3>", Swizzle(3, 4, -3)),
+    ("Swizzle < 2 , 0 , 3 >", Swizzle(2, 0, 3)),
+    ("Rot<8,4,64>", Rotation(8, 4, 64, 4)),
+    ("Rotation<8,16,128,8>", Rotation(8, 16, 128, 8)),
+    ("Sw<3,3,3> o (16,64):(64,1)", Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))),
+    ("Sw<3,3,3> o 0 o (16,64):(64,1)", Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))),
+    ("S<3,4,3> o _0 o (_8,_64):(_64,_1)", Swizzle(3, 4, 3) @ Layout((8, 64), (64, 1))),
+    ("Sw<3,3,3>o16o(16,64):(64,1)", Composed((Swizzle(3, 3, 3),), Layout((16, 64), (64, 1)), 16)),
+    ("Sw<3,3,3> o 8 o 8 o 64", Composed((Swizzle(3, 3, 3),), Layout(64), 16)),
+    ("Sw<1,3,3> @ Sw<3,3,5> ∘ 64", Swizzle(1, 3, 3) @ Swizzle(3, 3, 5) @ Layout(64)),
+    ("20:2 o (5,4):(4,1)", Layout((5, 4), (8, 2))),
+    ("Rot<8,4,64> o (384,32):(32,1)", Rotation(8, 4, 64) @ Layout((384, 32), (32, 1))),
+])
+def test_a_text_means_this(text, meaning):
+    assert parse(text) == meaning
+
+
+def test_str_is_the_notation_of_cute_and_repr_is_python():
+    tile = parse("S<3,3,3> o 0 o (16,64):(64,1)")
+    assert str(tile) == "Sw<3,3,3> o (16,64):(64,1)"
+    assert repr(tile) == "Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))"
+    assert str(parse("Rot<8,4,64>")) == "Rot<8,4,64,4>"
+
+
+FAULTS = [     # text, column of the caret (from 1), the fault
+    ("", 1, "expected a layout, 'Sw<' or 'Rot<', found the end of the text"),
+    ("   ", 4, "expected a layout"),
+    ("(16,64", 7, "expected ',' or ')', found the end of the text"),
+    ("(16,64:(64,1)", 7, "expected ',' or ')', found ':'"),
+    ("(16,64):(64,1))", 15, "expected 'o' or the end of the text, found ')'"),
+    ("(16,,64)", 5, "expected an integer or '(', found ','"),
+    ("()", 2, "expected an integer or '(', found ')'"),
+    ("(16,64):(64)", 1, "not nested alike"),
+    ("(16,0)", 1, "at least 1"),
+    ("(16,64):(-64,1)", 10, "expected an integer or '(', found '-'"),
+    ("Sw<3,3>", 1, "expected 3 numbers, found 2"),
+    ("Rot<8,4>", 1, "expected 3 or 4 numbers, found 2"),
+    ("Sw<3,3,1> o 64", 1, "not bijective"),
+    ("64 o Sw<3,3", 12, "expected ',' or '>'"),
+    ("Sw(3,3,3)", 3, "expected '<', found '('"),
+    ("Sw<3,3,3> o", 12, "expected a layout, 'Sw<' or 'Rot<', found the end of the text"),
+    ("Sw<3,3,3> (16,64)", 11, "expected 'o' or the end of the text, found '('"),
+    ("(16;64)", 4, "unexpected character ';'"),
+    ("__import__('os')", 1, "unexpected character '_'"),
+    ("(4,6):(1,10) o 6:3", 1, "is not a layout"),
+    ("16 o Sw<3,3,3> o 8 o 0", 22, "size must be at least 1"),
+    ("9" * 20, 1, "an integer of 20 digits"),
+    ("(9999999999999999999,2)", 1, "64-bit"),
+    ("(١٦,64)", 2, "unexpected character"),
+]
+
+
+@pytest.mark.parametrize("text, column, fault", FAULTS)
+def test_an_error_shows_the_text_with_a_caret_under_the_fault(text, column, fault):
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    first, shown, caret = str(caught.value).split("\n")
+    assert first.startswith(f"column {column}: ") and fault in first
+    assert shown == f"    {text}" and caret == " " * (4 + column - 1) + "^"
+
+
+def test_a_long_text_is_shown_around_the_fault():
+    with pytest.raises(ParseError) as caught:
+        parse("(" + "16," * 1000 + ";" + "16," * 1000 + "16)")
+    _, shown, caret = str(caught.value).split("\n")
+    assert len(shown) < 120 and shown[len(caret) - 1] == ";"
+
+
+@pytest.mark.parametrize("text", [
+    "(" * 65 + "1" + ")" * 65,
+    "(" * 9999,
+    "1," * 6000,
+    "9" * 9999,
+    "Sw<1,0,1> o " * 800,
+    "(1,2):(1,1) o " * 700 + "2",
+    "(" + "1," * 4900 + "1)" + " o",
+    "((((((((2,2),2),2),2),2),2),2),2) o " * 270 + "2",
+    " " * 9999,
+    "o" * 9999,
+])
+def test_hostile_text_is_refused_quickly(text):
+    start = time.perf_counter()
+    with pytest.raises(ParseError):
+        parse(text)
+        parse(text + "!")
+    assert time.perf_counter() - start < 1
+
+
+def test_nesting_up_to_the_limit_is_read():
+    text = "(" * 64 + "2" + ")" * 64
+    assert str(parse(text)) == f"{text}:{text.replace('2', '1')}"
+
+
+@checked
+@given(st.text(alphabet="(),:<>o@∘ _0123456789SwRot-", max_size=40))
+def test_any_text_is_read_or_refused_with_a_parse_error(text):
+    try:
+        x = parse(text)
+    except ParseError:
+        return
+    assert parse(str(x)) == x
+
+
+@pytest.mark.parametrize("wrong", [None, 16, b"16", ["16"]])
+def test_only_text_is_parsed(wrong):
+    with pytest.raises(ParseError, match="parse takes text"):
+        parse(wrong)
