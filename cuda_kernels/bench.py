@@ -165,12 +165,14 @@ def default_variants():
     rows = []
     for name in ("mma_base", "mma_padded", "mma_permuted"):
         for stages in (1, 2, 3, 4):
-            rows.append((f"{name}, {stages} stage{'s' if stages > 1 else ''}, f32", KERNELS[name].variant(stages=stages)))
-        rows.append((f"{name}, 3 stages, f16", KERNELS[name].variant(accumulate="f16")))
+            rows.append((f"{name}, {stages} stage{'s' if stages > 1 else ''}", KERNELS[name].variant(stages=stages)))
+        rows.append((f"{name}, 4 stages, f16 accumulation", KERNELS[name].variant(accumulate="f16")))
     for name in ("mma_blocks", "mma_crosswise"):
         for warps in (4, 8):
             for loads in ("ldmatrix", "lds", "mixed"):
                 rows.append((f"{name}, {warps} warps, {loads}", KERNELS[name].variant(warps=warps, loads=loads)))
+        rows.append((f"{name}, 4 warps, ldmatrix, scalar C store", KERNELS[name].variant(c_store="scalar")))
+        rows.append((f"{name}, 4 warps, ldmatrix, f16 accumulation", KERNELS[name].variant(accumulate="f16")))
     return rows
 
 
@@ -181,23 +183,29 @@ def main(arguments=None):
     parser.add_argument("--only", nargs="+", default=[""], help="only variants whose label contains one of these")
     parser.add_argument("--json", help="write the results to this file")
     options = parser.parse_args(arguments)
-    from numba import cuda
-
     variants = [(label, k) for label, k in default_variants() if any(o in label for o in options.only)]
     rows = {label: {} for label, _ in variants}
     for size in options.sizes:
         results = compare_with_cublas([k for _, k in variants], size, size, size)
         for (label, _), row in zip(variants, results):
             rows[label][size] = row
-            print(f"{size:>6}  {label:<36}{row['tflops']:8.1f} TFLOP/s  {row.get('share', float('nan')):6.3f} of cuBLAS",
+            print(f"{size:>6}  {label:<46}{row['tflops']:8.1f} TFLOP/s  {row.get('share', float('nan')):6.3f} of cuBLAS",
                   flush=True)
     if options.json:
         from simlayout.files import write_whole
 
-        record = {"device": device_name(), "date": date.today().isoformat(),
-                  "command": "python -m cuda_kernels.bench " + " ".join(arguments or sys.argv[1:]),
-                  "driver": driver_version(), "library": array_library().version, "rows": rows}
+        record = {**where_and_when("cuda_kernels.bench", arguments), "library": array_library().version, "rows": rows}
         write_whole(options.json, json.dumps(record, indent=1))
+
+
+def where_and_when(module, arguments):
+    """What every recorded measurement starts with: device, driver, versions, date, command."""
+    from importlib.metadata import version
+
+    numba = {name: version(name) for name in ("numba", "numba-cuda", "numpy")}
+    command = f"python -m {module} " + " ".join(arguments if arguments is not None else sys.argv[1:])
+    return {"device": device_name(), "driver": driver_version(), "date": date.today().isoformat(), "command": command,
+            "versions": numba}
 
 
 def driver_version():

@@ -13,12 +13,10 @@ import json
 import shutil
 import subprocess
 import sys
-from datetime import date
 
 import numpy as np
 
-from cuda_kernels.bench import default_variants, driver_version
-from cuda_kernels.launch import device_name
+from cuda_kernels.bench import default_variants, where_and_when
 from cuda_kernels.run import run
 from simlayout.errors import DeviceError
 
@@ -29,7 +27,13 @@ CLASSES = {"LDSM": ("ldsm", "ldsm"), "LDS": ("ld", "shared_ld"), "STS": ("st", "
 
 HARDWARE = {"l1tex ld": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
             "l1tex st": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"}
-"""The hardware's own counters: `ld` holds LDS and LDSM, `st` STS and STSM."""
+"""The pipe's own counters: `ld` holds LDS and LDSM, `st` STS and STSM. They also count what other clients of the pipe
+cost: where a kernel loads global memory through L1 meanwhile they run a few percent above, so they are shown only."""
+
+
+def is_exact(sass, what):
+    """Whether a row of `compare` must agree: not cp.async's wavefronts, nor the pipe's own counters."""
+    return sass not in HARDWARE and (sass != "LDGSTS" or what == "instructions")
 
 
 def metrics():
@@ -114,20 +118,17 @@ def main(arguments=None):
         record.append({"variant": label, "rows": [list(r) for r in rows]})
         print(label)
         for sass, what, said, found in rows:
-            exact = sass != "LDGSTS" or what == "instructions"
-            verdict = "equal" if said == found else ("DIFFERENT" if exact else "(not exact)")
+            exact = is_exact(sass, what)
+            verdict = "equal" if said == found else ("DIFFERENT" if exact else "(shown only)")
             wrong, compared = wrong + (exact and said != found), compared + exact
             print(f"  {sass:<9}{what:<14}predicted {said:>12}   measured {found!s:>12}   {verdict}")
     print(f"{compared} exact predictions, {wrong} wrong")
     if options.json:
-        from numba import cuda
-
         from simlayout.files import write_whole
 
-        head = {"device": device_name(), "driver": driver_version(),
-                "date": date.today().isoformat(), "problem": [options.M, options.N, options.K], "ncu": ncu_version(),
-                "command": "python -m cuda_kernels.conform " + " ".join(arguments or sys.argv[1:])}
-        write_whole(options.json, json.dumps({**head, "compared": compared, "wrong": wrong, "variants": record}, indent=1))
+        head = {**where_and_when("cuda_kernels.conform", arguments), "problem": [options.M, options.N, options.K],
+                "ncu": ncu_version()}
+        write_whole(options.json, json.dumps({**head, "variants": record}, indent=1))
     return 1 if wrong else 0
 
 

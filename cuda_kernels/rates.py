@@ -18,7 +18,11 @@ from cuda_kernels.ptx import b32, clock64, ctaid_x, f32, register_array, st_glob
 from simlayout.errors import DeviceError
 
 TURNS, CHAINS = 500, 16
-NAMES = {"m16n8k16.f32.f16.f16.f32": (4, f32, common.multiply_f32), "m16n8k16.f16.f16.f16.f16": (2, b32, common.multiply_f16)}
+NAMES = {
+    "m16n8k16.f32.f16.f16.f32": (4, f32, common.multiply_f32),
+    "m16n8k16.f16.f16.f16.f16": (2, b32, common.multiply_f16),
+}
+"""mma name -> (accumulator registers, their type, the device function that multiplies)."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,20 @@ def measure(name):
     return Rate(name, clocks)
 
 
-def main():
-    """Prints one line of JSON per instruction."""
-    argparse.ArgumentParser(prog="python -m cuda_kernels.rates", description=__doc__.split("\n")[0]).parse_args()
-    for name in NAMES:
-        rate = measure(name)
-        print(json.dumps({"mma": name, "clocks_by_warps": rate.clocks, "clocks": min(rate.clocks.values())}))
+def main(arguments=None):
+    """Prints one line per instruction and, with --json, writes the record."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.rates", description=__doc__.split("\n")[0])
+    parser.add_argument("--json", help="write the rates to this file")
+    options = parser.parse_args(arguments)
+    rates = {name: measure(name).clocks for name in NAMES}
+    for name, clocks in rates.items():
+        print(f"{name}: {min(clocks.values()):.4f} clocks per instruction and SM; by warps per SM: {clocks}")
+    if options.json:
+        from cuda_kernels.bench import where_and_when
+        from simlayout.files import write_whole
+
+        record = {**where_and_when("cuda_kernels.rates", arguments), "clocks_by_warps": rates}
+        write_whole(options.json, json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ def sources():
     made = {}
     for kernel in KERNELS.values():
         for module, accesses in kernel.emits().items():
-            made[module] = module_source(f"Index functions of {module}, in bytes.", [emit(a, unit="bytes") for a in accesses])
+            emitted = [emit(a, unit="bytes") for a in accesses]
+            made[module] = module_source(f"Index functions of {module}, in bytes.", emitted)
     return made
 
 

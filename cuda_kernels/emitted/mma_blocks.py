@@ -15,13 +15,15 @@ def copy_a(tid, i, stage):
     - no two lanes of an instruction store to the same bytes
     - excess exactly 4 wavefronts per instruction (by the destination rule; not known exactly)
     - 64 instructions, 512 wavefronts, ideal 256
-    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 43ca80cfd2f85b9616bb5912047a9cef84a4ade18f7f831274a94a118ac747db
     """
-    return (((tid >> 2) & 15) << 5) + (i << 11) + ((tid >> 6) << 10) + ((tid & 1) << 4) + (((tid >> 1) & 1) << 9) + (stage << 13)
+    return ((((tid >> 2) & 15) << 5) + (i << 11) + ((tid >> 6) << 10) + ((tid & 1) << 4)
+            + (((tid >> 1) & 1) << 9) + (stage << 13))
 
 
-copy_a.access_name = 'copy A'
+copy_a.access_name = "copy A"
 
 
 def copy_b(tid, i, stage):
@@ -35,13 +37,15 @@ def copy_b(tid, i, stage):
     - no two lanes of an instruction store to the same bytes
     - excess exactly 4 wavefronts per instruction (by the destination rule; not known exactly)
     - 64 instructions, 512 wavefronts, ideal 256
-    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 0ec0b872b3b50c24af2895a8459e8153bf525c89967cd485c7fe035d32a7ee8e
     """
-    return (((tid >> 2) & 15) << 5) + (i << 11) + ((tid >> 6) << 10) + ((tid & 1) << 4) + (((tid >> 1) & 1) << 9) + (stage << 13) + 32768
+    return ((((tid >> 2) & 15) << 5) + (i << 11) + ((tid >> 6) << 10) + ((tid & 1) << 4)
+            + (((tid >> 1) & 1) << 9) + (stage << 13) + 32768)
 
 
-copy_b.access_name = 'copy B'
+copy_b.access_name = "copy B"
 
 
 def load_a(tid, i, ks, stage):
@@ -54,13 +58,15 @@ def load_a(tid, i, ks, stage):
     - addresses 0..32767 bytes, aligned to 16
     - excess exactly 4 wavefronts per instruction
     - 128 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without
+      .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 51109eec34bfd936bf6022f9f17454192474c397332431f2bf9188da76d8c6bf
     """
-    return ((tid & 15) << 5) + ((tid >> 6) << 12) + (i << 10) + (((tid >> 4) & 1) << 4) + (ks << 9) + (stage << 13)
+    return (((tid & 15) << 5) + ((tid >> 6) << 12) + (i << 10) + (((tid >> 4) & 1) << 4) + (ks << 9)
+            + (stage << 13))
 
 
-load_a.access_name = 'load A'
+load_a.access_name = "load A"
 
 
 def load_b(tid, i, ks, stage):
@@ -73,13 +79,15 @@ def load_b(tid, i, ks, stage):
     - addresses 32768..65535 bytes, aligned to 16
     - excess exactly 4 wavefronts per instruction
     - 128 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without
+      .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 6a9f437bc64de9fbe9bbe6abef5fcf697517cf4ae28a9f81e689b22adf7d815b
     """
-    return (((tid >> 4) & 1) << 8) + ((tid & 7) << 5) + (((tid >> 5) & 1) << 12) + (i << 10) + (((tid >> 3) & 1) << 4) + (ks << 9) + (stage << 13) + 32768
+    return ((((tid >> 4) & 1) << 8) + ((tid & 7) << 5) + (((tid >> 5) & 1) << 12) + (i << 10)
+            + (((tid >> 3) & 1) << 4) + (ks << 9) + (stage << 13) + 32768)
 
 
-load_b.access_name = 'load B'
+load_b.access_name = "load B"
 
 
 def lds_a(tid, i, h, q, ks, stage):
@@ -90,15 +98,17 @@ def lds_a(tid, i, h, q, ks, stage):
     - in bounds: offsets 0..32767
     - the 2 elements of each 4-byte access are neighbours along coordinate 1
     - addresses 0..32767 bytes, aligned to 4
-    - excess exactly 1 wavefronts per instruction
+    - excess exactly 1 wavefront per instruction
     - 512 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 0126f69a32e4fc4d86e7077bb26218fba6a83e2f02978bc9ca7e5072f1929351
     """
-    return (h << 8) + (((tid >> 2) & 7) << 5) + ((tid >> 6) << 12) + (i << 10) + (q << 4) + ((tid & 3) << 2) + (ks << 9) + (stage << 13)
+    return ((h << 8) + (((tid >> 2) & 7) << 5) + ((tid >> 6) << 12) + (i << 10) + (q << 4) + ((tid & 3) << 2)
+            + (ks << 9) + (stage << 13))
 
 
-lds_a.access_name = 'lds A'
+lds_a.access_name = "lds A"
 
 
 def lds_b(tid, i, h, q, ks, stage):
@@ -109,15 +119,17 @@ def lds_b(tid, i, h, q, ks, stage):
     - in bounds: offsets 0..32767
     - the 2 elements of each 4-byte access are neighbours along coordinate 1
     - addresses 32768..65535 bytes, aligned to 4
-    - excess exactly 1 wavefronts per instruction
+    - excess exactly 1 wavefront per instruction
     - 512 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest c377d23bd90d523692dc16603c50e5837402a998d73205b991be3aac4a13c6ad
     """
-    return (h << 8) + (((tid >> 2) & 7) << 5) + (((tid >> 5) & 1) << 12) + (i << 10) + (q << 4) + ((tid & 3) << 2) + (ks << 9) + (stage << 13) + 32768
+    return ((h << 8) + (((tid >> 2) & 7) << 5) + (((tid >> 5) & 1) << 12) + (i << 10) + (q << 4)
+            + ((tid & 3) << 2) + (ks << 9) + (stage << 13) + 32768)
 
 
-lds_b.access_name = 'lds B'
+lds_b.access_name = "lds B"
 
 
 def store_c(tid, i, j, r):
@@ -131,13 +143,15 @@ def store_c(tid, i, j, r):
     - no two lanes of an instruction store to the same bytes
     - excess exactly 2 wavefronts per instruction
     - 256 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 1,005 of 1,005 cases of st.shared.b64; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,005 of 1,005 cases of st.shared.b64; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest d7dc0d27c93b6a3cac8658c37058df3863380b686d1c359a679304eefed85d82
     """
-    return (r << 9) + (((tid >> 2) & 7) << 6) + ((tid >> 6) << 15) + (i << 13) + ((j & 1) << 5) + ((tid & 3) << 3) + (((tid >> 5) & 1) << 12) + ((j >> 1) << 10)
+    return ((r << 9) + (((tid >> 2) & 7) << 6) + ((tid >> 6) << 15) + (i << 13) + ((j & 1) << 5)
+            + ((tid & 3) << 3) + (((tid >> 5) & 1) << 12) + ((j >> 1) << 10))
 
 
-store_c.access_name = 'store C'
+store_c.access_name = "store C"
 
 
 def store_c_scalar(tid, i, j, r, e):
@@ -150,13 +164,15 @@ def store_c_scalar(tid, i, j, r, e):
     - no two lanes of an instruction store to the same bytes
     - excess exactly 3 wavefronts per instruction
     - 512 instructions, 2048 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest df9c8436f084ccd15ba9d09d4b0f278a1ba4ec7cff04f0b0a5eb860dfb4c4ae5
     """
-    return (r << 9) + (((tid >> 2) & 7) << 6) + ((tid >> 6) << 15) + (i << 13) + ((j & 1) << 5) + ((tid & 3) << 3) + (e << 2) + (((tid >> 5) & 1) << 12) + ((j >> 1) << 10)
+    return ((r << 9) + (((tid >> 2) & 7) << 6) + ((tid >> 6) << 15) + (i << 13) + ((j & 1) << 5)
+            + ((tid & 3) << 3) + (e << 2) + (((tid >> 5) & 1) << 12) + ((j >> 1) << 10))
 
 
-store_c_scalar.access_name = 'store C scalar'
+store_c_scalar.access_name = "store C scalar"
 
 
 def read_c(tid, i):
@@ -166,12 +182,13 @@ def read_c(tid, i):
     - one-to-one on its 16384 coordinates
     - in bounds: offsets 0..16383
     - addresses 0..65535 bytes, aligned to 4
-    - excess exactly 1 wavefronts per instruction
+    - excess exactly 1 wavefront per instruction
     - 512 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 3ad2b1109850910c68ad0fb02aca9f0ca03c079c2f82754f2c9063bbef76bb12
     """
     return ((i & 15) << 6) + ((i >> 4) << 13) + ((tid & 15) << 2) + ((tid >> 4) << 10)
 
 
-read_c.access_name = 'read C'
+read_c.access_name = "read C"

@@ -15,14 +15,15 @@ def copy_a(tid, i, stage):
     - no two lanes of an instruction store to the same bytes
     - conflict-free: 4 wavefronts per instruction (by the destination rule; not known exactly)
     - 64 instructions, 256 wavefronts, ideal 256
-    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 636998a928650bd664d44dad77a5e2f50d6719e1ec6de8c6463e4b78a3277d89
     """
     t0 = tid >> 3
     return (((tid >> 2) & 1) << 6) + (i << 11) + (t0 << 7) + (stage << 13) + (((tid & 3) ^ (t0 & 3)) << 4)
 
 
-copy_a.access_name = 'copy A'
+copy_a.access_name = "copy A"
 
 
 def copy_b(tid, i, stage):
@@ -36,14 +37,15 @@ def copy_b(tid, i, stage):
     - no two lanes of an instruction store to the same bytes
     - conflict-free: 4 wavefronts per instruction (by the destination rule; not known exactly)
     - 64 instructions, 256 wavefronts, ideal 256
-    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 23 of 114 cases of cp.async.cg.16; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 0be91c48dd065be1723eddd30efce2deee5b16099bb08015469fd7727ae63ff3
     """
     t0 = tid >> 3
     return (((tid >> 2) & 1) << 6) + (i << 11) + (t0 << 7) + (stage << 13) + (((tid & 3) ^ (t0 & 3)) << 4) + 32768
 
 
-copy_b.access_name = 'copy B'
+copy_b.access_name = "copy B"
 
 
 def load_a(tid, i, ks, stage):
@@ -56,14 +58,16 @@ def load_a(tid, i, ks, stage):
     - addresses 0..32767 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
     - 128 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without
+      .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 852c5f6f73533c6b1ba06a4e831dad870e73ec7b442d31ef3d1345692a42eb71
     """
     t0 = tid >> 1
-    return ((tid & 1) << 6) + ((tid >> 6) << 12) + (i << 10) + ((t0 & 7) << 7) + (stage << 13) + ((((ks << 1) + ((tid >> 4) & 1)) ^ (t0 & 3)) << 4)
+    return (((tid & 1) << 6) + ((tid >> 6) << 12) + (i << 10) + ((t0 & 7) << 7) + (stage << 13)
+            + ((((ks << 1) + ((tid >> 4) & 1)) ^ (t0 & 3)) << 4))
 
 
-load_a.access_name = 'load A'
+load_a.access_name = "load A"
 
 
 def load_b(tid, i, ks, stage):
@@ -76,14 +80,16 @@ def load_b(tid, i, ks, stage):
     - addresses 32768..65535 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
     - 128 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,870 of 1,870 cases of ldmatrix and stmatrix (x1, x2, x4, with and without
+      .trans); measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 508b476df7a167a9381df3dcf4f566d5001a3f01798cd3893a9a819805410f3a
     """
     t0 = (tid >> 1) & 3
-    return ((tid & 1) << 6) + (((tid >> 5) & 1) << 12) + (i << 10) + (((tid >> 4) & 1) << 9) + (t0 << 7) + (stage << 13) + ((((ks << 1) + ((tid >> 3) & 1)) ^ t0) << 4) + 32768
+    return (((tid & 1) << 6) + (((tid >> 5) & 1) << 12) + (i << 10) + (((tid >> 4) & 1) << 9) + (t0 << 7)
+            + (stage << 13) + ((((ks << 1) + ((tid >> 3) & 1)) ^ t0) << 4) + 32768)
 
 
-load_b.access_name = 'load B'
+load_b.access_name = "load B"
 
 
 def lds_a(tid, i, h, q, ks, stage):
@@ -94,16 +100,18 @@ def lds_a(tid, i, h, q, ks, stage):
     - in bounds: offsets 0..32767
     - the 2 elements of each 4-byte access are neighbours along coordinate 1
     - addresses 0..32767 bytes, aligned to 4
-    - conflict-free: 1 wavefronts per instruction
+    - conflict-free: 1 wavefront per instruction
     - 512 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 79585e550419a260f45a3c7e8b185a35bf5355bd84ca0a94f9e7a860a13b4c3e
     """
     t0 = (tid >> 3) & 3
-    return (((tid >> 2) & 1) << 6) + ((tid >> 6) << 12) + (i << 10) + (h << 9) + (t0 << 7) + ((tid & 3) << 2) + (stage << 13) + ((((ks << 1) + q) ^ t0) << 4)
+    return ((((tid >> 2) & 1) << 6) + ((tid >> 6) << 12) + (i << 10) + (h << 9) + (t0 << 7) + ((tid & 3) << 2)
+            + (stage << 13) + ((((ks << 1) + q) ^ t0) << 4))
 
 
-lds_a.access_name = 'lds A'
+lds_a.access_name = "lds A"
 
 
 def lds_b(tid, i, h, q, ks, stage):
@@ -114,16 +122,18 @@ def lds_b(tid, i, h, q, ks, stage):
     - in bounds: offsets 0..32767
     - the 2 elements of each 4-byte access are neighbours along coordinate 1
     - addresses 32768..65535 bytes, aligned to 4
-    - conflict-free: 1 wavefronts per instruction
+    - conflict-free: 1 wavefront per instruction
     - 512 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest b10d32516160adbbc772627897709b1092d783a9a91584acdc1ef0f9578723f5
     """
     t0 = (tid >> 3) & 3
-    return (((tid >> 2) & 1) << 6) + (((tid >> 5) & 1) << 12) + (i << 10) + (h << 9) + (t0 << 7) + ((tid & 3) << 2) + (stage << 13) + ((((ks << 1) + q) ^ t0) << 4) + 32768
+    return ((((tid >> 2) & 1) << 6) + (((tid >> 5) & 1) << 12) + (i << 10) + (h << 9) + (t0 << 7)
+            + ((tid & 3) << 2) + (stage << 13) + ((((ks << 1) + q) ^ t0) << 4) + 32768)
 
 
-lds_b.access_name = 'lds B'
+lds_b.access_name = "lds B"
 
 
 def store_c(tid, i, j, r):
@@ -137,14 +147,16 @@ def store_c(tid, i, j, r):
     - no two lanes of an instruction store to the same bytes
     - conflict-free: 2 wavefronts per instruction
     - 256 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 1,005 of 1,005 cases of st.shared.b64; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 1,005 of 1,005 cases of st.shared.b64; measured on one NVIDIA H200 (driver 580.159,
+      CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest 5d00d1ba32309e79ecb2ea8459cb82d0d8f27c92767235e32a632c36b98191bb
     """
     t0 = tid >> 2
-    return ((tid >> 6) << 15) + (i << 13) + (r << 12) + ((t0 & 7) << 9) + (((tid >> 5) & 1) << 8) + ((tid & 3) << 3) + ((j ^ (t0 & 3)) << 5)
+    return (((tid >> 6) << 15) + (i << 13) + (r << 12) + ((t0 & 7) << 9) + (((tid >> 5) & 1) << 8)
+            + ((tid & 3) << 3) + ((j ^ (t0 & 3)) << 5))
 
 
-store_c.access_name = 'store C'
+store_c.access_name = "store C"
 
 
 def store_c_scalar(tid, i, j, r, e):
@@ -155,16 +167,18 @@ def store_c_scalar(tid, i, j, r, e):
     - in bounds: offsets 0..16383
     - addresses 0..65535 bytes, aligned to 4
     - no two lanes of an instruction store to the same bytes
-    - excess exactly 1 wavefronts per instruction
+    - excess exactly 1 wavefront per instruction
     - 512 instructions, 1024 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest c231c3cf6d754101848181e2973bf61395af427f6b74631f8ec53fac44824791
     """
     t0 = tid >> 2
-    return ((tid >> 6) << 15) + (i << 13) + (r << 12) + ((t0 & 7) << 9) + (((tid >> 5) & 1) << 8) + ((tid & 3) << 3) + (e << 2) + ((j ^ (t0 & 3)) << 5)
+    return (((tid >> 6) << 15) + (i << 13) + (r << 12) + ((t0 & 7) << 9) + (((tid >> 5) & 1) << 8)
+            + ((tid & 3) << 3) + (e << 2) + ((j ^ (t0 & 3)) << 5))
 
 
-store_c_scalar.access_name = 'store C scalar'
+store_c_scalar.access_name = "store C scalar"
 
 
 def read_c(tid, i):
@@ -174,12 +188,13 @@ def read_c(tid, i):
     - one-to-one on its 16384 coordinates
     - in bounds: offsets 0..16383
     - addresses 0..65535 bytes, aligned to 4
-    - conflict-free: 1 wavefronts per instruction
+    - conflict-free: 1 wavefront per instruction
     - 512 instructions, 512 wavefronts, ideal 512
-    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+    - wavefront rule: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on one
+      NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
     digest c253f2902a9ebcad4c173a554c814a9de08db32f3f499aeb8973b5b804e885f4
     """
     return (i << 9) + ((tid ^ ((i & 3) << 3)) << 2)
 
 
-read_c.access_name = 'read C'
+read_c.access_name = "read C"

@@ -6,16 +6,15 @@ registers (the synchronous mma_base.cu); two to four stages use cp.async.
 """
 
 from dataclasses import dataclass
+from importlib import import_module
 
 from cuda_kernels.gemm import common
 from cuda_kernels.gemm.common import cta_col, cta_row, element, valid_bytes
 from cuda_kernels.gemm.kernel import Kernel, choice
+from cuda_kernels.gemm.pipeline import make_main_loop, meet_and_hold
 from cuda_kernels.ptx import (
     b32,
     bar_sync,
-    bar_sync_zero,
-    cp_async_commit_group,
-    cp_async_wait_group,
     dynamic_shared,
     f32,
     ld_volatile_shared_b128,
@@ -34,15 +33,15 @@ THREADS = 32 * WARPS
 
 @dataclass(frozen=True)
 class Options:
-    """stages: 1 (copies through registers) to 4 (cp.async); accumulate: "f16" or "f32"; ab_aligned, c_aligned: rows of
-    A and B, of C, start on 16 bytes (`Kernel.fitted` sets them; without it cp.async cannot be used: one stage)."""
+    """stages: 1 (copies through registers) to 4 (cp.async). accumulate: "f16" or "f32". The rest is set by
+    `Kernel.fitted`: ab_aligned, c_aligned: rows of A and B, of C, start on 16 bytes (without it cp.async cannot be used:
+    one stage); whole: M, N and K are multiples of the tile, so no copy needs a guard."""
 
-    stages: int = 3
+    stages: int = 4
     accumulate: str = "f32"
     ab_aligned: bool = True
     c_aligned: bool = True
     whole: bool = False
-    schedule: str = 'late'
 
     def __post_init__(self):
         choice("stages", self.stages, (1, 2, 3, 4))
@@ -133,8 +132,6 @@ def make_body(index, options):
         copy = common.copy_by_halves
     else:
         copy = (common.copy_whole if options.whole else common.copy_async) if stages > 1 else common.copy_through_registers
-    commit = cp_async_commit_group
-    wait_first, wait = cp_async_wait_group(stages - 1), cp_async_wait_group(max(stages - 2, 0))
 
     def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         kk, along = k + copy_col(tid), u64(2) * u64(k)
@@ -157,73 +154,7 @@ def make_body(index, options):
             for j in range(8):
                 multiply(acc, i, j if i % 2 == 0 else 7 - j, ra, rb, buffer)
 
-    def one_stage(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
-        for chunk in range((K + CHUNK_K - 1) // CHUNK_K):
-            copy_chunk(smem, tid, 0, chunk * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            bar_sync()
-            load_fragments(smem, tid, 0, 0, 0, ra, rb)
-            load_fragments(smem, tid, 1, 0, 1, ra, rb)
-            multiply_fragments(0, ra, rb, acc)
-            multiply_fragments(1, ra, rb, acc)
-            bar_sync()
-
-    def pipelined(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
-        chunks = (K + CHUNK_K - 1) // CHUNK_K
-        for s in range(stages):
-            if s < chunks:
-                copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()
-        wait_first()                                 # this thread's share of chunk 0 is there
-        bar_sync()                                   # everyone's is
-        load_fragments(smem, tid, 0, 0, 0, ra, rb)
-        load_fragments(smem, tid, 1, 0, 1, ra, rb)
-        stage, following = 0, 1
-        for chunk in range(chunks - 1):
-            wait()                                   # the next chunk is there, and this one is in registers everywhere:
-            bar_sync()                               # its stage may be filled
-            if chunk + stages < chunks:
-                copy_chunk(smem, tid, stage, (chunk + stages) * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()                                 # also when empty: the count of groups must not stop
-            multiply_fragments(0, ra, rb, acc)
-            load_fragments(smem, tid, 0, following, 0, ra, rb)
-            multiply_fragments(1, ra, rb, acc)
-            load_fragments(smem, tid, 1, following, 1, ra, rb)
-            stage = following
-            following = following + 1 if following < stages - 1 else 0
-        multiply_fragments(0, ra, rb, acc)
-        multiply_fragments(1, ra, rb, acc)
-        bar_sync()                                   # C reuses the stages
-
-    def late(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
-        chunks = (K + CHUNK_K - 1) // CHUNK_K
-        for s in range(stages - 1):
-            if s < chunks:
-                copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()
-        wait()                                       # this thread's share of chunk 0 is there
-        bar_sync()                                   # everyone's is
-        load_fragments(smem, tid, 0, 0, 0, ra, rb)
-        stage, fill = 0, stages - 1
-        for chunk in range(chunks - 1):
-            load_fragments(smem, tid, 1, stage, 1, ra, rb)
-            if chunk + stages - 1 < chunks:
-                copy_chunk(smem, tid, fill, (chunk + stages - 1) * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()                                 # also when empty: the count of groups must not stop
-            multiply_fragments(0, ra, rb, acc)
-            stage = stage + 1 if stage < stages - 1 else 0
-            fill = fill + 1 if fill < stages - 1 else 0
-            wait()                                   # the next chunk is there, and this one is in registers everywhere:
-            zero = bar_sync_zero()                   # its stage may be filled
-            load_fragments(smem, tid, 0, stage, 0, ra, rb)
-            for i in range(4):
-                ra[1, i, 0] = ra[1, i, 0] ^ zero     # keeps the multiplications behind the barrier, beside the loads
-            multiply_fragments(1, ra, rb, acc)
-        load_fragments(smem, tid, 1, stage, 1, ra, rb)
-        multiply_fragments(0, ra, rb, acc)
-        multiply_fragments(1, ra, rb, acc)
-        bar_sync()                                   # C reuses the stages
-
-    main_loop = (pipelined if options.schedule == 'early' else late) if stages > 1 else one_stage
+    main_loop = make_main_loop(stages, CHUNK_K, copy_chunk, load_fragments, multiply_fragments, meet_and_hold)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = cta_row(BLOCK_ROWS), cta_col(BLOCK_COLS)
@@ -257,8 +188,6 @@ def make_body(index, options):
 def kernel(name, summary, ab_tile, c_tile, excess=()):
     """A Kernel of this family with its tile layouts."""
     def body(options):
-        from importlib import import_module
-
         return make_body(import_module(f"cuda_kernels.emitted.{name}"), options)
 
     def plan(options):

@@ -6,16 +6,15 @@ closes its cp.async group, and a barrier separates the last chunk's loads from t
 """
 
 from dataclasses import dataclass
+from importlib import import_module
 
 from cuda_kernels.gemm import common
 from cuda_kernels.gemm.common import cta_col, cta_row, element, valid_bytes
 from cuda_kernels.gemm.kernel import Kernel, choice
+from cuda_kernels.gemm.pipeline import make_main_loop, meet
 from cuda_kernels.ptx import (
     b32,
     bar_sync,
-    bar_sync_zero,
-    cp_async_commit_group,
-    cp_async_wait_group,
     cvt_rn_f16x2_f32,
     dynamic_shared,
     f32,
@@ -38,8 +37,9 @@ WARP_ROWS = 64
 @dataclass(frozen=True)
 class Options:
     """warps: 4 (64x64 each) or 8 (64x32 each). loads: fragments by "ldmatrix", by plain "lds", or "mixed" (A plain, B by
-    ldmatrix). c_store: "float2" (st.shared.b64) or "scalar". accumulate: "f16" or "f32". ab_aligned: rows of A and B
-    start on 16 bytes; c_aligned: unused, C is stored by halves."""
+    ldmatrix). c_store: "float2" (st.shared.b64) or "scalar". accumulate: "f16" or "f32". The rest is set by
+    `Kernel.fitted`: ab_aligned, c_aligned: rows of A and B, of C, start on 16 bytes (C is stored by halves either way);
+    whole: M, N and K are multiples of the tile, so no copy needs a guard."""
 
     warps: int = 4
     loads: str = "ldmatrix"
@@ -48,13 +48,17 @@ class Options:
     ab_aligned: bool = True
     c_aligned: bool = True
     whole: bool = False
-    schedule: str = 'late'
 
     def __post_init__(self):
         choice("warps", self.warps, (4, 8))
         choice("loads", self.loads, ("ldmatrix", "lds", "mixed"))
         choice("c_store", self.c_store, ("float2", "scalar"))
         choice("accumulate", self.accumulate, ("f16", "f32"))
+
+    @property
+    def stages(self):
+        """Four with cp.async; one where rows do not start on 16 bytes and copies go through registers."""
+        return STAGES if self.ab_aligned else 1
 
 
 # ---- who touches what: (tid, loop variables) -> coordinates --------------------------------------------------------
@@ -114,12 +118,12 @@ def _all_accesses(ab_tile, c_tile, excess, options):
     threads, deep = 32 * options.warps, 512 // (32 * options.warps)
     groups_b, pieces_c = 128 // (options.warps // 2) // 16, 128 // (options.warps // 2) // 8
     copy = "cp.async.cg.16" if options.ab_aligned else "st.shared.b128"
-    halves = {"h": 2, "q": 2, "ks": 2, "stage": STAGES}
+    halves = {"h": 2, "q": 2, "ks": 2, "stage": options.stages}
     table = (
-        ("copy A", copy, ab_tile, "f16", {"i": deep, "stage": STAGES}),
-        ("copy B", copy, ab_tile, "f16", {"i": deep, "stage": STAGES}),
-        ("load A", "ldmatrix.x4", ab_tile, "f16", {"i": 4, "ks": 2, "stage": STAGES}),
-        ("load B", "ldmatrix.x4", ab_tile, "f16", {"i": groups_b, "ks": 2, "stage": STAGES}),
+        ("copy A", copy, ab_tile, "f16", {"i": deep, "stage": options.stages}),
+        ("copy B", copy, ab_tile, "f16", {"i": deep, "stage": options.stages}),
+        ("load A", "ldmatrix.x4", ab_tile, "f16", {"i": 4, "ks": 2, "stage": options.stages}),
+        ("load B", "ldmatrix.x4", ab_tile, "f16", {"i": groups_b, "ks": 2, "stage": options.stages}),
         ("lds A", "ld.shared.b32", ab_tile, "f16", {"i": 4, **halves}),
         ("lds B", "ld.shared.b32", ab_tile, "f16", {"i": groups_b, **halves}),
         ("store C", "st.shared.b64", c_tile, "f32", {"i": 4, "j": pieces_c, "r": 2}),
@@ -137,7 +141,7 @@ def make_plan(name, ab_tile, c_tile, excess, options):
     load_b = "lds B" if options.loads == "lds" else "load B"
     store_c = "store C" if options.c_store == "float2" else "store C scalar"
     agreements = ((("copy A",), load_a), (("copy B",), load_b), ((store_c,), "read C"))
-    return Plan(name, (BLOCK, BLOCK, CHUNK_K), options.warps, STAGES,
+    return Plan(name, (BLOCK, BLOCK, CHUNK_K), options.warps, options.stages,
                 f"m16n8k16.{options.accumulate}.f16.f16.{options.accumulate}",
                 (made["copy A"], made["copy B"], made[load_a], made[load_b]), (made[store_c], made["read C"]),
                 agreements, max(2 * ab_tile.cosize, 4 * c_tile.cosize))
@@ -156,8 +160,6 @@ def make_body(index, options):
     copy = (common.copy_whole if options.whole else common.copy_async) if options.ab_aligned else common.copy_by_halves
     deep, tiles_n = 512 // (32 * options.warps), BLOCK // (options.warps // 2) // 8
     below = 8 * options.warps                        # rows that all threads copy at once
-    commit = cp_async_commit_group
-    wait_first, wait = cp_async_wait_group(STAGES - 1), cp_async_wait_group(STAGES - 2)
 
     def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         kk, along = k + copy_col(tid), u64(2) * u64(k)
@@ -202,7 +204,7 @@ def make_body(index, options):
             for j in range(tiles_n):
                 multiply(acc, i, j if i % 2 == 0 else tiles_n - 1 - j, ra, rb, buffer)
 
-    EARLY = options.schedule == 'early'
+    main_loop = make_main_loop(options.stages, CHUNK_K, copy_chunk, load_fragments, multiply_fragments, meet)
 
     def store_pairs(smem, tid, i, j, r, acc):
         st_shared_v2_f32(smem + store_c(tid, i, j, r), low(acc, i, j, r), high(acc, i, j, r))
@@ -225,56 +227,9 @@ def make_body(index, options):
             for j in range(tiles_n):
                 for r in range(registers):
                     acc[i, j, r] = 0
-        from_a = element(a, row0 + copy_row(tid, 0), lda, copy_col(tid))      # each further row of the thread is `below` down
+        from_a = element(a, row0 + copy_row(tid, 0), lda, copy_col(tid))     # further rows are `below` down, each
         from_b = element(b, col0 + copy_row(tid, 0), ldb, copy_col(tid))
-        chunks = (K + CHUNK_K - 1) // CHUNK_K
-        if EARLY:
-            for s in range(STAGES):
-                if s < chunks:
-                    copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-                commit()
-            wait_first()                                 # this thread's share of chunk 0 is there
-            bar_sync()                                   # everyone's is
-            load_fragments(smem, tid, 0, 0, 0, ra, rb)
-            load_fragments(smem, tid, 1, 0, 1, ra, rb)
-            for chunk in range(chunks - 1):
-                wait()                                   # the next chunk is there, and this one is in registers everywhere:
-                bar_sync()                               # its stage may be filled
-                if chunk + STAGES < chunks:
-                    copy_chunk(smem, tid, chunk & 3, (chunk + STAGES) * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-                commit()                                 # also when empty: the count of groups must not stop
-                multiply_fragments(0, ra, rb, acc)
-                load_fragments(smem, tid, 0, (chunk + 1) & 3, 0, ra, rb)
-                multiply_fragments(1, ra, rb, acc)
-                load_fragments(smem, tid, 1, (chunk + 1) & 3, 1, ra, rb)
-            multiply_fragments(0, ra, rb, acc)
-            multiply_fragments(1, ra, rb, acc)
-            bar_sync()                                   # C reuses the stages
-        else:
-            for s in range(STAGES - 1):
-                if s < chunks:
-                    copy_chunk(smem, tid, s, s * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-                commit()
-            wait()                                       # this thread's share of chunk 0 is there
-            bar_sync()                                   # everyone's is
-            load_fragments(smem, tid, 0, 0, 0, ra, rb)
-            for chunk in range(chunks - 1):
-                load_fragments(smem, tid, 1, chunk & 3, 1, ra, rb)
-                if chunk + STAGES - 1 < chunks:
-                    copy_chunk(smem, tid, (chunk + STAGES - 1) & 3, (chunk + STAGES - 1) * CHUNK_K, from_a, from_b, row0, col0,
-                               M, N, K, lda, ldb)
-                commit()                                 # also when empty: the count of groups must not stop
-                multiply_fragments(0, ra, rb, acc)
-                wait()                                   # the next chunk is there, and this one is in registers everywhere:
-                zero = bar_sync_zero()                   # its stage may be filled
-                load_fragments(smem, tid, 0, (chunk + 1) & 3, 0, ra, rb)
-                for i in range(4):
-                    ra[1, i, 0] = ra[1, i, 0] ^ zero     # keeps the multiplications behind the barrier, beside the loads
-                multiply_fragments(1, ra, rb, acc)
-            load_fragments(smem, tid, 1, (chunks - 1) & 3, 1, ra, rb)
-            multiply_fragments(0, ra, rb, acc)
-            multiply_fragments(1, ra, rb, acc)
-            bar_sync()                                   # C reuses the stages
+        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
         for i in range(4):
             for j in range(tiles_n):
                 for r in range(2):
@@ -295,8 +250,6 @@ def kernel(name, summary, ab_tile, c_tile, excess=()):
         return name if options.warps == 4 else f"{name}_8warps"
 
     def body(options):
-        from importlib import import_module
-
         return make_body(import_module(f"cuda_kernels.emitted.{emitted_as(options)}"), options)
 
     def emits():

@@ -21,7 +21,7 @@ def _packed(registers):
 
 @lru_cache(None)
 def _places(name):
-    """Where each element of A (16, 16), then of B (16, 8), lies among the halves of six registers [6, 32]: int [384]."""
+    """Where the elements of A (16, 16), then of B (16, 8), lie among the halves of six registers [6, 32]: int [384]."""
     table = []
     for operand, first in (("A", 0), ("B", 4)):
         made = fragment(name, operand)

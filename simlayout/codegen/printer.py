@@ -1,6 +1,11 @@
 """Expressions as text: Python and CUDA C++, with common subexpressions named once."""
 
+import textwrap
+
 from simlayout.codegen.symbols import Expr
+
+WIDTH = 110
+"""Columns of the lines of a function body, before it is indented."""
 
 _INFIX = {"mul": "*", "div": "//", "mod": "%", "shr": ">>", "and": "&", "xor": "^",
           "and2": "&", "or2": "|", "xor2": "^", "div2": "//", "mod2": "%", "shl2": "<<", "shr2": ">>"}
@@ -44,7 +49,7 @@ def _render(x, names, division):
         symbol = _INFIX[x.op]
         return f" {division if symbol == '//' else symbol} ".join(operand(a) for a in x.args)
     constant, terms = x.args
-    ordered = sorted(terms, key=lambda term: term[1] < 0)       # what is subtracted comes last: no partial sum is negative
+    ordered = sorted(terms, key=lambda term: term[1] < 0)     # what is subtracted comes last: no partial sum is below 0
     pieces = []
     for atom, c in ordered:
         size = abs(c)
@@ -96,23 +101,79 @@ def _shared_nodes(x):
     return [n for n in order if counts[n] > 1 and n.op != "var"]
 
 
-def python_body(x):
-    """The lines of a Python function body that returns x."""
+def _body(x, division, assign, end):
+    """Lines that name the common subexpressions t0, t1, ... and return x."""
     names, lines = {}, []
     for i, node in enumerate(_shared_nodes(x)):
-        text = _render(node, names, "//")
+        lines += folded(f"{assign}t{i} = ", _render(node, names, division), end)
         names[node] = f"t{i}"
-        lines.append(f"t{i} = {text}")
-    lines.append(f"return {x if isinstance(x, int) else names.get(x) or _render(x, names, '//')}")
-    return lines
+    result = str(x) if isinstance(x, int) else names.get(x) or _render(x, names, division)
+    return lines + folded("return ", result, end)
+
+
+def python_body(x):
+    """The lines of a Python function body that returns x."""
+    return _body(x, "//", "", "")
 
 
 def cuda_body(x):
-    """The lines of a CUDA C++ function body that returns x (unsigned arithmetic: every value is non-negative)."""
-    names, lines = {}, []
-    for i, node in enumerate(_shared_nodes(x)):
-        text = _render(node, names, "/")
-        names[node] = f"t{i}"
-        lines.append(f"const unsigned t{i} = {text};")
-    lines.append(f"return {x if isinstance(x, int) else names.get(x) or _render(x, names, '/')};")
-    return lines
+    """The lines of a CUDA C++ function body that returns x (unsigned arithmetic: see `wraps`)."""
+    return _body(x, "/", "const unsigned ", ";")
+
+
+def wraps(x):
+    """A subexpression that is divided, shifted or in bit logic and may leave 0 .. 2**31 - 1; None if there is none.
+
+    Sums and products may leave it on the way: they are exact modulo 2**32. Everything else is not.
+    """
+    seen, todo = set(), [x]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, Expr) or node in seen:
+            continue
+        seen.add(node)
+        if node.op not in ("var", "sum", "mul"):
+            for operand in _children(node):
+                if operand.lo < 0 or operand.hi >= 2**31:
+                    return operand
+        todo.extend(_children(node))
+    return None
+
+
+def folded(start, text, end=""):
+    """`start + text + end` as lines of at most WIDTH columns, broken before operators, in parentheses.
+
+    >>> folded("return ", "a + b")
+    ['return a + b']
+    """
+    if len(start + text + end) <= WIDTH:
+        return [start + text + end]
+    indent = " " * (len(start) + 1)
+    lines, line = [], f"{start}("
+    for piece in _pieces(text):
+        if len(line + piece) >= WIDTH and line.strip() not in ("", f"{start}("):
+            lines.append(line.rstrip())
+            line = indent
+        line += piece.lstrip() if line == indent else piece
+    lines.append(f"{line}){end}")
+    return [short for line in lines for short in _hard_wrapped(line, indent)]
+
+
+def _pieces(text):
+    """The text cut before each operator that stands outside all parentheses."""
+    depth, start = 0, 0
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == " " and text[i + 1] in "+-*/%&|^<>":
+            yield text[start:i]
+            start = i
+    yield text[start:]
+
+
+def _hard_wrapped(line, indent):
+    """A line that is still too long, broken at any space (it stands in parentheses)."""
+    if len(line) <= WIDTH:
+        return [line]
+    first = line[:len(line) - len(line.lstrip())]
+    return textwrap.wrap(line.strip(), WIDTH, initial_indent=first, subsequent_indent=indent + "    ",
+                         break_long_words=False, break_on_hyphens=False)

@@ -15,6 +15,7 @@ remainder that cannot occur disappears. And every non-negative value knows which
 `&` fall apart into the parts that meet and those that only pass by. Each rule is exact on all integers in range.
 """
 
+import operator
 from functools import cached_property
 from math import gcd
 
@@ -41,7 +42,8 @@ class Expr:
         return isinstance(other, Expr) and self._key == other._key
 
     def __bool__(self):
-        raise TypeError("an index function must not branch on its arguments: use arithmetic, or pass the value as a constant")
+        raise TypeError("an index function must not branch on its arguments: use arithmetic, or pass the value as a "
+                        "constant")
 
     def __lt__(self, other):
         raise TypeError("an index function must not compare its arguments: use arithmetic")
@@ -173,7 +175,7 @@ def _coarsen(x, divisor):
     for unit in sorted({gcd(divisor, c) for c in terms.values()} - {1}, reverse=True):
         high, low = _split(x, unit)
         lo, hi = _range(low)
-        if 0 <= lo and hi < unit:
+        if lo >= 0 and hi < unit:
             return unit, _exact_quotient(high, unit), low
     return None
 
@@ -226,7 +228,7 @@ def _mod(x, divisor):
     constant, terms = _linear(x)
     rest = _sum(constant % divisor, {a: c % divisor for a, c in terms.items()})
     lo, hi = _range(rest)
-    if 0 <= lo and hi < divisor:
+    if lo >= 0 and hi < divisor:
         return rest
     coarse = _coarsen(rest, divisor)
     if coarse:
@@ -257,7 +259,8 @@ def _and(x, mask):
         return x & mask
     if mask < 0:
         if x.bits is None:
-            raise ValueError(f"an index function masks a value that may be negative with {mask}: use a non-negative mask")
+            raise ValueError(f"an index function masks a value that may be negative with {mask}: use a non-negative "
+                             "mask")
         mask &= x.bits
     if mask == 0:
         return 0
@@ -354,23 +357,21 @@ def _shift_by(op, x, y):
     return _opaque(op, x, y)
 
 
-_SIGNED_RESULT = {
-    "div": lambda xl, xh, yl, yh: (min(xl, xl // yl), max(xh, xh // yl)) if yl > 0 else None,
-    "mod": lambda xl, xh, yl, yh: (0, yh - 1) if yl > 0 else None,
-    "shl": lambda xl, xh, yl, yh: (min(xl, xl << yh), xh << yh) if 0 <= yl and yh < 64 else None,
-    "shr": lambda xl, xh, yl, yh: (min(xl, xl >> yl), max(xh >> yl, 0)) if yl >= 0 else None,
-    "xor": lambda xl, xh, yl, yh: None,
-    "or": lambda xl, xh, yl, yh: None,
-    "and": lambda xl, xh, yl, yh: None,
-}
+_OPAQUE = {"div": (operator.floordiv, 1, 2**63), "shl": (operator.lshift, 0, 31), "shr": (operator.rshift, 0, 31)}
+"""Operations on two unknowns that grow or fall steadily in each: the function, and the range of its right side."""
 
 
 def _opaque(op, x, y):
     """An operation whose operands are not constants: kept as written, with the range that can be told."""
-    bounds = _SIGNED_RESULT[op](*_range(x), *_range(y))
-    if bounds is None:
-        raise ValueError(f"an index function applies {op} to a value that may be negative or zero: {x} and {y}")
-    return Expr(op + "2", (x, y), *bounds)
+    (xl, xh), (yl, yh) = _range(x), _range(y)
+    if op == "mod" and yl > 0:
+        return Expr("mod2", (x, y), 0, yh - 1)
+    if op in _OPAQUE:
+        function, least, most = _OPAQUE[op]
+        if least <= yl and yh <= most:
+            corners = [function(a, b) for a in (xl, xh) for b in (yl, yh)]
+            return Expr(op + "2", (x, y), min(corners), max(corners))
+    raise ValueError(f"an index function applies {op} to a value that may be negative or zero: {x} and {y}")
 
 
 _RULES = {

@@ -52,8 +52,8 @@ class Access:
             if size < 1 or size != int(size):
                 raise LayoutError(f"access {self.name!r}: {variable} has {size} values; it needs at least one")
         if self.bytes % dtype_of(self.dtype).bytes:
-            raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a whole "
-                              f"number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
+            raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
+                              f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))
@@ -111,7 +111,7 @@ class Access:
         sizes = list(self.domain.values())
         index = np.unravel_index(row * WARP + lane, tuple(sizes[1:] + sizes[:1]))
         values = [int(index[-1]), *(int(i) for i in index[:-1])]
-        return dict(zip(self.domain, values))
+        return dict(zip(self.domain, values, strict=True))
 
     def analyze(self, arch="sm_90"):
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""

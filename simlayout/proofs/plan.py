@@ -21,8 +21,9 @@ class Problem:
 
     def __post_init__(self):
         for name, value in (("M", self.M), ("N", self.N), ("K", self.K)):
-            if value < 1 or value != int(value):
-                raise SimlayoutError(f"{name} = {value}: a GEMM needs M, N and K of at least 1")
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise SimlayoutError(f"{name} = {value!r}: a GEMM needs integers M, N and K of at least 1")
+            object.__setattr__(self, name, int(value))
 
     @property
     def flops(self):
@@ -79,7 +80,7 @@ class Prediction:
         raise SimlayoutError(f"no access {name!r}; this plan has {', '.join(repr(c.name) for c in self.counts)}")
 
     def by_instruction(self):
-        """Totals per instruction class as Nsight Compute splits them: {"LDSM": (instructions, wavefronts, ideal), ...}."""
+        """Totals per instruction class, as Nsight Compute splits them: {"LDSM": (instructions, wavefronts, ideal)}."""
         totals = {}
         for c in self.counts:
             key = sass_class(c.instruction)
@@ -89,8 +90,9 @@ class Prediction:
 
     def as_dict(self):
         """Plain values, for JSON."""
-        rows = [{"name": c.name, "instruction": c.instruction, "instructions": c.instructions, "wavefronts": c.wavefronts,
-                 "ideal": c.ideal, "excess": c.excess, "exact": c.exact} for c in self.counts]
+        rows = [{"name": c.name, "instruction": c.instruction, "instructions": c.instructions,
+                 "wavefronts": c.wavefronts, "ideal": c.ideal, "excess": c.excess, "exact": c.exact}
+                for c in self.counts]
         return {"accesses": rows, "ctas": self.ctas, "steps": self.steps, "bound": self.bound,
                 "shared_clocks_per_step": self.shared_clocks, "mma_clocks_per_step": self.mma_clocks}
 
@@ -125,6 +127,10 @@ class Plan:
     shared_bytes: int
 
     def __post_init__(self):
+        names = [a.name for a in self.accesses]
+        for name in names:
+            if names.count(name) > 1:
+                raise LayoutError(f"plan {self.name} has two accesses called {name!r}: give each its own name")
         for access in self.accesses:
             if access.domain["tid"] != 32 * self.warps:
                 raise LayoutError(f"plan {self.name}: access {access.name!r} has {access.domain['tid']} threads, "
@@ -143,7 +149,8 @@ class Plan:
         for a in self.accesses:
             if a.name == name:
                 return a
-        raise SimlayoutError(f"plan {self.name} has no access {name!r}; it has {', '.join(a.name for a in self.accesses)}")
+        known = ", ".join(a.name for a in self.accesses)
+        raise SimlayoutError(f"plan {self.name} has no access {name!r}; it has {known}")
 
     @cached_property
     def _analyses(self):
@@ -200,12 +207,12 @@ class Plan:
         """
         limit = arch_of(arch).shared_bytes_per_cta
         if self.shared_bytes > limit:
-            raise SimlayoutError(f"plan {self.name} needs {self.shared_bytes} bytes of shared memory; {arch} has {limit} "
-                                 f"per CTA: use fewer stages or a smaller tile")
+            raise SimlayoutError(f"plan {self.name} needs {self.shared_bytes} bytes of shared memory; {arch} has "
+                                 f"{limit} per CTA: use fewer stages or a smaller tile")
         stored = {load: tuple(self.access(s) for s in stores) for stores, load in self.agreements}
         made = {a.name: verify(a, stored_by=stored.get(a.name, ()), arch=arch) for a in self.accesses}
         for a in self.accesses:
-            top = int(a.addresses().max()) + a.bytes
+            top = int(a.addresses()[:, a.used_lanes()].max()) + a.bytes
             if top > self.shared_bytes:
                 raise LayoutError(f"plan {self.name}: access {a.name!r} reaches byte {top} of {self.shared_bytes}")
         return made

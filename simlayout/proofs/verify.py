@@ -4,11 +4,13 @@ A check either holds everywhere, and becomes a line of the certificate, or it ra
 first point where it fails: the coordinates, the lanes, the addresses, and what would mend it.
 """
 
+from dataclasses import replace
+from math import prod
+
 import numpy as np
 
-from simlayout.algebra import dtype_of
-from simlayout.errors import AddressError, VerificationError
-from simlayout.hardware import analyze
+from simlayout.errors import AddressError, SimlayoutError, VerificationError
+from simlayout.hardware import analyze, arch_of
 from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, digest
 
@@ -23,7 +25,8 @@ def verify(subject, conflict_free_for=(), *, stored_by=(), arch="sm_90"):
     stored_by: accesses that write the tile; then every element that the subject reads was stored, at that very place.
     arch: whose wavefront rules to use.
 
-    Returns a Certificate. Raises VerificationError, whose `counterexample` is the first point that fails.
+    Returns a Certificate. Raises SimlayoutError if the arguments do not fit together, VerificationError if a claim is
+    false: its `counterexample` is the first point that fails.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -32,28 +35,24 @@ def verify(subject, conflict_free_for=(), *, stored_by=(), arch="sm_90"):
     >>> sl.verify(sl.Layout((4, 4), (1, 1)))
     Traceback (most recent call last):
     ...
-    simlayout.errors.VerificationError: (4,4):(1,1) is not one-to-one: coordinates (1, 0) and (0, 1) both map to offset 1
+    simlayout.errors.VerificationError: (4,4):(1,1) is not one-to-one: (1, 0) and (0, 1) both map to offset 1
     """
     if isinstance(subject, Access):
+        if conflict_free_for:
+            raise SimlayoutError(f"access {subject.name!r}: conflict_free_for goes with a tile; declare excess=0")
         return _verify_access(subject, tuple(stored_by), arch)
+    if stored_by:
+        raise SimlayoutError("stored_by goes with an Access that loads: verify(access, stored_by=[store])")
     claims = _tile_claims(subject)
-    analysed = []
-    for access in conflict_free_for:
-        made = _verify_access(_demanding(access, subject), (), arch)
-        analysed.append(made)
-        claims.append(f"conflict-free for {access.name} ({access.instruction}): {made.wavefronts} wavefronts = ideal")
-    shape = getattr(subject, "shape", None)
+    made = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
+    claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in made]
     return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinates": int(subject.size)}, arch=arch,
-                       instructions=sum(c.instructions for c in analysed), wavefronts=sum(c.wavefronts for c in analysed),
-                       ideal=sum(c.ideal for c in analysed), digest=digest(_tile_offsets(subject)),
-                       provenance=analysed[0].provenance if analysed else "") if shape is not None else None
+                       instructions=sum(c.instructions for c in made), wavefronts=sum(c.wavefronts for c in made),
+                       ideal=sum(c.ideal for c in made), digest=digest(_tile_offsets(subject)),
+                       provenance=made[0].provenance if made else "")
 
 
-def _demanding(access, tile):
-    from dataclasses import replace
-
-    return replace(access, tile=tile, excess=0)
-
+# ---- tiles --------------------------------------------------------------------------------------------------------
 
 def _tile_offsets(tile):
     return np.asarray(tile.offsets(), np.int64).reshape(-1)
@@ -61,8 +60,8 @@ def _tile_offsets(tile):
 
 def _tile_claims(tile):
     """A tile's own claims: one-to-one, in bounds."""
-    if not hasattr(tile, "offsets"):
-        raise VerificationError(f"{tile!r} has no domain of its own: verify a layout, or an Access that names its domain")
+    if not hasattr(tile, "shape"):
+        raise VerificationError(f"{tile} has no domain of its own: verify a layout, or an Access that names its domain")
     offsets = _tile_offsets(tile)
     order = np.argsort(offsets, kind="stable")
     same = np.flatnonzero(np.diff(offsets[order]) == 0)
@@ -70,7 +69,7 @@ def _tile_claims(tile):
         clashes = np.stack([order[same], order[same + 1]], axis=1)
         first, second = sorted(clashes[np.argmin(clashes.max(axis=1))].tolist())
         a, b = _coordinate(tile, first), _coordinate(tile, second)
-        raise VerificationError(f"{tile} is not one-to-one: coordinates {a} and {b} both map to offset {offsets[first]}",
+        raise VerificationError(f"{tile} is not one-to-one: {a} and {b} both map to offset {offsets[first]}",
                                 {"coordinates": (a, b), "offset": int(offsets[first])})
     if offsets.min() < 0:
         at = int(np.argmax(offsets < 0))
@@ -81,135 +80,207 @@ def _tile_claims(tile):
     return claims + ([f"{wasted} elements unused"] if wasted else [])
 
 
-def _flat(shape):
-    return tuple(x for s in shape for x in _flat(s)) if isinstance(shape, tuple) else (shape,)
+def _modes(shape):
+    """The sizes of the top-level modes."""
+    return [_size(s) for s in shape] if isinstance(shape, tuple) else [shape]
 
 
 def _size(shape):
-    return int(np.prod(_flat(shape)))
+    return prod(_modes(shape))
 
 
 def _coordinate(tile, index):
     """The coordinate (one int per top-level mode) of a linear index, leftmost mode fastest."""
-    modes = [_size(s) for s in tile.shape] if isinstance(tile.shape, tuple) else [_size(tile.shape)]
-    return tuple(int(i) for i in np.unravel_index(index, modes, order="F"))
+    return tuple(int(i) for i in np.unravel_index(index, _modes(tile.shape), order="F"))
+
+
+# ---- accesses -----------------------------------------------------------------------------------------------------
+
+class _Table:
+    """The coordinates of an access over its domain: int64 [instructions, 32] arrays `leaves`, nested as `form`."""
+
+    def __init__(self, access):
+        self.access, self.tile, self.used = access, access.tile, access.used_lanes()
+        self.form = access.coordinate(*access.points())
+        sizes = list(access.domain.values())
+        shape = tuple(sizes[1:] + sizes[:1])
+        self.leaves = [np.broadcast_to(np.asarray(c, np.int64), shape).reshape(-1, 32) for c in _flat(self.form)]
+
+    def offsets(self, moved=None, by=0):
+        """Offsets of all points, with leaf number `moved` further `by` elements: int64 [instructions, 32]."""
+        leaves = iter([leaf + by if i == moved else leaf for i, leaf in enumerate(self.leaves)])
+        made = self.tile(*_nested(self.form, leaves))
+        return np.broadcast_to(np.asarray(made, np.int64), self.leaves[0].shape)
+
+    def limits(self):
+        """How many values each leaf may take; None for a tile that is a mere function."""
+        if not hasattr(self.tile, "shape"):
+            return None
+        form = self.form[0] if len(self.form) == 1 else self.form
+        limits = _limits(form, self.tile.shape)
+        if limits is None:
+            raise VerificationError(f"access {self.access.name!r} gives {len(self.form)} coordinates to {self.tile}, "
+                                    f"which takes {len(_modes(self.tile.shape))}, nested as its shape")
+        return limits
+
+    def elements(self, mode):
+        """Every element that the access moves: (offsets [n], keys [n, modes]); keys count along the tile's modes."""
+        offsets, keys = [], []
+        for j in range(self.access.elements):
+            leaves = [leaf + j if i == mode else leaf for i, leaf in enumerate(self.leaves)]
+            offsets.append((self.offsets() + j)[:, self.used].reshape(-1))
+            keys.append(np.stack([k[:, self.used].reshape(-1) for k in self._keys(leaves)], axis=1))
+        return np.concatenate(offsets), np.concatenate(keys)
+
+    def _keys(self, leaves):
+        shape = getattr(self.tile, "shape", None)
+        if shape is None:
+            return leaves
+        form = _nested(self.form, iter(leaves))
+        if len(form) == 1 and isinstance(form[0], tuple):
+            form = form[0]
+        if len(form) == 1:
+            return np.unravel_index(form[0], _modes(shape), order="F")
+        return [_linear(c, s) for c, s in zip(form, shape, strict=True)]
+
+    def first(self, wrong):
+        """(row, lane, domain point) of the first True of a mask over used lanes."""
+        row, lane = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        return row, lane, self.access.point(row, lane)
+
+
+def _flat(nested):
+    return [x for item in nested for x in _flat(item)] if isinstance(nested, tuple) else [nested]
+
+
+def _nested(form, leaves):
+    return tuple(_nested(f, leaves) for f in form) if isinstance(form, tuple) else next(leaves)
+
+
+def _limits(form, shape):
+    """The limit of every leaf of a coordinate, or None if it is not nested as the shape."""
+    if not isinstance(form, tuple):
+        return [_size(shape)]
+    if not isinstance(shape, tuple) or len(form) != len(shape):
+        return None
+    found = [_limits(f, s) for f, s in zip(form, shape, strict=True)]
+    return None if None in found else [limit for limits in found for limit in limits]
+
+
+def _linear(coordinate, shape):
+    """A possibly nested coordinate of one mode as a single int, leftmost fastest."""
+    if not isinstance(coordinate, tuple):
+        return coordinate
+    total, step = 0, 1
+    for c, s in zip(coordinate, shape, strict=True):
+        total, step = total + step * _linear(c, s), step * _size(s)
+    return total
 
 
 def _verify_access(access, stored_by, arch):
-    claims = []
-    coordinates = _table(access, access.coordinate(*access.points()))
-    if hasattr(access.tile, "shape"):
-        claims += _tile_claims(access.tile)
-        _check_coordinates(access, coordinates)
+    table = _Table(access)
+    claims = _tile_claims(access.tile) if hasattr(access.tile, "shape") else []
+    limits = table.limits()
+    if limits is not None:
+        _check_inside(table, limits)
+    mode = None
     if access.elements > 1:
-        claims.append(_check_contiguous(access, coordinates))
+        mode = _check_neighbours(table, limits)
+        claims.append(f"the {access.elements} elements of each {access.bytes}-byte access are neighbours along "
+                      f"coordinate {mode}")
     addresses = access.addresses()
     try:
         analysis = analyze(access.instruction, addresses, arch=arch)
     except AddressError as error:
-        raise VerificationError(f"access {access.name!r}: {error}{_blame(access, addresses, arch)}",
-                                _blamed(access, addresses)) from None
-    claims.append(f"addresses {addresses[:, access.used_lanes()].min()}..{addresses.max() + access.bytes - 1} bytes, "
-                  f"aligned to {access.bytes}")
+        raise _address_fault(table, addresses, arch, error) from None
+    used = addresses[:, table.used]
+    claims.append(f"addresses {used.min()}..{used.max() + access.bytes - 1} bytes, aligned to {access.bytes}")
     if access.is_store:
-        claims.append(_check_no_overlap(access, addresses))
-    claims.append(_check_excess(access, analysis))
+        claims.append(_check_no_overlap(table, addresses))
+    claims.append(_check_excess(table, analysis))
     if stored_by:
-        claims.append(_check_stored(access, coordinates, stored_by))
+        claims.append(_check_stored(table, mode, stored_by))
     return Certificate(access.name, tuple(claims), dict(access.domain), access.instruction, access.dtype, arch,
                        access.instructions(), int(analysis.wavefronts.sum()), int(analysis.ideal.sum()),
                        digest(access.offsets()), analysis.provenance.text)
-
-
-def _table(access, coordinate):
-    """The coordinate's entries as int64 [instructions, 32] arrays."""
-    sizes = list(access.domain.values())
-    shape = tuple(sizes[1:] + sizes[:1])
-    return [np.broadcast_to(np.asarray(c, np.int64), shape).reshape(-1, 32) for c in _flat(coordinate)]
 
 
 def _text(point):
     return ", ".join(f"{k} = {v}" for k, v in point.items())
 
 
-def _blamed(access, addresses):
-    used = access.used_lanes()
-    wrong = ((addresses % access.bytes != 0) | (addresses < 0)) & used
-    row, lane = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    return {"point": access.point(row, lane), "address": int(addresses[row, lane])} if wrong.any() else {}
+def _address_fault(table, addresses, arch, error):
+    """The VerificationError for what `analyze` refused, at its domain point."""
+    access = table.access
+    beyond = (addresses < 0) | (addresses > arch_of(arch).shared_bytes_per_cta - access.bytes)
+    wrong = beyond & table.used if (beyond & table.used).any() else (addresses % access.bytes != 0) & table.used
+    row, lane, point = table.first(wrong)
+    return VerificationError(f"access {access.name!r}: {error} (at {_text(point)})",
+                             {"point": point, "address": int(addresses[row, lane])})
 
 
-def _blame(access, addresses, arch):
-    found = _blamed(access, addresses)
-    return f" (at {_text(found['point'])})" if found else ""
-
-
-def _check_coordinates(access, coordinates):
+def _check_inside(table, limits):
     """Every coordinate lies in the tile's shape (an offset may be in bounds by accident)."""
-    shape = access.tile.shape if isinstance(access.tile.shape, tuple) else (access.tile.shape,)
-    limits = [_size(s) for s in shape] if len(coordinates) == len(shape) else list(_flat(access.tile.shape))
-    if len(coordinates) == 1:
-        limits = [_size(access.tile.shape)]
-    if len(coordinates) != len(limits):
-        raise VerificationError(f"access {access.name!r} gives {len(coordinates)} coordinates to {access.tile}, "
-                                f"which takes {len(limits)}")
-    used = access.used_lanes()
-    for mode, (c, limit) in enumerate(zip(coordinates, limits)):
-        wrong = ((c < 0) | (c >= limit)) & used
+    for mode, (leaf, limit) in enumerate(zip(table.leaves, limits, strict=True)):
+        wrong = ((leaf < 0) | (leaf >= limit)) & table.used
         if wrong.any():
-            row, lane = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-            point = access.point(row, lane)
-            raise VerificationError(f"access {access.name!r} leaves the tile {access.tile}: coordinate {mode} is "
-                                    f"{c[row, lane]} where it must be under {limit}, at {_text(point)}",
-                                    {"point": point, "mode": mode, "value": int(c[row, lane])})
+            row, lane, point = table.first(wrong)
+            raise VerificationError(f"access {table.access.name!r} leaves the tile {table.tile}: coordinate {mode} is "
+                                    f"{leaf[row, lane]} where it must be under {limit}, at {_text(point)}",
+                                    {"point": point, "mode": mode, "value": int(leaf[row, lane])})
 
 
-def _check_contiguous(access, coordinates):
-    """The instruction's consecutive elements are consecutive in one mode of the tile, so it moves what it names."""
-    width, used = access.elements, access.used_lanes()
-    base = _evaluate(access.tile, coordinates)
-    best = None
-    for mode in range(len(coordinates)):
+def _check_neighbours(table, limits):
+    """The number of the coordinate along which the instruction's elements are neighbours, at consecutive offsets."""
+    access, base, best = table.access, table.offsets(), (-1, 0)
+    for mode, leaf in enumerate(table.leaves):
         wrong = np.zeros(base.shape, bool)
-        for j in range(1, width):
-            moved = list(coordinates)
-            moved[mode] = coordinates[mode] + j
-            wrong |= _evaluate(access.tile, moved) != base + j
-        wrong &= used
+        for j in range(1, access.elements):
+            wrong |= table.offsets(mode, j) != base + j
+        wrong &= table.used
         if not wrong.any():
-            return f"the {width} elements of each {access.bytes}-byte access are neighbours along coordinate {mode}"
-        first = int(np.argmax(wrong))
-        if best is None or first > best[0]:
-            best = (first, mode)
-    row, lane = np.unravel_index(best[0], base.shape)
+            if limits is not None:
+                _check_last(table, mode, leaf + access.elements - 1, limits[mode])
+            return mode
+        best = max(best, (int(np.argmax(wrong)), -mode))
+    row, lane = divmod(best[0], 32)
     point = access.point(row, lane)
     raise VerificationError(
-        f"access {access.name!r}: the {width} elements of one {access.bytes}-byte access are not neighbours in "
-        f"{access.tile} at {_text(point)} (best along coordinate {best[1]}); a swizzle must keep 16-byte chunks whole",
-        {"point": point, "mode": best[1]})
+        f"access {access.name!r}: the {access.elements} elements of one {access.bytes}-byte access are not neighbours "
+        f"in {access.tile} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
+        f"{access.bytes}-byte chunks whole", {"point": point, "mode": -best[1]})
 
 
-def _evaluate(tile, coordinates):
-    return np.broadcast_to(np.asarray(tile(*coordinates), np.int64), coordinates[0].shape)
+def _check_last(table, mode, last, limit):
+    """The last element of each access is still inside the tile."""
+    wrong = (last >= limit) & table.used
+    if wrong.any():
+        row, lane, point = table.first(wrong)
+        access = table.access
+        raise VerificationError(f"access {access.name!r} leaves the tile {table.tile}: its {access.elements} elements "
+                                f"reach coordinate {mode} = {last[row, lane]}, which must be under {limit}, at "
+                                f"{_text(point)}", {"point": point, "mode": mode, "value": int(last[row, lane])})
 
 
-def _check_no_overlap(access, addresses):
+def _check_no_overlap(table, addresses):
     """No two lanes of one store write the same bytes (which of them would win is undefined)."""
-    used = np.flatnonzero(access.used_lanes())
+    access, used = table.access, np.flatnonzero(table.used)
     lanes = addresses[:, used]
     order = np.argsort(lanes, axis=1, kind="stable")
     clash = np.diff(np.take_along_axis(lanes, order, axis=1), axis=1) < access.bytes
     if clash.any():
-        row, i = np.unravel_index(int(np.argmax(clash)), clash.shape)
+        row, i = (int(x) for x in np.unravel_index(int(np.argmax(clash)), clash.shape))
         a, b = sorted(int(used[order[row, i + d]]) for d in (0, 1))
+        points = access.point(row, a), access.point(row, b)
         raise VerificationError(f"access {access.name!r}: lanes {a} and {b} store to the same bytes (address "
-                                f"{addresses[row, a]}) at {_text(access.point(row, a))} and {_text(access.point(row, b))}",
-                                {"points": (access.point(row, a), access.point(row, b))})
+                                f"{addresses[row, a]}) at {_text(points[0])} and {_text(points[1])}",
+                                {"points": points})
     return "no two lanes of an instruction store to the same bytes"
 
 
-def _check_excess(access, analysis):
+def _check_excess(table, analysis):
     """Each instruction has the declared excess."""
+    access = table.access
     known = "" if analysis.exact else " (by the destination rule; not known exactly)"
     if access.excess is None:
         return f"excess wavefronts {int(analysis.excess.min())}..{int(analysis.excess.max())} per instruction{known}"
@@ -221,40 +292,31 @@ def _check_excess(access, analysis):
         detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
         raise VerificationError(
             f"access {access.name!r} {lead}: {found} excess wavefronts per {access.instruction} at "
-            f"{_text(access.point(row, 0))}, in {int(wrong.sum())} of {wrong.size} instructions; try a swizzle, padding "
-            f"or rotation, or declare Access(excess={found})\n{detail}",
+            f"{_text(access.point(row, 0))}, in {int(wrong.sum())} of {wrong.size} instructions; try a swizzle, "
+            f"padding or rotation, or declare Access(excess={found})\n{detail}",
             {"point": access.point(row, 0), "excess": found})
-    return (f"conflict-free: {int(analysis.ideal[0])} wavefronts per instruction" if access.excess == 0 else
-            f"excess exactly {access.excess} wavefronts per instruction") + known
+    if access.excess:
+        return f"excess exactly {access.excess} wavefront{'s' * (access.excess > 1)} per instruction{known}"
+    low, high = int(analysis.ideal.min()), int(analysis.ideal.max())
+    each = f"{low} wavefront{'s' * (low > 1)}" if low == high else f"{low} to {high} wavefronts"
+    return f"conflict-free: {each} per instruction{known}"
 
 
-def _spread(access, coordinates):
-    """Every element that the access touches, as {offset: coordinate}: arrays (offsets, keys) sorted by offset."""
-    used = np.flatnonzero(access.used_lanes())
-    base = _evaluate(access.tile, coordinates)[:, used].reshape(-1)
-    mode = _contiguous_mode(access, coordinates)
-    columns = [c[:, used].reshape(-1) for c in coordinates]
-    offsets, keys = [], []
-    for j in range(access.elements):
-        offsets.append(base + j)
-        keys.append(np.stack([c + (j if m == mode else 0) for m, c in enumerate(columns)], axis=1))
-    return np.concatenate(offsets), np.concatenate(keys)
-
-
-def _contiguous_mode(access, coordinates):
-    if access.elements == 1:
-        return -1
-    return int(_check_contiguous(access, coordinates).rsplit(" ", 1)[1])
-
-
-def _check_stored(access, coordinates, stored_by):
+def _check_stored(table, mode, stored_by):
     """Every element read was stored by one of `stored_by`, under the same coordinate."""
-    written = {}
+    access, written = table.access, {}
     for store in stored_by:
-        offsets, keys = _spread(store, _table(store, store.coordinate(*store.points())))
-        written.update(zip(offsets.tolist(), map(tuple, keys.tolist())))
-    offsets, keys = _spread(access, coordinates)
-    for offset, key in zip(offsets.tolist(), map(tuple, keys.tolist())):
+        if store.dtype != access.dtype:
+            raise SimlayoutError(f"access {access.name!r} reads {access.dtype} and {store.name!r} stores "
+                                 f"{store.dtype}: their elements cannot be compared")
+        made = _Table(store)
+        offsets, keys = made.elements(_check_neighbours(made, made.limits()) if store.elements > 1 else None)
+        for offset, key in zip(offsets.tolist(), map(tuple, keys.tolist()), strict=True):
+            if written.setdefault(offset, key) != key:
+                raise VerificationError(f"{store.name!r} stores element {key} at offset {offset}, where element "
+                                        f"{written[offset]} is stored as well", {"element": key, "offset": offset})
+    offsets, keys = table.elements(mode)
+    for offset, key in zip(offsets.tolist(), map(tuple, keys.tolist()), strict=True):
         if written.get(offset) != key:
             what = f"holds element {written[offset]}" if offset in written else "was never stored"
             raise VerificationError(f"access {access.name!r} reads element {key} at offset {offset}, which {what} "

@@ -1,0 +1,71 @@
+"""The main loop that the mma.sync kernels share: stages of shared memory, two buffers of fragments.
+
+A kernel hands in what differs: how it copies a chunk of K into a stage, loads the fragments of one k16 step into a
+buffer, and multiplies a buffer. While one buffer is multiplied the other is loaded, and stages - 1 chunks are under
+way from global memory.
+"""
+
+from cuda_kernels.ptx import bar_sync, bar_sync_zero, cp_async_commit_group, cp_async_wait_group
+
+
+def meet(ra):
+    """A barrier of the CTA."""
+    bar_sync()
+
+
+def meet_and_hold(ra):
+    """A barrier that keeps the multiplications of buffer 1 behind it.
+
+    ptxas would rather issue them before the barrier, and then has nothing to do while the next fragments load. The
+    barrier's result, always 0, goes into one register of every A fragment, so that it cannot.
+    """
+    zero = bar_sync_zero()
+    for i in range(4):
+        ra[1, i, 0] = ra[1, i, 0] ^ zero
+
+
+def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragments, meet):
+    """The device function that accumulates A B over all chunks of K; after it the stages are free for C.
+
+    stages: 1 copies, waits, multiplies; more overlap all three. chunk_k: depth of a chunk, two k16 steps.
+    """
+    commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
+
+    def one_stage(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        for chunk in range((K + chunk_k - 1) // chunk_k):
+            copy_chunk(smem, tid, 0, chunk * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            bar_sync()
+            load_fragments(smem, tid, 0, 0, 0, ra, rb)
+            load_fragments(smem, tid, 1, 0, 1, ra, rb)
+            multiply_fragments(0, ra, rb, acc)
+            multiply_fragments(1, ra, rb, acc)
+            bar_sync()
+
+    def pipelined(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        chunks = (K + chunk_k - 1) // chunk_k
+        for s in range(stages - 1):
+            if s < chunks:
+                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+        wait()                                       # this thread's share of chunk 0 is there
+        bar_sync()                                   # everyone's is
+        load_fragments(smem, tid, 0, 0, 0, ra, rb)
+        stage, fill, ahead = 0, stages - 1, (stages - 1) * chunk_k
+        for chunk in range(chunks - 1):
+            load_fragments(smem, tid, 1, stage, 1, ra, rb)
+            if chunk + stages - 1 < chunks:
+                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()                                 # also when empty: the count of groups must not stop
+            multiply_fragments(0, ra, rb, acc)
+            stage = stage + 1 if stage < stages - 1 else 0
+            fill = fill + 1 if fill < stages - 1 else 0
+            wait()                                   # the next chunk is there, and this one is in registers everywhere:
+            meet(ra)                                 # its stage may be filled
+            load_fragments(smem, tid, 0, stage, 0, ra, rb)
+            multiply_fragments(1, ra, rb, acc)
+        load_fragments(smem, tid, 1, stage, 1, ra, rb)
+        multiply_fragments(0, ra, rb, acc)
+        multiply_fragments(1, ra, rb, acc)
+        bar_sync()
+
+    return pipelined if stages > 1 else one_stage

@@ -1,0 +1,45 @@
+"""Draws every figure of the gallery, as SVG and PNG beside this file: `python figures/draw.py`."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import simlayout as sl  # noqa: E402 (after the choice of backend)
+from cuda_kernels import KERNELS  # noqa: E402
+from simlayout.plots import comparison, save  # noqa: E402
+from simlayout.proofs.natural import natural_access  # noqa: E402
+
+HERE = Path(__file__).parent
+
+
+def banks_16x64():
+    """A 16x64 f16 tile read by ldmatrix.x4, without and with a swizzle."""
+    tile = sl.Layout((16, 64), (64, 1))
+    tiles = tile, sl.Swizzle(3, 3, 3) @ tile
+    return comparison(*(natural_access(t, "ldmatrix.x4", "f16").analyze() for t in tiles),
+                      titles=[f"ldmatrix.x4 of {t}, f16" for t in tiles])
+
+
+def hgemm_load_a():
+    """The loads of A in cuda_hgemm, without any measure against bank conflicts and with rotated chunks."""
+    kernels = [KERNELS[name] for name in ("mma_base", "mma_permuted")]
+    return comparison(*(kernel.plan.access("load A").analyze() for kernel in kernels),
+                      titles=[f"load A of {kernel.name}, ldmatrix.x4" for kernel in kernels])
+
+
+FIGURES = (banks_16x64, hgemm_load_a)
+
+
+def main(folder=HERE):
+    """Writes FIGURE.svg and FIGURE.png for each of FIGURES."""
+    for draw in FIGURES:
+        figure = draw()
+        for kind in ("svg", "png"):
+            save(figure, Path(folder) / f"{draw.__name__}.{kind}")
+        matplotlib.pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The grammar of the command line: which commands there are, what they take, and help that teaches by example."""
+
+import argparse
+import re
+from textwrap import dedent
+
+from simlayout.cli import gemm, layouts
+from simlayout.cli.text import one_line
+
+LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
+MAX_SIZE = 2**31 - 1
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose complaints are one line."""
+
+    def error(self, message):
+        """Exit code 2 and one line on stderr."""
+        self.exit(2, f"simlayout: {one_line(message)} (see {self.prog} --help)\n")
+
+
+def command_line():
+    """The parser of the whole command line; the options it makes have a function `run(options) -> exit code`."""
+    from simlayout import __version__
+
+    purpose = "Shared-memory layouts: predicted, proved, drawn, emitted, and run in real GEMM kernels."
+    parser = Parser("simlayout", description=purpose, **_teaching("""
+        simlayout check '(16,64):(64,1)' --dtype f16 --op ldmatrix.x4
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)'
+        simlayout explain '(16,64):(64,1)' --index 2
+        simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' -o banks.svg
+        simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes
+        simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
+        """))
+    parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_check(commands)
+    _add_explain(commands)
+    _add_plot(commands)
+    _add_emit(commands)
+    _add_gemm(commands)
+    _add_kernels(commands)
+    return parser
+
+
+def _teaching(examples, notes=""):
+    """Keyword arguments of a parser: its epilog is the examples, and its options may not be abbreviated."""
+    shown = "\n".join(f"  {line}" for line in dedent(examples).strip().splitlines())
+    return {"epilog": f"examples:\n{shown}\n{dedent(notes).rstrip()}", "allow_abbrev": False,
+            "formatter_class": argparse.RawDescriptionHelpFormatter}
+
+
+def _command(commands, name, run, summary, examples, notes=""):
+    parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.",
+                                 **_teaching(examples, notes))
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_access(parser):
+    """The arguments that name an access: layout, dtype, instruction, lanes, domain, chip."""
+    parser.add_argument("layout", metavar="LAYOUT", help=LAYOUT_HELP)
+    parser.add_argument("--dtype", default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... "
+                        "(default: %(default)s)")
+    parser.add_argument("--op", default="ldmatrix.x4", metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, "
+                        "ld.shared.v4.f32, st.shared.b64, cp.async.cg.16, ... (default: %(default)s)")
+    parser.add_argument("--lanes", metavar="TEXT", help="the coordinate that thread tid gives, as in "
+                        "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see below)")
+    parser.add_argument("--domain", type=_loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
+                        help="the loops around --lanes, as in k=4; tid=64 for two warps")
+    parser.add_argument("--arch", default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: "
+                        "%(default)s)")
+
+
+NATURALLY = """
+    Without --lanes one warp moves the whole tile as the instruction naturally does: ldmatrix.x4 takes 16x16 blocks
+    along the columns and then down the rows, a plain load or store consecutive pieces along each row.
+    """
+
+
+def _add_check(commands):
+    parser = _command(commands, "check", layouts.check, "count the wavefronts of a warp that moves a tile", """
+        simlayout check '(16,64):(64,1)' --dtype f16 --op ldmatrix.x4
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --strict          # exit code 1 if there are conflicts
+        simlayout check '(32,32):(33,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32 --json
+        """, NATURALLY + "Conflicts are an answer: the exit code is 0.\n")
+    _add_access(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if any instruction has excess wavefronts")
+
+
+def _add_explain(commands):
+    parser = _command(commands, "explain", layouts.explain, "say why an instruction takes its wavefronts", """
+        simlayout explain '(16,64):(64,1)'
+        simlayout explain '(16,64):(64,1)' --op ldmatrix.x4 --index 2
+        simlayout explain '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32
+        """, NATURALLY)
+    _add_access(parser)
+    _add_index(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_plot(commands):
+    parser = _command(commands, "plot", layouts.plot, "draw who is served in which bank and wavefront", """
+        simlayout plot '(16,64):(64,1)' -o before.svg
+        simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png
+        """, NATURALLY)
+    _add_access(parser)
+    _add_index(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="FILE.svg or FILE.png")
+
+
+def _add_emit(commands):
+    parser = _command(commands, "emit", layouts.emit, "print a proved index function as source", """
+        simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4
+        simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes --cuda
+        simlayout emit '(16,64):(64,1)' --allow-conflicts
+        """, NATURALLY)
+    _add_access(parser)
+    parser.add_argument("--unit", choices=("elements", "bytes"), default="elements",
+                        help="what the function returns (default: %(default)s)")
+    parser.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
+    parser.add_argument("--allow-conflicts", action="store_true", help="emit also what has bank conflicts")
+
+
+def _add_gemm(commands):
+    parser = _command(commands, "gemm", gemm.gemm, "predict, verify, emit, run and check one GEMM kernel", """
+        simlayout gemm                                        # the default kernel, on the GPU if there is one
+        simlayout gemm --kernel mma_base --cpu -M 256 -N 256 -K 128
+        simlayout gemm --kernel mma_permuted -M 1000 -N 1384 -K 520 --stages 4 --accumulate f32
+        simlayout gemm --kernel mma_crosswise --warps 8 --loads mixed --json
+        """, """
+    C (M, N) = A (M, K) times B (N, K) transposed, in f16. Without a GPU the same kernel runs on the CPU machine, which
+    counts its wavefronts. The exit code is 1 if C or a count is wrong.
+    """)
+    parser.add_argument("--kernel", default="mma_permuted", metavar="NAME", help="see `simlayout kernels` (default: "
+                        "%(default)s)")
+    for name in "MNK":
+        sizes = f"{gemm.CPU_SIZE[name]} on the CPU machine, {gemm.GPU_SIZE[name]} on a GPU"
+        parser.add_argument(f"-{name}", type=_size, help=f"default: {sizes}")
+    parser.add_argument("--stages", type=int, help="1 to 4 stages of shared memory")
+    parser.add_argument("--accumulate", help="f16 or f32")
+    parser.add_argument("--warps", type=int, help="4 or 8")
+    parser.add_argument("--loads", help="ldmatrix, lds or mixed")
+    parser.add_argument("--c-store", help="float2 or scalar")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--cpu", dest="device", action="store_const", const="cpu", default="auto",
+                       help="on the CPU machine")
+    where.add_argument("--gpu", dest="device", action="store_const", const="gpu", help="on the GPU, or not at all")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random matrices (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_kernels(commands):
+    parser = _command(commands, "kernels", gemm.kernels, "list the GEMM kernels and their options", """
+        simlayout kernels
+        simlayout kernels --json
+        """)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_index(parser):
+    parser.add_argument("--index", type=int, default=0, metavar="N",
+                        help="which instruction, counted from 0 (default: 0)")
+
+
+def _loop(text):
+    """"k=4" -> ("k", 4)."""
+    match = re.fullmatch(r"([A-Za-z_]\w{0,30})=([0-9]{1,6})", text, re.ASCII)
+    if not match or int(match[2]) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a loop: write NAME=TRIPS, as in k=4")
+    return match[1], int(match[2])
+
+
+def _whole(text, least, most):
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} to {most}")
+    return int(text)
+
+
+def _size(text):
+    return _whole(text, 1, MAX_SIZE)
+
+
+def _seed(text):
+    return _whole(text, 0, MAX_SIZE)

@@ -1,0 +1,125 @@
+"""gemm and kernels: the main job, and what it can run. `cuda_kernels` is imported when they are called."""
+
+import sys
+from contextlib import contextmanager
+from dataclasses import fields
+
+from simlayout.cli.text import field, print_json
+from simlayout.errors import DeviceError
+
+CPU_SIZE = {"M": 256, "N": 256, "K": 128}
+GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}
+OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store")
+"""The options of kernels that the command line can set; a kernel has some of them."""
+
+
+def gemm(options):
+    """`simlayout gemm`: exit code 0 if C is right and every count as predicted, 1 if not."""
+    from cuda_kernels.job import kernel_named, main_job
+
+    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
+    kernel = kernel_named(options.kernel).variant(**given)
+    device = _device(options.device)
+    default = GPU_SIZE if device == "gpu" else CPU_SIZE
+    problem = [getattr(options, name) or default[name] for name in "MNK"]
+    say = _nothing if options.json else _say
+    say(_heading(kernel.fitted(*problem), problem))
+    with _progress() as progress:
+        report = main_job(kernel, *problem, device=device, seed=options.seed, progress=progress, say=say)
+    if options.json:
+        print_json(report.as_dict())
+    else:
+        print(_ending(report))
+    return 0 if report.ok else 1
+
+
+def _device(wanted):
+    """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none."""
+    from cuda_kernels.launch import gpu_problem
+
+    missing = gpu_problem() if wanted != "cpu" else None
+    if wanted == "gpu" and missing:
+        raise DeviceError(missing)
+    return "cpu" if wanted == "cpu" or missing else "gpu"
+
+
+def _say(text):
+    print(text, flush=True)
+
+
+def _nothing(text):
+    pass
+
+
+def _heading(kernel, problem):
+    """The problem, the kernel and its two bounds."""
+    M, N, K = problem
+    said, plan = kernel.plan.predict(M, N, K), kernel.plan
+    rows, columns, depth = plan.tile
+    chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(kernel).items())
+    return "\n".join([
+        _line("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
+        _line("kernel", f"{kernel.name}: {kernel.summary} ({chosen})"),
+        _line("plan", f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared "
+                      f"memory per CTA; CTAs: {said.ctas}, K steps: {said.steps}"),
+        _line("bounds", f"{said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma per K step of a CTA: "
+                        f"bound by {said.bound}"),
+    ])
+
+
+def _line(label, value):
+    """A field whose value stands where the job's own lines have theirs."""
+    return field(label, value, column=11)
+
+
+def _ending(report):
+    """The table, the times if there are any, and the verdict."""
+    from cuda_kernels.job import table
+
+    lines = [_line("device", report.device), "", table(report), ""]
+    timing = report.timing
+    if "tflops" in timing:
+        share = f", {timing['share']:.3f} of cuBLAS ({timing['cublas_tflops']:.1f})" if "share" in timing else ""
+        lines.append(_line("speed", f"{timing['tflops']:.1f} TFLOP/s{share}; {timing['library']}"))
+    return "\n".join([*lines, _line("result", "ok" if report.ok else "WRONG: see above")])
+
+
+def kernel_options(kernel):
+    """The kernel's options that the command line can set, by name."""
+    return {f.name: getattr(kernel.options, f.name) for f in fields(kernel.options) if f.name in OPTIONS}
+
+
+def kernels(options):
+    """`simlayout kernels`."""
+    from cuda_kernels import KERNELS
+
+    if options.json:
+        print_json({name: {"summary": kernel.summary, "options": kernel_options(kernel)}
+                    for name, kernel in KERNELS.items()})
+        return 0
+    for name, kernel in KERNELS.items():
+        print(field(name, kernel.summary))
+        flags = " ".join(f"--{option.replace('_', '-')} {value}" for option, value in kernel_options(kernel).items())
+        print(field("", flags))
+    return 0
+
+
+@contextmanager
+def _progress():
+    """A function (CTAs done, CTAs) that moves a tqdm bar on a terminal; None elsewhere, and without tqdm."""
+    bars = []
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        tqdm = None
+
+    def moved(done, total):
+        if not bars:
+            bars.append(tqdm(total=total, unit="CTA", leave=False, file=sys.stderr))
+        bars[0].update(done - bars[0].n)
+
+    try:
+        yield moved if tqdm and sys.stderr.isatty() else None
+    finally:
+        for bar in bars:
+            bar.close()

@@ -1,0 +1,219 @@
+"""check, explain, plot and emit: one layout, one instruction, one warp."""
+
+import keyword
+from dataclasses import replace
+from math import prod
+
+from simlayout.algebra import dtype_of, parse
+from simlayout.cli.text import LABEL, WIDTH, field, print_json
+from simlayout.codegen import emit as emit_access
+from simlayout.codegen.index_text import parse_index
+from simlayout.errors import LayoutError, SimlayoutError, VerificationError
+from simlayout.hardware import arch_of
+from simlayout.plots.grid import phases
+from simlayout.proofs import Access, verify
+from simlayout.proofs.access import WARP
+from simlayout.proofs.natural import natural_access
+
+MAX_INSTRUCTIONS = 65_536
+MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
+
+
+def asked_access(options):
+    """The Access that the command line names; its excess is None: reported, not demanded."""
+    tile, dtype = parse(options.layout), dtype_of(options.dtype)
+    _check_size(tile, dtype, arch_of(options.arch))
+    if options.lanes is None:
+        if options.domain:
+            raise SimlayoutError("--domain names the loops of --lanes: give both or neither")
+        return natural_access(tile, options.op, dtype)
+    domain = _domain(options)
+    return Access("tile", options.op, tile, parse_index(options.lanes, domain), domain, dtype.name, excess=None)
+
+
+def _check_size(tile, dtype, arch):
+    """Refuses a tile without coordinates, or one that cannot be in shared memory, before anything walks over it."""
+    if not hasattr(tile, "shape"):
+        raise LayoutError(f"{tile} has no coordinates of its own: compose it with a layout, as in "
+                          "'Sw<3,3,3> o (16,64):(64,1)'")
+    limit = arch.shared_bytes_per_cta
+    if tile.size * dtype.bytes > limit:
+        raise LayoutError(f"{tile} has {tile.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
+                          "shared memory per CTA: use a smaller tile")
+    furthest = tile.cosize * dtype.bytes
+    if furthest > MAX_BYTES:
+        raise LayoutError(f"{tile} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
+                          "CTA: use smaller strides")
+
+
+def _domain(options):
+    """{"tid": threads, loop: trips, ...} of --domain."""
+    domain = {"tid": WARP}
+    for name, trips in options.domain:
+        if name in domain and name != "tid" or keyword.iskeyword(name):
+            raise SimlayoutError(f"--domain {name}={trips}: {name!r} " +
+                                 ("is given twice" if name in domain else "cannot be a name"))
+        domain[name] = trips
+    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
+        raise SimlayoutError(f"--domain spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
+    return domain
+
+
+def _analysed(options):
+    """(access, certificate, analysis) of the command line; raises what `verify` refuses."""
+    access = asked_access(options)
+    certificate = verify(access, arch=options.arch)
+    return access, certificate, access.analyze(options.arch)
+
+
+def check(options):
+    """`simlayout check`."""
+    access, certificate, analysis = _analysed(options)
+    excess = int(analysis.excess.sum())
+    if options.json:
+        print_json(_report(access, certificate, analysis))
+    else:
+        print(_table(access, options.lanes, analysis))
+    return 1 if options.strict and excess else 0
+
+
+def _report(access, certificate, analysis):
+    """What `check --json` prints."""
+    tile, each = access.tile, analysis.as_dict()
+    totals = {name: int(getattr(analysis, name).sum()) for name in ("wavefronts", "ideal", "excess", "conflicts")}
+    return {"layout": str(tile), "one_to_one": True, "size": tile.size, "wasted_elements": tile.cosize - tile.size,
+            "dtype": access.dtype, "op": access.instruction, "arch": analysis.arch.name, "domain": access.domain,
+            "accesses": len(analysis), **totals, "conflict_free": totals["excess"] == 0,
+            "first_conflict": _first_conflict(access, analysis), "exact": each["exact"], "caveat": each["caveat"],
+            "provenance": each["provenance"], "claims": certificate.claims, "digest": certificate.digest,
+            "each": {name: each[name] for name in totals}}
+
+
+def _table(access, lanes, analysis):
+    """What `check` prints: at most 100 columns."""
+    tile = access.tile
+    excess, conflicts = int(analysis.excess.sum()), int(analysis.conflicts.sum())
+    loops = ", ".join(f"{name} < {trips}" for name, trips in access.domain.items())
+    lines = [
+        field("layout", tile),
+        field("one-to-one", f"yes: {tile.size} elements of {access.dtype}, {tile.cosize - tile.size} wasted"),
+        field("access", f"{access.instruction} on {analysis.arch.name}, {lanes or 'the natural way'}, for {loops}"),
+        field("instructions", len(analysis)),
+        field("wavefronts", int(analysis.wavefronts.sum())),
+        field("ideal", int(analysis.ideal.sum())),
+        field("excess", excess),
+        field("conflicts", conflicts),
+        field("conflict-free", "no" if excess else "yes"),
+    ]
+    if excess:
+        lines.append(field("first", _first_conflict(access, analysis)))
+    lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.instruction.caveat}"))
+    return "\n".join([*lines, field("provenance", analysis.provenance)])
+
+
+def _first_conflict(access, analysis):
+    """One line on the first instruction with excess wavefronts: which lanes, bank and words; None if none has any."""
+    if not analysis.excess.any():
+        return None
+    index = int((analysis.excess > 0).argmax())
+    phase = max(phases(analysis, index), key=lambda p: p.wavefronts)
+    queues = {}
+    for s in phase.served[:len(phase.served) // phase.times]:
+        queues.setdefault(s.bank, []).append(s)
+    queue = max(queues.values(), key=len)
+    lanes = sorted(lane for s in queue for lane in s.lanes)
+    loops = [f"{name} = {v}" for name, v in access.point(index, lanes[0]).items() if name != "tid"]
+    where = f"instruction {index}" + (f" ({', '.join(loops)})" if loops else "")
+    if len(queue) == 1:
+        return f"{where}: its lanes pass through the banks {phase.times} times"
+    bank = _span("bank", queue[0].bank, queue[0].width)
+    words = [_span("", s.word, s.width) for s in queue]
+    return _shortened(f"{where}: lanes {_few(lanes)} want {len(queue)} words of {bank}: ", words, WIDTH - LABEL)
+
+
+def _shortened(text, items, columns):
+    """The text and the items in a list, without the items before the last one that do not fit."""
+    shown = ", ".join(items)
+    for kept in range(len(items) - 2, -1, -1):
+        if len(text + shown) <= columns:
+            break
+        shown = ", ".join([*items[:kept], "...", items[-1]])
+    return text + shown
+
+
+def _few(lanes):
+    """"0-7", "0, 4, 8, 12 ..."."""
+    if len(lanes) > 2 and lanes[-1] - lanes[0] == len(lanes) - 1:
+        return f"{lanes[0]}-{lanes[-1]}"
+    return ", ".join(map(str, lanes[:4])) + (" ..." if len(lanes) > 4 else "")
+
+
+def _span(what, first, width):
+    """"bank 3", "banks 4-7", "32-35"."""
+    number = str(first) if width == 1 else f"{first}-{first + width - 1}"
+    return f"{what}{'s' if width > 1 else ''} {number}" if what else number
+
+
+def _indexed(options):
+    """(access, analysis), for an --index that exists."""
+    access, _, analysis = _analysed(options)
+    if not 0 <= options.index < len(analysis):
+        raise SimlayoutError(f"--index {options.index}: the instructions are 0 to {len(analysis) - 1}")
+    return access, analysis
+
+
+def explain(options):
+    """`simlayout explain`."""
+    access, analysis = _indexed(options)
+    text = analysis.explain(options.index)
+    if options.json:
+        counts = {name: int(getattr(analysis, name)[options.index])
+                  for name in ("wavefronts", "ideal", "excess", "conflicts")}
+        print_json({"layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "index": options.index,
+                    "explanation": text, **counts})
+    else:
+        print(field("layout", access.tile))
+        print(text)
+    return 0
+
+
+def plot(options):
+    """`simlayout plot`."""
+    from simlayout import plots
+    from simlayout.plots.files import format_of
+
+    format_of(options.output)
+    access, analysis = _indexed(options)
+    title = f"{access.instruction}, instruction {options.index} of {len(analysis)}: {access.tile}"
+    plots.save(plots.picture(analysis, options.index, title), options.output)
+    wavefronts, ideal = int(analysis.wavefronts[options.index]), int(analysis.ideal[options.index])
+    print(f"wrote {options.output}: {wavefronts} wavefronts, ideal {ideal}")
+    return 0
+
+
+def emit(options):
+    """`simlayout emit`."""
+    access = asked_access(options)
+    if not options.allow_conflicts:
+        access = _without_conflicts(access, options.arch)
+    try:
+        made = emit_access(access, unit=options.unit, arch=options.arch)
+    except SimlayoutError:
+        raise
+    except (ValueError, TypeError, ZeroDivisionError) as error:      # what the symbols cannot trace
+        raise SimlayoutError(f"cannot emit {access.tile}: {error}") from None
+    print((made.cuda if options.cuda else made.source).rstrip())
+    return 0
+
+
+def _without_conflicts(access, arch):
+    """The access as one that must not have excess wavefronts; VerificationError, with the way around it, if it has."""
+    verify(access, arch=arch)
+    demanding = replace(access, excess=0)
+    try:
+        verify(demanding, arch=arch)
+    except VerificationError as error:
+        found = str(error).splitlines()[0].split("; try")[0]
+        raise VerificationError(f"{found}; try a swizzle, padding or rotation, or give --allow-conflicts",
+                                error.counterexample) from None
+    return demanding

@@ -1,0 +1,217 @@
+"""The bank x wavefront grid of one instruction, drawn: who is served where, and which wavefronts are one too many.
+
+Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 8 points.
+"""
+
+from textwrap import wrap
+
+from simlayout.hardware.banks import BANKS
+from simlayout.plots.grid import phases
+from simlayout.plots.library import lone_figure, matplotlib, shown_figure
+
+COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
+"""One per lane % 8. Paul Tol's "light" scheme: distinct to the colour-blind, and made to carry black text."""
+
+TEXT, TITLE, TOTAL = 8, 11, 10              # points
+CELL, LINE, TITLE_LINE = 0.2, 0.135, 0.2    # inches: width of a bank, height of a line of text and of the title
+LEFT, RIGHT, HEAD = 0.55, 1.35, 0.5         # inches: row numbers, totals, and bank numbers beside and above the grid
+SLIDE = 13.33                               # inches: width of a comparison
+GAP = 1.0                                   # rows between phases: room for two lines beside a phase of one row
+
+
+def banks(analysis, index=0, ax=None, title=None):
+    """Draws access `index` of an Analysis: 32 banks across, wavefronts downwards, grouped by phase. Returns the Axes.
+
+    Every cell is a word that a wavefront delivers, as wide as the access (16 bytes fill four banks), labelled with the
+    lane it serves, or with all of them where a word is broadcast; the colour is the lane's too. Wavefronts beyond the
+    first of a phase are conflicts: their cells are hatched and framed. Which word of a full bank goes into which
+    wavefront is a choice of presentation (first come by lane): the hardware's counters only tell how many there are.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`). title: None names the instruction.
+    Raises SimlayoutError if the index is out of range, or if Matplotlib is missing.
+
+    >>> import simlayout as sl
+    >>> ax = banks(sl.analyze("ld.shared.b32", [4 * lane for lane in range(32)]))
+    >>> ax.get_xlabel()
+    'bank'
+    """
+    return _single(shown_figure, analysis, index, ax, title)
+
+
+def picture(analysis, index=0, title=None):
+    """What `banks` draws, as a Figure that no window or notebook shows: for files.
+
+    >>> import simlayout as sl
+    >>> figure = picture(sl.analyze("ld.shared.b32", [4 * lane for lane in range(32)]))
+    >>> figure.axes[0].get_ylabel()
+    'wavefront'
+    """
+    return _single(lone_figure, analysis, index, None, title).figure
+
+
+def _single(new, analysis, index, ax, title):
+    found = phases(analysis, index)
+    if title is None:
+        title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
+    title, entries = _wrapped(title, 72, 3), _legend_entries([analysis], [found])
+    if ax is None:
+        ax, = _axes(new, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)[1]
+    _draw(ax, analysis, index, found, _rows(found), title)
+    _legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
+    return ax
+
+
+def comparison(before, after, index=0, titles=("before", "after")):
+    """Two pictures of access `index` side by side, to one scale, on the width of a slide. Returns the Figure.
+
+    >>> import simlayout as sl
+    >>> tiles = sl.Layout((16, 64), (64, 1)), sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
+    >>> figure = comparison(*(sl.Access("A", "ldmatrix.x4", t, lambda tid: (tid % 16, 8*(tid // 16))).analyze()
+    ...                       for t in tiles))
+    >>> [ax.get_title(loc="left") for ax in figure.axes]
+    ['before', 'after']
+    """
+    analyses = before, after
+    found, titles = [phases(a, index) for a in analyses], [_wrapped(t, 54, 3) for t in titles]
+    entries = _legend_entries(analyses, found)
+    figure, axes = _axes(shown_figure, 2, SLIDE, found, titles, entries)
+    for ax, analysis, its, title in zip(axes, analyses, found, titles, strict=True):
+        _draw(ax, analysis, index, its, max(map(_rows, found)), title)
+    _legend(figure, entries, loc="lower center")
+    return figure
+
+
+def _axes(new, count, width, found, titles, entries):
+    """(figure, axes): `new` makes a figure `width` inches wide, with `count` axes side by side and room around each."""
+    grid = max(map(_rows, found)) * max(map(_row_height, found))
+    foot = 0.25 + max(0.7 - grid, 0) + LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
+    head = HEAD + TITLE_LINE * max(title.count("\n") + 1 for title in titles)
+    height = foot + grid + head
+    figure = new(figsize=(width, height))
+    each = width / count
+    across, up, wide, high = LEFT / width, foot / height, (each - LEFT - RIGHT) / width, grid / height
+    return figure, [figure.add_axes((n / count + across, up, wide, high)) for n in range(count)]
+
+
+def _rows(found):
+    """The height of the grid in rows: wavefronts (one row for a phase without any) and gaps."""
+    return sum(max(phase.wavefronts, 1) + GAP for phase in found) - GAP
+
+
+def _row_height(found):
+    """Inches that the tallest label of a cell needs."""
+    lines = max((label(s).count("\n") + 1 for phase in found for s in phase.served), default=1)
+    return LINE * lines + 0.035
+
+
+def label(served):
+    """The text of a cell: a lane, two lanes, a run of lanes, or the first lane and how many more.
+
+    >>> from simlayout.plots.grid import Served
+    >>> [label(Served(0, 0, 4, 0, lanes)) for lanes in ((5,), (0, 4), (0, 1, 2, 3), (0, 2, 9))]
+    ['5', '0, 4', '0 to 3', '0 +2']
+    """
+    lanes, wide = served.lanes, served.width == 4
+    if len(lanes) == 1:
+        return str(lanes[0])
+    if len(lanes) == 2:
+        return f"{lanes[0]}, {lanes[1]}" if wide else f"{lanes[0]}\n{lanes[1]}"
+    run = lanes[-1] - lanes[0] == len(lanes) - 1
+    parts = (lanes[0], "to", lanes[-1]) if run else (lanes[0], f"+{len(lanes) - 1}")
+    return (" " if wide else "\n").join(map(str, parts))
+
+
+def _draw(ax, analysis, index, found, rows, title):
+    """The grid, its labels and its totals."""
+    top, number, boxes = 0.0, 0, []
+    for phase in found:
+        boxes += [(s.bank, top + s.wavefront, s) for s in phase.served]
+        _frame(ax, top, number, phase)
+        number += phase.wavefronts
+        top += max(phase.wavefronts, 1) + GAP
+    _cells(ax, boxes)
+    ax.set(xlim=(0, BANKS), ylim=(rows, 0))
+    ax.set_xlabel("bank", fontsize=TEXT + 1)
+    ax.xaxis.set_label_position("top")
+    ax.set_ylabel("wavefront", fontsize=TEXT + 1, loc="top", labelpad=20)
+    ax.set_xticks([b + 0.5 for b in (*range(0, BANKS, 4), BANKS - 1)], [*range(0, BANKS, 4), BANKS - 1])
+    ax.set_yticks([])
+    ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelsize=TEXT)
+    ax.spines[:].set_visible(False)
+    ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False)
+    total = f"{_count(int(analysis.wavefronts[index]), 'wavefront')},\nideal {int(analysis.ideal[index])}"
+    _beside(ax, total, 0, fontsize=TOTAL, fontweight="bold", va="bottom")
+
+
+def _frame(ax, top, number, phase):
+    """The empty grid of a phase, the numbers of its wavefronts from `number` on, and what it says beside."""
+    rows, lanes = phase.wavefronts, f"lanes {phase.lanes[0]}\N{EN DASH}{phase.lanes[-1]}"
+    if rows:
+        ax.vlines(range(BANKS + 1), top, top + rows, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
+        ax.hlines([top + w for w in range(rows + 1)], 0, BANKS, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
+    for w in range(rows):
+        ax.text(-0.4, top + w + 0.5, str(number + w), fontsize=TEXT, ha="right", va="center_baseline")
+    cost = _count(rows, "wavefront") if rows else "none active"
+    if phase.times > 1 and rows:
+        cost += f"\nin {phase.times} passes"
+    _beside(ax, f"{lanes}\n{cost}", top + max(rows, 1) / 2, fontsize=TEXT, va="center")
+
+
+def _beside(ax, text, y, **style):
+    """A text to the right of the grid."""
+    ax.annotate(text, (BANKS, y), (6, 6 if y == 0 else 0), "data", "offset points", annotation_clip=False, **style)
+
+
+def _cells(ax, boxes):
+    """All cells in one collection, the hatch and the frames of conflicts in two more, and one text per cell."""
+    make = matplotlib().collections.PolyCollection
+    shapes = [[(x, y), (x + s.width, y), (x + s.width, y + 1), (x, y + 1)] for x, y, s in boxes]
+    extra = [shape for shape, (*_, s) in zip(shapes, boxes, strict=True) if s.wavefront]
+    colours = [_colour(s) for *_, s in boxes]
+    ax.add_collection(make(shapes, facecolor=colours, edgecolor="white", linewidth=0.8, zorder=1, clip_on=False))
+    if extra:
+        marks = {"facecolor": "none", "clip_on": False}
+        ax.add_collection(make(extra, edgecolor="0.45", linewidth=0, hatch="////", zorder=2, **marks))
+        ax.add_collection(make(extra, edgecolor="black", linewidth=1.1, zorder=3, **marks))
+    for x, y, s in boxes:
+        clear = {"facecolor": _colour(s), "edgecolor": "none", "pad": 0.7} if s.wavefront else None
+        ax.text(x + s.width / 2, y + 0.5, label(s), fontsize=TEXT, ha="center", va="center_baseline", linespacing=0.95,
+                bbox=clear, zorder=4)
+
+
+def _colour(served):
+    return COLOURS[served.lanes[0] % len(COLOURS)]
+
+
+def _legend_entries(analyses, found):
+    """(handle, text) of what colours, numbers, hatches and frames mean, as far as they occur."""
+    patch = matplotlib().patches.Patch
+    served = [s for its in found for phase in its for s in phase.served]
+    words = "number: the lane that gets its word here; colour: lane mod 8"
+    if any("+" in label(s) for s in served):
+        words += "; +n: and n more lanes"
+    entries = [(tuple(patch(facecolor=c) for c in COLOURS), words)]
+    if any(s.wavefront for s in served):
+        entries.append((patch(facecolor="white", edgecolor="black", hatch="////"),
+                        "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"))
+    for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
+        entries.append((patch(facecolor="none"), _wrapped(f"not known exactly: {caveat}", 100, 3)))
+    return entries
+
+
+def _legend(parent, entries, **place):
+    """The legend of an Axes or a Figure."""
+    handles, texts = zip(*entries, strict=True)
+    together = matplotlib().legend_handler.HandlerTuple(ndivide=None, pad=0)
+    parent.legend(handles, texts, fontsize=TEXT, frameon=False, handlelength=5, labelspacing=0.3, borderpad=0.2,
+                  handler_map={tuple: together}, **place)
+
+
+def _wrapped(text, columns, lines):
+    """The text in lines, cut after the last one allowed."""
+    made = [line for part in str(text).splitlines() for line in wrap(part, columns)]
+    return "\n".join(made[:lines]) + (" ..." if len(made) > lines else "")
+
+
+def _count(number, what):
+    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,80 @@
+"""Which word each lane gets in which wavefront: the bank x wavefront grid as data, which a picture only draws."""
+
+from dataclasses import dataclass
+
+from simlayout.errors import SimlayoutError
+from simlayout.hardware import banks as model
+
+
+@dataclass(frozen=True)
+class Served:
+    """One word that a wavefront delivers: it fills `width` banks from `bank` on and serves `lanes` at once.
+
+    wavefront: counted within its phase. word: the first of its 4-byte words (1, 2 or 4 of them, as wide as the access).
+    """
+
+    wavefront: int
+    bank: int
+    width: int
+    word: int
+    lanes: tuple
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A group of lanes served together: its lanes, how many wavefronts it takes, and every word in them.
+
+    times: how often the group passes through the banks (2 for compare-and-swap).
+    """
+
+    lanes: tuple
+    wavefronts: int
+    served: tuple
+    times: int = 1
+
+    @property
+    def extra(self):
+        """The words in wavefronts beyond the first: what a conflict-free access would not need."""
+        return tuple(s for s in self.served if s.wavefront)
+
+
+def phases(analysis, index=0):
+    """The phases of access `index`; their wavefronts add up to `analysis.wavefronts[index]`.
+
+    The hardware's counters tell how many wavefronts a phase takes, not which word goes in which. Here words go first
+    come, first served in order of their lanes, which is a choice of presentation. Raises SimlayoutError for an index
+    that the analysis does not have.
+
+    >>> from simlayout.hardware import analyze
+    >>> phase, = phases(analyze("ld.shared.b32", [128 * (lane // 16) for lane in range(32)]))
+    >>> [(s.wavefront, s.bank, s.word, len(s.lanes)) for s in phase.served]
+    [(0, 0, 0, 16), (1, 0, 32, 16)]
+    """
+    if not 0 <= index < len(analysis):
+        raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
+    row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
+    merged = row.paired_groups and bool(model.paired(keys)[0])
+    return tuple(_phase(row, group, addresses, active) for group in (row.paired_groups if merged else row.groups))
+
+
+def _phase(row, group, addresses, active):
+    """The phase of one lane group."""
+    size = max(row.bytes, model.WORD_BYTES)
+    width = size // model.WORD_BYTES
+    queues = {}                                 # wide bank -> [(wide word, lanes)], in the order of their wavefronts
+    for lane in (lane for lane in group if active[lane]):
+        word = int(addresses[lane]) // size
+        queue = queues.setdefault(word % (model.BANKS // width), [])
+        waiting = next((lanes for queued, lanes in queue if queued == word), None) if row.merges else None
+        if waiting is None:
+            queue.append((word, [lane]))
+        else:
+            waiting.append(lane)
+    passes = max(map(len, queues.values()), default=0)
+    served = [Served(turn * passes + wavefront, bank * width, width, word * width, tuple(lanes))
+              for turn in range(row.times)
+              for bank, queue in sorted(queues.items())
+              for wavefront, (word, lanes) in enumerate(queue)]
+    served.sort(key=lambda s: (s.wavefront, s.bank))
+    return Phase(group, passes * row.times, tuple(served), row.times)

@@ -1,0 +1,126 @@
+"""The kernels as machine code: no spills, the instructions that the plan names, and addresses as cheap as by hand."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuda_kernels import KERNELS
+from simlayout.codegen import identifier
+
+pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
+
+from cuda_kernels.compile import bound_kernel, ptx, signature  # noqa: E402 (after the skip)
+from cuda_kernels.ptx import instruction, tid_x  # noqa: E402
+
+ARCH = "sm_90a"
+
+
+def find_tool(name):
+    """A CUDA tool of the nvidia-cuda-* wheels, or of the PATH; None if there is none."""
+    found = find_spec("nvidia")
+    for root in (found.submodule_search_locations or ()) if found else ():
+        for path in sorted(Path(root).glob(f"*/bin/{name}"), reverse=True):
+            return str(path)
+    return shutil.which(name)
+
+
+PTXAS, CUOBJDUMP = find_tool("ptxas"), find_tool("cuobjdump")
+
+needs_tools = pytest.mark.skipif(
+    not (PTXAS and CUOBJDUMP),
+    reason="needs ptxas and cuobjdump: pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump, or a CUDA toolkit on the PATH")
+
+
+def assembled(text, folder):
+    """(what ptxas says, SASS opcodes as a Counter) of a PTX text, without instructions that never execute."""
+    source, binary = folder / "kernel.ptx", folder / "kernel.cubin"
+    source.write_text(text)
+    made = subprocess.run([PTXAS, "-v", f"-arch={ARCH}", "-o", binary, source], capture_output=True, text=True)
+    said = made.stdout + made.stderr
+    if "Unsupported .version" in said:
+        pytest.skip(f"{PTXAS} is older than numba-cuda's PTX: {said.splitlines()[0]}")
+    assert made.returncode == 0, said
+    listing = subprocess.run([CUOBJDUMP, "-sass", binary], capture_output=True, text=True, check=True).stdout
+    lines = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+ )?([A-Z][\w.]*)", listing)
+    return said, Counter(opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT"))
+
+
+def of_class(opcodes, name):
+    """How many opcodes belong to a class: "LDSM" counts LDSM.16.M88.4 and the like."""
+    return sum(n for opcode, n in opcodes.items() if opcode.split(".")[0] == name)
+
+
+@needs_tools
+@pytest.mark.parametrize("name, loads", [("mma_permuted", {"4": 4 * 2, "2": 8 * 2}), ("mma_base", {"4": 8, "2": 16}),
+                                         ("mma_crosswise", {"4": (4 + 4) * 2})])
+def test_a_kernel_keeps_its_values_in_registers(name, loads, tmp_path):
+    said, opcodes = assembled(ptx(KERNELS[name], ARCH), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == of_class(opcodes, "CALL") == 0
+    for width, per_step in loads.items():                    # once in the loop, and again around it
+        count = sum(n for opcode, n in opcodes.items() if re.fullmatch(rf"LDSM\.16\.M(T)?88\.{width}", opcode))
+        assert count and count % per_step == 0, opcodes
+    per_step = KERNELS[name].plan.mma_instructions() // KERNELS[name].plan.warps
+    assert of_class(opcodes, "HMMA") and of_class(opcodes, "HMMA") % per_step == 0
+    assert of_class(opcodes, "LDGSTS") and of_class(opcodes, "STS") and of_class(opcodes, "LDS")
+    registers = int(re.search(r"Used (\d+) registers", said)[1])
+    assert registers * KERNELS[name].block <= 65536
+
+
+# ---- emitted addresses against those a careful author writes by hand ------------------------------------------------
+
+def permuted_load_a(tid, i, ks, stage):
+    """mma_permuted.cu's load of A: rows of 32 halves, 16-byte chunks rotated by the row."""
+    row, col = 64 * (tid // 64) + 16 * i + tid % 16, 16 * ks + 8 * (tid % 32 // 16)
+    return 2 * (row * 32 + (col + tid % 16 % 8 // 2 * 8) % 32) + stage * 24576
+
+
+def crosswise_load_a(tid, i, ks, stage):
+    """The tutorial's load of A: two rows per line of 64 halves, the column XORed with the line."""
+    row, col = 64 * (tid // 64) + 16 * i + tid % 16, 16 * ks + 8 * (tid % 32 // 16)
+    line = row // 2
+    return 2 * (line * 64 + ((row % 2 * 32 + col) ^ ((line & 3) << 3))) + stage * 8192
+
+
+NOT_ARITHMETIC = ("LDC", "ULDC", "MOV", "UMOV", "S2R", "S2UR", "CS2R", "STG", "EXIT", "BRA", "NOP", "R2UR")
+
+
+def integer_instructions(function, folder):
+    """SASS instructions that a kernel spends on function(tid, i, ks, stage), all but tid arguments of the kernel."""
+    @instruction("st.global.b32 [$0], $1;", "<- u64 b32")
+    def st_global_b32(warp, address, value):
+        """Where the address goes."""
+
+    def body(out, i, ks, stage):
+        st_global_b32(out, function(tid_x(), i, ks, stage))
+
+    from numba import cuda
+
+    text, _ = cuda.compile_ptx(bound_kernel(body), signature("u64 s32 s32 s32"), cc=(9, 0, "a"))
+    _, opcodes = assembled(text, folder)
+    assert of_class(opcodes, "STG") == 1
+    return sum(n for opcode, n in opcodes.items() if opcode.split(".")[0] not in NOT_ARITHMETIC)
+
+
+@needs_tools
+@pytest.mark.parametrize("name, by_hand", [("mma_permuted", permuted_load_a), ("mma_crosswise", crosswise_load_a)])
+def test_an_emitted_address_costs_no_more_than_one_written_by_hand(name, by_hand, tmp_path):
+    access = KERNELS[name].plan.access("load A")
+    module = __import__(f"cuda_kernels.emitted.{name}", fromlist=[name])
+    emitted = getattr(module, identifier(access.name))
+    assert np.array_equal(np.broadcast_to(by_hand(*access.points()), access.offsets().shape), 2 * access.offsets())
+
+    def narrowed(tid, i, ks, stage):
+        return by_hand(tid, i, ks, stage)
+
+    narrowed.access_name = "by hand"                          # 32-bit unsigned in and out, as for emitted functions
+    counts = {label: integer_instructions(function, tmp_path) for label, function in
+              (("emitted", emitted), ("by hand, unsigned", narrowed), ("by hand, as Python", by_hand))}
+    print(f"{name} load A, SASS integer instructions: {counts}")
+    assert counts["emitted"] <= counts["by hand, unsigned"] <= counts["by hand, as Python"]

@@ -1,0 +1,49 @@
+"""The README says what is true today."""
+
+import doctest
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from simlayout.cli import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.S) for line in block.splitlines() if line]
+
+
+def test_the_table_of_kernels_is_what_the_plans_and_the_recorded_measurements_give(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "figures"))
+    from table import markdown
+
+    sys.modules.pop("table", None)
+    assert markdown() in README
+
+
+def test_every_python_line_of_the_readme_does_what_it_shows():
+    assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_readme_runs(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command)
+    assert words[0] == "simlayout"
+    assert main(words[1:]) == 0
+
+
+def test_the_readme_shows_what_the_first_command_prints(capsys):
+    assert main(["gemm", "--cpu"]) == 0
+    shown = capsys.readouterr().out
+    for line in shown.splitlines():
+        if not line.startswith(("emitted", "result")):          # "emitted" names numba only where it is installed
+            assert line in README, line
+
+
+def test_ci_runs_the_readmes_test_command():
+    assert 'pip install -e ".[test]" && pytest' in README
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert 'pip install -q -e ".[test]"' in ci and "\npytest" in ci
