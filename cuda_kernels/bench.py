@@ -2,8 +2,10 @@
 
     python -m cuda_kernels.bench [--sizes 4096 8192] [--json FILE]
 
-Every round times each kernel and cuBLAS (torch's or CuPy's) back to back, in a new random order, over operands that
-rotate so that small problems do not sit in L2; random normal data; medians of the rounds, and their ratio.
+Every round runs each kernel and cuBLAS (torch's or CuPy's) in a new random order, each back to back for 0.15 s: long
+enough that the clock settles at the power limit (in shorter turns a kernel inherits its predecessor's clock, and shares
+of cuBLAS move by 10 %). Operands are random normal and rotate so that small problems do not sit in L2. Times are medians
+over the rounds, the share is the median of the rounds' ratios.
 """
 
 import argparse
@@ -106,11 +108,11 @@ def array_library():
     return NumbaArrays()
 
 
-def compare_with_cublas(kernels, M, N, K, rounds=9, seconds=0.02):
+def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
     """Times kernels and cuBLAS alternately on one problem.
 
-    kernels: Kernel variants. rounds: timed rounds; seconds: roughly how long one measurement runs.
-    Returns one dict per kernel: {"tflops", "cublas_tflops", "share", "seconds", "library"} (medians).
+    kernels: Kernel variants. rounds: timed rounds; seconds: roughly how long each runs in one round.
+    Returns one dict per kernel: {"tflops", "cublas_tflops", "share", "seconds", "library"}: medians over the rounds.
     """
     from numba import cuda
 
@@ -128,7 +130,7 @@ def compare_with_cublas(kernels, M, N, K, rounds=9, seconds=0.02):
         for call in calls:
             call()
     cuda.synchronize()
-    repeats = max(3, min(200, int(seconds / (flops / 400e12))))
+    repeats = max(3, min(2000, int(seconds / (flops / 400e12))))
     times = {name: [] for name in jobs}
     for _ in range(rounds):
         order = list(jobs)
@@ -141,14 +143,14 @@ def compare_with_cublas(kernels, M, N, K, rounds=9, seconds=0.02):
             end.record()
             end.synchronize()
             times[name].append(cuda.event_elapsed_time(start, end) / 1e3 / repeats)
-    medians = {name: statistics.median(t) for name, t in times.items()}
     library.free()
-    cublas = medians.get("cublas")
     results = []
     for position in range(len(kernels)):
-        row = {"tflops": flops / medians[position] / 1e12, "seconds": medians[position], "library": library.version}
-        if cublas:
-            row |= {"cublas_tflops": flops / cublas / 1e12, "share": cublas / medians[position]}
+        taken = statistics.median(times[position])
+        row = {"tflops": flops / taken / 1e12, "seconds": taken, "library": library.version}
+        if library.name:
+            share = statistics.median(c / t for c, t in zip(times["cublas"], times[position]))
+            row |= {"cublas_tflops": flops / statistics.median(times["cublas"]) / 1e12, "share": share}
         results.append(row)
     return results
 
@@ -189,7 +191,7 @@ def main(arguments=None):
         results = compare_with_cublas([k for _, k in variants], size, size, size)
         for (label, _), row in zip(variants, results):
             rows[label][size] = row
-            print(f"{size:>6}  {label:<46}{row['tflops']:8.1f} TFLOP/s  {row.get('share', float('nan')):6.3f} of cuBLAS",
+            print(f"{size:>6}  {label:<52}{row['tflops']:8.1f} TFLOP/s  {row.get('share', float('nan')):6.3f} of cuBLAS",
                   flush=True)
     if options.json:
         from simlayout.files import write_whole

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.launch import device_name, gpu_problem, load
-from simlayout.errors import SimlayoutError
+from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.proofs import Problem
 
 
@@ -51,8 +51,10 @@ def run(kernel, a, b, device="auto", progress=None):
     if device not in ("auto", "gpu", "cpu"):
         raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
     lda, ldb = a.strides[0] // 2 if len(a) > 1 else problem.K, b.strides[0] // 2 if len(b) > 1 else problem.K
-    kernel = kernel.fitted(problem.M, problem.N, problem.K, lda, ldb)
     on_gpu = device == "gpu" or (device == "auto" and gpu_problem() is None)
+    if on_gpu:
+        lda = ldb = problem.K                        # the copies on the device are contiguous
+    kernel = kernel.fitted(problem.M, problem.N, problem.K, lda, ldb)
     return (_run_gpu if on_gpu else _run_cpu)(kernel, a, b, problem, lda, ldb, progress)
 
 
@@ -68,10 +70,14 @@ def _run_cpu(kernel, a, b, problem, lda, ldb, progress):
 def _run_gpu(kernel, a, b, problem, lda, ldb, progress):
     loaded = load(kernel)
     from numba import cuda
+    from numba.cuda.cudadrv.driver import CudaAPIError
 
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    arrays = [cuda.to_device(x) for x in (a, b, np.full((problem.M, problem.N), np.nan, np.float16))]
-    addresses = [x.__cuda_array_interface__["data"][0] for x in arrays]
-    loaded(*addresses, problem.M, problem.N, problem.K, problem.K, problem.K, problem.N)
-    cuda.synchronize()
-    return Run(arrays[2].copy_to_host(), device_name())
+    host = [np.ascontiguousarray(a), np.ascontiguousarray(b), np.full((problem.M, problem.N), np.nan, np.float16)]
+    try:
+        arrays = [cuda.to_device(x) for x in host]
+        addresses = [x.__cuda_array_interface__["data"][0] for x in arrays]
+        loaded(*addresses, problem.M, problem.N, problem.K, problem.K, problem.K, problem.N)
+        cuda.synchronize()
+        return Run(arrays[2].copy_to_host(), device_name())
+    except CudaAPIError as error:
+        raise DeviceError(f"the GPU refused {kernel.name} for {problem}: {error}") from error
