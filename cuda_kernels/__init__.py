@@ -1,6 +1,6 @@
 """GEMM kernels in Python whose every shared-memory address is a proved, emitted index function.
 
-KERNELS holds them by name; `run` computes one product on the GPU, or on the CPU machine.
+KERNELS holds them by name; `cuda_kernels.run.run` computes one product on the GPU, or on the CPU machine.
 """
 
 from cuda_kernels.gemm import KERNELS, Kernel

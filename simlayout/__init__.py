@@ -19,9 +19,14 @@ from simlayout.algebra import (
     Swizzle,
     byte_address,
     coalesce,
+    complement,
     composition,
     dtype_of,
+    logical_divide,
+    logical_product,
     parse,
+    tiled_divide,
+    zipped_divide,
 )
 from simlayout.codegen import Emitted, emit
 from simlayout.errors import (
@@ -40,10 +45,11 @@ from simlayout.proofs import Access, Certificate, Plan, Prediction, verify
 __version__ = "0.1.0"
 
 __all__ = [
-    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "InstructionError", "Layout",
-    "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation", "SimlayoutError", "Swizzle",
-    "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "composition", "dtype_of",
-    "emit", "fragment", "instruction", "machine", "parse", "plots", "verify",
+    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "InstructionError",
+    "Layout", "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation", "SimlayoutError",
+    "Swizzle", "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "complement",
+    "composition", "dtype_of", "emit", "fragment", "instruction", "logical_divide", "logical_product", "machine",
+    "parse", "plots", "tiled_divide", "verify", "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")

@@ -187,6 +187,8 @@ def test_unknown_accesses_are_named_with_the_known_ones():
     with pytest.raises(SimlayoutError, match="no access 'load C'; this plan has 'copy A'"):
         plan.predict(1, 1, 1).count("load C")
     with pytest.raises(InstructionError, match="no mma rate known"):
+        Plan("other", (32, 8, 16), 1, 1, "m16n8k8.f32.f16.f16.f32", (), (), (), 0).predict(1, 1, 1)
+    with pytest.raises(InstructionError, match="unknown mma 'm16n8k99.f32'; did you mean"):
         Plan("other", (32, 8, 16), 1, 1, "m16n8k99.f32", (), (), (), 0).predict(1, 1, 1)
 
 

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
-from simlayout.hardware import arch_of, mma_clocks
+from simlayout.hardware import arch_of, mma_clocks, mma_of
 from simlayout.proofs.verify import verify
 
 
@@ -166,10 +166,8 @@ class Plan:
 
     def mma_instructions(self):
         """mma instructions of one CTA in one K step."""
-        shape = self.mma.split(".")[0]
-        m, rest = shape[1:].split("n")
-        n, k = rest.split("k")
-        return prod(self.tile) // (int(m) * int(n) * int(k))
+        one = mma_of(self.mma)
+        return prod(self.tile) // (one.m * one.n * one.k)
 
     def predict(self, M, N, K):
         """Warp instructions, wavefronts and ideal of every access for one problem, and the two bounds per K step."""
