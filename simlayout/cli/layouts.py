@@ -196,12 +196,7 @@ def emit(options):
     access = asked_access(options)
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
-    try:
-        made = emit_access(access, unit=options.unit, arch=options.arch)
-    except SimlayoutError:
-        raise
-    except (ValueError, TypeError, ZeroDivisionError) as error:      # what the symbols cannot trace
-        raise SimlayoutError(f"cannot emit {access.tile}: {error}") from None
+    made = emit_access(access, unit=options.unit, arch=options.arch)
     print((made.cuda if options.cuda else made.source).rstrip())
     return 0
 
