@@ -7,6 +7,11 @@ from functools import lru_cache
 from types import CellType, FunctionType
 
 from cuda_kernels.ptx import Instruction, Scalar
+from cuda_kernels.ptx.address import as_address
+from simlayout.errors import VerificationError
+
+FIRST_MARK = 1_000_001
+"""The line number of a kernel's first access in a marked line table."""
 
 
 def _is_plain(value):
@@ -34,8 +39,8 @@ def _names(code):
 class _Binder:
     """Resolves what a kernel names: instructions to intrinsics, plain functions to device functions."""
 
-    def __init__(self):
-        self.made = {}
+    def __init__(self, marks=None):
+        self.made, self.marks = {}, marks
 
     def __call__(self, value):
         if isinstance(value, Instruction | Scalar):
@@ -48,31 +53,44 @@ class _Binder:
 
     def device(self, function):
         from numba import cuda
+        from numba.cuda import types
 
         made = cuda.jit(device=True, inline="always")(rebind(function, self))
         if hasattr(function, "access_name"):
-            return cuda.jit(device=True, inline="always")(_narrow(made, function.__code__.co_argcount))
+            result = as_address(self._line(function.access_name)) if self.marks else types.uint32
+            return cuda.jit(device=True, inline="always")(_narrow(made, function.__code__.co_argcount, result))
         return made
 
+    def _line(self, access):
+        if access not in self.marks:
+            raise VerificationError(f"the kernel calls the index function of access {access!r}, which its plan lacks; it "
+                                    f"has {', '.join(self.marks)}")
+        return self.marks[access]
 
-def _narrow(function, count):
-    """An index function that takes and returns 32-bit integers (Numba computes in 64; LLVM then narrows it all)."""
+
+def _narrow(function, count, result):
+    """An index function that takes 32-bit integers (Numba computes in 64; LLVM then narrows it all) and returns them as
+    `result` makes them."""
     from numba.cuda import types
 
     u32 = types.uint32
     return {
-        1: lambda a: u32(function(u32(a))),
-        2: lambda a, b: u32(function(u32(a), u32(b))),
-        3: lambda a, b, c: u32(function(u32(a), u32(b), u32(c))),
-        4: lambda a, b, c, d: u32(function(u32(a), u32(b), u32(c), u32(d))),
-        5: lambda a, b, c, d, e: u32(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
-        6: lambda a, b, c, d, e, f: u32(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
+        1: lambda a: result(function(u32(a))),
+        2: lambda a, b: result(function(u32(a), u32(b))),
+        3: lambda a, b, c: result(function(u32(a), u32(b), u32(c))),
+        4: lambda a, b, c, d: result(function(u32(a), u32(b), u32(c), u32(d))),
+        5: lambda a, b, c, d, e: result(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
+        6: lambda a, b, c, d, e, f: result(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
     }[count]
 
 
-def bound_kernel(body):
-    """The kernel's Python function with Numba's meaning of every name in it."""
-    return rebind(body, _Binder())
+def bound_kernel(body, marks=None):
+    """The kernel's Python function with Numba's meaning of every name in it.
+
+    marks: {access name: line}; then every instruction on an address of one of these accesses (all that the kernel
+    uses) carries that line in the line table: see `cuda_kernels.ptx.address`.
+    """
+    return rebind(body, _Binder(marks))
 
 
 def signature(types):
@@ -84,16 +102,30 @@ def signature(types):
 
 
 @lru_cache(None)
-def ptx(kernel, arch="sm_90a"):
-    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a"."""
+def ptx(kernel, arch="sm_90a", marked=False):
+    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
+    `marks(kernel)`."""
     from numba import cuda
 
     digits = arch.removeprefix("sm_")
     number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
     cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
-    text, _ = cuda.compile_ptx(bound_kernel(kernel.body), signature(kernel.signature), cc=cc,
-                               launch_bounds=(kernel.block, 1))
+    body = bound_kernel(kernel.body, marks(kernel) if marked else None)
+    text, _ = cuda.compile_ptx(body, signature(kernel.signature), cc=cc, launch_bounds=(kernel.block, 1), lineinfo=marked)
     return text
+
+
+def marks(kernel):
+    """The line that marks each access of a Kernel, {name: line}, from FIRST_MARK: lines that no source file has."""
+    return {access.name: FIRST_MARK + i for i, access in enumerate(kernel.plan.accesses)}
+
+
+def cubin(text, arch="sm_90a"):
+    """The machine code of a PTX text, bytes, by the linker that numba-cuda itself uses; no GPU needed."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch))
+    return bytes(linker.link("cubin").code)
 
 
 def on_device(module, access):

@@ -34,11 +34,12 @@ def problem_of(a, b):
     return Problem(a.shape[0], b.shape[0], a.shape[1])
 
 
-def run(kernel, a, b, device="auto", progress=None):
+def run(kernel, a, b, device="auto", progress=None, hazards="raise"):
     """a @ b.T by one kernel.
 
     kernel: a Kernel. a: (M, K), b: (N, K), float16 NumPy arrays, contiguous along K. device: "gpu", "cpu" (the CPU
-    machine) or "auto" (the GPU if there is one). progress: called with (CTAs done, CTAs) on the CPU machine.
+    machine) or "auto" (the GPU if there is one). progress: called with (CTAs done, CTAs) on the CPU machine. hazards:
+    "raise", "report" or "off", what the CPU machine does about races and the like (`simlayout.machine.run`).
 
     Returns a Run with C (M, N), float16. Raises SimlayoutError for other input, DeviceError where "gpu" has none.
 
@@ -55,19 +56,22 @@ def run(kernel, a, b, device="auto", progress=None):
     if on_gpu:
         lda = ldb = problem.K                        # the copies on the device are contiguous
     kernel = kernel.fitted(problem.M, problem.N, problem.K, lda, ldb)
-    return (_run_gpu if on_gpu else _run_cpu)(kernel, a, b, problem, lda, ldb, progress)
+    if on_gpu:
+        return _run_gpu(kernel, a, b, problem)
+    return _run_cpu(kernel, a, b, problem, lda, ldb, progress, hazards)
 
 
-def _run_cpu(kernel, a, b, problem, lda, ldb, progress):
+def _run_cpu(kernel, a, b, problem, lda, ldb, progress, hazards):
     from simlayout import machine
 
     c = np.full((problem.M, problem.N), np.nan, np.float16)
     trace = machine.run(kernel.body, kernel.grid(problem.M, problem.N), kernel.block, a, b, c, problem.M, problem.N,
-                        problem.K, lda, ldb, problem.N, shared_bytes=kernel.shared_bytes, progress=progress)
+                        problem.K, lda, ldb, problem.N, shared_bytes=kernel.shared_bytes, progress=progress, hazards=hazards,
+                        accesses=kernel.plan.accesses if hazards != "off" else ())
     return Run(c, "CPU machine", trace)
 
 
-def _run_gpu(kernel, a, b, problem, lda, ldb, progress):
+def _run_gpu(kernel, a, b, problem):
     loaded = load(kernel)
     from numba import cuda
     from numba.cuda.cudadrv.driver import CudaAPIError

@@ -32,6 +32,7 @@ from simlayout.codegen import Emitted, emit
 from simlayout.errors import (
     AddressError,
     DeviceError,
+    HazardError,
     InstructionError,
     LayoutError,
     MachineError,
@@ -40,16 +41,17 @@ from simlayout.errors import (
     VerificationError,
 )
 from simlayout.hardware import Analysis, analyze, choose_ldmatrix, fragment, instruction
+from simlayout.numerics import mma
 from simlayout.proofs import Access, Certificate, Plan, Prediction, verify
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "InstructionError",
-    "Layout", "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation", "SimlayoutError",
-    "Swizzle", "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "complement",
+    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "HazardError",
+    "InstructionError", "Layout", "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation",
+    "SimlayoutError", "Swizzle", "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "complement",
     "composition", "dtype_of", "emit", "fragment", "instruction", "logical_divide", "logical_product", "machine",
-    "parse", "plots", "tiled_divide", "verify", "zipped_divide",
+    "mma", "numerics", "parse", "plots", "tiled_divide", "verify", "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")

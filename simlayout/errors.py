@@ -36,5 +36,16 @@ class MachineError(SimlayoutError):
     """A kernel did something that the CPU machine cannot execute, or that no GPU may (a deadlock, say)."""
 
 
+class HazardError(MachineError):
+    """A kernel's result is not defined on a GPU: a race, a read of bytes that nothing wrote, a barrier not all reach.
+
+    `hazard` is the `simlayout.machine.Hazard`: its kind, the two source lines, warps, lanes and bytes.
+    """
+
+    def __init__(self, message, hazard=None):
+        super().__init__(message)
+        self.hazard = hazard
+
+
 class DeviceError(SimlayoutError):
     """A GPU was asked for and there is none, or it cannot run the kernel."""

@@ -7,6 +7,19 @@ from pathlib import Path
 from simlayout.errors import SimlayoutError
 
 
+def check_writable(path):
+    """Raises SimlayoutError unless `write_whole` could write there: to ask before long work, not after it."""
+    path = Path(path)
+    if path.is_dir():
+        raise SimlayoutError(f"cannot write {path}: it is a folder")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+    os.close(handle)
+    os.unlink(temporary)
+
+
 def write_whole(path, content):
     """Writes text or bytes to a file through a temporary one beside it, so that no reader sees half of it.
 

@@ -67,6 +67,17 @@ def stmatrix_x1(warp, address, value):
 
 
 @Instruction
+def st_shared_b128(warp, address, value):
+    warp.shared_store("st.shared.b128", address, np.tile(words(value), 4))
+
+
+@Instruction
+def ldmatrix_x4(warp, address):
+    rows = warp.shared_rows("ldmatrix.x4", address)
+    return tuple(r.astype(np.int64) for r in rows.view(np.uint32).reshape(4, 32))
+
+
+@Instruction
 def cp_async(warp, address, pointer):
     warp.commit_copy("cp.async.ca.4", address, pointer.read(warp.active, 4))
 
@@ -74,6 +85,8 @@ def cp_async(warp, address, pointer):
 commit = Instruction(lambda warp: warp.commit_group())
 wait_0 = Instruction(lambda warp: warp.wait_group(0))
 wait_1 = Instruction(lambda warp: warp.wait_group(1))
+wait_2 = Instruction(lambda warp: warp.wait_group(2))
+bar_warp_sync = Instruction(lambda warp: warp.sync())
 bar_sync = Instruction(lambda warp: warp.barrier())
 bar_1_of_64 = Instruction(lambda warp: warp.barrier(1, 64))
 bar_1_of_32 = Instruction(lambda warp: warp.barrier(1, 32))

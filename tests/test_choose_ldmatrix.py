@@ -50,12 +50,13 @@ LOADABLE = [(name, operand, major) for name, row in MMAS.items() for operand in 
             if BITS[row.operands()[operand][2]] == 16 or (BITS[row.operands()[operand][2]] < 64 and major == "K")]
 
 
-def stored_tile(tile, size, major, seed):
-    """(memory, address of a coordinate, element bytes [mn, k, size]) of random elements of `size` bytes."""
-    element = np.random.default_rng(seed).integers(0, 256, (*tile, size), dtype=np.uint8)
+def stored_tile(tile, bits, major, seed):
+    """(memory, byte address of a coordinate, element bits [mn, k, bits]) of random elements of `bits` bits."""
+    element = np.random.default_rng(seed).integers(0, 2, (*tile, bits), dtype=np.uint8)
     memory = element if major == "K" else element.transpose(1, 0, 2)
     strides = (tile[1], 1) if major == "K" else (1, tile[0])
-    return np.ascontiguousarray(memory).ravel(), lambda mn, k: size * (mn * strides[0] + k * strides[1]), element
+    return (np.packbits(memory.ravel(), bitorder="little"),
+            lambda mn, k: bits * (mn * strides[0] + k * strides[1]) // 8, element)
 
 
 def ldmatrix(instruction, memory, addresses):
@@ -75,8 +76,8 @@ def ldmatrix(instruction, memory, addresses):
 def test_the_chosen_ldmatrix_delivers_exactly_the_fragment(name, operand, major, val_layout):
     choice = choose_ldmatrix(name, operand, val_layout, major)
     f, row = fragment(name, operand), MMAS[name]
-    size, extent = BITS[f.dtype] // 8, row.m if operand == "A" else row.n
-    memory, address_of, element = stored_tile(choice.tile, size, major, seed=len(name))
+    extent = row.m if operand == "A" else row.n
+    memory, address_of, element = stored_tile(choice.tile, BITS[f.dtype], major, seed=len(name))
     held = {}
     for copy in range(choice.copies):
         addresses = [int(address_of(*choice.address(lane, copy))) for lane in range(32)]
@@ -88,8 +89,8 @@ def test_the_chosen_ldmatrix_delivers_exactly_the_fragment(name, operand, major,
     assert set(held) == {(mn, k, r) for mn, k in repetitions for r in range(f.registers)}
     at = f.coordinates()[..., ::-1] if operand == "B" else f.coordinates()
     for mn, k in repetitions:
-        expected = element[at[..., 0] + mn * extent, at[..., 1] + k * row.k].reshape(32, f.registers, 4)
-        dealt = np.stack([held[mn, k, r] for r in range(f.registers)], axis=1)
+        expected = element[at[..., 0] + mn * extent, at[..., 1] + k * row.k].reshape(32, f.registers, 32)
+        dealt = np.unpackbits(np.stack([held[mn, k, r] for r in range(f.registers)], axis=1), axis=-1, bitorder="little")
         np.testing.assert_array_equal(dealt, expected)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import simlayout as sl
 from cuda_kernels import KERNELS
 from cuda_kernels.job import compare
 from cuda_kernels.launch import gpu_problem
@@ -56,8 +57,14 @@ def assert_right_and_as_predicted(kernel, a, b):
     assert error <= 1, how
     lda, ldb = a.strides[0] // 2 if M > 1 else K, b.strides[0] // 2 if N > 1 else K
     said = kernel.fitted(M, N, K, lda, ldb).plan.predict(M, N, K)
-    executed = {c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in done.trace.accesses}
-    assert executed == {c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in said.counts}
+    executed = {c.name: c for c in done.trace.accesses}
+    assert set(executed) == {c.name for c in said.counts}
+    for c in said.counts:
+        assert (executed[c.name].instruction, executed[c.name].instructions) == (c.instruction, c.instructions)
+        if c.exact:                                    # of a copy the plan does not know the sources, the run does
+            assert (executed[c.name].wavefronts, executed[c.name].ideal) == (c.wavefronts, c.ideal), c.name
+        else:
+            assert executed[c.name].exact and executed[c.name].wavefronts >= c.wavefronts, c.name
 
 
 @pytest.mark.parametrize("shape", EDGES, ids=str)
@@ -157,7 +164,7 @@ class Warp:
     def __init__(self, active=None):
         self.active = np.full(32, True) if active is None else np.asarray(active)
 
-    def commit_copy(self, instruction, destination, data):
+    def commit_copy(self, instruction, destination, data, sources=None, valid=None):
         self.copied = data
 
 
@@ -193,19 +200,19 @@ def registers(generator, count):
 def test_mma_multiplies_the_matrices_of_the_ptx_figures(seed):
     generator = np.random.default_rng(seed)
     a, b, c = registers(generator, 4), registers(generator, 2), generator.standard_normal((4, 32)).astype(np.float32)
-    A, B = by_the_book(a, b)
     start = registers(generator, 2)
-    with np.errstate(over="ignore"):
-        d = mma_m16n8k16_f32_f16_f16_f32.twin(Warp(), *a, *b, *c)
-        e = mma_m16n8k16_f16_f16_f16_f16.twin(Warp(), *a, *b, *start)
-        for lane, i in product(range(32), range(4)):
-            row, col = (lane >> 2) + 8 * (i >= 2), 2 * (lane & 3) + (i & 1)
-            exact = float(A[row] @ B[:, col])
-            bound = np.abs(A[row]) @ np.abs(B[:, col]) * 2.0**-50
-            assert d[i].dtype == np.float32
-            assert abs(float(d[i][lane]) - (exact + c[i][lane])) <= bound + abs(exact + c[i][lane]) * 2.0**-23
-            want = float(np.float16(exact + halves(start[i // 2][lane])[i % 2]))
-            assert halves(e[i // 2][lane])[i % 2] == pytest.approx(want, rel=2.0**-9)
+    C, E = np.empty((16, 8), np.float32), np.empty((16, 8), np.float16)
+    places = [(lane, i, (lane >> 2) + 8 * (i >= 2), 2 * (lane & 3) + (i & 1)) for lane in range(32) for i in range(4)]
+    for lane, i, row, col in places:
+        C[row, col], E[row, col] = c[i][lane], halves(start[i // 2][lane])[i % 2]
+    A, B = (x.astype(np.float16) for x in by_the_book(a, b))
+    want = sl.mma("m16n8k16.f32.f16.f16.f32", A, B, C), sl.mma("m16n8k16.f16.f16.f16.f16", A, B, E)
+    d = mma_m16n8k16_f32_f16_f16_f32.twin(Warp(), *a, *b, *c)
+    e = mma_m16n8k16_f16_f16_f16_f16.twin(Warp(), *a, *b, *start)
+    assert d[0].dtype == np.float32 and e[0].dtype == np.int64
+    for lane, i, row, col in places:
+        assert d[i][lane] == want[0][row, col]
+        assert halves(e[i // 2][lane])[i % 2] == want[1][row, col]
 
 
 def test_mma_takes_uniform_registers():

@@ -1,4 +1,4 @@
-"""Fragments against CuTe's MMA_Traits and against the sentences of the PTX ISA."""
+"""Fragments of mma and ldmatrix against CuTe's MMA_Traits and against the sentences of the PTX ISA."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simlayout.errors import InstructionError
-from simlayout.hardware import FRAGMENTS, MMAS, fragment, mma_of
+from simlayout.hardware import FRAGMENTS, MMAS, QUAD_PAIR_MMAS, fragment, mma_of
 
 KEYS = sorted(FRAGMENTS, key=str)
 IDS = [name + (f"-{operand}" if operand else "") for name, operand in KEYS]
@@ -14,15 +14,17 @@ every_fragment = pytest.mark.parametrize("key", KEYS, ids=IDS)
 
 
 @every_fragment
-def test_every_element_of_an_operand_is_held_once(key):
+def test_every_element_of_an_operand_is_held_as_often_as_its_fragment_says(key):
     f = fragment(*key)
     made = f.coordinates()
     assert made.shape == (f.lanes, f.values, 2)
     rows, cols = f.shape
     held = made.reshape(-1, 2)
     assert (held >= 0).all() and (held < (rows, cols)).all()
-    assert len({tuple(c) for c in held.tolist()}) == len(held) == rows * cols
-    assert f.registers * f.per_register == f.values and f.source
+    times = np.zeros(f.shape, int)
+    np.add.at(times, (held[:, 0], held[:, 1]), 1)
+    assert (times == f.copies).all() and (f.copies == 1 or "wmma" in f.name)
+    assert f.registers * f.per_register == f.values and f.source.kind in ("measured", "documented", "assumed")
 
 
 @every_fragment
@@ -97,6 +99,12 @@ CUTE = {
         (((4, 8), (2, 2)), ((16, 1), (8, 64))), (((4, 8), (2,)), ((8, 1), (32,))), ROW_16x8),
     "m16n8k16.f64.f64.f64.f64": (
         (((4, 8), (2, 4)), ((16, 1), (8, 64))), (((4, 8), (4,)), ((8, 1), (32,))), ROW_16x8),
+    "m16n8k256.s32.b1.b1.s32.xor.popc": (
+        (((4, 8), (32, 2, 2)), ((512, 1), (16, 8, 2048))), (((4, 8), (32, 2)), ((256, 1), (8, 1024))), ROW_16x8),
+    "m16n8k128.s32.b1.b1.s32.and.popc": (
+        (((4, 8), (32, 2)), ((512, 1), (16, 8))), (((4, 8), (32,)), ((256, 1), (8,))), ROW_16x8),
+    "m8n8k128.s32.b1.b1.s32.xor.popc": (
+        (((4, 8), (32,)), ((256, 1), (8,))), (((4, 8), (32,)), ((256, 1), (8,))), ROW_8x8),
 }
 
 
@@ -148,6 +156,58 @@ def test_eight_bit_m16n8k32_is_as_the_ptx_isa_puts_it(lane):
         assert fragment("m16n8k32.s32.u8.s8.s32", "B")(lane, i) == (thread * 4 + (i & 3) + (16 if i >= 4 else 0), group)
 
 
+@pytest.mark.parametrize("lane", range(32))
+def test_four_bit_m16n8k64_is_as_the_ptx_isa_puts_it(lane):
+    group, thread = lane >> 2, lane % 4
+    for i in range(32):
+        row = group if 0 <= i < 8 or 16 <= i < 24 else group + 8
+        col = thread * 8 + (i & 7) + (32 if i >= 16 else 0)
+        assert fragment("m16n8k64.s32.s4.u4.s32", "A")(lane, i) == (row, col)
+    for i in range(16):
+        row = thread * 8 + (i & 7) + (32 if i >= 8 else 0)
+        assert fragment("m16n8k64.s32.u4.u4.s32.satfinite", "B")(lane, i) == (row, group)
+    for i in range(8):
+        assert fragment("m8n8k32.s32.s4.s4.s32", "A")(lane, i) == (group, thread * 8 + i)
+
+
+# CuTe's MMA_Traits of one quad-pair, as above; its thread t is lane t % 4 + 16 (t // 4), and 4 more for the next quad-pair.
+# Source: CUTLASS, cute/atom/mma_traits_sm70.hpp.
+
+QUAD_PAIR_CUTE = {"row": (((8,), (4,)), ((1,), (8,))), "col": (((4, 2), (4,)), ((8, 4), (1,))),
+                  "f16": (((8,), (8,)), ((1,), (8,))), "f32": (((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))}
+
+
+@pytest.mark.parametrize("name", QUAD_PAIR_MMAS)
+@pytest.mark.parametrize("operand", "ABCD")
+def test_quad_pairs_hold_what_cutes_mma_traits_say(name, operand):
+    mma = QUAD_PAIR_MMAS[name]
+    f = fragment(name, operand)
+    layout = {"A": mma.layouts[0], "B": {"row": "col", "col": "row"}[mma.layouts[1]]}.get(operand, f.dtype)   # B is (n, k)
+    (thread, value), (thread_step, value_step) = QUAD_PAIR_CUTE[layout]
+    for q in range(4):
+        for t in range(8):
+            for v in range(f.values):
+                offset = crd_offset(t, thread, thread_step) + crd_offset(v, value, value_step)
+                row, col = (offset % 8, offset // 8)
+                expected = (4 * q + col, row) if operand == "B" else (8 * q + row, col)
+                assert f(t % 4 + 16 * (t // 4) + 4 * q, v) == expected
+
+
+def test_movmatrix_gives_every_lane_the_transpose_of_what_it_gave():
+    source, result = (fragment("movmatrix.trans", operand).coordinates() for operand in "AD")
+    np.testing.assert_array_equal(source[..., ::-1], result)
+    np.testing.assert_array_equal(source, fragment("ldmatrix.x1").coordinates())
+
+
+@pytest.mark.parametrize("name, opcode", [
+    ("m16n8k16.f16.f16.f16.f16", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+    ("m16n8k64.s32.s4.u4.s32.satfinite", "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.u4.s32"),
+    ("m8n8k128.s32.b1.b1.s32.and.popc", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc"),
+])
+def test_an_mma_knows_how_ptx_writes_it(name, opcode):
+    assert mma_of(name).opcode == opcode
+
+
 def test_ldmatrix_deals_out_the_a_fragment():
     """Matrices 0 to 3 of ldmatrix.x4 are the top left, bottom left, top right and bottom right 8 x 8 of A."""
     stack = fragment("ldmatrix.x4").coordinates()
@@ -179,12 +239,17 @@ def test_the_name_of_an_mma_says_its_shape_and_types():
     for name, row in MMAS.items():
         assert mma_of(name) is row and name.startswith(row.shape + "." + ".".join(row.types))
         assert {o: (*fragment(name, o).shape, fragment(name, o).dtype) for o in "ABCD"} == row.operands()
+    for name, row in QUAD_PAIR_MMAS.items():
+        assert row.opcode == f"mma.sync.aligned.{name}"
+        assert {o: (*fragment(name, o).shape, fragment(name, o).dtype) for o in "ABCD"} == row.operands()
 
 
 @pytest.mark.parametrize("name, operand, words", [
     ("m16n8k16.f32.f16.f16", "A", "did you mean m16n8k16.f32.f16.f16.f32"),
     ("m16n8k16.f32.f16.f16.f32", "E", "no operand 'E'; it has A, B, C, D"),
     ("m16n8k16.f32.f16.f16.f32", None, "no operand None; it has A, B, C, D"),
+    ("wmma.m16n16k16.f16.row", "A", "no operand 'A'; it has load.a, load.b, load.c, store.d"),
+    ("m8n8k4.row.f32.f16.f16.f32", "A", "did you mean m8n8k4.row"),
     ("ldmatrix.x4", "A", "one fragment and no operands"), ("ldmatrix.x3", None, "did you mean ldmatrix.x"),
     ("", "A", "known are m16n8k8, m16n8k16"), (None, None, "no fragment known"),
 ])

@@ -158,10 +158,9 @@ def folder(tmp_path_factory):
 def test_32_lanes_at_once_compute_what_each_lane_computes_alone(folder, body, n, m):
     kernel = written(folder, body)
     out = np.zeros(64, np.int32)
-    zero = Instruction(lambda warp: warp.cta.shared.bytes.fill(0))
 
     def launch(out, n, m):
-        zero()
+        st_shared(4 * tid_x(), 0)
         kernel(out, 0, n, m)
 
     run(launch, 1, 32, out, n, m, shared_bytes=128)

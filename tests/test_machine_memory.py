@@ -50,7 +50,7 @@ def test_without_a_barrier_the_poison_of_fresh_shared_memory_shows():
         st_shared(4 * tid, tid)
         st_global(out + 4 * tid, ld_shared(4 * (n - 1 - tid)))
 
-    assert values(kernel, 64, block=64, shared_bytes=256)[:32].tolist() == [-1] * 32
+    assert values(kernel, 64, block=64, shared_bytes=256, hazards="off")[:32].tolist() == [-1] * 32
 
 
 def test_a_named_barrier_waits_for_its_own_warps_only():
@@ -151,7 +151,7 @@ def test_a_copy_lands_when_its_group_is_waited_for_and_not_before():
 
     a = np.arange(32, dtype=np.int32)
     for waits, first, second in ((2, False, False), (1, True, False), (0, True, True)):
-        got = values(kernel, a, waits, count=64, shared_bytes=256).reshape(32, 2)
+        got = values(kernel, a, waits, count=64, shared_bytes=256, hazards="off").reshape(32, 2)
         assert np.array_equal(got[:, 0], a if first else np.full(32, -1))
         assert np.array_equal(got[:, 1], a if second else np.full(32, -1))
 
@@ -166,8 +166,8 @@ def test_an_empty_group_counts_and_an_uncommitted_copy_never_lands():
         st_global(out + 4 * tid, ld_shared(4 * tid))
 
     a = np.arange(32, dtype=np.int32)
-    assert (values(kernel, a, 0, shared_bytes=128) == -1).all()
-    assert (values(kernel, a, 1, shared_bytes=128) == -1).all()
+    assert (values(kernel, a, 0, shared_bytes=128, hazards="off") == -1).all()
+    assert (values(kernel, a, 1, shared_bytes=128, hazards="off") == -1).all()
     assert values(kernel, a, 2, shared_bytes=128).tolist() == a.tolist()
 
 
@@ -277,7 +277,7 @@ def test_matrix_instructions_need_a_whole_warp():
     def kernel():
         ldmatrix_x2(0)
 
-    assert "all 32 lanes" in fails(MachineError, kernel, block=40, shared_bytes=256)
+    assert "all 32 lanes" in fails(MachineError, kernel, block=40, shared_bytes=256, hazards="off")
 
 
 def test_unknown_instructions_are_refused_when_they_are_counted():
@@ -287,7 +287,7 @@ def test_unknown_instructions_are_refused_when_they_are_counted():
         odd()
 
     with pytest.raises(InstructionError):
-        run(kernel, 1, 32, shared_bytes=64)
+        run(kernel, 1, 32, shared_bytes=64, hazards="off")
 
 
 def test_register_arrays_hold_a_value_per_lane_and_respect_the_mask():
@@ -359,7 +359,7 @@ def test_accesses_are_counted_per_name_and_per_line_and_equal_the_model():
         if tid < 16:
             ld_shared(8 * tid)                           # half of the lanes
 
-    trace = run(kernel, 2, 64, 1500, shared_bytes=64 * 128 + 8000)
+    trace = run(kernel, 2, 64, 1500, shared_bytes=64 * 128 + 8000, hazards="off")
     rows = trace.count("load rows")
     assert (rows.instructions, rows.wavefronts, rows.ideal) == (1501 * 4, 1501 * 4 * 32, 1501 * 4)
     assert rows.excess == rows.wavefronts - rows.ideal and rows.instruction == "ld.shared.b32"
@@ -383,7 +383,7 @@ def test_masks_are_counted_over_any_number_of_instructions():
             if tid < (16 if k < 1027 else 32):
                 ld_shared(row_major(tid, 0))
 
-    rows = run(kernel, 1, 32, shared_bytes=4096).count("load rows")
+    rows = run(kernel, 1, 32, shared_bytes=4096, hazards="off").count("load rows")
     assert (rows.instructions, rows.wavefronts, rows.ideal) == (1030, 1027 * 16 + 3 * 32, 1030)
 
 
@@ -399,6 +399,6 @@ def test_a_uniform_index_and_a_merged_one_keep_their_names():
         address = row_major(tid, 0) if tid < 4 else row_major(tid - 4, 1)
         ld_shared(address)
 
-    trace = run(kernel, 1, 32, shared_bytes=32 * 128)
+    trace = run(kernel, 1, 32, shared_bytes=32 * 128, hazards="off")
     assert trace.count("broadcast").wavefronts == 1
     assert trace.count("load rows").instructions == 1

@@ -289,7 +289,7 @@ def test_elsewhere_than_on_sm_90_the_rule_is_an_assumption():
 
 def test_copies_say_that_their_count_is_not_known_exactly():
     access = Access("copy", "cp.async.cg.16", SWIZZLED, lambda tid: (tid // 8, 8 * (tid % 8)))
-    claim = "conflict-free: 4 wavefronts per instruction (by the destination rule; not known exactly)"
+    claim = "conflict-free: 4 wavefronts per instruction (of the destinations alone)"
     assert claim in verify(access).claims
 
 

@@ -38,7 +38,7 @@ def cp_async_cg_16(warp, destination, source):
 
     destination: shared byte address, source: global byte address, both 16-byte aligned.
     """
-    warp.commit_copy("cp.async.cg.16", destination, source.read(warp.active, 16, alignment=16))
+    warp.commit_copy("cp.async.cg.16", destination, source.read(warp.active, 16, alignment=16), source)
 
 
 @instruction("cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "<- u32 u64 u32")
@@ -48,7 +48,7 @@ def cp_async_cg_16_zfill(warp, destination, source, valid):
     destination: shared byte address, 16-byte aligned; source: global byte address, 16-byte aligned (not read where
     valid is 0); valid: 0..16 bytes that are read, the rest is written as zeros.
     """
-    warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16))
+    warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16), source, valid)
 
 
 @instruction("cp.async.commit_group;", "<-")
@@ -83,6 +83,24 @@ def ld_global_b128(warp, source, valid):
 def ld_global_b16(warp, source, valid):
     """2 bytes per lane, zero-extended; zero (and no access) where `valid` is 0."""
     return _read_valid(warp, source, _bytes_if(valid, 2), 2).view(np.uint16)[:, 0].astype(np.int64)
+
+
+@instruction("ld.global.b32 $0, [$1];", "b32 <- u64")
+def ld_global_b32(warp, source):
+    """4 bytes per lane, 4-byte aligned."""
+    return _registers(source.read(warp.active, 4))[0]
+
+
+@instruction("ld.global.b64 $0, [$1];", "u64 <- u64")
+def ld_global_b64(warp, source):
+    """8 bytes per lane, 8-byte aligned."""
+    return np.ascontiguousarray(source.read(warp.active, 8)).view(np.int64)[:, 0]
+
+
+@instruction("st.global.b32 [$0], $1;", "<- u64 b32")
+def st_global_b32(warp, destination, value):
+    """One register per lane, 4-byte aligned."""
+    destination.write(warp.active, _bytes(value))
 
 
 @instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")

@@ -18,10 +18,14 @@ from functools import cached_property
 
 import numpy as np
 
-CONSTRAINTS = {"b16": "h", "b32": "r", "u32": "r", "s32": "r", "u64": "l", "f32": "f"}
-"""Operand type -> the register letter of LLVM's inline assembly (LLVM NVPTX backend: h 16, r 32, l 64 bit, f float)."""
+from cuda_kernels.ptx.address import address_type, marked, resized
 
-_NUMBA_NAMES = {"b16": "uint16", "b32": "uint32", "u32": "uint32", "s32": "int32", "u64": "uint64", "f32": "float32"}
+CONSTRAINTS = {"b16": "h", "b32": "r", "u32": "r", "s32": "r", "u64": "l", "f32": "f", "f64": "d"}
+"""Operand type -> the register letter of LLVM's inline assembly (LLVM NVPTX backend: h 16, r 32, l 64 bit, f float, d
+double)."""
+
+_NUMBA_NAMES = {"b16": "uint16", "b32": "uint32", "u32": "uint32", "s32": "int32", "u64": "uint64", "f32": "float32",
+                "f64": "float64"}
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,17 @@ class Scalar:
 
     def __call__(self, value):
         if self.is_float:
-            return np.asarray(value, np.float32)[()]
+            return np.asarray(value, self.numpy)[()]
         wrapped = value & ((1 << self.bits) - 1) if self.bits < 64 else value
         if not self.signed:
             return wrapped
         half = 1 << (self.bits - 1)
         return (wrapped ^ half) - half
+
+    @property
+    def numpy(self):
+        """The NumPy dtype of a register of this type; integers as raw bits."""
+        return np.dtype(f"{'float' if self.is_float else 'uint'}{self.bits}")
 
     @property
     def numba(self):
@@ -62,6 +71,7 @@ u32 = Scalar("u32", 32)
 s32 = Scalar("s32", 32, signed=True)
 u64 = Scalar("u64", 64)
 f32 = Scalar("f32", 32, is_float=True)
+f64 = Scalar("f64", 64, is_float=True)
 b32 = Scalar("b32", 32)
 
 
@@ -111,7 +121,7 @@ def _inline_assembly(ins):
     from numba.cuda.extending import intrinsic
 
     llvm = {"b16": ir.IntType(16), "b32": ir.IntType(32), "u32": ir.IntType(32), "s32": ir.IntType(32),
-            "u64": ir.IntType(64), "f32": ir.FloatType()}
+            "u64": ir.IntType(64), "f32": ir.FloatType(), "f64": ir.DoubleType()}
     numba_type = {name: getattr(types, _NUMBA_NAMES[name]) for name in llvm}
     operands = tuple(numba_type[t] for t in ins.operands)
     if not ins.results:
@@ -126,8 +136,11 @@ def _inline_assembly(ins):
         constraints.append("~{memory}")
 
     def generate(context, builder, signature, values):
+        lines = [a.line for a in signature.args if isinstance(a, address_type())]
+        values = [resized(builder, v, 32) if isinstance(a, address_type()) else v for v, a in zip(values, signature.args)]
         function = ir.FunctionType(llvm_result, [v.type for v in values])
-        asm = ir.InlineAsm(function, ins.text, ",".join(constraints), side_effect=ins.ordered)
+        asm = ir.InlineAsm(function, marked(ins.text, lines[0]) if lines else ins.text, ",".join(constraints),
+                           side_effect=ins.ordered)
         made = builder.call(asm, values, attrs=("convergent",) if ins.converged else ())
         if not ins.results:
             return context.get_dummy_value()
@@ -139,7 +152,9 @@ def _inline_assembly(ins):
         return packed
 
     def typer(typingctx, *args):
-        return (result(*operands), generate) if len(args) == len(operands) else None
+        if len(args) != len(operands):
+            return None
+        return result(*(a if isinstance(a, address_type()) else o for a, o in zip(args, operands))), generate
 
     twin_parameters = list(inspect.signature(ins.twin).parameters.values())[1:]
     context = inspect.Parameter("typingctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)

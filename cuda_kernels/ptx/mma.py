@@ -1,70 +1,103 @@
-"""mma.sync m16n8k16 and the conversions around it."""
+"""mma.sync, every one of them, and the conversions around it.
 
+`mma_sync(name)` makes the instruction of a name: its PTX text and operand types from the registers of its fragments, its
+twin from `simlayout.numerics`, which returns the bits that an sm_90 GPU returns.
+"""
+
+import inspect
 from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.ptx.instruction import instruction
-from simlayout.hardware import fragment
+from cuda_kernels.ptx.instruction import Instruction, instruction
+from simlayout.hardware import fragment, mma_of
+from simlayout.numerics import compute_tile, rule, tensor_op
 
-_F32 = "m16n8k16.f32.f16.f16.f32"
-_F16 = "m16n8k16.f16.f16.f16.f16"
+_REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}
+"""Element type -> operand type of the registers that hold it; all others are packed into b32."""
+
+_WORD = {"f64": np.float64, "f32": np.float32, "s32": np.int32}
+_ELEMENT = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32,
+            "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.uint8, "u8": np.uint8}
+"""The NumPy dtypes of a register (uint32 if not here) and of an element as `simlayout.numerics` takes A and B."""
+
+LANES = 32
 
 
-def _packed(registers):
-    """Registers of a warp, each [32] or uniform, as one uint32 array [registers, 32]."""
-    made = np.empty((len(registers), 32), np.uint32)
-    for i, r in enumerate(registers):
-        made[i] = r & 0xFFFFFFFF if isinstance(r, int) else r
+@lru_cache(None)
+def mma_sync(name):
+    """The instruction of an mma name, for kernels: `mma_sync("m16n8k16.f32.f16.f16.f32")`, outside of them.
+
+    It takes the registers of A, then of B, then of C, and returns those of D (PTX ISA, mma: registers of b32, or f32, f64
+    and s32 where these are the types of the elements). Raises InstructionError for an unknown name.
+
+    >>> mma_sync("m8n8k4.f64.f64.f64.f64").text
+    'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$4, $5};'
+    """
+    row = mma_of(name)
+    fragments = [fragment(name, operand) for operand in "DABC"]
+    first, groups = 0, []
+    for f in fragments:
+        groups.append("{" + ", ".join(f"${i}" for i in range(first, first + f.registers)) + "}")
+        first += f.registers
+    text = f"{row.opcode} {', '.join(groups)};"
+    results, *operands = ((_REGISTER.get(f.dtype, "b32"),) * f.registers for f in fragments)
+    made = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), _twin(name), ordered=False,
+                       converged=True)
+    object.__setattr__(made, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
     return made
 
 
-@lru_cache(None)
-def _places(name):
-    """Where the elements of A (16, 16), then of B (16, 8), lie among the halves of six registers [6, 32]: int [384]."""
-    table = []
-    for operand, first in (("A", 0), ("B", 4)):
-        made = fragment(name, operand)
-        lane, value = np.meshgrid(np.arange(made.lanes), np.arange(made.values), indexing="ij")
-        rows, cols = np.moveaxis(made.coordinates(), -1, 0)
-        place = np.empty(made.shape, np.int64)
-        place[rows, cols] = ((first + value // 2) * 32 + lane) * 2 + value % 2
-        table.append(place.reshape(-1))
-    return np.concatenate(table)
+def _twin(name):
+    """The CPU meaning of an mma: registers into matrices, `compute_tile`, and back."""
+    op, its_rule = tensor_op(name), rule(name)
+    a, b, c, d = (fragment(name, operand) for operand in "ABCD")
+    na, nc = a.registers, a.registers + b.registers
+    ab_place = np.concatenate([_places(a).T, _places(b) + na * LANES * a.per_register], axis=1)[:, None]
+    c_place, d_element = _places(c).T[None], _places(d).T.reshape(-1).argsort().reshape(d.registers, -1)
+    c_word, c_dtype = _WORD.get(c.dtype, np.uint32), np.float16 if c.dtype == "f16" else _ELEMENT[c.dtype]
+
+    def twin(warp, *registers):
+        ab = _elements(_packed(registers[:nc], _WORD.get(a.dtype, np.uint32)), a).take(ab_place)
+        made = compute_tile(op, its_rule, ab, _packed(registers[nc:], c_word).view(c_dtype).take(c_place))
+        words = made.take(d_element).view(c_word)
+        return tuple(words if words.dtype.kind == "f" else words.astype(np.int64))
+
+    counts = (("a", a.registers), ("b", b.registers), ("c", c.registers))
+    names = ["warp", *(f"{letter}{i}" for letter, count in counts for i in range(count))]
+    twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+    return twin
 
 
-@lru_cache(None)
-def _results(name):
-    """Which element of D, counted row by row, each lane holds: int [registers, 32], or [registers, 64] for halves."""
-    made = fragment(name, "D")
-    rows, cols = np.moveaxis(made.coordinates(), -1, 0)
-    element = rows * made.shape[1] + cols                                             # [lane, value]
-    return np.ascontiguousarray(np.moveaxis(element.reshape(32, made.registers, -1), 1, 0)).reshape(made.registers, -1)
+def _places(f):
+    """Where each element of a fragment's matrix lies in its registers [registers, 32], counted in elements: int [rows,
+    cols]."""
+    lane, value = np.meshgrid(np.arange(f.lanes), np.arange(f.values), indexing="ij")
+    row, col = np.moveaxis(f.coordinates(), -1, 0)
+    made = np.empty(f.shape, np.int64)
+    made[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
+    return made
 
 
-def _product(name, registers):
-    """A B as the lanes hold it, float64: exact products, summed in float64. registers: four of A, two of B."""
-    values = _packed(registers).view(np.float16).reshape(-1).take(_places(name)).astype(np.float64)
-    return (values[:256].reshape(16, 16) @ values[256:].reshape(16, 8)).reshape(-1).take(_results(name))
+def _elements(words, f):
+    """Registers [n] as elements [n * per_register], as `simlayout.numerics` takes A and B."""
+    if f.dtype in _ELEMENT:
+        return words.view(_ELEMENT[f.dtype])
+    bits = 32 // f.per_register
+    return (words[:, None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
 
 
-@instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-             " {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};",
-             "f32 f32 f32 f32 <- b32 b32 b32 b32 b32 b32 f32 f32 f32 f32", ordered=False, converged=True)
-def mma_m16n8k16_f32_f16_f16_f32(warp, a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
-    """D = A B + C, f16 operands, f32 accumulator (PTX ISA: mma.sync.m16n8k16)."""
-    d = _product(_F32, (a0, a1, a2, a3, b0, b1))
-    for row, c in zip(d, (c0, c1, c2, c3), strict=True):
-        row += c
-    return tuple(d.astype(np.float32))
+def _packed(registers, word):
+    """Registers of a warp, each [32] or uniform, as one array of words [registers * 32]."""
+    try:
+        made = np.concatenate(registers)
+    except ValueError:                                        # a uniform one has no axis
+        made = np.concatenate([np.broadcast_to(r, LANES) for r in registers])
+    return made.astype(word, copy=False)
 
 
-@instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {$0, $1}, {$2, $3, $4, $5}, {$6, $7}, {$8, $9};",
-             "b32 b32 <- b32 b32 b32 b32 b32 b32 b32 b32", ordered=False, converged=True)
-def mma_m16n8k16_f16_f16_f16_f16(warp, a0, a1, a2, a3, b0, b1, c0, c1):
-    """D = A B + C, f16 operands and f16 accumulator, two values per register (PTX ISA: mma.sync.m16n8k16)."""
-    d = _product(_F16, (a0, a1, a2, a3, b0, b1)) + _packed((c0, c1)).view(np.float16)
-    return tuple(d.astype(np.float16).view(np.uint32).astype(np.int64))
+mma_m16n8k16_f32_f16_f16_f32 = mma_sync("m16n8k16.f32.f16.f16.f32")
+mma_m16n8k16_f16_f16_f16_f16 = mma_sync("m16n8k16.f16.f16.f16.f16")
 
 
 @instruction("cvt.rn.f16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
@@ -89,4 +122,4 @@ def cvt_f32_f16_high(warp, packed):
 
 def _halves(packed):
     """The two halves of a register as f32 [32, 2]."""
-    return _packed((packed,)).view(np.float16).reshape(32, 2).astype(np.float32)
+    return _packed((packed,), np.uint32).view(np.float16).reshape(LANES, 2).astype(np.float32)

@@ -1,7 +1,5 @@
 """Special registers, register arrays and the base of dynamic shared memory."""
 
-import numpy as np
-
 from cuda_kernels.ptx.instruction import instruction
 
 
@@ -56,11 +54,11 @@ def _local_array():
 def register_array(warp, shape, dtype):
     """An array private to the thread; with constant indices (after unrolling) the compiler keeps it in registers.
 
-    shape: tuple of constants; dtype: one of the scalars of `cuda_kernels.ptx` (f32, b32). Contents start undefined.
+    shape: tuple of constants; dtype: one of the scalars of `cuda_kernels.ptx` (f32, f64, b32). Contents start undefined.
     """
     from simlayout.machine import RegisterArray
 
-    return RegisterArray(warp, shape, np.float32 if dtype.is_float else np.uint32)
+    return RegisterArray(warp, shape, dtype.numpy)
 
 
 def _dynamic_shared():

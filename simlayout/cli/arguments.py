@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import gemm, layouts
+from simlayout.cli import conform, gemm, layouts, trace
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -31,6 +31,8 @@ def command_line():
         simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' -o banks.svg
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
+        simlayout trace mma_base --lines shared
+        simlayout conform --check tests/data/h200_cases.npz
         """))
     parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -39,6 +41,8 @@ def command_line():
     _add_plot(commands)
     _add_emit(commands)
     _add_gemm(commands)
+    _add_trace(commands)
+    _add_conform(commands)
     _add_kernels(commands)
     return parser
 
@@ -138,17 +142,62 @@ def _add_gemm(commands):
     for name in "MNK":
         sizes = f"{gemm.CPU_SIZE[name]} on the CPU machine, {gemm.GPU_SIZE[name]} on a GPU"
         parser.add_argument(f"-{name}", type=_size, help=f"default: {sizes}")
+    _add_kernel_options(parser)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--cpu", dest="device", action="store_const", const="cpu", default="auto",
+                       help="on the CPU machine")
+    where.add_argument("--gpu", dest="device", action="store_const", const="gpu", help="on the GPU, or not at all")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_kernel_options(parser):
     parser.add_argument("--stages", type=int, help="1 to 4 stages of shared memory")
     parser.add_argument("--accumulate", help="f16 or f32")
     parser.add_argument("--warps", type=int, help="4 or 8")
     parser.add_argument("--loads", help="ldmatrix, lds or mixed")
     parser.add_argument("--c-store", help="float2 or scalar")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--cpu", dest="device", action="store_const", const="cpu", default="auto",
-                       help="on the CPU machine")
-    where.add_argument("--gpu", dest="device", action="store_const", const="gpu", help="on the GPU, or not at all")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random matrices (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_trace(commands):
+    parser = _command(commands, "trace", trace.trace, "run a kernel on the CPU machine and count along its source", """
+        simlayout trace mma_permuted                          # one tile of C, three K steps
+        simlayout trace mma_base --lines shared               # where the bank conflicts are
+        simlayout trace mma_crosswise --loads mixed -M 256 -N 128 -K 64 --json trace.json
+        """, """
+    Beside each line: how often a warp executed it, and the warp instructions, wavefronts and ideal wavefronts of the
+    shared-memory accesses that begin there. Hazards (races, reads of what nothing wrote or waited for, ...) are listed with
+    both their lines; with any the exit code is 1. CUDA is not needed.
+    """)
+    parser.add_argument("kernel", metavar="KERNEL", help="see `simlayout kernels`")
+    for name, size in zip("MNK", ("the rows of one tile", "the columns of one tile", f"{trace.STEPS} K steps")):
+        parser.add_argument(f"-{name}", type=_size, help=f"default: {size}")
+    _add_kernel_options(parser)
+    parser.add_argument("--lines", choices=("all", "shared"), default="all",
+                        help="every executed line, or those that access shared memory (default: %(default)s)")
+    parser.add_argument("--json", metavar="FILE", help="write the counts and hazards to a file as well")
+
+
+def _add_conform(commands):
+    from cuda_kernels.conformance.suite import add_options
+
+    parser = _command(commands, "conform", conform.conform, "compare the model with what the hardware counts", """
+        simlayout conform                                     # every instruction; needs a GPU and Nsight Compute
+        simlayout conform ld.shared.b64 cp.async --cases 500 --seed 7
+        simlayout conform --cases 130 --seed 1 --record cases.npz
+        simlayout conform --check cases.npz                   # the same cases against today's model, without a GPU
+        simlayout conform --check cases.npz --json measured.json
+        simlayout conform --clock                             # by the clock: without Nsight Compute, weaker
+        """, """
+    Every case is an access pattern of one warp: strides, broadcasts, pairs, swizzled tiles, masks, chance. Nsight Compute
+    (ncu, on the PATH) reads its wavefronts, bank conflicts and loads one by one; a case that disagrees is measured again
+    by itself. The exit code is 1 if the model is wrong anywhere; the first such case of each instruction is explained.
+    `simlayout.hardware.add_records` makes a recorded file count in the provenance of every answer.
+    """)
+    add_options(parser)
+    parser.add_argument("--check", nargs="+", metavar="FILE.npz",
+                        help="compare recorded files with the model instead; --json then writes what "
+                        "simlayout/hardware/measured keeps of them")
 
 
 def _add_kernels(commands):

@@ -15,22 +15,29 @@ OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store")
 
 def gemm(options):
     """`simlayout gemm`: exit code 0 if C is right and every count as predicted, 1 if not."""
-    from cuda_kernels.job import kernel_named, main_job
+    from cuda_kernels.job import main_job
 
-    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
-    kernel = kernel_named(options.kernel).variant(**given)
+    kernel = chosen_kernel(options)
     device = _device(options.device)
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
     say = _nothing if options.json else _say
     say(_heading(kernel.fitted(*problem), problem))
-    with _progress() as progress:
+    with progress_bar() as progress:
         report = main_job(kernel, *problem, device=device, seed=options.seed, progress=progress, say=say)
     if options.json:
         print_json(report.as_dict())
     else:
         print(_ending(report))
     return 0 if report.ok else 1
+
+
+def chosen_kernel(options):
+    """The Kernel that the command line names, with the options that it gives."""
+    from cuda_kernels.job import kernel_named
+
+    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
+    return kernel_named(options.kernel).variant(**given)
 
 
 def _device(wanted):
@@ -105,7 +112,7 @@ def kernels(options):
 
 
 @contextmanager
-def _progress():
+def progress_bar():
     """A function (CTAs done, CTAs) that moves a tqdm bar on a terminal; None elsewhere, and without tqdm."""
     bars = []
     try:

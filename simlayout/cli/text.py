@@ -22,8 +22,13 @@ def field(label, value, column=LABEL):
 
 
 def print_json(value):
-    """Prints one JSON object with sorted keys; what JSON does not have (NaN, infinity) becomes null."""
-    print(json.dumps(_plain(value), sort_keys=True, allow_nan=False))
+    """Prints one JSON object; see `json_text`."""
+    print(json_text(value))
+
+
+def json_text(value):
+    """One JSON object with sorted keys, on one line; what JSON does not have (NaN, infinity) becomes null."""
+    return json.dumps(_plain(value), sort_keys=True, allow_nan=False)
 
 
 def _plain(value):

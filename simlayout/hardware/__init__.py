@@ -2,14 +2,27 @@
 
 from simlayout.hardware.analysis import Analysis, analyze
 from simlayout.hardware.arch import ARCHES, Arch, arch_of
-from simlayout.hardware.fragments import FRAGMENTS, MMAS, Fragment, Mma, fragment, mma_of
+from simlayout.hardware.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS, Fragment, Mma, QuadPairMma, fragment, mma_of
 from simlayout.hardware.instructions import INSTRUCTIONS, Instruction, instruction
 from simlayout.hardware.ldmatrix import LdmatrixChoice, choose_ldmatrix
 from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.records import add_records
+from simlayout.hardware.sparse import (
+    SPARSE_MMAS,
+    SparseMma,
+    compress,
+    expand,
+    metadata_nibbles,
+    metadata_registers,
+    sparse_metadata,
+    sparse_mma,
+    stored_columns,
+)
 from simlayout.hardware.tensor import MMA_RATES, MmaRate, mma_clocks
 
 __all__ = [
-    "ARCHES", "FRAGMENTS", "INSTRUCTIONS", "MMAS", "MMA_RATES", "Analysis", "Arch", "Fragment", "Instruction",
-    "LdmatrixChoice", "Mma", "MmaRate", "Provenance", "analyze", "arch_of", "choose_ldmatrix", "fragment",
-    "instruction", "mma_clocks", "mma_of",
+    "ARCHES", "FRAGMENTS", "INSTRUCTIONS", "MMAS", "MMA_RATES", "QUAD_PAIR_MMAS", "SPARSE_MMAS", "Analysis", "Arch",
+    "Fragment", "Instruction", "LdmatrixChoice", "Mma", "MmaRate", "Provenance", "QuadPairMma", "SparseMma", "add_records",
+    "analyze", "arch_of", "choose_ldmatrix", "compress", "expand", "fragment", "instruction", "metadata_nibbles",
+    "metadata_registers", "mma_clocks", "mma_of", "sparse_metadata", "sparse_mma", "stored_columns",
 ]

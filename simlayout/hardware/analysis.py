@@ -7,11 +7,19 @@ import numpy as np
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware import banks
 from simlayout.hardware.arch import Arch, arch_of
+from simlayout.hardware.copies import past_cache, through_cache
+from simlayout.hardware.counts import Count
 from simlayout.hardware.instructions import Instruction
 from simlayout.hardware.instructions import instruction as instruction_of
-from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.records import provenance
+from simlayout.hardware.retries import retried
 
 WARP_LANES = 32
+
+
+RULES = {"banks": lambda row, addresses, active, *_: Count.exactly(*banks.wavefronts(row, addresses, active)),
+         "copy": through_cache, "bypass": past_cache, "retry": retried}
+"""The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that gives a Count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +29,9 @@ class Analysis:
     addresses: bytes, int64 [n, 32], 0 in idle lanes; active: bool [n, 32], False also where the instruction ignores the
     address.
     wavefronts: passes through the banks, int64 [n]; ideal: the number of lane groups (after pair merging) that have an
-    active lane, int64 [n]. exact: whether the hardware is known to agree for every address pattern.
+    active lane, int64 [n]. at_least, at_most: bounds, equal to the wavefronts where these are known exactly.
+    loads: wavefronts of the loads in the loop that an atomic may be (counted apart, under ld), else 0, int64 [n].
+    sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise.
     """
 
     instruction: Instruction
@@ -30,8 +40,22 @@ class Analysis:
     active: np.ndarray
     wavefronts: np.ndarray
     ideal: np.ndarray
-    provenance: Provenance
-    exact: bool
+    at_least: np.ndarray
+    at_most: np.ndarray
+    loads: np.ndarray
+    caveat: str = ""
+    sources: np.ndarray | None = None
+    valid: np.ndarray | None = None
+
+    @property
+    def exact(self):
+        """Whether the numbers are the hardware's: a bool for all n accesses. Otherwise `caveat` says why not."""
+        return bool((self.at_least == self.at_most).all())
+
+    @property
+    def provenance(self):
+        """Where the rule comes from: the records that confirm it (see `records`), or why it is believed."""
+        return provenance(self.instruction, self.arch)
 
     @property
     def excess(self):
@@ -42,14 +66,13 @@ class Analysis:
     def conflicts(self):
         """What Nsight Compute's bank-conflict counter shows, int64 [n].
 
-        The excess for loads, stores, ldmatrix, stmatrix and cp.async.ca; one less than the wavefronts for red and
-        atom; always 0 for cp.async.cg.
+        The passes of all groups beyond the first of each: the excess, but for atomics, which pass several times (cas) or
+        never wait (those that retry: 0). It shows nothing for cp.async.cg, and for .ca it varies from run to run
+        around the excess.
         """
-        if self.instruction.counter == "excess":
-            return self.excess
-        if self.instruction.counter == "wavefronts - 1":
-            return np.maximum(self.wavefronts - 1, 0)
-        return np.zeros_like(self.wavefronts)
+        if self.instruction.rule in ("bypass", "retry"):
+            return np.zeros_like(self.wavefronts)
+        return self.wavefronts // self.instruction.times - self.ideal
 
     def __len__(self):
         return len(self.addresses)
@@ -70,13 +93,16 @@ class Analysis:
             "ideal": self.ideal.tolist(),
             "excess": self.excess.tolist(),
             "conflicts": self.conflicts.tolist(),
+            "at_least": self.at_least.tolist(),
+            "at_most": self.at_most.tolist(),
+            "loads": self.loads.tolist(),
             "exact": self.exact,
-            "caveat": self.instruction.caveat,
+            "caveat": self.caveat,
             "provenance": {"kind": self.provenance.kind, "text": self.provenance.text, "cases": self.provenance.cases},
         }
 
 
-def analyze(instruction, addresses, active=None, arch="sm_90"):
+def analyze(instruction, addresses, active=None, arch="sm_90", sources=None, valid=None):
     """Counts the wavefronts of n accesses of a warp to shared memory, as the hardware does.
 
     instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32") or an Instruction.
@@ -84,6 +110,11 @@ def analyze(instruction, addresses, active=None, arch="sm_90"):
     m, and lanes beyond the last matrix are ignored.
     active: bool [n, 32] or [32], all lanes if None. arch: "sm_75" to "sm_100"; the rules are measured on sm_90 and
     assumed to be the same elsewhere, which `.provenance` says.
+    sources: for cp.async alone, the global addresses that it reads, bytes, int [n, 32] or [32]; only their places in
+    banks, sectors and lines matter, so that any base will do that is a multiple of 128. Without them the wavefronts are
+    those of the destinations alone (as if every lane read a bank of its own), and `at_least` and `at_most` bound them
+    for all sources. valid: the src-size of cp.async, bytes that are read (the rest becomes zero), int [n, 32] or [32];
+    None for the instruction without it, which costs less for .cg.
 
     Raises AddressError for addresses that are not integers, of the wrong shape, misaligned, negative or beyond the
     shared memory of a CTA (active lanes only), and InstructionError for an instruction that is unknown, that `arch`
@@ -103,8 +134,46 @@ def analyze(instruction, addresses, active=None, arch="sm_90"):
     active = _active(row, active, addresses)
     addresses = np.where(active, addresses, 0) if not active.all() else addresses
     _check(row, chip, addresses)
-    wavefronts, ideal = banks.wavefronts(row, addresses, active)
-    return Analysis(row, chip, addresses, active, wavefronts, ideal, _provenance(row, chip), row.exact)
+    given = None if sources is None else _sources(row, sources, active)
+    sizes = None if valid is None else _valid(row, valid, active)
+    made = RULES[row.rule](row, addresses, active, given, sizes)
+    loads = np.zeros_like(made.wavefronts) if made.loads is None else made.loads
+    exact = (made.at_least == made.at_most).all()
+    caveat = "" if exact else UNKNOWN_SOURCES if row.kind == "copy" and given is None else row.caveat
+    return Analysis(row, chip, addresses, active, made.wavefronts, made.ideal, made.at_least, made.at_most, loads, caveat,
+                    given, sizes)
+
+
+UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: this is what the destinations cost"
+
+
+def _sources(row, sources, active):
+    """The sources of a copy as int64 [n, 32], 0 in idle lanes; raises AddressError where they cannot be any."""
+    if row.kind != "copy":
+        raise InstructionError(f"{row} reads no global memory: leave out sources")
+    given = _addresses(sources)
+    if len(given) not in (1, len(active)):
+        raise AddressError(f"sources has {len(given)} rows, addresses {len(active)}: give one row for each, or one")
+    given = np.where(active, given, 0)
+    if (given < 0).any() or (given % row.bytes).any():
+        access, lane, address = _first((given < 0) | (given % row.bytes != 0), given)
+        raise AddressError(f"access {access}, lane {lane}: source {address} is not a multiple of {row.bytes} bytes from 0 "
+                           f"on; {row} needs one")
+    return given
+
+
+def _valid(row, valid, active):
+    """The src-size of a copy as int64 [n, 32]; raises AddressError outside 0 to the bytes of the copy."""
+    if row.kind != "copy":
+        raise InstructionError(f"{row} has no src-size: leave out valid")
+    given = _addresses(valid)
+    if len(given) not in (1, len(active)):
+        raise AddressError(f"valid has {len(given)} rows, addresses {len(active)}: give one row for each, or one")
+    given = np.where(active, given, 0)
+    if (given < 0).any() or (given > row.bytes).any():
+        access, lane, size = _first((given < 0) | (given > row.bytes), given)
+        raise AddressError(f"access {access}, lane {lane}: src-size {size}; {row} takes 0 to {row.bytes} bytes")
+    return given
 
 
 def _addresses(addresses):
@@ -158,10 +227,3 @@ def _first(bad, addresses):
     """(access, lane, address) of the first True of `bad`, as Python ints."""
     access, lane = (int(i) for i in np.argwhere(bad)[0])
     return access, lane, int(addresses[access, lane])
-
-
-def _provenance(row, chip):
-    """The row's own on sm_90, where it was measured; elsewhere the same rule, as an assumption."""
-    if chip.name == "sm_90":
-        return row.source
-    return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({row.source})")

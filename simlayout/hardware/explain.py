@@ -1,50 +1,166 @@
-"""The reason for a number of wavefronts, in words: phases, then banks, then words, then lanes."""
+"""The reason for a number of wavefronts, in words: phases, then banks, then words, then lanes; or what the rule of the
+instruction has in their place: the lanes that clash, the wavefronts of a copy, the rounds of a loop."""
 
 from textwrap import wrap
 
 import numpy as np
 
-from simlayout.hardware import banks
+from simlayout.hardware import banks, copies, retries
 
 WIDTH = 100
 _SHOWN_BANKS = 4
+_SHOWN_WAVEFRONTS = 8
+_SHOWN_ROUNDS = 4
 _GLUE = "\u00a0"  # a space at which lines do not break
 
 
 def explain(analysis, index=0):
     """Text, at most 100 columns, of one access: what every lane group costs, and the fullest banks of those above 1.
 
+    For cp.async.ca the lane of every group that clashes most, and with whom; for .cg what shares a wavefront; for the
+    atomics that are loops, their rounds.
+
     >>> from simlayout.hardware import analyze
-    >>> print(analyze("ld.shared.b32", [128 * (lane // 16) for lane in range(32)]).explain())
+    >>> print(analyze("ld.shared.b32", [128 * (lane // 16) for lane in range(32)]).explain())    # doctest: +ELLIPSIS
     ld.shared.b32, access 0 of 1 on sm_90: 2 wavefronts, ideal 1, excess 1, conflicts 1
       phase 0, lanes 0-31: 2 wavefronts
         bank 0: word 0 (lanes 0-15), word 32 (lanes 16-31)
-      measured: explains 3,839 of 3,839 cases of 8-, 16- and 32-bit ld.shared and st.shared; measured on
-          one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21
+      measured: explains ...
+    >>> tile = [16 * lane for lane in range(32)]
+    >>> print(analyze("cp.async.cg.16", tile, sources=tile).explain())    # doctest: +ELLIPSIS
+    cp.async.cg.16, access 0 of 1 on sm_90: 4 wavefronts, ideal 4, excess 0, conflicts 0
+      wavefront 0: global line 0 -> shared line 0, lanes 0-7
+      wavefront 1: global line 1 -> shared line 1, lanes 8-15
+      wavefront 2: global line 2 -> shared line 2, lanes 16-23
+      wavefront 3: global line 3 -> shared line 3, lanes 24-31
+      measured: bounds ...
     """
-    row = analysis.instruction
-    addresses, active = analysis.addresses[index], analysis.active[index]
-    groups, pairing = _groups(row, addresses, active)
-    lines = [_heading(analysis, index)]
-    if pairing:
-        lines += _wrapped(pairing, 2)
-    for number, group in enumerate(groups):
-        title = f"{'matrix' if row.needs_whole_warp else 'phase'} {number}, lanes {_ranges(group)}: "
-        lines += _group(row, title, addresses, [lane for lane in group if active[lane]])
-    if row.times > 1:
-        lines += _wrapped(f"every group passes through the banks {row.times} times", 2)
-    if not row.exact:
-        lines += _wrapped(f"not known exactly: {row.caveat}", 2)
+    bounded = analysis.at_least[index] < analysis.at_most[index]
+    lines = _wrapped(_heading(analysis, index), 0) + _REASONS[analysis.instruction.rule](analysis, index)
+    if analysis.loads[index]:
+        lines += _wrapped(f"and {_count(int(analysis.loads[index]), 'wavefront')} of the loads in the loop, which count "
+                          f"as loads", 2)
+    if bounded:
+        lines += _wrapped(f"not known exactly: {analysis.caveat}", 2)
     return "\n".join(lines + _wrapped(str(analysis.provenance), 2))
 
 
 def _heading(analysis, index):
-    """The totals on one line."""
-    wavefronts, ideal, excess, conflicts = (int(getattr(analysis, name)[index])
-                                            for name in ("wavefronts", "ideal", "excess", "conflicts"))
-    number = index % len(analysis)
-    return (f"{analysis.instruction}, access {number} of {len(analysis)} on {analysis.arch.name}: "
-            f"{_count(wavefronts, 'wavefront')}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
+    """The totals as a sentence."""
+    wavefronts, ideal, excess, conflicts, low, high = (
+        int(getattr(analysis, name)[index])
+        for name in ("wavefronts", "ideal", "excess", "conflicts", "at_least", "at_most"))
+    said = _count(wavefronts, "wavefront")
+    if low < high:
+        said = f"between {low} and {_count(high, 'wavefront')}, taken as {wavefronts}"
+    return (f"{analysis.instruction}, access {index % len(analysis)} of {len(analysis)} on {analysis.arch.name}: "
+            f"{said}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
+
+
+def _by_banks(analysis, index):
+    """Every lane group and its fullest banks."""
+    row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    groups, pairing = _groups(row, addresses, active)
+    lines = _wrapped(pairing, 2)
+    for title, lanes in _titled(row, groups, active):
+        lines += _group(row, title, addresses, lanes)
+    if row.times > 1:
+        lines += _wrapped(f"every group passes through the banks {row.times} times", 2)
+    return lines
+
+
+def _titled(row, groups, active):
+    """(how the line of a lane group begins, its active lanes) for each."""
+    for number, group in enumerate(groups):
+        yield (f"{'matrix' if row.needs_whole_warp else 'phase'} {number}, lanes {_ranges(group)}: ",
+               [lane for lane in group if active[lane]])
+
+
+def _by_clashes(analysis, index):
+    """cp.async.ca: the lane of every group that meets most others."""
+    row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    sources = addresses if analysis.sources is None else analysis.sources[index]
+    read = active if analysis.valid is None else active & (analysis.valid[index] > 0)
+    lines = []
+    for title, lanes in _titled(row, row.groups, active):
+        if lanes:
+            ends = (x[None, lanes] for x in (addresses, active, sources, read))
+            written, fetched = (table[0] for table in copies.clashes(row.bytes, *ends))
+            met = (written | fetched).sum(axis=1)
+            most = int(met.argmax())
+            lines.append(f"  {title}{_count(int(met[most]), 'wavefront')}")
+            if met[most] > 1:
+                fetched = fetched if analysis.sources is not None else np.zeros_like(fetched)
+                lines += _wrapped(_clash(row, lanes, most, addresses, sources, written[most], fetched[most]), 4)
+        else:
+            lines.append(f"  {title}no active lane, 0 wavefronts")
+    return lines
+
+
+def _clash(row, lanes, which, addresses, sources, written, fetched):
+    """Whom one lane meets, and in which banks; which: its place in lanes; written, fetched: bool per lane, itself too."""
+    lane, said = lanes[which], []
+    for verb, place, there in (("writes", addresses[lane], written), ("reads", sources[lane], fetched)):
+        others = [other for other, meets in zip(lanes, there, strict=True) if meets and other != lane]
+        if others:
+            bank = _wide("bank", row, int(place) // row.bytes % (128 // row.bytes))
+            said.append(f"with {_named_lanes(others)}, as it {verb} {bank}")
+    return f"lane{_GLUE}{lane} clashes most: {'; '.join(said)}"
+
+
+def _by_lines(analysis, index):
+    """cp.async.cg: what shares a wavefront, and with a src-size the zeros."""
+    addresses, active = analysis.addresses[index], analysis.active[index]
+    alive = copies.survivors(addresses[None], active[None])[0]
+    lines = []
+    if overwritten := np.flatnonzero(active & ~alive).tolist():
+        lines += _wrapped(f"another lane, lower, writes the same place: {_named_lanes(overwritten)}", 2)
+    if analysis.valid is not None:
+        alive = alive & (analysis.valid[index] > 0)
+    if analysis.sources is None:
+        held = _lanes_by(addresses // 128, alive)
+        said = [f"at least one wavefront: shared line {line}, {_named_lanes(lanes)}" for line, lanes in held.items()]
+    else:
+        sources = analysis.sources[index]
+        held = _lanes_by(copies.wavefront_of(addresses[None], sources[None], alive[None])[0], alive)
+        said = [f"wavefront {i}: global line {sources[lanes[0]] // 128} -> shared line {addresses[lanes[0]] // 128}, "
+                f"{_named_lanes(lanes)}" for i, lanes in enumerate(held.values())]
+    for line in said[:_SHOWN_WAVEFRONTS]:
+        lines += _wrapped(line, 2)
+    if len(said) > _SHOWN_WAVEFRONTS:
+        lines.append(f"  and {len(said) - _SHOWN_WAVEFRONTS} more")
+    if analysis.valid is None:
+        return lines
+    return [*lines, "  and for the zeros of the src-size, as cp.async.ca:", *_by_clashes(analysis, index)]
+
+
+def _lanes_by(values, alive):
+    """{value: lanes} of the lanes that are alive, in their order."""
+    held = {}
+    for lane in np.flatnonzero(alive).tolist():
+        held.setdefault(int(values[lane]), []).append(lane)
+    return held
+
+
+def _by_rounds(analysis, index):
+    """A loop of exchanges: who tries and who succeeds in each round."""
+    row, addresses, active = analysis.instruction, analysis.addresses[index][None], analysis.active[index][None]
+    said = []
+    for pending, succeeded in retries.rounds(row, addresses, active):
+        tried, done = (np.flatnonzero(lanes[0]).tolist() for lanes in (pending, succeeded))
+        cost = int(retries.exchanges(row, pending)[0])
+        said.append((cost, f"{_named_lanes(tried)} {'try' if len(tried) > 1 else 'tries'}, {_named_lanes(done)} "
+                           f"{'succeed' if len(done) > 1 else 'succeeds'}"))
+    lines = []
+    for number, (cost, text) in enumerate(said[:_SHOWN_ROUNDS]):
+        lines += _wrapped(f"round {number}: {_count(cost, 'wavefront')}: {text}", 2)
+    if rest := said[_SHOWN_ROUNDS:]:
+        lines.append(f"  and {_count(len(rest), 'more round')}: {_count(sum(c for c, _ in rest), 'wavefront')}")
+    return lines
+
+
+_REASONS = {"banks": _by_banks, "copy": _by_clashes, "bypass": _by_lines, "retry": _by_rounds}
+"""The rule of a row -> a function of (analysis, index) that gives the lines between the totals and the provenance."""
 
 
 def _groups(row, addresses, active):

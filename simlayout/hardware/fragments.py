@@ -1,71 +1,29 @@
-"""Fragments: which element of an operand each lane of a warp holds, for mma, ldmatrix and stmatrix.
+"""Fragments: which element of an operand each lane of a warp holds, for mma, mma.sp, wmma, ldmatrix and the like.
 
-With g = lane // 4, t = lane % 4 and E elements in a register, the whole family m16n8k* and m8n8k* of mma follows
-three formulas (PTX ISA, "Matrix Fragments for mma"; equal to CuTe's MMA_Traits): `_a`, `_b` and `_cd` below. The table
-says which instructions exist; the formulas say where their elements are.
+The tables here say which mma there are; `fragments_base` has the formulas that say where their elements are. wmma
+and mma.sp have files of their own, and `fragment` finds them all.
 """
 
-import difflib
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.fragments_base import (
+    BITS,
+    LANES,
+    Fragment,
+    a_map,
+    b_map,
+    cd_map,
+    hint,
+    matrix_map,
+    matrix_trans_map,
+    per_register,
+)
+from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.sparse import SPARSE_FRAGMENTS
+from simlayout.hardware.wmma import WMMA_FRAGMENTS
 
-LANES = 32
-BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "b16": 16, "e4m3": 8, "e5m2": 8, "s8": 8,
-        "u8": 8}
-_MMA_SOURCE = "PTX ISA, Matrix Fragments for mma.{shape}; equal to CuTe MMA_Traits"
-_MATRIX_SOURCE = "PTX ISA, {op}: matrix m is rows 8m to 8m + 7 of the stack and register m of every lane"
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """One operand of one instruction, as a map from (lane, value) to (row, col).
-
-    Rows and columns are those of the operand: (m, k) of A, (k, n) of B, (m, n) of C and D; of ldmatrix and stmatrix,
-    those of the stack of 8 x 8 matrices of 16-bit elements. Values count the elements of a lane in register order,
-    lowest bits first: value v is in register v // per_register. It takes ints, NumPy arrays and traced symbols alike.
-
-    shape: (rows, cols); lanes: 32; values: elements per lane; dtype: of the elements; registers: per lane, of 32 bits
-    (of 64 bits for f64); source: where the map is defined.
-    """
-
-    name: str
-    operand: str | None
-    shape: tuple
-    dtype: str
-    source: str
-    formula: object = field(repr=False, compare=False)
-    lanes: int = LANES
-
-    def __call__(self, lane, value):
-        """(row, col) of a lane's value."""
-        return self.formula(lane, value)
-
-    @property
-    def values(self):
-        """Elements per lane."""
-        return self.shape[0] * self.shape[1] // self.lanes
-
-    @property
-    def per_register(self):
-        """Elements per register."""
-        return _per_register(self.dtype)
-
-    @property
-    def registers(self):
-        """Registers per lane: of 32 bits, or of 64 bits for f64."""
-        return self.values // self.per_register
-
-    def coordinates(self):
-        """(row, col) of every lane and value: int64 [lanes, values, 2].
-
-        >>> fragment("m16n8k16.f32.f16.f16.f32", "A").coordinates()[1].tolist()
-        [[0, 2], [0, 3], [8, 2], [8, 3], [0, 10], [0, 11], [8, 10], [8, 11]]
-        """
-        lane, value = np.meshgrid(np.arange(self.lanes), np.arange(self.values), indexing="ij")
-        return np.stack(self(lane, value), axis=-1)
+__all__ = ["BITS", "FRAGMENTS", "LANES", "MMAS", "QUAD_PAIR_MMAS", "Fragment", "Mma", "QuadPairMma", "fragment", "mma_of"]
 
 
 @dataclass(frozen=True)
@@ -85,8 +43,18 @@ class Mma:
 
     @property
     def name(self):
-        """The name: shape, the types of D, A, B and C, and .satfinite."""
+        """The name: shape, the types of D, A, B and C, and .satfinite, .xor.popc or .and.popc."""
         return ".".join((self.shape, *self.types)) + self.suffix
+
+    @property
+    def opcode(self):
+        """The instruction as PTX writes it, without operands.
+
+        >>> mma_of("m16n8k32.s32.s8.u8.s32.satfinite").opcode
+        'mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32'
+        """
+        early, late = (self.suffix, "") if self.suffix == ".satfinite" else ("", self.suffix)
+        return f"mma.sync.aligned.{self.shape}.row.col{early}.{'.'.join(self.types)}{late}"
 
     def operands(self):
         """{operand: (rows, cols, dtype)}."""
@@ -94,8 +62,40 @@ class Mma:
         return {"A": (self.m, self.k, a), "B": (self.k, self.n, b), "C": (self.m, self.n, c), "D": (self.m, self.n, d)}
 
 
-_FP8 = tuple((a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2"))
-_INT8 = tuple((a, b) for a in ("s8", "u8") for b in ("s8", "u8"))
+@dataclass(frozen=True)
+class QuadPairMma:
+    """mma.m8n8k4 of f16: four products of their own, one by each quad-pair (lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q).
+
+    Its operands are stacks of four: rows 8q to 8q + 7 of A, C and D and rows 4q to 4q + 3 of B are those of quad-pair q.
+    layouts: of A and of B, "row" or "col", part of the name; types: those of D, A, B and C.
+    """
+
+    layouts: tuple
+    types: tuple
+    m, n, k, matrices = 8, 8, 4, 4
+
+    @property
+    def name(self):
+        """m8n8k4, the layouts of A and B, the types of D, A, B and C."""
+        return ".".join(("m8n8k4", *self.layouts, *self.types))
+
+    @property
+    def opcode(self):
+        """The instruction as PTX writes it, without operands."""
+        return f"mma.sync.aligned.{self.name}"
+
+    def operands(self):
+        """{operand: (rows, cols, dtype)} of the stacks."""
+        d, a, b, c = self.types
+        return {"A": (32, 4, a), "B": (16, 8, b), "C": (32, 8, c), "D": (32, 8, d)}
+
+
+def _pairs(*types):
+    return tuple((a, b) for a in types for b in types)
+
+
+_FP8, _INT8, _INT4, _B1 = _pairs("e4m3", "e5m2"), _pairs("s8", "u8"), _pairs("s4", "u4"), _pairs("b1")
+_WRAP_OR_CLAMP, _BITWISE = ("", ".satfinite"), (".xor.popc", ".and.popc")
 
 FAMILIES = (
     # m, n, depths, (D and C, ...), ((A, B), ...), suffixes
@@ -103,12 +103,16 @@ FAMILIES = (
     (16, 8, (8, 16), ("f32",), (("bf16", "bf16"),), ("",)),
     (16, 8, (4, 8), ("f32",), (("tf32", "tf32"),), ("",)),
     (16, 8, (16, 32), ("f32", "f16"), _FP8, ("",)),
-    (16, 8, (16, 32), ("s32",), _INT8, ("", ".satfinite")),
-    (8, 8, (16,), ("s32",), _INT8, ("", ".satfinite")),
+    (16, 8, (16, 32), ("s32",), _INT8, _WRAP_OR_CLAMP),
+    (8, 8, (16,), ("s32",), _INT8, _WRAP_OR_CLAMP),
+    (16, 8, (32, 64), ("s32",), _INT4, _WRAP_OR_CLAMP),
+    (8, 8, (32,), ("s32",), _INT4, _WRAP_OR_CLAMP),
+    (16, 8, (128, 256), ("s32",), _B1, _BITWISE),
+    (8, 8, (128,), ("s32",), _B1, _BITWISE),
     (8, 8, (4,), ("f64",), (("f64", "f64"),), ("",)),
     (16, 8, (4, 8, 16), ("f64",), (("f64", "f64"),), ("",)),
 )
-"""Which warp-level mma instructions exist (PTX ISA, table of mma shapes and types)."""
+"""Which warp-level mma instructions exist (PTX ISA, table of mma shapes and types; every row assembles for sm_90a)."""
 
 MMAS = {row.name: row for row in (
     Mma(m, n, k, (cd, a, b, cd), suffix)
@@ -116,69 +120,88 @@ MMAS = {row.name: row for row in (
     for k in depths for cd in accumulators for a, b in inputs for suffix in suffixes
 )}
 
-
-def _per_register(dtype):
-    return max(1, 32 // BITS[dtype])
-
-
-def _a(rows, per):
-    """A of 16 rows: registers walk down 8 rows, then along k; of 8 rows: along k alone."""
-    if rows == 8:
-        return lambda lane, value: (lane // 4, per * (lane % 4) + value % per + 4 * per * (value // per))
-    return lambda lane, value: (lane // 4 + 8 * (value // per % 2),
-                                per * (lane % 4) + value % per + 4 * per * (value // (2 * per)))
+QUAD_PAIR_MMAS = {row.name: row for row in (
+    QuadPairMma((a, b), (d, "f16", "f16", c))
+    for a in ("row", "col") for b in ("row", "col") for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
+)}
+"""The forms of m8n8k4 of f16 (PTX ISA, mma; sm_90 has no such instruction: ptxas makes a routine of each)."""
 
 
-def _b(per):
-    """B: registers walk along k."""
-    return lambda lane, value: (per * (lane % 4) + value % per + 4 * per * (value // per), lane // 4)
+def _row_in_quad_pair(lane):
+    """Which of the eight rows (or columns) that a quad-pair's lanes number one by one this lane has."""
+    return lane % 4 + lane // 16 * 4
 
 
-def _cd(lane, value):
-    """C and D: two neighbours of a row, then the same 8 rows below."""
-    return lane // 4 + 8 * (value // 2), 2 * (lane % 4) + value % 2
+def _quad_pair(lane):
+    return lane // 4 % 4
 
 
-def _matrix(lane, value):
-    """ldmatrix and stmatrix: two neighbours of a row of matrix value // 2."""
-    return 8 * (value // 2) + lane // 4, 2 * (lane % 4) + value % 2
+_QUAD_PAIR_MAPS = {
+    # What, its layout or type: where it is, within the stack.
+    ("A", "row"): lambda lane, value: (8 * _quad_pair(lane) + _row_in_quad_pair(lane), value),
+    ("A", "col"): lambda lane, value: (8 * _quad_pair(lane) + lane // 16 * 4 + value, lane % 4),
+    ("B", "row"): lambda lane, value: (4 * _quad_pair(lane) + lane % 4, lane // 16 * 4 + value),
+    ("B", "col"): lambda lane, value: (4 * _quad_pair(lane) + value, _row_in_quad_pair(lane)),
+    ("D", "f16"): lambda lane, value: (8 * _quad_pair(lane) + _row_in_quad_pair(lane), value),
+    ("D", "f32"): lambda lane, value: (8 * _quad_pair(lane) + lane % 2 + value // 2 % 2 * 2 + lane // 16 * 4,
+                                       value // 4 * 4 + lane // 2 % 2 * 2 + value % 2),
+}
+"""PTX ISA, Matrix Fragments for mma.m8n8k4 with .f16; equal to CuTe's SM70 MMA_Traits."""
 
 
-def _matrix_trans(lane, value):
-    """The same of the transposed matrix: two neighbours of a column."""
-    return 8 * (value // 2) + 2 * (lane % 4) + value % 2, lane // 4
+def _confirmed(text):
+    return Provenance("measured", f"{text}; confirmed on one NVIDIA H200, 2026-11-21, see tests/data/h200_fragments.npz")
 
 
 def _mma_fragments():
     for mma in MMAS.values():
-        source = _MMA_SOURCE.format(shape=mma.shape)
+        source = _confirmed(f"PTX ISA, Matrix Fragments for mma.{mma.shape}; equal to CuTe MMA_Traits")
         for operand, (rows, cols, dtype) in mma.operands().items():
-            per = _per_register(dtype)
-            formula = {"A": _a(mma.m, per), "B": _b(per)}.get(operand, _cd)
+            per = per_register(dtype)
+            formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)
             yield Fragment(mma.name, operand, (rows, cols), dtype, source, formula)
+
+
+def _quad_pair_fragments():
+    source = _confirmed("PTX ISA, Matrix Fragments for mma.m8n8k4 with .f16; equal to CuTe's SM70 MMA_Traits")
+    for mma in QUAD_PAIR_MMAS.values():
+        for operand, (rows, cols, dtype) in mma.operands().items():
+            key = (operand, mma.layouts["AB".index(operand)]) if operand in "AB" else ("D", dtype)
+            yield Fragment(mma.name, operand, (rows, cols), dtype, source, _QUAD_PAIR_MAPS[key])
 
 
 def _matrix_fragments():
     for op in ("ldmatrix", "stmatrix"):
+        source = _confirmed(f"PTX ISA, {op}: matrix m is rows 8m to 8m + 7 of the stack and register m of every lane")
         for count in (1, 2, 4):
-            for suffix, formula in (("", _matrix), (".trans", _matrix_trans)):
-                source = _MATRIX_SOURCE.format(op=op)
+            for suffix, formula in (("", matrix_map), (".trans", matrix_trans_map)):
                 yield Fragment(f"{op}.x{count}{suffix}", None, (8 * count, 8), "b16", source, formula)
+    source = _confirmed("PTX ISA, movmatrix: D holds the transpose; (row, col) is where the element was in A")
+    for operand, formula in (("A", matrix_map), ("D", matrix_trans_map)):
+        yield Fragment("movmatrix.trans", operand, (8, 8), "b16", source, formula)
 
 
-FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments) for f in rows()}
+FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments, _quad_pair_fragments) for f in rows()}
+FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS
 """Every fragment, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 
 
 def fragment(name, operand=None):
-    """The fragment of an operand ("A", "B", "C" or "D") of an mma, or of ldmatrix or stmatrix (no operand).
+    """The fragment of an operand of an instruction; its `source` says whether the map is measured, documented or assumed.
 
-    mma names carry the types of D, A, B and C. Raises InstructionError naming what is known.
+    name and operand: an mma ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B and C; for m8n8k4 of f16 the layouts of A
+    and B before the types) or an mma.sp ("mma.sp.m16n8k32.f32.f16.f16.f32") with "A", "B", "C" or "D", where A of mma.sp
+    is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
+    "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without.
+
+    Raises InstructionError naming what is known.
 
     >>> fragment("m16n8k16.f32.f16.f16.f32", "A")(lane=5, value=2)
     (9, 2)
     >>> fragment("m16n8k16.f32.f16.f16.f32", "B").shape, fragment("ldmatrix.x4.trans")(0, 1)
     ((16, 8), (1, 0))
+    >>> fragment("wmma.m16n16k16.f32.row", "store.d")(lane=0, value=4), fragment("wmma.m16n16k16.f16.col", "load.a").copies
+    ((0, 8), 2)
     """
     found = FRAGMENTS.get((name, operand))
     if found is None:
@@ -193,7 +216,7 @@ def mma_of(name):
     8
     """
     if name not in MMAS:
-        raise InstructionError(f"unknown mma {name!r}; {_hint(name, MMAS)}")
+        raise InstructionError(f"unknown mma {name!r}; {hint(name, MMAS)}")
     return MMAS[name]
 
 
@@ -204,13 +227,4 @@ def _unknown(name, operand):
         return f"{name} has one fragment and no operands; leave out {operand!r}"
     if operands:
         return f"{name} has no operand {operand!r}; it has {', '.join(operands)}"
-    return f"no fragment known for {name!r}; {_hint(name, dict.fromkeys(n for n, _ in FRAGMENTS))}"
-
-
-def _hint(name, names):
-    """The names nearest to an unknown one, or else all their stems."""
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    stems = dict.fromkeys(n.split(".")[0] for n in names)
-    return f"known are {', '.join(stems)}, written as in m16n8k16.f32.f16.f16.f32"
+    return f"no fragment known for {name!r}; {hint(name, dict.fromkeys(n for n, _ in FRAGMENTS))}"

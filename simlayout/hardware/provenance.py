@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-H200 = "measured on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute 2025.3.1, 2026-11-21"
-"""The measurement behind every sm_90 rule."""
-
 
 @dataclass(frozen=True)
 class Provenance:
@@ -21,8 +18,3 @@ class Provenance:
 
     def __str__(self):
         return f"{self.kind}: {self.text}"
-
-
-def measured(cases, of, note=""):
-    """The provenance of a rule that explains all `cases` measured cases of the instructions `of`."""
-    return Provenance("measured", f"explains {cases:,} of {cases:,} cases of {of}{note}; {H200}", cases)

@@ -6,11 +6,13 @@ the other, each with `active` narrowed to its lanes; what they assigned is merge
 """
 
 import sys
+from os.path import basename
 from types import BuiltinFunctionType, FunctionType
 
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.hazards import Place, error, hazard, ordered_ints, spans
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.tags import LANES, Tagged, tag
@@ -63,15 +65,17 @@ def merge(lanes, ours, theirs):
     if type(ours) is type(theirs) and not isinstance(ours, np.ndarray) and ours == theirs:
         return ours
     made = np.where(lanes, ours, theirs)
-    name = getattr(ours, "access", None)
-    return tag(made, name) if name is not None and name == getattr(theirs, "access", None) else made
+    if not isinstance(ours, Tagged) or not isinstance(theirs, Tagged) or ours.access != theirs.access:
+        return made
+    return tag(made, ours.access, ours.marks and theirs.marks and ours.marks.merged(lanes, theirs.marks))
 
 
 class Branch:
     """An `if` on which the active lanes disagree; truthy, so that rewritten code enters both arms."""
 
-    def __init__(self, warp, true, names):
+    def __init__(self, warp, true, names, site):
         self.warp, self.outer, self.true, self.names = warp, warp.active, true, names
+        self.outside, warp.parted = warp.parted, site
         warp.narrow(self.outer & true)
 
     def _values(self, scope):
@@ -89,6 +93,7 @@ class Branch:
 
     def merge(self, scope):
         """After the second arm: the names' merged values, in the order of `names`; all lanes are back."""
+        self.warp.parted = self.outside
         self.warp.narrow(self.outer)
         return [merge(self.true, a, b) for a, b in zip(self.after_then, self._values(scope), strict=True)]
 
@@ -96,13 +101,15 @@ class Branch:
 class Lanes:
     """The active mask of a warp and every decision that depends on it.
 
-    launched, active: bool [32], the lanes that exist and those that execute now. site: (file, line) of the kernel call
-    in progress. count: active lanes. whole: all 32 are active. converged: all launched ones are.
+    launched, active: bool [32], the lanes that exist and those that execute now. count: active lanes. whole: all 32 are
+    active. converged: all launched ones are; otherwise `parted` is the (file, line) of the innermost `if` that parted them.
+    site: (file, line) of the instruction in progress; doing: its object; caller: (file, line, caller) of the call that
+    leads there, None in the kernel itself. elements: the Elements that are declared, if any.
     """
 
-    def __init__(self, launched):
-        self.launched = launched
-        self.site = ("", 0)
+    def __init__(self, launched, elements=None):
+        self.launched, self.elements = launched, elements
+        self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
         self.cancelled = False
         self.narrow(launched)
 
@@ -120,7 +127,7 @@ class Lanes:
         twin = getattr(function, "twin", None)
         if twin is not None:
             frame = sys._getframe(1)
-            self.site = frame.f_code.co_filename, frame.f_lineno
+            self.site, self.doing = (frame.f_code.co_filename, frame.f_lineno), function
             if not self.converged and getattr(function, "converged", False):
                 self.require_convergence(getattr(function, "name", "this instruction"))
             return twin(self, *args, **named)
@@ -128,24 +135,46 @@ class Lanes:
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
         plain = getattr(function, "py_func", function)   # what numba.cuda.jit wraps
         if isinstance(plain, FunctionType):
+            frame, outer = sys._getframe(1), self.caller
+            self.caller = frame.f_code.co_filename, frame.f_lineno, outer
             made = device_function(plain)(self, *args, **named)
+            self.caller = outer
         else:
             made = function(*args, **named)
         name = getattr(function, "access_name", None)
-        return made if name is None else tag(made, name)
+        if name is None:
+            return made
+        return tag(made, name, self.elements and self.elements.marks(name, args))
+
+    def place(self, lanes=(), instruction=None, site=None, caller=None):
+        """The Place of some lanes: where the warp is now, unless another instruction, site and its caller are given."""
+        at, callers = caller if site else self.caller, []
+        while at is not None:
+            file, line, at = at
+            callers.append((file, line))
+        instruction = instruction or getattr(self.doing, "name", "instruction")
+        return Place(*(site or self.site), instruction, self.index, self.warp_index, ordered_ints(lanes), tuple(callers))
 
     def require_convergence(self, what):
-        """Raises MachineError unless all lanes of the warp execute together."""
+        """Raises HazardError unless all lanes of the warp execute together."""
         if not self.converged:
-            raise MachineError(f"{what} must be executed by all lanes of the warp together, and only lanes "
-                               f"{lane_list(self.active)} are here: move it out of the lane-varying branch")
+            text = (f"{what} must be executed by all lanes of the warp together, and only lanes {lane_list(self.active)} "
+                    "are here")
+            first = None
+            if self.parted:
+                first = self.place((), "if", self.parted)
+                text += f", parted from the others at {basename(self.parted[0])}:{self.parted[1]}"
+            raise error(hazard("divergence", first, self.place(np.flatnonzero(self.active)), what=text))
 
     def branch(self, test, names):
         """Decides an `if`: True, False, or a Branch where the active lanes disagree."""
         if test is True or test is False:
             return test
         agreed = self._agreed(test)
-        return Branch(self, truth(test), names) if agreed is None else agreed
+        if agreed is not None:
+            return agreed
+        frame = sys._getframe(1)
+        return Branch(self, truth(test), names, (frame.f_code.co_filename, frame.f_lineno))
 
     def _agreed(self, test):
         """The truth on which all active lanes agree, None if they do not."""
@@ -242,13 +271,7 @@ def lane_list(lanes):
     >>> lane_list(np.arange(32) % 8 == 0)
     '0, 8, 16, 24'
     """
-    runs = []
-    for lane in np.flatnonzero(lanes).tolist():
-        if runs and runs[-1][1] == lane - 1:
-            runs[-1][1] = lane
-        else:
-            runs.append([lane, lane])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return spans(np.flatnonzero(lanes).tolist(), most=LANES)
 
 
 def _as_it_is(warp, function, args, named):
@@ -271,7 +294,7 @@ def _cast(dtype):
     def cast(warp, function, args, named):
         if len(args) == 1 and is_lanes(args[0]):
             made = np.asarray(args[0]).astype(dtype)
-            return tag(made, args[0].access) if isinstance(args[0], Tagged) else made
+            return tag(made, args[0].access, args[0].marks) if isinstance(args[0], Tagged) else made
         return function(*args, **named)
 
     return cast

@@ -1,30 +1,71 @@
 """run: a kernel, a grid, a block and arguments, executed on the CPU."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.elements import Elements
+from simlayout.machine.global_shadow import GlobalShadow
+from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import Cta
 from simlayout.machine.trace import Recorder
 
 
-def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None):
-    """Executes a CUDA kernel written in Python on the CPU, warp by warp, and counts its shared-memory wavefronts.
+class Launch:
+    """What all CTAs of one run report to.
+
+    recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
+    declare, or None; running: the Warp whose turn it is.
+    """
+
+    def __init__(self, arch, hazards, accesses):
+        self.recorder = Recorder(arch)
+        log = HazardLog(hazards)
+        self.log = None if log.mode == "off" else log
+        self.elements = Elements(accesses) if accesses and self.log is not None else None
+        self.running = None
+        self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
+
+    def argument(self, value):
+        """What the kernel receives: NumPy integers become Python's, which cannot overflow in address arithmetic."""
+        if isinstance(value, np.ndarray):
+            pointer = GlobalPointer(value)
+            return pointer if self.log is None else pointer.watched(self._shadows, partial(GlobalShadow, self))
+        return int(value) if isinstance(value, np.integer) else value
+
+    def ended(self, warp):
+        """Notes what a warp leaves behind: copies that nothing has waited for."""
+        for copy in warp.copies.under_way():
+            if copy.touch is not None:
+                self.recorder.note(copy.touch.site, "cp.async never waited for: legal, as nothing reads what it brings")
+
+    def trace(self):
+        """The Trace of everything so far."""
+        return self.recorder.trace(() if self.log is None else self.log.hazards())
+
+
+def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=()):
+    """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
     instruction objects: anything with an attribute `twin`, called as `twin(warp, *operands)` for 32 lanes at once.
     grid, block: ints or tuples of up to three, in CTAs and threads. args: NumPy arrays arrive as GlobalPointer (and are
     changed in place), integers as Python ints, everything else as it is. shared_bytes: dynamic shared memory per CTA,
     in bytes. arch: for the wavefront model. progress: called as progress(finished CTAs, all CTAs) after each one.
+    hazards: "raise" the first one, "report" all of them in `Trace.hazards`, or "off"; the kinds are
+    `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
+    function with the `access_name` of one must meet the element that it declares ("wrong element").
 
     Returns a Trace. CTAs run one after another; the warps of a CTA take turns at barriers, always in the same order.
     cp.async data lands at the last moment that PTX allows, and fresh shared memory is poisoned: a missing wait shows.
 
-    Raises MachineError (a deadlock; a construct the machine cannot run), AddressError (an access out of bounds or not
-    aligned), or whatever the kernel raises; each says file, line, CTA and warp.
+    Raises HazardError (what is not defined on a GPU; a deadlock whatever `hazards` says), MachineError (a construct the
+    machine cannot run), AddressError (an access out of bounds or not aligned), or whatever the kernel raises; each says
+    file, line, CTA and warp.
 
     >>> class TidX:
     ...     twin = staticmethod(lambda warp: warp.tid)
@@ -40,27 +81,23 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None)
     >>> trace = run(kernel, 1, 32, out, 5)
     >>> out.tolist()
     [0, 0, 20, 0, 40, 0]
+    >>> trace = run(kernel, 2, 32, out, 5, hazards="report")     # two CTAs that write the same
+    >>> [(h.kind, h.bytes) for h in trace.hazards]
+    [('global race', (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19))]
     """
     function = device_function(getattr(kernel, "py_func", kernel))
     grid, block = _three(grid, "grid"), _three(block, "block")
     if np.prod(block) > 1024:
         raise MachineError(f"block {block} has {np.prod(block)} threads; a CTA has at most 1024")
     _check_shared(shared_bytes, arch)
-    recorder = Recorder(arch)
-    arguments = [_argument(a) for a in args]
+    launch = Launch(arch, hazards, accesses)
+    arguments = [launch.argument(a) for a in args]
     order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
     for done, index in enumerate(order, 1):
-        Cta(index, grid, block, shared_bytes, recorder).run(function, arguments)
+        Cta(index, grid, block, shared_bytes, launch).run(function, arguments)
         if progress is not None:
             progress(done, len(order))
-    return recorder.trace()
-
-
-def _argument(value):
-    """What the kernel receives: NumPy integers become Python's, which cannot overflow in address arithmetic."""
-    if isinstance(value, np.ndarray):
-        return GlobalPointer(value)
-    return int(value) if isinstance(value, np.integer) else value
+    return launch.trace()
 
 
 def _three(size, what):

@@ -23,13 +23,17 @@ def lane_addresses(addresses, what):
     return made.astype(np.int64, copy=False)
 
 
+WIDTHS = 1, 2, 4, 8, 16
+"""Bytes that one lane can move to or from shared memory."""
+
+
 class SharedMemory:
-    """The shared memory of one CTA: `size` bytes, poisoned at the start.
+    """The shared memory of one CTA: `size` bytes, poisoned at the start. Aligned accesses are rows of a table.
 
     >>> memory = SharedMemory(1024)
     >>> lanes = np.arange(32)
-    >>> memory.write("st.shared.b32", 4 * lanes, np.arange(128, dtype=np.uint8).reshape(32, 4), None)
-    >>> memory.read("ld.shared.b64", 8 * (lanes % 16), 8, None)[1].tolist()
+    >>> memory.store(memory.rows("st.shared.b32", 4 * lanes, 4), np.arange(128, dtype=np.uint8).reshape(32, 4))
+    >>> memory.load(memory.rows("ld.shared.b64", 8 * (lanes % 16), 8), 8)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
 
@@ -37,11 +41,14 @@ class SharedMemory:
         self.size = size
         room = np.full(-(-size // 16) * 16, POISON, np.uint8)
         self.bytes = room[:size]
-        self._rows = {n: room.reshape(-1, n) for n in (1, 2, 4, 8, 16)}   # aligned accesses are rows of a table
+        self._tables = {n: room.reshape(-1, n) for n in WIDTHS}
 
-    def _rows_of(self, instruction, addresses, nbytes, active):
-        """The table of nbytes rows, and the rows that the active lanes address; raises AddressError."""
-        if nbytes not in self._rows:
+    def rows(self, instruction, addresses, nbytes, active=None):
+        """int64 [active lanes]: the rows of nbytes bytes at int64 [n] addresses. active: bool [n] or None (all).
+
+        Raises AddressError, naming `instruction` and the lane, if one is outside or not aligned.
+        """
+        if nbytes not in self._tables:
             raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves 1, 2, 4, 8 or 16")
         used = addresses if active is None else addresses[active]
         # One reduction checks all lanes: as the last legal address is aligned, used | (last - used) is negative where a
@@ -50,7 +57,7 @@ class SharedMemory:
         seen = np.bitwise_or.reduce(used | (last - used))
         if seen < 0 or seen & (nbytes - 1):
             self._fault(instruction, addresses, nbytes, active)
-        return self._rows[nbytes], used // nbytes
+        return used // nbytes
 
     def _fault(self, instruction, addresses, nbytes, active):
         lanes = range(len(addresses)) if active is None else np.flatnonzero(active).tolist()
@@ -64,23 +71,13 @@ class SharedMemory:
                 raise AddressError(f"{instruction}: lane {lane} gives address {address}, not a multiple of {nbytes}: "
                                    f"the nearest are {low} and {low + nbytes}")
 
-    def check(self, instruction, addresses, nbytes, active):
-        """Raises AddressError unless the active lanes' accesses are aligned and inside."""
-        self._rows_of(instruction, addresses, nbytes, active)
+    def load(self, rows, nbytes):
+        """uint8 [n, nbytes] of int64 [n] rows."""
+        return self._tables[nbytes].take(rows, axis=0)
 
-    def read(self, instruction, addresses, nbytes, active):
-        """uint8 [n, nbytes] at int64 [n] addresses; active: bool [n] or None (all). Inactive lanes get zeros."""
-        table, rows = self._rows_of(instruction, addresses, nbytes, active)
-        if active is None:
-            return table.take(rows, axis=0)
-        data = np.zeros((len(addresses), nbytes), np.uint8)
-        data[active] = table.take(rows, axis=0)
-        return data
-
-    def write(self, instruction, addresses, data, active):
-        """Stores uint8 [n, nbytes] at int64 [n] addresses, in active lanes; of lanes that collide the last one wins."""
-        table, rows = self._rows_of(instruction, addresses, data.shape[1], active)
-        table[rows] = data if active is None else data[active]
+    def store(self, rows, data):
+        """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""
+        self._tables[data.shape[1]][rows] = data
 
 
 class _Span:
@@ -103,19 +100,22 @@ class _Allocation:
     """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
 
     zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
-    views, which is taken for a GPU allocation (aligned to 256 bytes).
+    views, which is taken for a GPU allocation (aligned to 256 bytes); root: the addresses where that memory starts and
+    ends. shadow: the GlobalShadow of that memory, if hazards are looked for.
     """
 
     def __init__(self, array):
         self.text = f"{array.dtype} array of shape {array.shape}"
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
+        self.root, self.shadow = (0, 0), None
         if array.size:
             root = array
             while isinstance(root.base, np.ndarray):
                 root = root.base
             start, (low, high) = array.__array_interface__["data"][0], _bounds(array)
             self.bytes = np.asarray(_Span(array, low, high))
-            self.zero, self.aligned = start - low, start - _bounds(root)[0]
+            self.root = _bounds(root)
+            self.zero, self.aligned = start - low, start - self.root[0]
 
     def window(self, nbytes):
         """uint8 [positions, nbytes]: row p is the nbytes bytes from position p on (a view; rows overlap)."""
@@ -132,6 +132,14 @@ class _Allocation:
         if outside or np.bitwise_or.reduce(offsets + self.aligned) & (alignment - 1):
             self._fault(active, offsets, nbytes, alignment, verb)
         return positions
+
+    def read(self, positions, active, nbytes):
+        """Tells the shadow of a load."""
+        self.shadow.read(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, nbytes)
+
+    def wrote(self, positions, active, data, now):
+        """Tells the shadow of a store of uint8 [n, nbytes] data, and what is there `now`."""
+        self.shadow.wrote(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, data, now)
 
     def _fault(self, active, offsets, nbytes, alignment, verb):
         low, high = -self.zero, self.bytes.size - self.zero - 1
@@ -178,9 +186,22 @@ class GlobalPointer:
     def __sub__(self, distance):
         return self + (-distance)
 
+    def watched(self, shadows, make):
+        """This pointer, its memory under the shadow that `shadows` ({root: shadow}) has or `make(size, text)` makes."""
+        allocation = self._allocation
+        if allocation.root not in shadows:
+            low, high = allocation.root
+            shadows[allocation.root] = make(high - low, allocation.text)
+        allocation.shadow = shadows[allocation.root]
+        return self
+
     def __repr__(self):
         where = self.offset if isinstance(self.offset, int) else "lane-varying"
         return f"GlobalPointer({self._allocation.text}, offset {where})"
+
+    def addresses(self):
+        """int64 [32]: where the lanes point, in bytes from the start of the allocation (which is aligned to 256)."""
+        return lane_addresses(self.offset, "pointer") + self._allocation.aligned
 
     def merged(self, lanes, other):
         """This pointer in the lanes of a mask, `other` in the rest; both must point into one array."""
@@ -199,6 +220,8 @@ class GlobalPointer:
         data = np.zeros((LANES, nbytes), np.uint8)
         if positions.size:
             data[active] = self._allocation.window(nbytes)[positions]
+            if self._allocation.shadow is not None:
+                self._allocation.read(positions, active, nbytes)
         return data
 
     def write(self, active, data, alignment=None):
@@ -211,4 +234,7 @@ class GlobalPointer:
             raise AddressError(f"the {self._allocation.text} is read-only: pass a writeable array")
         positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "writes")
         if positions.size:
-            self._allocation.window(nbytes)[positions] = data[active]
+            window, data = self._allocation.window(nbytes), data[active]
+            window[positions] = data
+            if self._allocation.shadow is not None:
+                self._allocation.wrote(positions, active, data, window[positions])

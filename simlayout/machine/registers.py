@@ -1,5 +1,9 @@
 """Register arrays: what `cuda.local.array` of constant shape is to a warp."""
 
+from functools import lru_cache
+from itertools import product
+from math import prod
+
 import numpy as np
 
 from simlayout.errors import AddressError
@@ -7,6 +11,12 @@ from simlayout.machine.memory import POISON
 from simlayout.machine.tags import LANES
 
 _LANE = np.arange(LANES)
+
+
+@lru_cache(64)
+def _elements(shape):
+    """{index: the same as a tuple of ints} of an array of this shape; of a small one, as registers are."""
+    return {index: index for index in product(*map(range, shape))} if prod(shape) <= 4096 else {}
 
 
 class RegisterArray:
@@ -19,7 +29,7 @@ class RegisterArray:
     Raises AddressError for an index outside the shape, naming the lane where indices are lane-varying.
     """
 
-    __slots__ = ("warp", "shape", "dtype", "values")
+    __slots__ = ("warp", "shape", "dtype", "values", "_elements")
     __iter__ = None
 
     def __init__(self, warp, shape, dtype):
@@ -28,6 +38,7 @@ class RegisterArray:
         self.dtype = np.dtype(dtype)
         room = np.full((*self.shape, LANES * self.dtype.itemsize), POISON, np.uint8)
         self.values = room.view(self.dtype)
+        self._elements = _elements(self.shape)
 
     def __len__(self):
         return self.shape[0]
@@ -35,6 +46,12 @@ class RegisterArray:
     def _index(self, key):
         """The NumPy index of an element's lanes; `key` with the lane axis added where an index is lane-varying."""
         key = key if key.__class__ is tuple else (key,)
+        try:
+            known = self._elements.get(key)              # ints inside the shape, as nearly always
+            if known is not None and sum(key).__class__ is int:
+                return known
+        except TypeError:                                # an array cannot be hashed
+            pass
         if len(key) != len(self.shape):
             raise AddressError(f"a register array of shape {self.shape} takes {len(self.shape)} indices, "
                                f"not {len(key)}")
@@ -70,9 +87,10 @@ class RegisterArray:
 
     def __setitem__(self, key, value):
         index = self._index(key)
-        value = np.asarray(value).astype(self.dtype, copy=False)    # integers wrap, as registers do
+        if not isinstance(value, np.ndarray):
+            value = np.asarray(value).astype(self.dtype, copy=False)
         if self.warp.whole:
-            self.values[index] = value
+            self.values[index] = value                   # integers wrap, as registers do
         else:
             self.values[index] = np.where(self.warp.active, value, self.values[index])
 

@@ -11,6 +11,7 @@ takes the warp as a hidden first argument, and what needs 32 lanes goes through 
     x += 1                  x = x + 1                                NumPy's += would change an array that others hold
     while c, for x in e     while __warp.uniform(c), for x in __warp.iterate(e)
     if c: A else: B         the template `_IF` below
+    any statement           __warp.executed[file, line] += 1, and the statement
 
 What a kernel cannot contain (a nested def, try, with ...) is refused by name, with file and line.
 """
@@ -71,9 +72,10 @@ def device_function(function):
     if not isinstance(function, FunctionType):
         name = getattr(function, "__name__", repr(function))
         raise MachineError(f"{name} is not a Python function: a kernel is written with def in a file")
-    if function not in _rewritten:
-        _rewritten[function] = _bind(function)
-    return _rewritten[function]
+    made = _rewritten.get(function)
+    if made is None:
+        made = _rewritten[function] = _bind(function)
+    return made
 
 
 def _bind(function):
@@ -163,8 +165,20 @@ def _assigned(statements):
 
 def _warp(method, *args, at):
     """The expression `__warp.method(*args)`, at the place of the node `at`."""
-    target = ast.Attribute(ast.Name(WARP_NAME, ast.Load()), method, ast.Load())
+    target = _place(ast.Attribute(ast.Name(WARP_NAME, ast.Load()), method, ast.Load()), at)
+    target.end_lineno, target.end_col_offset = at.lineno, at.col_offset   # CPython takes a method call's line from here
     return _place(ast.Call(target, list(args), []), at)
+
+
+def _count(filename, statement):
+    """The statement `__warp.executed[filename, line] += 1`, at the place of a statement."""
+    executed = ast.Attribute(ast.Name(WARP_NAME, ast.Load()), "executed", ast.Load())
+    target = ast.Subscript(executed, ast.Constant((filename, statement.lineno)), ast.Store())
+    return _place(ast.AugAssign(target, ast.Add(), ast.Constant(1)), statement)
+
+
+def _is_text(statement):
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _later(expression):
@@ -196,11 +210,15 @@ class _Rewriter(ast.NodeTransformer):
                 parameter.annotation = None
         spec.defaults, spec.kw_defaults = [], [None] * len(spec.kwonlyargs)
         node.decorator_list, node.returns = [], None
-        node.body = self.block(node.body)
+        node.body = self.block(node.body, None)
 
-    def block(self, statements):
+    def block(self, statements, line):
+        """Rewrites statements and puts a count before each; `line` is that of the statement around them."""
         made = []
         for statement in statements:
+            if statement.lineno != line and not _is_text(statement):
+                made.append(_count(self.filename, statement))
+            line = statement.lineno
             new = self.visit(statement)
             made.extend(new if isinstance(new, list) else [new])
         return made
@@ -225,19 +243,20 @@ class _Rewriter(ast.NodeTransformer):
             for part in ast.walk(new):
                 if "lineno" in part._attributes:
                     ast.copy_location(part, node)
+                    part.end_lineno, part.end_col_offset = node.lineno, node.col_offset
         decide, then, otherwise = template
         decide.value.args[0] = test
         self.open[-1].append(branch)
-        then.body[1:] = self.block(node.body)
-        otherwise.body[1:2] = self.block(node.orelse)
+        then.body[1:] = self.block(node.body, node.lineno)
+        otherwise.body[1:2] = self.block(node.orelse, node.lineno)
         self.open[-1].pop()
         return template
 
     def loop(self, node):
         self.open.append([])
-        node.body = self.block(node.body)
+        node.body = self.block(node.body, node.lineno)
         self.open.pop()
-        node.orelse = self.block(node.orelse)
+        node.orelse = self.block(node.orelse, node.lineno)
         return node
 
     def visit_For(self, node):

@@ -8,21 +8,29 @@ import traceback
 
 import numpy as np
 
-from simlayout.errors import MachineError, SimlayoutError
+from simlayout.errors import HazardError, MachineError, SimlayoutError
+from simlayout.machine.clocks import Clocks
 from simlayout.machine.divergence import Cancelled
+from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import SharedMemory
 from simlayout.machine.rewrite import WARP_NAME
+from simlayout.machine.shadow import SharedShadow
 from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
 
 
 class Barrier:
-    """A named barrier of a CTA (PTX ISA: bar.sync): opens when the expected number of threads has arrived."""
+    """A named barrier of a CTA (PTX ISA: bar.sync): opens when the expected number of threads has arrived.
+
+    A barrier of the whole CTA makes everyone know everything; one of some warps collects their clocks, and gives them to
+    each as it leaves.
+    """
 
     def __init__(self, cta, id):
         self.cta, self.id = cta, id
         self.opened = self.arrived = 0
         self.expected = None
+        self._clock, self._leaving = 0, {}               # what arrived; warp index -> the clock it leaves with
 
     def arrive(self, warp, threads):
         """Counts a warp in; returns (ready, text) for Warp.block_until."""
@@ -36,22 +44,49 @@ class Barrier:
         self.expected = expected
         self.arrived += LANES
         turn = self.opened
+        self._release(warp)
         if self.arrived == expected:
             self.arrived, self.opened = 0, turn + 1
         return (lambda: self.opened > turn), f"bar.sync {self.id} of {expected} threads"
 
+    def _release(self, warp):
+        """Collects what the warp did, and hands out what all did when the last one has come."""
+        cta, last = self.cta, self.arrived == self.expected
+        if cta.shadow is None:
+            return
+        if self.expected == cta.threads_padded:
+            if last:
+                cta.clocks.meet()
+                cta.shadow.met()
+            return
+        self._clock = np.maximum(self._clock, cta.clocks.release(warp.tid))
+        self._leaving[warp.warp_index] = None
+        if last:
+            self._leaving = {index: self._clock if clock is None else clock for index, clock in self._leaving.items()}
+            self._clock = 0
+
+    def leave(self, warp):
+        """The warp goes on, and knows what the others did before they arrived."""
+        if warp.warp_index in self._leaving:
+            self.cta.clocks.acquire(warp.tid, self._leaving.pop(warp.warp_index))
+            self.cta.shadow.met(warp.warp_index)
+
 
 class Cta:
-    """One CTA in execution: its shared memory, its barriers, and what its warps report to.
+    """One CTA in execution: its shared memory and its shadow, its barriers, and the Launch that its warps report to.
 
     index, grid, block: (x, y, z); threads: in the block; threads_padded: the same, up to whole warps.
     """
 
-    def __init__(self, index, grid, block, shared_bytes, recorder):
-        self.index, self.grid, self.block, self.recorder = index, grid, block, recorder
+    def __init__(self, index, grid, block, shared_bytes, launch):
+        self.index, self.grid, self.block, self.launch = index, grid, block, launch
         self.threads = block[0] * block[1] * block[2]
         self.threads_padded = -(-self.threads // LANES) * LANES
         self.shared = SharedMemory(shared_bytes)
+        self.clocks = self.shadow = None
+        if launch.log is not None:
+            self.clocks = Clocks(self.threads_padded // LANES)
+            self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
         self._barriers = {}
 
     def barrier(self, id):
@@ -71,26 +106,44 @@ class Cta:
             while todo:
                 ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
                 if not ready:
-                    raise MachineError(self._deadlock([t.warp for t in todo], len(turns)))
+                    self._deadlock([t.warp for t in todo], warps)
                 for turn in ready:
+                    self.launch.running = turn.warp
                     turn.resume()
                 todo = [t for t in todo if not t.finished]
+            self._settle()
+        except HazardError:
+            raise
+        except SimlayoutError:
+            self._settle()                               # what was read too early may well be what led here
+            raise
         finally:
             for turn in turns:
                 turn.cancel()
+        for warp in warps:
+            self.launch.ended(warp)
 
-    def _deadlock(self, waiting, total):
-        """One line: who waits where, and who has finished."""
+    def _settle(self):
+        if self.shadow is not None:
+            self.shadow.settle()
+
+    def _deadlock(self, waiting, warps):
+        """Raises the HazardError that says who waits where, and who has finished where."""
         places = {}
         for warp in waiting:
-            file, line = warp.site
-            places.setdefault(f"{warp.waiting[1]} ({file}:{line})", []).append(warp.warp_index)
-        parts = [f"{_warps(found)} waiting at {place}" for place, found in places.items()]
-        finished = sorted(set(range(total)) - {w.warp_index for w in waiting})
-        if finished:
-            parts.append(f"{_warps(finished)} finished")
-        return (f"deadlock in CTA {self.index}: {'; '.join(parts)}: "
-                "every warp that a barrier counts must reach it")
+            places.setdefault(f"waiting at {warp.waiting[1]} ({_at(warp)})", []).append(warp)
+        for warp in (w for w in warps if w not in waiting):
+            places.setdefault(f"finished, last at {_at(warp)}", []).append(warp)
+        parts = [f"{_warps([w.warp_index for w in found])} {place}" for place, found in places.items()]
+        other = [found[0].place() for found in places.values()][1:]
+        text = f"deadlock in CTA {self.index}: {'; '.join(parts)}"
+        found = hazard("deadlock", other[0] if other else None, waiting[0].place(), what=text)
+        raise HazardError(found.text, found)
+
+
+def _at(warp):
+    file, line = warp.site
+    return f"{file}:{line}" if line else "the start"
 
 
 def _warps(indices):
@@ -151,6 +204,8 @@ def _located(error, warp):
         names = frame.f_code
         if WARP_NAME in names.co_varnames or WARP_NAME in names.co_freevars:
             file, line = names.co_filename, number
+    if isinstance(error, HazardError):
+        return error                                     # says so itself
     where = f"{file}:{line}: CTA {warp.index}, warp {warp.warp_index}"
     if isinstance(error, SimlayoutError):
         error.args = (f"{where}: {error}", *error.args[1:])

@@ -1,11 +1,13 @@
-"""What a run did to shared memory: warp instructions and wavefronts, per access and per source line."""
+"""What a run did: executions of every line, warp instructions and wavefronts of shared memory, hazards."""
 
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from os.path import basename
 
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.machine.listing import listing, source_lines
 from simlayout.machine.tags import LANES
 
 CHUNK = 1024
@@ -54,9 +56,15 @@ class Trace:
     """What `run` returns.
 
     lines: one AccessCount per (source line, instruction, access), by file and line.
+    executed: {(file, line): how often a warp executed the statement that begins there}; a loop counts once per entry.
+    hazards: one Hazard per kind and pair of lines, where they are reported instead of raised.
+    notes: sentences on what is legal, but odd.
     """
 
     lines: tuple
+    executed: dict = field(default_factory=dict, compare=False)
+    hazards: tuple = ()
+    notes: tuple = ()
 
     @property
     def accesses(self):
@@ -77,6 +85,17 @@ class Trace:
     def by_instruction(self):
         """One AccessCount per PTX instruction, its name the instruction's."""
         return _grouped((replace(c, name=c.instruction) for c in self.lines), lambda c: c.instruction)
+
+    def source_lines(self):
+        """One SourceLine per executed line: its text, its executions, and the sums of its accesses, by file and line."""
+        return source_lines(self)
+
+    def listing(self, every_line=True):
+        """The source with its counts, and the hazards, as text.
+
+        every_line: every line that was executed, or only those that access shared memory.
+        """
+        return listing(self, every_line)
 
     def totals(self):
         """One AccessCount over everything, called "total"."""
@@ -100,18 +119,27 @@ def _row(count):
 
 
 class _Buffer:
-    """The addresses of one (instruction, access, line), analysed whenever CHUNK of them are there."""
+    """The addresses of one (instruction, access, line), analysed whenever CHUNK of them are there.
 
-    def __init__(self, instruction, arch):
+    sourced, sized: whether the copies' global addresses and src-sizes come with them.
+    """
+
+    def __init__(self, instruction, arch, sourced=False, sized=False):
         self.instruction, self.arch = instruction, arch
         self.addresses = np.empty((CHUNK, LANES), np.int32)
+        self.sources = np.zeros((CHUNK, LANES), np.int64) if sourced else None
+        self.valid = np.zeros((CHUNK, LANES), np.int64) if sized else None
         self.active = None                               # bool [CHUNK, 32], made when a first lane is missing
         self.used = self.instructions = self.wavefronts = self.ideal = 0
         self.exact = True
 
-    def add(self, addresses, active):
+    def add(self, addresses, active, origin=None):
         if self.used == CHUNK:
             self.flush()
+        if self.sources is not None:
+            self.sources[self.used] = origin[0]
+        if self.valid is not None:
+            self.valid[self.used] = origin[1]
         if active is None:
             self.addresses[self.used] = addresses
         else:
@@ -126,7 +154,9 @@ class _Buffer:
 
         if self.used:
             active = None if self.active is None else self.active[:self.used]
-            made = analyze(self.instruction, self.addresses[:self.used], active=active, arch=self.arch)
+            sources, valid = (None if x is None else x[:self.used] for x in (self.sources, self.valid))
+            made = analyze(self.instruction, self.addresses[:self.used], active=active, arch=self.arch, sources=sources,
+                           valid=valid)
             self.instructions += self.used
             self.wavefronts += int(np.sum(made.wavefronts))
             self.ideal += int(np.sum(made.ideal))
@@ -135,29 +165,37 @@ class _Buffer:
 
 
 class Recorder:
-    """Collects accesses while warps run; `trace()` counts them."""
+    """Collects executions and accesses while warps run; `trace()` counts them."""
 
     def __init__(self, arch):
         self.arch = arch
-        self._buffers = {}
+        self.executed = defaultdict(int)                 # (file, line) -> executions by warps
+        self._buffers, self._notes = {}, Counter()
 
-    def add(self, instruction, access, site, addresses, active):
+    def add(self, instruction, access, site, addresses, active, origin=None):
         """Notes one warp instruction.
 
         instruction: PTX name; access: name or None; site: (file, line); addresses: int64 [32], bytes;
-        active: bool [32], None if all lanes are.
+        active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
         """
-        key = instruction, access, site
+        kind = (origin is not None, origin is not None and origin[1] is not None)
+        key = instruction, access, site, kind
         buffer = self._buffers.get(key)
         if buffer is None:
-            buffer = self._buffers[key] = _Buffer(instruction, self.arch)
-        buffer.add(addresses, active)
+            buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
+        buffer.add(addresses, active, origin)
 
-    def trace(self):
-        """The Trace of everything noted so far."""
+    def note(self, site, text):
+        """Notes a sentence about a (file, line)."""
+        self._notes[site, text] += 1
+
+    def trace(self, hazards=()):
+        """The Trace of everything noted so far, with these Hazards."""
         counts = []
-        for (instruction, access, (file, line)), b in self._buffers.items():
+        for (instruction, access, (file, line), _), b in self._buffers.items():
             b.flush()
             name = f"{basename(file)}:{line}" if access is None else access
             counts.append(AccessCount(name, instruction, file, line, b.instructions, b.wavefronts, b.ideal, b.exact))
-        return Trace(tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction))))
+        lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction)))
+        notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
+        return Trace(lines, dict(self.executed), hazards, notes)

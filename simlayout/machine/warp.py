@@ -5,8 +5,10 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError, MachineError
-from simlayout.machine.divergence import Lanes
+from simlayout.machine.copies import Copies, Copy
+from simlayout.machine.divergence import Lanes, lane_list
 from simlayout.machine.memory import lane_addresses
+from simlayout.machine.shadow import Touch, matrix_lanes
 from simlayout.machine.tags import LANES
 
 _LANE = np.arange(LANES)
@@ -33,8 +35,9 @@ class Warp(Lanes):
     warp_index: int; index, grid, block: (x, y, z) of the CTA, the grid and the block; active: bool [32];
     cta: the Cta (its `.shared` is the SharedMemory).
 
-    Every shared access checks bounds and alignment of the active lanes (AddressError) and is counted.
-    Addresses are bytes, one per lane (int array [32]) or uniform (int). `instruction` is the PTX name to count.
+    Every shared access checks bounds and alignment of the active lanes (AddressError), is counted, and is told to the
+    CTA's shadow, which finds hazards. Addresses are bytes, one per lane (int array [32]) or uniform (int). `instruction`
+    is the PTX name to count.
     """
 
     def __init__(self, cta, warp_index):
@@ -44,10 +47,11 @@ class Warp(Lanes):
         x, y, _ = cta.block
         self.thread = self.tid % x, self.tid // x % y, self.tid // (x * y)
         self.index, self.grid, self.block = cta.index, cta.grid, cta.block
+        self.executed = cta.launch.recorder.executed
         self.waiting = None                              # (ready: () -> bool, text) while blocked
         self.pause = None                                # set by the scheduler: gives the turn back
-        self._open, self._groups = [], []                # cp.async: copies of the open group, closed groups
-        super().__init__(self.tid < cta.threads)
+        self.copies = Copies()
+        super().__init__(self.tid < cta.threads, cta.launch.elements)
 
     def __repr__(self):
         return f"warp {self.warp_index} of CTA {self.index}"
@@ -55,77 +59,144 @@ class Warp(Lanes):
     def _mask(self):
         return None if self.whole else self.active
 
+    # ---- shared memory -------------------------------------------------------------------------------------------
+
     def shared_load(self, instruction, addresses, nbytes):
         """Loads nbytes (1, 2, 4, 8 or 16) per lane: uint8 [32, nbytes], zeros in inactive lanes."""
-        made = lane_addresses(addresses, instruction)
-        data = self.cta.shared.read(instruction, made, nbytes, self._mask())
-        self.record(instruction, addresses, made)
-        return data
+        rows = self._rows(instruction, addresses, nbytes)
+        if self.cta.shadow is not None:
+            self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes))
+        data = self.cta.shared.load(rows, nbytes)
+        if self.whole:
+            return data
+        spread = np.zeros((LANES, nbytes), np.uint8)
+        spread[self.active] = data
+        return spread
 
     def shared_store(self, instruction, addresses, data):
         """Stores uint8 [32, nbytes] in the active lanes."""
-        made = lane_addresses(addresses, instruction)
-        self.cta.shared.write(instruction, made, _lane_data(instruction, data), self._mask())
-        self.record(instruction, addresses, made)
+        data = _lane_data(instruction, data)
+        rows = self._rows(instruction, addresses, data.shape[1])
+        touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1])
+        self._store(rows, data if self.whole else data[self.active], touch)
 
     def shared_rows(self, instruction, addresses):
         """ldmatrix: the 16-byte rows that lanes 0..8x-1 address, uint8 [8x, 16]; row r of matrix m is 8m + r."""
-        made = self._row_addresses(instruction, addresses)
-        rows = self.cta.shared.read(instruction, made[:matrix_rows(instruction)], 16, None)
-        self.record(instruction, addresses, made)
+        rows = self._matrix_rows(instruction, addresses)
+        if self.cta.shadow is not None:
+            self.cta.shadow.read(self._touch(instruction, addresses, rows, 16, _matrix_lanes(instruction)))
+        return self.cta.shared.load(rows, 16)
+
+    def shared_store_rows(self, instruction, addresses, data):
+        """stmatrix: stores uint8 [8x, 16] rows where lanes 0..8x-1 point."""
+        rows = self._matrix_rows(instruction, addresses)
+        if np.shape(data) != (len(rows), 16):
+            raise InstructionError(f"{instruction}: stores uint8 rows of shape ({len(rows)}, 16), not {np.shape(data)}")
+        watched, lanes = self.cta.shadow is not None, _matrix_lanes(instruction)
+        self._store(rows, data, self._touch(instruction, addresses, rows, 16, lanes) if watched else None)
+
+    def _rows(self, instruction, addresses, nbytes, origin=None):
+        """The rows of the active lanes, checked and counted."""
+        made = lane_addresses(addresses, instruction)
+        rows = self.cta.shared.rows(instruction, made, nbytes, self._mask())
+        self.record(instruction, addresses, made, origin)
         return rows
 
-    def shared_store_rows(self, instruction, addresses, rows):
-        """stmatrix: stores uint8 [8x, 16] rows where lanes 0..8x-1 point."""
-        made = self._row_addresses(instruction, addresses)
-        count = matrix_rows(instruction)
-        if np.shape(rows) != (count, 16):
-            raise InstructionError(f"{instruction}: stores uint8 rows of shape ({count}, 16), not {np.shape(rows)}")
-        self.cta.shared.write(instruction, made[:count], rows, None)
-        self.record(instruction, addresses, made)
-
-    def _row_addresses(self, instruction, addresses):
+    def _matrix_rows(self, instruction, addresses):
         if not self.whole:
             self.require_convergence(instruction)
             raise MachineError(f"{instruction} needs all 32 lanes: launch blocks of a multiple of 32 threads")
-        return lane_addresses(addresses, instruction)
+        made = lane_addresses(addresses, instruction)
+        rows = self.cta.shared.rows(instruction, made[:matrix_rows(instruction)], 16)
+        self.record(instruction, addresses, made)
+        return rows
 
-    def record(self, instruction, addresses, lanes=None):
+    def _touch(self, instruction, addresses, rows, nbytes, lanes=None):
+        """What the shadow is told. lanes: who moves each byte, where it is not the lane that gives the address."""
+        givers = _LANE[:len(rows)] if self.whole else np.flatnonzero(self.active)
+        marks = getattr(addresses, "marks", None)
+        return Touch(self, instruction, rows, nbytes, givers if lanes is None else lanes,
+                     getattr(addresses, "access", None), marks and marks.expand(givers, nbytes))
+
+    def _store(self, rows, data, touch):
+        """Stores uint8 [n, nbytes] and tells the shadow, if there is one."""
+        if touch is not None:
+            self.cta.shadow.write(touch)
+        self._put(rows, data, touch)
+
+    def _put(self, rows, data, touch):
+        shared = self.cta.shared
+        shared.store(rows, data)
+        if touch is not None:
+            lost = shared.load(rows, data.shape[1]) != data
+            if lost.any():
+                self.cta.shadow.collided(touch, lost)
+
+    def record(self, instruction, addresses, lanes=None, origin=None):
         """Counts one shared-memory warp instruction; shared_load and the others do so themselves.
 
-        addresses: as the kernel gave them (their access name is read off); lanes: the same as int64 [32], if at hand.
+        addresses: as the kernel gave them (their access name is read off); lanes: the same as int64 [32], if at hand;
+        origin: of a copy, (global addresses int64 [32], src-size or None), if they are to count.
         """
         lanes = lane_addresses(addresses, instruction) if lanes is None else lanes
-        self.cta.recorder.add(instruction, getattr(addresses, "access", None), self.site, lanes, self._mask())
+        access = getattr(addresses, "access", None)
+        self.cta.launch.recorder.add(instruction, access, self.site, lanes, self._mask(), origin)
 
-    def commit_copy(self, instruction, addresses, data):
+    # ---- asynchronous copies -------------------------------------------------------------------------------------
+
+    def commit_copy(self, instruction, addresses, data, sources=None, valid=None):
         """cp.async: counted and read now; uint8 [32, nbytes] lands in shared memory as late as PTX allows.
 
-        That is at the wait_group of this warp that covers it: a read before that sees the old bytes.
+        That is at the wait_group of this warp that covers it: until then the old bytes are there. sources: the
+        GlobalPointer that it reads, and valid its src-size in bytes (uniform or [32], None without one): both count in
+        what the copy costs.
         """
-        made = lane_addresses(addresses, instruction)
-        data = np.array(_lane_data(instruction, data))
-        self.cta.shared.check(instruction, made, data.shape[1], self._mask())      # a fault belongs to this line
-        self.record(instruction, addresses, made)
-        self._open.append((instruction, made.copy(), data, self._mask()))
+        data = _lane_data(instruction, data)
+        origin = None if sources is None else (sources.addresses(), valid)
+        rows = self._rows(instruction, addresses, data.shape[1], origin)
+        touch = None
+        if self.cta.shadow is not None:
+            touch = self._touch(instruction, addresses, rows, data.shape[1])
+            self.cta.shadow.issue(touch)
+        self.copies.issue(Copy(rows, np.array(data if self.whole else data[self.active]), touch))
 
     def commit_group(self):
         """cp.async.commit_group: closes the group of all copies since the last one (an empty group counts)."""
         self.require_convergence("cp.async.commit_group on the machine")
-        self._groups.append(self._open)
-        self._open = []
+        self.copies.commit()
 
     def wait_group(self, pending):
         """cp.async.wait_group: lands all committed groups of this warp but the newest `pending` ones."""
         self.require_convergence("cp.async.wait_group on the machine")
-        while len(self._groups) > pending:
-            for instruction, addresses, data, mask in self._groups.pop(0):
-                self.cta.shared.write(instruction, addresses, data, mask)
+        for copy in self.copies.landing(pending):
+            if copy.touch is not None:
+                self.cta.shadow.land(copy.touch, self.site)
+            self._put(copy.rows, copy.data, copy.touch)
+
+    # ---- barriers ------------------------------------------------------------------------------------------------
 
     def barrier(self, id=0, threads=None):
         """bar.sync id, threads: waits until that many threads of the CTA arrived (all of them by default)."""
         self.require_convergence(f"bar.sync {id}")
-        self.block_until(*self.cta.barrier(id).arrive(self, threads))
+        barrier = self.cta.barrier(id)
+        self.block_until(*barrier.arrive(self, threads))
+        barrier.leave(self)
+
+    def sync(self, mask=None):
+        """bar.warp.sync mask: orders the shared-memory accesses of the lanes in it; by default of all lanes.
+
+        mask: int, bit l for lane l. HazardError unless just these lanes are here: lanes in other branches never come.
+        """
+        wanted = self.launched if mask is None else (mask >> _LANE & 1).astype(bool) & self.launched
+        if (wanted != self.active).any():
+            self.require_convergence(f"bar.warp.sync of lanes {lane_list(wanted)}")
+            raise MachineError(f"bar.warp.sync of lanes {lane_list(wanted)}, executed by lanes {lane_list(self.active)}: "
+                               "the mask must name the lanes that execute it")
+        if self.cta.shadow is not None:
+            clocks, threads = self.cta.clocks, self.tid[self.active]
+            clocks.acquire(threads, clocks.release(threads))
+            if self.converged:
+                self.cta.shadow.met(self.warp_index)
 
     def block_until(self, ready, text):
         """Gives the turn to other warps until ready() is true; `text` says what is waited for."""
@@ -133,6 +204,11 @@ class Warp(Lanes):
             self.waiting = ready, text
             self.pause()
             self.waiting = None
+
+
+@lru_cache(None)
+def _matrix_lanes(instruction):
+    return matrix_lanes(matrix_rows(instruction), "trans" in instruction)
 
 
 def _lane_data(instruction, data):

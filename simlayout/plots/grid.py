@@ -41,6 +41,8 @@ class Phase:
 def phases(analysis, index=0):
     """The phases of access `index`; their wavefronts add up to `analysis.wavefronts[index]`.
 
+    Of cp.async they are those of the destinations. Atomics that retry have rounds, not phases: SimlayoutError.
+
     The hardware's counters tell how many wavefronts a phase takes, not which word goes in which. Here words go first
     come, first served in order of their lanes, which is a choice of presentation. Raises SimlayoutError for an index
     that the analysis does not have.
@@ -53,6 +55,8 @@ def phases(analysis, index=0):
     if not 0 <= index < len(analysis):
         raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
     row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    if row.rule == "retry":
+        raise SimlayoutError(f"{row} is a loop, whose rounds are no phases of banks to draw: `explain` lists them")
     keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
     merged = row.paired_groups and bool(model.paired(keys)[0])
     return tuple(_phase(row, group, addresses, active) for group in (row.paired_groups if merged else row.groups))

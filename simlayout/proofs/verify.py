@@ -281,7 +281,7 @@ def _check_no_overlap(table, addresses):
 def _check_excess(table, analysis):
     """Each instruction has the declared excess."""
     access = table.access
-    known = "" if analysis.exact else " (by the destination rule; not known exactly)"
+    known = "" if analysis.exact else " (of the destinations alone)" if analysis.instruction.kind == "copy" else " (at most)"
     if access.excess is None:
         return f"excess wavefronts {int(analysis.excess.min())}..{int(analysis.excess.max())} per instruction{known}"
     wrong = analysis.excess != access.excess

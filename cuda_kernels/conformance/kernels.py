@@ -1,0 +1,322 @@
+"""Whole kernels against Nsight Compute, access by access: what every shared-memory instruction of every GEMM kernel did
+on the GPU, beside what the kernel's plan predicts.
+
+    python -m cuda_kernels.conformance.kernels [-M 1000 -N 1384 -K 520] [--kernels mma_permuted ...] [--json FILE]
+                                               [--keep FOLDER]
+
+Compiles each variant of the benchmark with marks, runs it once under ncu (which must be on the PATH, and may read the
+GPU's counters), and adds up the source page's numbers over the SASS instructions of each access: executions, wavefronts
+and ideal wavefronts. Where a rule is not exact (cp.async) only the executions must agree; the rest is shown, as are the
+l1tex pipe's own counters.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from cuda_kernels.bench import default_variants, where_and_when
+from cuda_kernels.compile import cubin, ptx
+from cuda_kernels.conformance import ncu, source_page
+from cuda_kernels.conformance.sass import attribute, disassemble
+from cuda_kernels.job import kernel_named
+from cuda_kernels.launch import gpu_problem
+from cuda_kernels.run import run
+from simlayout.errors import DeviceError
+from simlayout.files import write_whole
+from simlayout.proofs.plan import sass_class
+
+PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),
+        "l1tex st": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ("STS", "STSM"))}
+"""The pipe's own wavefront counters and the SASS classes that each holds. They also count what other clients of the pipe
+cost: where a kernel loads global memory through L1 meanwhile they run a few percent above, so they are shown only."""
+
+COUNTS = ("executions", "wavefronts", "ideal")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One access: how many SASS instructions execute it, and (predicted, measured) executions by a warp, wavefronts and
+    ideal wavefronts, summed over them. known: the names of the counts that the model claims to know."""
+
+    access: str
+    instruction: str
+    sass: int
+    known: tuple
+    executions: tuple
+    wavefronts: tuple
+    ideal: tuple
+
+    def checked(self):
+        """The (count's name, predicted, measured) that must agree."""
+        return [(what, *getattr(self, what)) for what in self.known]
+
+    @property
+    def equal(self):
+        """Whether they do."""
+        return all(said == found for _, said, found in self.checked())
+
+
+def copies_of(label, problem):
+    """{access: wavefronts} of a variant's cp.async, from the CPU machine, which knows what they read.
+
+    The operands do not matter: no address depends on them.
+    """
+    import numpy as np
+
+    M, N, K = problem
+    a, b = (np.ones((rows, K), np.float16) for rows in (M, N))
+    trace = run(variants(())[label], a, b, device="cpu").trace
+    return {c.name: c.wavefronts for c in trace.accesses if c.instruction.startswith("cp.async") and c.exact}
+
+
+def compare(prediction, owned, counted, copies=()):
+    """The Rows of one kernel, in the plan's order.
+
+    prediction: of its plan; owned: {access: SassInstructions} (`sass.attribute`); counted: {offset: Counted} of the same
+    machine code (`source_page.parse`); DeviceError if it is not the same. copies: {access: wavefronts} (`copies_of`),
+    where they were counted.
+    """
+    rows = []
+    for said in prediction.counts:
+        found = [counted.get(i.offset) for i in owned[said.name]]
+        for i, c in zip(owned[said.name], found):
+            if c is None or c.opcode != i.opcode:
+                raise DeviceError(f"ncu profiled other code than was compiled: at {i.offset:#x} {i.opcode} is "
+                                  f"{c.opcode if c else 'missing'}")
+        executions = sum(c.threads for c in found) / 32
+        known = COUNTS if said.exact else COUNTS[:2] if said.name in copies else COUNTS[:1]
+        predicted = dict(copies).get(said.name, said.wavefronts)
+        rows.append(Row(said.name, said.instruction, len(found), known,
+                        (said.instructions, int(executions) if executions.is_integer() else executions),
+                        (predicted, sum(c.wavefronts for c in found)), (said.ideal, sum(c.ideal for c in found))))
+    return rows
+
+
+def strangers(owned, counted):
+    """Wavefronts of shared memory that the counted instructions of no access caused: 0 if the plan has them all."""
+    known = {i.offset for found in owned.values() for i in found}
+    return sum(c.wavefronts for offset, c in counted.items() if offset not in known)
+
+
+def pipe(prediction, counters):
+    """{label: (predicted, measured)} of the pipe's own counters."""
+    def total(classes):
+        return sum(c.wavefronts for c in prediction.counts if sass_class(c.instruction) in classes)
+
+    return {label: (total(classes), counters.get(metric)) for label, (metric, classes) in PIPE.items()}
+
+
+# ---- compiling, launching, measuring ---------------------------------------------------------------------------------
+
+def variants(kernels):
+    """The {label: Kernel} to run: those of the benchmark whose kernel is named, or all."""
+    for name in kernels:
+        kernel_named(name)                           # refuses an unknown one
+    return {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
+
+
+def build(label, problem, arch):
+    """A variant with marks for one problem, without a GPU: the name of its entry and its machine code."""
+    text = ptx(variants(())[label].fitted(*problem), arch, marked=True)
+    return re.search(r"\.entry ([\w$]+)", text)[1], cubin(text, arch)
+
+
+def build_all(folder, labels, problem, arch):
+    """Builds the variants side by side into a folder: a cubin each, and builds.json that says what is what."""
+    workers = min(len(labels), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        made = list(pool.map(build, labels, [problem] * len(labels), [arch] * len(labels)))
+    for i, (_, code) in enumerate(made):
+        (folder / f"{i}.cubin").write_bytes(code)
+    entries = [entry for entry, _ in made]
+    (folder / "builds.json").write_text(json.dumps({"labels": labels, "entries": entries, "problem": problem}))
+
+
+def all_copies(labels, problem):
+    """`copies_of` the variants, side by side."""
+    with ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn")) as pool:
+        return list(pool.map(copies_of, labels, [problem] * len(labels)))
+
+
+def launch_all(folder):
+    """Runs every build of a folder once on random normal matrices, and checks C: what ncu watches."""
+    import numpy as np
+
+    from cuda_kernels.job import compare as check
+
+    builds = json.loads((folder / "builds.json").read_text())
+    M, N, K = builds["problem"]
+    generator = np.random.default_rng(0)
+    a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
+    for i, (label, entry) in enumerate(zip(builds["labels"], builds["entries"])):
+        kernel = variants(())[label].fitted(M, N, K)
+        error, how = check(launch((folder / f"{i}.cubin").read_bytes(), entry, kernel, a, b), a, b,
+                           kernel.options.accumulate, generator)
+        if error > 1:
+            raise DeviceError(f"{label} computes a wrong C: {how}")
+
+
+def launch(code, entry, kernel, a, b):
+    """C of one kernel from its machine code, for a (M, K) and b (N, K), contiguous float16 arrays."""
+    from ctypes import c_int32, c_uint64
+
+    import numpy as np
+    from cuda.bindings import driver
+    from numba import cuda
+
+    (M, K), N = a.shape, len(b)
+    arrays = [cuda.to_device(x) for x in (a, b, np.full((M, N), np.nan, np.float16))]
+    module = _done(driver.cuModuleLoadData(code))
+    function = _done(driver.cuModuleGetFunction(module, entry.encode()))
+    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    _done(driver.cuFuncSetAttribute(function, limit, kernel.shared_bytes))
+    values = (*(x.__cuda_array_interface__["data"][0] for x in arrays), M, N, K, K, K, N)
+    _done(driver.cuLaunchKernel(function, *kernel.grid(M, N), kernel.block, 1, 1, kernel.shared_bytes, 0,
+                                (values, (c_uint64,) * 3 + (c_int32,) * 6), 0))
+    cuda.synchronize()
+    _done(driver.cuModuleUnload(module))
+    return arrays[2].copy_to_host()
+
+
+def _done(answer):
+    """What a driver call returned; DeviceError if it failed."""
+    status, *values = answer
+    if status != 0:
+        raise DeviceError(f"the CUDA driver refused a kernel: {status.name}")
+    return values[0] if values else None
+
+
+def profile(folder):
+    """Launches a folder's builds under ncu: its source page and its raw page, as CSV."""
+    report = folder / "report.ncu-rep"
+    _run(["ncu", "--force-overwrite", "--export", report, "--clock-control", "none", "--cache-control", "none",
+          "--kernel-name", "regex:gemm", "--section", "SourceCounters",
+          "--metrics", ",".join(metric for metric, _ in PIPE.values()),
+          sys.executable, "-m", "cuda_kernels.conformance.kernels", "--launch", folder])
+    texts = [_run(["ncu", "--import", report, "--csv", "--print-units", "base", "--page", *page])
+             for page in (("source", "--print-source", "sass"), ("raw",))]
+    for name, text in zip(("source.csv", "raw.csv"), texts):
+        (folder / name).write_text(text)
+    return texts
+
+
+def _run(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise DeviceError(f"ncu failed: {lines[-1].strip() if lines else 'it printed nothing'}")
+    return done.stdout
+
+
+def measure(kernels, problem, keep=None, traced=False):
+    """[(label, Rows, strangers, pipe)] of the variants, measured on this machine's GPU; keep, traced: see `main`."""
+    missing = gpu_problem() or ncu.problem()
+    if missing:
+        raise DeviceError(missing)
+    chosen = variants(kernels)
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.mkdir(exist_ok=True)
+        build_all(folder, list(chosen), problem, this_arch())
+        copies = all_copies(list(chosen), problem) if traced else [{}] * len(chosen)
+        source, raw = profile(folder)
+        codes = [(folder / f"{i}.cubin").read_bytes() for i in range(len(chosen))]
+    pages, counters = source_page.parse(source), source_page.parse_raw(raw, [metric for metric, _ in PIPE.values()])
+    if not len(pages) == len(counters) == len(chosen):
+        raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(chosen)}")
+    results = []
+    for (label, kernel), code, counted, row, copied in zip(chosen.items(), codes, pages, counters, copies):
+        fitted = kernel.fitted(*problem)
+        prediction, owned = fitted.plan.predict(*problem), attribute(disassemble(code), fitted)
+        rows = compare(prediction, owned, counted, copied)
+        results.append((label, rows, strangers(owned, counted), pipe(prediction, row)))
+    return results
+
+
+def this_arch():
+    """The architecture of the current GPU, with the features of its own where it has such: for example "sm_90a"."""
+    from numba import cuda
+
+    major, minor = cuda.get_current_device().compute_capability
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+
+
+# ---- what is printed and recorded ------------------------------------------------------------------------------------
+
+def verdict(rows, other):
+    """(how many counts were checked, how many of them differ); wavefronts of no access count as one that differs."""
+    checked = [said == found for row in rows for _, said, found in row.checked()]
+    return len(checked) + 1, checked.count(False) + bool(other)
+
+
+def table(rows, other, wavefronts):
+    """One variant as text: per access how many SASS instructions, and each count as predicted and as measured."""
+    lines = [f"  {'access':<15}{'instruction':<15}{'SASS':>5}" + "".join(f"{what:>20}" for what in COUNTS)]
+    for row in rows:
+        pairs = "".join(f"{said:>10}{found:>10}" for said, found in (row.executions, row.wavefronts, row.ideal))
+        word = "equal" if row.known == COUNTS else f"{' and '.join(row.known)} equal, the rest is shown only"
+        word = word if row.equal else "DIFFERENT"
+        lines.append(f"  {row.access:<15}{row.instruction:<15}{row.sass:>5}{pairs}  {word}")
+    if other:
+        lines.append(f"  {other} wavefronts of no access: DIFFERENT")
+    lines += [f"  {label}: {said} wavefronts predicted for all accesses, {found} measured (shown only)"
+              for label, (said, found) in wavefronts.items()]
+    return "\n".join(lines)
+
+
+def record(results, head):
+    """The measurement as JSON text, one line per access."""
+    blocks = []
+    for label, rows, other, wavefronts in results:
+        accesses = ",\n    ".join(json.dumps(vars(row)) for row in rows)
+        blocks.append(f'  {{"variant": {json.dumps(label)}, "of no access": {other}, "pipe": {json.dumps(wavefronts)}, '
+                      f'"accesses": [\n    {accesses}]}}')
+    return json.dumps(head, indent=1)[:-2] + ',\n "variants": [\n' + ",\n".join(blocks) + "\n ]\n}\n"
+
+
+def recorded(variant):
+    """(Rows, strangers) of one of a record's variants, as `record` wrote it."""
+    rows = [Row(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in variant["accesses"]]
+    return rows, variant["of no access"]
+
+
+def main(arguments=None):
+    """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.kernels", description=__doc__.split("\n\n")[0])
+    for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
+        parser.add_argument(f"-{name}", type=int, default=size)
+    parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
+    parser.add_argument("--json", help="write predictions and counts to this file")
+    parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
+    parser.add_argument("--traced", action="store_true",
+                        help="run the CPU machine too, which knows the sources of cp.async: for small problems")
+    parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.launch:
+        launch_all(options.launch)
+        return 0
+    problem = [options.M, options.N, options.K]
+    results = measure(options.kernels, problem, options.keep, options.traced)
+    checked, wrong = 0, 0
+    for label, *found in results:
+        print(label, table(*found), sep="\n")
+        more = verdict(*found[:2])
+        checked, wrong = checked + more[0], wrong + more[1]
+    print(f"{checked} counts checked, {wrong} wrong")
+    if options.json:
+        head = {**where_and_when("cuda_kernels.conformance.kernels", arguments), "problem": problem, "ncu": ncu.version()}
+        write_whole(options.json, record(results, head))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

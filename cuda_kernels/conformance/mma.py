@@ -1,0 +1,255 @@
+"""The arithmetic of every mma.sync on a GPU, bit for bit against `simlayout.mma`.
+
+    python -m cuda_kernels.conformance.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE] [--record FILE.npz]
+
+One warp runs one instruction on fresh random tiles of every class in `mma_cases`: registers go from global memory into
+the instruction that kernels use (`cuda_kernels.ptx.mma_sync`) and back. All bits must be equal; of f64 NaN only that they
+are NaN. Exit status 1 if any result differs.
+"""
+
+import argparse
+import inspect
+import io
+import json
+import sys
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.bench import where_and_when
+from cuda_kernels.conformance.mma_cases import classes, tiles
+from cuda_kernels.launch import gpu_problem
+from cuda_kernels.ptx import ctaid_x, tid_x, u64
+from cuda_kernels.ptx.instruction import Instruction
+from cuda_kernels.ptx.mma import mma_sync
+from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.files import write_whole
+from simlayout.hardware import MMAS, fragment
+from simlayout.numerics import mma, rule
+
+SHARES = {"f16": 100, "bf16": 100, "tf32": 100, "e4m3": 7, "e5m2": 7, "f64": 7}
+"""Type of A -> how many outputs an instruction gets for one of an integer instruction."""
+
+SIGNATURE = "u64 u64 u64 u64"
+
+
+@lru_cache(None)
+def load_registers(kind, count):
+    """An instruction of `count` loads of consecutive registers."""
+    width = _width(kind)
+    text = " ".join(f"ld.global.{kind} ${r}, [${count}+{width * r}];" for r in range(count))
+
+    def twin(warp, source):
+        made = [(source + width * r).read(warp.active, width).view(_DTYPES[kind])[:, 0] for r in range(count)]
+        made = [x if x.dtype.kind == "f" else x.astype(np.int64) for x in made]
+        return tuple(made) if count > 1 else made[0]
+
+    return Instruction(f"load_{count}_{kind}", text, (kind,) * count, ("u64",), twin)
+
+
+@lru_cache(None)
+def store_registers(kind, count):
+    """The instruction that stores what `load_registers` loads."""
+    width = _width(kind)
+    text = " ".join(f"st.global.{kind} [$0+{width * r}], ${r + 1};" for r in range(count))
+
+    def twin(warp, destination, *values):
+        for r, value in enumerate(values):
+            data = np.ascontiguousarray(np.broadcast_to(value, 32)).astype(_DTYPES[kind]).view(np.uint8)
+            (destination + width * r).write(warp.active, data.reshape(32, width))
+
+    names = ["warp", "destination", *(f"v{r}" for r in range(count))]
+    twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+    return Instruction(f"store_{count}_{kind}", text, (), ("u64",) + (kind,) * count, twin)
+
+
+_DTYPES = {"b32": np.uint32, "s32": np.int32, "f32": np.float32, "f64": np.float64}
+
+
+def _width(kind):
+    return np.dtype(_DTYPES[kind]).itemsize
+
+
+def _as_tuple(load, count):
+    """A load as a device function that returns a tuple, of one register too."""
+    def one(source):
+        return (load(source),)
+
+    return load if count > 1 else one
+
+
+@lru_cache(None)
+def make_probe(name):
+    """The kernel of an mma name: CTA i, one warp, runs it on tile i. Arguments: where the registers of a, b and c are,
+    and where those of d go, lane after lane of warp after warp."""
+    op = mma_sync(name)
+    loads, lane_bytes = [], []
+    for operand, kind in (("A", op.operands[0]), ("B", op.operands[0]), ("C", op.operands[-1])):
+        count = fragment(name, operand).registers
+        loads.append(_as_tuple(load_registers(kind, count), count))
+        lane_bytes.append(count * _width(kind))
+    load_a, load_b, load_c = loads
+    a_bytes, b_bytes, c_bytes = lane_bytes
+    store_d = store_registers(op.results[0], len(op.results))
+
+    def probe(a, b, c, d):
+        lane = u64(32) * u64(ctaid_x()) + u64(tid_x())
+        registers = load_a(a + a_bytes * lane) + load_b(b + b_bytes * lane) + load_c(c + c_bytes * lane)
+        store_d(d + c_bytes * lane, *op(*registers))
+
+    return probe
+
+
+def raw(x):
+    """Stored elements as unsigned integers of their bits."""
+    return x.view(np.dtype(f"uint{8 * x.dtype.itemsize}"))
+
+
+def pack(name, operand, matrices):
+    """Matrices [tiles, rows, cols] as the registers of a warp each, lane after lane: uint8 [tiles, bytes]."""
+    f = fragment(name, operand)
+    row, col = np.moveaxis(f.coordinates(), -1, 0)
+    held = np.ascontiguousarray(raw(matrices)[:, row, col])                          # [tiles, lanes, values]
+    bits = 32 // f.per_register
+    if bits < 8:                                                                      # the first is in the lowest bits
+        parts = (held & (1 << bits) - 1).reshape(*held.shape[:2], -1, 8 // bits)
+        held = (parts << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=-1).astype(np.uint8)
+    return held.view(np.uint8).reshape(len(matrices), -1)
+
+
+def unpack(name, registers, dtype):
+    """D of the registers of warps, [tiles, rows, cols]."""
+    f = fragment(name, "D")
+    row, col = np.moveaxis(f.coordinates(), -1, 0)
+    made = np.empty((len(registers), *f.shape), dtype)
+    made[:, row, col] = registers.view(dtype).reshape(-1, f.lanes, f.values)
+    return made
+
+
+def run_probe(name, a, b, c, gpu=True):
+    """d of an instruction on tiles of stored elements, by the kernel: on the GPU, or on the CPU machine."""
+    given = [pack(name, operand, x) for operand, x in (("A", a), ("B", b), ("C", c))]
+    out = np.zeros(given[2].shape, np.uint8)
+    return unpack(name, (_on_gpu if gpu else _on_machine)(name, [*given, out]), c.dtype)
+
+
+def _on_machine(name, arrays):
+    from simlayout.machine import run
+
+    run(make_probe(name), len(arrays[0]), 32, *arrays)
+    return arrays[-1]
+
+
+def _on_gpu(name, arrays):
+    from numba import cuda
+
+    from cuda_kernels.compile import bound_kernel, signature
+
+    kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_probe(name)))
+    there = [cuda.to_device(x) for x in arrays]
+    kernel[len(arrays[0]), 32](*(np.uint64(x.__cuda_array_interface__["data"][0]) for x in there))
+    return there[-1].copy_to_host()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instruction compared. outputs, wrong: elements of D; payloads: f64 NaN that have another payload (not counted as
+    wrong); rule: the kind of its provenance before this; first: the first wrong output in hex, or ""."""
+
+    instruction: str
+    outputs: int
+    wrong: int
+    payloads: int
+    rule: str
+    first: str
+
+
+def different(found, said):
+    """bool: which results differ in any bit; two f64 NaN do not."""
+    made = raw(found) != raw(said)
+    return made & ~(np.isnan(found) & np.isnan(said)) if found.dtype == np.float64 else made
+
+
+def compare(name, a, b, c, labels, found):
+    """The Row of what a kernel found on tiles."""
+    said = mma(name, a, b, c)
+    wrong = different(found, said)
+    first = ""
+    if wrong.any():
+        t, m, n = np.argwhere(wrong)[0].tolist()
+        row, col = (" ".join(f"{v:x}" for v in raw(x).reshape(-1).tolist()) for x in (a[t, m].copy(), b[t, :, n].copy()))
+        first = (f"{labels[t]}: found {raw(found)[t, m, n]:x}, said {raw(said)[t, m, n]:x}; "
+                 f"a {row}; b {col}; c {raw(c)[t, m, n]:x}")
+    payloads = int((raw(found) != raw(said)).sum() - wrong.sum())
+    return Row(name, found.size, int(wrong.sum()), payloads, rule(name).provenance.kind, first)
+
+
+def counts(names, outputs):
+    """How many tiles each instruction gets, {name: tiles}: at least one of each class, and at least `outputs` outputs of all
+    instructions together."""
+    weights = {n: SHARES.get(MMAS[n].types[1], 1) for n in names}
+    share = outputs / sum(weights.values())
+    return {n: max(int(-(-share * w // (MMAS[n].m * MMAS[n].n))), len(classes(n))) for n, w in weights.items()}
+
+
+def selected(only):
+    """The names that contain one of the texts (all without any). Raises SimlayoutError if there is none."""
+    names = [n for n in MMAS if not only or any(text in n for text in only)]
+    if not names:
+        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of simlayout.hardware.MMAS")
+    return names
+
+
+def main(arguments=None):
+    """Prints the table; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.mma", description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--outputs", type=int, default=1_000_000, help="elements of D in all (default: 1000000)")
+    parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
+    parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
+    parser.add_argument("--json", help="write the table to this file")
+    parser.add_argument("--record", help="write one tile of every class, with what was found, to this .npz")
+    options = parser.parse_args(arguments)
+    try:
+        return _check(options, arguments)
+    except SimlayoutError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+
+
+def _check(options, arguments):
+    names = selected(options.only)
+    if not options.cpu and gpu_problem():
+        raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
+    rows, kept = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
+    wrong = sum(r.wrong for r in rows)
+    print(f"{len(rows)} instructions, {sum(r.outputs for r in rows):,} outputs, {wrong:,} wrong")
+    if options.json:
+        head = {} if options.cpu else where_and_when("cuda_kernels.conformance.mma", arguments)
+        write_whole(options.json, json.dumps({**head, "seed": options.seed, "rows": [asdict(r) for r in rows]}, indent=1))
+    if options.record:
+        file = io.BytesIO()
+        np.savez_compressed(file, **kept)
+        write_whole(options.record, file.getvalue())
+    return 1 if wrong else 0
+
+
+def measure(wanted, seed, gpu, keep):
+    """Rows for {name: tiles}, printed as they come, and {"name/a": raw bits ...} of one tile of every class if `keep`."""
+    rows, kept = [], {}
+    print(f"{'instruction':<42}{'outputs':>10}{'wrong':>8}{'payloads':>10}  rule so far", flush=True)
+    for name, count in wanted.items():
+        a, b, c, labels = tiles(name, count, seed)
+        found = run_probe(name, a, b, c, gpu)
+        row = compare(name, a, b, c, labels, found)
+        rows.append(row)
+        print(f"{name:<42}{row.outputs:>10}{row.wrong:>8}{row.payloads:>10}  {row.rule}  {row.first}".rstrip(), flush=True)
+        if keep:
+            few = slice(0, len(set(labels)))
+            kept |= {f"{name}/{letter}": raw(x[few].copy()) for letter, x in zip("abcd", (a, b, c, found))}
+    return rows, kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Nsight Compute as a function: a command line in, the counters of each of its kernel launches out."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+
+from simlayout.errors import DeviceError
+
+
+def problem():
+    """Why Nsight Compute cannot be used here, as a sentence; None if it is installed."""
+    if shutil.which("ncu") is None:
+        return ("Nsight Compute (ncu) is not on the PATH: install it (it comes with the CUDA toolkit) or add its folder "
+                "to PATH")
+    return None
+
+
+def version():
+    """"Nsight Compute" and its version, as `ncu --version` says."""
+    text = subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"Version (\d+(?:\.\d+){1,2})", text)
+    return f"Nsight Compute {found[1] if found else 'of unknown version'}"
+
+
+def profile(arguments, metrics, kernels):
+    """Runs `python ARGUMENTS` under ncu: one {metric: int} per launch of a kernel whose name matches, in their order.
+
+    arguments: after the interpreter, for example ["-m", "cuda_kernels.conformance.probe", "job.npz"]. metrics: names
+    with their suffix. kernels: a regular expression. Clocks and caches stay as they are. What the command itself writes
+    to stderr is passed on. Raises DeviceError with ncu's last words if it fails.
+    """
+    missing = problem()
+    if missing:
+        raise DeviceError(missing)
+    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--cache-control", "none",
+               "--kernel-name", f"regex:{kernels}", "--metrics", ",".join(metrics), sys.executable, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        text = running.stdout.read()
+    if running.returncode:
+        raise DeviceError(f"ncu failed: {_last_line(text)}")
+    return parse(text)
+
+
+def _last_line(text):
+    found = [line for line in text.splitlines() if line.strip()]
+    return found[-1].strip() if found else "it printed nothing"
+
+
+def parse(text):
+    """ncu's CSV -> one {metric: int} per launch; None for a counter that ncu could not read.
+
+    >>> parse('==PROF== x\\n"ID","Metric Name","Metric Value"\\n"0","a.sum","1,024"\\n"1","a.sum","7"\\n')
+    [{'a.sum': 1024}, {'a.sum': 7}]
+    """
+    start = text.find('"ID"')
+    if start < 0:
+        raise DeviceError(f"ncu printed no table: {_last_line(text)}")
+    launches = {}
+    for row in csv.DictReader(io.StringIO(text[start:])):
+        value = row["Metric Value"].replace(",", "")
+        launches.setdefault(int(row["ID"]), {})[row["Metric Name"]] = int(float(value)) if value not in ("", "n/a") else None
+    return [launches[i] for i in sorted(launches)]

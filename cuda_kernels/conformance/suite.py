@@ -1,0 +1,170 @@
+"""The conformance suite: generate, run, count, compare, keep.
+
+    simlayout conform [--cases N] [--seed S] [--record FILE.npz] [--json FILE]
+    python -m cuda_kernels.conformance.suite         (the same)
+"""
+
+import argparse
+import json
+import shlex
+import sys
+
+import numpy as np
+
+from cuda_kernels.bench import where_and_when
+from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.cases import Cases, generate
+from cuda_kernels.conformance.clocks import KINDS, time_cases
+from cuda_kernels.conformance.forms import FORMS, form
+from cuda_kernels.conformance.measure import measure
+from cuda_kernels.launch import gpu_problem
+from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.files import check_writable, write_whole
+from simlayout.hardware import analyze
+from simlayout.hardware.records import COUNTERS, check, save_records
+
+CASES = 130
+"""Cases of each form, unless told otherwise: more than 20,000 in all."""
+
+
+def chosen(names):
+    """The Forms that the names mean: PTX spellings, rows ("ld.shared.b128": all its spellings), prefixes; all for none."""
+    if not names:
+        return list(FORMS.values())
+    made = {}
+    for name in names:
+        found = [f for f in FORMS.values() if name in (f.name, f.row.name) or f.name.startswith(name + ".")] or [form(name)]
+        made.update((f.name, f) for f in found)
+    return list(made.values())
+
+
+def run_counters(forms, count, seed, told, keep=None):
+    """[Checked] of `count` cases of each form, read by Nsight Compute. keep: called with the [records.Cases] when read.
+
+    Cases share launches, told apart by repetition; those that disagree are therefore measured again, each by itself.
+    """
+    if problem := gpu_problem():
+        raise DeviceError(f"{problem}; `simlayout conform --check FILE.npz` needs none")
+    if problem := ncu.problem():
+        raise DeviceError(f"{problem}; `simlayout conform --clock` needs no Nsight Compute")
+    made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], told=told)
+    if keep:
+        keep(made)
+    wrong = [np.flatnonzero(check(c).wrong) for c in made]
+    suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, made, wrong, strict=True) if len(w)]
+    again = iter(measure(suspects, told=told, alone=True))
+    for cases, rows in zip(made, wrong, strict=True):
+        if len(rows):
+            alone = next(again)
+            for name in COUNTERS:
+                getattr(cases, name)[rows] = getattr(alone, name)
+    if keep and suspects:
+        keep(made)
+    return [check(c) for c in made]
+
+
+def _suspects(cases, rows):
+    """The Cases of some rows, to be measured again."""
+    sources, valid = (None if x is None else x[rows] for x in (cases.sources, cases.valid))
+    return Cases(cases.instruction, cases.addresses[rows], cases.active[rows], tuple(cases.labels[i] for i in rows),
+                 sources, valid)
+
+
+def run_clocks(forms, count, seed, told):
+    """[Timed] of the forms whose time is their wavefronts."""
+    problem = gpu_problem()
+    if problem:
+        raise DeviceError(problem)
+    made = []
+    for f in forms:
+        if f.row.kind in KINDS and not f.generic:
+            cases = generate(f.row.name, count, seed)
+            keep = cases.active.any(axis=1)
+            told(f"timing {f.name}")
+            predicted = analyze(f.row, cases.addresses[keep], active=cases.active[keep]).wavefronts
+            made.append(time_cases(f, cases[keep], predicted))
+    if not made:
+        raise SimlayoutError(f"--clock tells nothing about {forms[0].name}: it times {', '.join(KINDS)}, not with generic "
+                             "addresses")
+    return made
+
+
+def table(checked):
+    """The result as text: one line per form, then the first mismatch of each wrong one, explained."""
+    lines, total = [f"{'instruction':<32}{'cases':>7}{'exact':>7}{'wrong':>7}"], [0, 0, 0]
+    for c in checked:
+        known = int((c.analysis.at_least == c.analysis.at_most).sum())
+        lines.append(f"{c.cases.form:<32}{len(c.wrong):>7}{known:>7}{int(c.wrong.sum()):>7}")
+        total = [t + n for t, n in zip(total, (len(c.wrong), known, int(c.wrong.sum())), strict=True)]
+    lines.append("{:<32}{:>7}{:>7}{:>7}".format("all", *total))
+    lines.append("exact: predicted as one number, the others as bounds. wrong: wavefronts outside, or other counters differ")
+    return "\n".join(lines + [c.mismatch() for c in checked if c.wrong.any()])
+
+
+def clock_table(timed):
+    """The result of the clock mode as text."""
+    lines = ["by the clock: weaker evidence than counters (8 warps of one SM; clocks per instruction against wavefronts)",
+             f"{'instruction':<32}{'cases':>7}{'agree':>7}"]
+    for t in timed:
+        lines.append(f"{t.form:<32}{len(t.clocks):>7}{int(t.agree.sum()):>7}")
+        for i in np.flatnonzero(~t.agree)[:1]:
+            lines.append(f"  first that does not: {t.clocks[i]:.2f} clocks, {t.predicted[i]} wavefronts predicted")
+    return "\n".join(lines)
+
+
+def add_options(parser):
+    """The command's options."""
+    parser.add_argument("instructions", nargs="*",
+                        help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
+    parser.add_argument("--cases", type=int, default=CASES, help="cases of each spelling (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: %(default)s)")
+    parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
+    parser.add_argument("--json", metavar="FILE", help="write the totals")
+    parser.add_argument("--clock", action="store_true", help="time the cases instead: needs no Nsight Compute, proves less")
+
+
+def conform(options, told=lambda line: print(line, file=sys.stderr, flush=True)):
+    """Runs the suite as the options say; prints the table; returns 1 if anything is wrong."""
+    if options.cases < 1:
+        raise SimlayoutError(f"--cases {options.cases}: give at least 1")
+    if options.seed < 0:
+        raise SimlayoutError(f"--seed {options.seed}: give 0 or more")
+    forms = chosen(options.instructions)
+    for path in filter(None, (options.record, options.json)):
+        check_writable(path)
+    if options.clock:
+        timed = run_clocks(forms, options.cases, options.seed, told)
+        print(clock_table(timed))
+        if options.json:
+            rows = [{"form": t.form, "cases": len(t.clocks), "agree": int(t.agree.sum())} for t in timed]
+            write_whole(options.json, json.dumps({**about(options), "evidence": "clocks", "forms": rows}, indent=1))
+        return int(not all(t.agree.all() for t in timed))
+    keep = (lambda made: save_records(options.record, about(options), made)) if options.record else None
+    checked = run_counters(forms, options.cases, options.seed, told, keep)
+    print(table(checked))
+    if options.json:
+        rows = [{"form": c.cases.form, "cases": len(c.wrong), "wrong": int(c.wrong.sum())} for c in checked]
+        write_whole(options.json, json.dumps({**about(options), "evidence": "counters", "forms": rows}, indent=1))
+    return int(any(c.wrong.any() for c in checked))
+
+
+def about(options):
+    """Where, when and how the numbers were read: a dict of plain values."""
+    from numba import cuda
+
+    given = ["--cases", str(options.cases), "--seed", str(options.seed), *(["--clock"] if options.clock else [])]
+    major, minor = cuda.get_current_device().compute_capability
+    return {**where_and_when("simlayout", []), "arch": f"sm_{major}{minor}",
+            "cuda": "{}.{}".format(*cuda.runtime.get_version()), "tool": "SM clocks" if options.clock else ncu.version(),
+            "command": shlex.join(["simlayout", "conform", *options.instructions, *given])}
+
+
+def main(arguments=None):
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.suite", description=__doc__.split("\n")[0])
+    add_options(parser)
+    return conform(parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""trace: one GEMM kernel on the CPU machine, counts beside every line of its source, and its hazards."""
+
+from math import prod
+
+import numpy as np
+
+from simlayout.cli.gemm import chosen_kernel, kernel_options, progress_bar
+from simlayout.cli.text import field, json_text
+from simlayout.files import write_whole
+
+STEPS = 3
+"""K steps of the default problem, which is one tile of C."""
+
+
+def trace(options):
+    """`simlayout trace`: exit code 1 if hazards were found."""
+    kernel = chosen_kernel(options)
+    rows, columns, depth = kernel.plan.tile
+    problem = options.M or rows, options.N or columns, options.K or STEPS * depth
+    kernel = kernel.fitted(*problem)
+    done = _executed(kernel, problem, options.seed)
+    if options.json:
+        write_whole(options.json, json_text(_report(kernel, problem, done)) + "\n")
+    M, N, K = problem
+    print(field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"))
+    print(field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"))
+    print(f"\n{done.listing(options.lines == 'all')}\n\n{done}\n")
+    print(field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none"))
+    return 1 if done.hazards else 0
+
+
+def _executed(kernel, problem, seed):
+    """The Trace of a kernel on random normal matrices; its loads are checked against the accesses of its plan."""
+    from simlayout import machine
+
+    M, N, K = problem
+    generator = np.random.default_rng(seed)
+    a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
+    c = np.full((M, N), np.nan, np.float16)
+    grid = kernel.grid(M, N)
+    with progress_bar() as progress:
+        if progress is not None:
+            progress(0, prod(grid))
+        return machine.run(kernel.body, grid, kernel.block, a, b, c, M, N, K, K, K, N,
+                           shared_bytes=kernel.shared_bytes, progress=progress, hazards="report",
+                           accesses=kernel.plan.accesses)
+
+
+def _report(kernel, problem, done):
+    """What `--json FILE` holds."""
+    return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
+            "lines": [line.as_dict() for line in done.source_lines()],
+            "accesses": [_counts(c) for c in done.accesses], "total": _counts(done.totals()),
+            "hazards": [h.as_dict() for h in done.hazards], "notes": done.notes}
+
+
+def _counts(count):
+    return {**vars(count), "excess": count.excess}

@@ -1,0 +1,119 @@
+"""What a fragment is, and the three formulas that nearly all of them are made of.
+
+With g = lane // 4, t = lane % 4 and E elements in a register, A, B and C of every mma m16n8k* and m8n8k* follow
+`a_map`, `b_map` and `cd_map` (PTX ISA, "Matrix Fragments for mma"; equal to CuTe's MMA_Traits). wmma and mma.sp are
+made of the same pieces.
+"""
+
+import difflib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simlayout.hardware.provenance import Provenance
+
+LANES = 32
+BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "b16": 16, "e4m3": 8, "e5m2": 8, "s8": 8,
+        "u8": 8, "s4": 4, "u4": 4, "b1": 1}
+
+
+def per_register(dtype):
+    """Elements per register.
+
+    >>> per_register("s4"), per_register("f64")
+    (8, 1)
+    """
+    return max(1, 32 // BITS[dtype])
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """One operand of one instruction, as a map from (lane, value) to (row, col).
+
+    Rows and columns are those of the operand: (m, k) of A, (k, n) of B, (m, n) of C and D; of ldmatrix, stmatrix and
+    movmatrix, those of the stack of 8 x 8 matrices of 16-bit elements. Values count the elements of a lane in register
+    order, lowest bits first: value v is in register v // per_register. It takes ints, NumPy arrays and traced symbols
+    alike.
+
+    shape: (rows, cols); lanes: 32; values: elements per lane; dtype: of the elements; registers: per lane, of 32 bits
+    (of 64 bits for f64); copies: how many (lane, value) hold each element (1 but for some operands of wmma);
+    source: the Provenance of the map.
+    """
+
+    name: str
+    operand: str | None
+    shape: tuple
+    dtype: str
+    source: Provenance
+    formula: object = field(repr=False, compare=False)
+    copies: int = 1
+    lanes: int = LANES
+
+    def __call__(self, lane, value):
+        """(row, col) of a lane's value."""
+        return self.formula(lane, value)
+
+    @property
+    def values(self):
+        """Elements per lane."""
+        return self.shape[0] * self.shape[1] * self.copies // self.lanes
+
+    @property
+    def per_register(self):
+        """Elements per register."""
+        return per_register(self.dtype)
+
+    @property
+    def registers(self):
+        """Registers per lane: of 32 bits, or of 64 bits for f64."""
+        return self.values // self.per_register
+
+    def coordinates(self):
+        """(row, col) of every lane and value: int64 [lanes, values, 2].
+
+        >>> from simlayout.hardware import fragment
+        >>> fragment("m16n8k16.f32.f16.f16.f32", "A").coordinates()[1].tolist()
+        [[0, 2], [0, 3], [8, 2], [8, 3], [0, 10], [0, 11], [8, 10], [8, 11]]
+        """
+        lane, value = np.meshgrid(np.arange(self.lanes), np.arange(self.values), indexing="ij")
+        return np.stack(self(lane, value), axis=-1)
+
+
+def a_map(rows, per):
+    """A of 16 rows: registers walk down 8 rows, then along k; of 8 rows: along k alone. per: elements per register."""
+    if rows == 8:
+        return lambda lane, value: (lane // 4, per * (lane % 4) + value % per + 4 * per * (value // per))
+    return lambda lane, value: (lane // 4 + 8 * (value // per % 2),
+                                per * (lane % 4) + value % per + 4 * per * (value // (2 * per)))
+
+
+def b_map(per):
+    """B: registers walk along k."""
+    return lambda lane, value: (per * (lane % 4) + value % per + 4 * per * (value // per), lane // 4)
+
+
+def cd_map(lane, value):
+    """C and D: two neighbours of a row, then the same 8 rows below."""
+    return lane // 4 + 8 * (value // 2), 2 * (lane % 4) + value % 2
+
+
+def matrix_map(lane, value):
+    """ldmatrix, stmatrix: two neighbours of a row of matrix value // 2."""
+    return 8 * (value // 2) + lane // 4, 2 * (lane % 4) + value % 2
+
+
+def matrix_trans_map(lane, value):
+    """The same of the transposed matrix: two neighbours of a column."""
+    return 8 * (value // 2) + 2 * (lane % 4) + value % 2, lane // 4
+
+
+def hint(name, names, example="m16n8k16.f32.f16.f16.f32"):
+    """The names nearest to an unknown one, or else all their stems and how they are written.
+
+    >>> hint("m16n8k16.f32.f16.f16", ["m16n8k16.f32.f16.f16.f32"])
+    'did you mean m16n8k16.f32.f16.f16.f32?'
+    """
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"known are {', '.join(dict.fromkeys(n.split('.')[0] for n in names))}, written as in {example}"

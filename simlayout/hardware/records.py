@@ -1,0 +1,214 @@
+"""Records: what a GPU counted, case by case, and which rules they confirm.
+
+A record file is an .npz that `simlayout conform --record` writes: the addresses of every case beside its counters, and
+where, when and how they were read. What the files say of each rule is kept in measured/*.json; `add_records` adds
+a file of your own, of any architecture, for as long as the process lives.
+
+    simlayout conform --check FILE.npz ... --json FILE     (compares records with the model; writes what measured/ keeps)
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from zipfile import BadZipFile, is_zipfile
+
+import numpy as np
+
+from simlayout.errors import SimlayoutError
+from simlayout.files import write_whole
+from simlayout.hardware.arch import arch_of
+from simlayout.hardware.instructions import instruction as instruction_of
+from simlayout.hardware.provenance import Provenance
+
+FOLDER = Path(__file__).parent / "measured"
+NO_SIZE = -1
+"""In `valid` of a record whose copies have no src-size."""
+
+COUNTERS = ("wavefronts", "conflicts", "loads")
+NOT_RECORDED = -1
+"""In `conflicts` and `loads` of a record that did not read that counter."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one record file says. about: device, driver, tool, date, command ...; cases: {instruction: (cases, wrong)}."""
+
+    arch: str
+    about: dict
+    cases: dict
+
+    def __str__(self):
+        about = self.about
+        return (f"measured on one {about['device']} (driver {about['driver']}, CUDA {about['cuda']}) with {about['tool']}, "
+                f"{about['date']}")
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Measured cases of one instruction in one PTX spelling.
+
+    addresses: shared bytes, int64 [n, 32]; active: bool [n, 32]; sources: global bytes of copies, int64 [n, 32], or
+    None; valid: their src-size in bytes, int64 [n, 32], or None; labels: str [n];
+    wavefronts, conflicts, loads: what was counted, int64 [n].
+    """
+
+    form: str
+    instruction: str
+    addresses: np.ndarray
+    active: np.ndarray
+    sources: np.ndarray | None
+    valid: np.ndarray | None
+    labels: tuple
+    wavefronts: np.ndarray
+    conflicts: np.ndarray
+    loads: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """Cases against the model. wrong: bool [n], where a counter is outside what `analyze` says; analysis: its answer."""
+
+    cases: Cases
+    analysis: object
+    wrong: np.ndarray = field(repr=False)
+
+    def mismatch(self):
+        """The first wrong case in words, or an empty text."""
+        if not self.wrong.any():
+            return ""
+        i, a, c = int(np.argmax(self.wrong)), self.analysis, self.cases
+        low, high = int(a.at_least[i]), int(a.at_most[i])
+        said = f"{low}" if low == high else f"{low} to {high}"
+        return (f"{c.form}, case {i} ({c.labels[i]}): {said} wavefronts said, {int(c.wavefronts[i])} measured; conflicts "
+                f"{int(a.conflicts[i])} and {int(c.conflicts[i])}, loads {int(a.loads[i])} and {int(c.loads[i])}\n"
+                f"{a.explain(i)}")
+
+
+def check(cases, arch="sm_90"):
+    """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact."""
+    from simlayout.hardware.analysis import analyze
+
+    a = analyze(cases.instruction, cases.addresses, active=cases.active, arch=arch, sources=cases.sources,
+                valid=cases.valid)
+    wrong = (cases.wavefronts < a.at_least) | (cases.wavefronts > a.at_most)
+    known = a.at_least == a.at_most
+    if a.instruction.kind != "copy":                     # there the counter varies from run to run
+        wrong |= known & (cases.conflicts != NOT_RECORDED) & (cases.conflicts != a.conflicts)
+        if not a.instruction.caveat:
+            wrong |= (cases.loads != NOT_RECORDED) & (cases.loads != a.loads)
+    return Checked(cases, a, wrong)
+
+
+_UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, EOFError, BadZipFile)
+"""What NumPy raises on a file that is damaged or another one's."""
+
+
+def load_records(path):
+    """(about, [Cases]) of a record file. Raises SimlayoutError if it is none."""
+    try:
+        if not is_zipfile(Path(path).resolve(strict=True)):
+            raise ValueError("it is not an .npz file")
+        with np.load(path) as data:
+            about = json.loads(str(data["about"]))
+            str(Summary(about["arch"], about, {}))           # has it everything that a Provenance names?
+            active = (data["active"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
+            made = []
+            for number, (form, name) in enumerate(zip(data["forms"], data["instructions"], strict=True)):
+                rows = np.flatnonzero(data["form"] == number)
+                where = np.searchsorted(data["source_of"], rows)
+                sources, valid = (data[k][where].astype(np.int64) if instruction_of(name).kind == "copy" else None
+                                  for k in ("sources", "valid"))
+                valid = None if valid is None or (valid == NO_SIZE).all() else valid
+                addresses = data["addresses"][rows].astype(np.int64)
+                labels = tuple(str(data["labels"][i]) for i in data["label"][rows])
+                made.append(Cases(str(form), str(name), addresses, active[rows], sources, valid, labels,
+                                  *(data[k][rows].astype(np.int64) for k in COUNTERS)))
+            return about, made
+    except FileNotFoundError:
+        raise SimlayoutError(f"{path} does not exist") from None
+    except _UNREADABLE as error:
+        raise SimlayoutError(f"{path} is no record of `simlayout conform`: {error}") from error
+
+
+def save_records(path, about, records):
+    """Writes [Cases] and where they come from (about: a dict of plain values) as one compressed .npz, whole or not."""
+    labels = sorted({label for c in records for label in c.labels})
+    place = {label: i for i, label in enumerate(labels)}
+    copies = [c for c in records if c.sources is not None]
+    starts = np.cumsum([0, *(len(c.wavefronts) for c in records)])
+    source_of = [np.arange(i, i + len(c.wavefronts)) for i, c in zip(starts, records) if c.sources is not None]
+    sizes = [np.full(c.sources.shape, NO_SIZE) if c.valid is None else c.valid for c in copies]
+    lanes = np.arange(32, dtype=np.uint64)
+    arrays = {
+        "about": np.array(json.dumps(about)),
+        "forms": np.array([c.form for c in records]), "instructions": np.array([c.instruction for c in records]),
+        "form": np.concatenate([np.full(len(c.wavefronts), i, np.uint16) for i, c in enumerate(records)]),
+        "addresses": np.concatenate([np.where(c.active, c.addresses, 0) for c in records]).astype(np.int32),
+        "active": np.concatenate([(c.active.astype(np.uint64) << lanes).sum(axis=1) for c in records]).astype(np.uint32),
+        "sources": np.concatenate([np.zeros((0, 32)), *(np.where(c.active, c.sources, 0) for c in copies)]).astype(np.int32),
+        "valid": np.concatenate([np.zeros((0, 32)), *sizes]).astype(np.int8),
+        "source_of": np.concatenate(source_of or [np.zeros(0)]).astype(np.int32),
+        "labels": np.array(labels), "label": np.array([place[x] for c in records for x in c.labels], np.uint16),
+        **{k: np.concatenate([getattr(c, k) for c in records]).astype(np.int32) for k in COUNTERS},
+    }
+    room = BytesIO()
+    np.savez_compressed(room, **arrays)
+    write_whole(path, room.getvalue())
+
+
+def check_file(path):
+    """(Summary, [Checked]) of a record file, every case compared with the model."""
+    about, records = load_records(path)
+    checked = [check(one, about["arch"]) for one in records]
+    cases = {}
+    for one in checked:
+        before, wrong = cases.get(one.cases.instruction, (0, 0))
+        cases[one.cases.instruction] = (before + len(one.wrong), wrong + int(one.wrong.sum()))
+    return Summary(about["arch"], about, cases), checked
+
+
+def summaries_text(summaries):
+    """The JSON text of Summaries, as measured/ keeps it."""
+    return json.dumps([{"arch": s.arch, "about": s.about, "cases": s.cases} for s in summaries], indent=1) + "\n"
+
+
+@lru_cache(None)
+def _kept():
+    """The summaries in measured/*.json."""
+    made = []
+    for path in sorted(FOLDER.glob("*.json")):
+        for entry in json.loads(path.read_text()):
+            made.append(Summary(entry["arch"], entry["about"], {k: tuple(v) for k, v in entry["cases"].items()}))
+    return tuple(made)
+
+
+_added = []
+
+
+def add_records(path):
+    """Adds a record file to what `provenance` knows, for this process. Returns its Summary; raises SimlayoutError."""
+    made, _ = check_file(path)
+    _added.append(made)
+    return made
+
+
+def provenance(row, chip):
+    """The Provenance of a row's rule on an architecture: what all records of it say, or why it is believed.
+
+    >>> from simlayout.hardware import INSTRUCTIONS, ARCHES
+    >>> print(provenance(INSTRUCTIONS["ld.shared.b64"], ARCHES["sm_80"]))    # doctest: +ELLIPSIS
+    assumed: the rule of sm_90, taken to hold on sm_80 (...)
+    """
+    found = [s for s in (*_kept(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
+    cases = sum(s.cases[row.name][0] for s in found)
+    wrong = sum(s.cases[row.name][1] for s in found)
+    if found:
+        how = "bounds" if row.caveat else "explains"
+        text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, found)))}"
+        return Provenance("measured", text, cases - wrong)
+    home = arch_of("sm_90")
+    if chip != home:
+        return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({provenance(row, home)})")
+    return Provenance("assumed", row.like or "no record of this instruction: the rule of its neighbours in the table")

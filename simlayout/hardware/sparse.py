@@ -1,0 +1,288 @@
+"""mma.sp: a sparse A, stored without its zeros, and the metadata that says where the kept elements were.
+
+A row of A falls into groups, and half of each group is kept (see `PATTERNS`). Four bits of metadata belong to a group:
+two indices, the lower one in the low bits; the nibbles of a row run along k. Which lane of a warp brings which nibbles
+is `METADATA_MAPS`; everything else about the fragments is as for the dense mma with the stored columns in place of k.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.errors import InstructionError
+from simlayout.hardware.fragments_base import BITS, LANES, Fragment, a_map, b_map, cd_map, hint, per_register
+from simlayout.hardware.provenance import Provenance
+
+NIBBLES = 8
+"""Of a metadata register."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What is kept of a group of `columns` columns: at most `kept` units of `unit` neighbours.
+
+    codes: {indices of the kept units: the nibble}.
+    """
+
+    name: str
+    columns: int
+    unit: int
+    kept: int
+    codes: dict
+
+
+_TWO_OF_FOUR = {(i, j): i | j << 2 for i in range(4) for j in range(i + 1, 4)}
+
+PATTERNS = {p.name: p for p in (
+    Pattern("2:4", 4, 1, 2, _TWO_OF_FOUR),
+    Pattern("4:8", 8, 2, 2, _TWO_OF_FOUR),
+    Pattern("1:2", 2, 1, 1, {(0,): 0b0100, (1,): 0b1110}),
+)}
+"""2:4 of 16- and 8-bit elements; 4:8 of 4-bit elements, kept in pairs; 1:2 of tf32 (PTX ISA, Sparse matrix storage)."""
+
+_PATTERN_OF = {"tf32": "1:2", "s4": "4:8", "u4": "4:8"}
+
+
+@dataclass(frozen=True)
+class SparseMma:
+    """A warp-level mma.sp: D = A B + C with A [m, k] stored as [m, k / 2]. types: those of D, A, B and C."""
+
+    m: int
+    n: int
+    k: int
+    types: tuple
+    suffix: str = ""
+
+    @property
+    def shape(self):
+        """The shape as PTX writes it."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+    @property
+    def name(self):
+        """mma.sp, shape, the types of D, A, B and C, and .satfinite."""
+        return ".".join(("mma.sp", self.shape, *self.types)) + self.suffix
+
+    @property
+    def opcode(self):
+        """The instruction as PTX writes it, without operands; the indices of a nibble must ascend."""
+        return f"mma.sp::ordered_metadata.sync.aligned.{self.shape}.row.col{self.suffix}.{'.'.join(self.types)}"
+
+    @property
+    def pattern(self):
+        """The Pattern of A."""
+        return PATTERNS[_PATTERN_OF.get(self.types[1], "2:4")]
+
+    @property
+    def groups(self):
+        """Groups in a row of A: nibbles of metadata."""
+        return self.k // self.pattern.columns
+
+    @property
+    def contributors(self):
+        """Lanes of every four that bring metadata: as many as 16 rows of nibbles take."""
+        return self.groups // 4
+
+    @property
+    def selectors(self):
+        """Values of the sparsity selector, which says which lanes these are."""
+        return 4 // self.contributors
+
+    def operands(self):
+        """{operand: (rows, cols, dtype)}; A as it is stored."""
+        d, a, b, c = self.types
+        return {"A": (self.m, self.k // 2, a), "B": (self.k, self.n, b), "C": (self.m, self.n, c),
+                "D": (self.m, self.n, d)}
+
+
+def _pairs(*types):
+    return tuple((a, b) for a in types for b in types)
+
+
+FAMILIES = (
+    # depths, (D and C, ...), ((A, B), ...), suffixes
+    ((16, 32), ("f32", "f16"), (("f16", "f16"),), ("",)),
+    ((16, 32), ("f32",), (("bf16", "bf16"),), ("",)),
+    ((8, 16), ("f32",), (("tf32", "tf32"),), ("",)),
+    ((64,), ("f32",), _pairs("e4m3", "e5m2"), ("",)),
+    ((32, 64), ("s32",), _pairs("s8", "u8"), ("", ".satfinite")),
+    ((64, 128), ("s32",), _pairs("s4", "u4"), ("", ".satfinite")),
+)
+"""Which mma.sp there are, all m16n8 (PTX ISA, mma.sp; every row assembles for sm_90a)."""
+
+SPARSE_MMAS = {row.name: row for row in (
+    SparseMma(16, 8, k, (cd, a, b, cd), suffix)
+    for depths, accumulators, inputs, suffixes in FAMILIES
+    for k in depths for cd in accumulators for a, b in inputs for suffix in suffixes
+)}
+
+
+def _fragments():
+    for mma in SPARSE_MMAS.values():
+        source = Provenance("measured", f"PTX ISA, Matrix Fragments for sparse mma.{mma.shape}; confirmed on one NVIDIA "
+                            "H200, 2026-11-21, see tests/data/h200_fragments.npz")
+        for operand, (rows, cols, dtype) in mma.operands().items():
+            per = per_register(dtype)
+            formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)
+            yield Fragment(mma.name, operand, (rows, cols), dtype, source, formula)
+
+
+SPARSE_FRAGMENTS = {(f.name, f.operand): f for f in _fragments()}
+"""The fragments of mma.sp, by (name, operand)."""
+
+METADATA_SOURCE = Provenance("measured", "on one NVIDIA H200, 2026-11-21: every legal change of one index, in every lane, "
+                             "and which element of A it moves; see tests/data/h200_fragments.npz")
+
+METADATA_MAPS = {
+    "rows in one lane": lambda lane, nibble, lanes: (lane // 4 + 8 * (nibble // 4), nibble % 4 + 4 * (lane % lanes)),
+    "a row per lane": lambda lane, nibble, lanes: (lane // 4 + 8 * (lane % 2), nibble + 8 * (lane % lanes // 2)),
+}
+"""The (row, group) of a lane's nibble, where `lanes` of every four bring metadata. With 16- and 32-bit elements a lane
+brings half its nibbles for row lane / 4, half for the row 8 below; with 8- and 4-bit ones, even lanes the one, odd the
+other."""
+
+
+def _is_selected(lane, contributors, selector):
+    """Whether a lane is among those that bring metadata: neighbours, the selector counts which."""
+    return lane % 4 // contributors == selector
+
+
+def sparse_mma(name):
+    """The SparseMma row of a name; raises InstructionError.
+
+    >>> sparse_mma("mma.sp.m16n8k32.f32.f16.f16.f32").selectors
+    2
+    """
+    if name not in SPARSE_MMAS:
+        raise InstructionError(f"unknown mma.sp {name!r}; {hint(name, SPARSE_MMAS, 'mma.sp.m16n8k32.f32.f16.f16.f32')}")
+    return SPARSE_MMAS[name]
+
+
+def sparse_metadata(name, selector=0):
+    """Which (row, group) of A each nibble of the warp's metadata registers describes: int64 [32 lanes, 8 nibbles, 2].
+
+    (-1, -1) where the hardware does not look. Nibble n is bits 4n to 4n + 3. selector: the instruction's last operand.
+    Source: `METADATA_SOURCE`. Raises InstructionError: an unknown name, a selector that the instruction has not.
+
+    >>> sparse_metadata("mma.sp.m16n8k32.f32.f16.f16.f32", 1)[[6, 7], 4].tolist()      # lanes 6 and 7, bits 16 to 19
+    [[9, 0], [9, 4]]
+    """
+    mma = sparse_mma(name)
+    if selector not in range(mma.selectors):
+        raise InstructionError(f"{name} has sparsity selectors 0 to {mma.selectors - 1}, not {selector!r}")
+    lane, nibble = np.meshgrid(np.arange(LANES), np.arange(NIBBLES), indexing="ij")
+    layout = "a row per lane" if BITS[mma.types[1]] <= 8 else "rows in one lane"
+    described = np.stack(METADATA_MAPS[layout](lane, nibble, mma.contributors), axis=-1)
+    return np.where(_is_selected(lane, mma.contributors, selector)[..., None], described, -1)
+
+
+def metadata_registers(name, metadata, selector=0):
+    """The metadata register of every lane, uint32 [32]: 0 where the hardware does not look.
+
+    metadata: the nibbles of A, uint8 [16, groups], as `compress` makes them. Raises InstructionError.
+
+    >>> nibbles = np.full((16, 4), 0b0100, np.uint8)
+    >>> [hex(r) for r in metadata_registers("mma.sp.m16n8k16.f32.f16.f16.f32", nibbles)[:2]]
+    ['0x44444444', '0x0']
+    """
+    mma = sparse_mma(name)
+    metadata = np.asarray(metadata)
+    if metadata.shape != (mma.m, mma.groups) or metadata.dtype.kind not in "iu":
+        raise InstructionError(f"{name} takes nibbles of shape {(mma.m, mma.groups)}, integers, not {metadata.dtype} of "
+                               f"shape {metadata.shape}")
+    row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)
+    nibbles = np.where(row < 0, 0, metadata[row, group].astype(np.uint32) & 15)
+    return (nibbles << 4 * np.arange(NIBBLES, dtype=np.uint32)).sum(axis=1, dtype=np.uint64).astype(np.uint32)
+
+
+def metadata_nibbles(name, registers, selector=0):
+    """The nibbles of A that the metadata registers of a warp hold: `metadata_registers` backwards.
+
+    registers: integers [..., 32], one per lane. Returns uint8 [..., 16, groups]. Raises InstructionError.
+    """
+    mma = sparse_mma(name)
+    row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)
+    registers = np.asarray(registers)
+    if registers.shape[-1:] != (LANES,) or registers.dtype.kind not in "iu":
+        raise InstructionError(f"{name} takes metadata from {LANES} lanes, integers [..., {LANES}], not "
+                               f"{registers.dtype} of shape {registers.shape}")
+    held = registers.astype(np.uint32)[..., None] >> 4 * np.arange(NIBBLES, dtype=np.uint32) & 15
+    made = np.zeros((*registers.shape[:-1], mma.m, mma.groups), np.uint8)
+    made[..., row[row >= 0], group[row >= 0]] = held[..., row >= 0]
+    return made
+
+
+def _pattern(pattern):
+    if pattern not in PATTERNS:
+        raise InstructionError(f"unknown sparsity {pattern!r}; known are {', '.join(PATTERNS)}")
+    return PATTERNS[pattern]
+
+
+def compress(a, pattern="2:4"):
+    """(values, metadata) of a matrix of which at most half of every group is not zero.
+
+    a: [rows, k] of any dtype, k a multiple of the group; pattern: "2:4", "1:2" (tf32) or "4:8" (s4 and u4).
+    values: [rows, k / 2], the kept elements in order; metadata: uint8 [rows, k / group], a nibble of indices per group.
+    Where fewer elements are not zero, the first indices that go with them are taken, and zeros are kept. A zero that is
+    not kept comes back as +0, whatever its sign.
+
+    Raises InstructionError naming the first group that has too many. Source: PTX ISA, Sparse matrix storage.
+
+    >>> values, metadata = compress(np.array([[0, 5, 0, 7, 0, 0, 9, 0]]))
+    >>> values.tolist(), [bin(n) for n in metadata[0]]
+    ([[5, 7, 0, 9]], ['0b1101', '0b1000'])
+    """
+    p = _pattern(pattern)
+    a = np.asarray(a)
+    if a.ndim != 2 or a.shape[1] % p.columns:
+        raise InstructionError(f"{pattern} takes a matrix of a multiple of {p.columns} columns, not shape {a.shape}")
+    units = a.reshape(a.shape[0], -1, p.columns // p.unit, p.unit)
+    present = (units != 0).any(axis=-1)
+    row, group = (x[0] if len(x) else None for x in np.nonzero(present.sum(axis=-1) > p.kept))
+    if row is not None:
+        first = group * p.columns
+        raise InstructionError(f"not {pattern}: row {row}, columns {first} to {first + p.columns - 1} hold "
+                               f"{a[row, first:first + p.columns].tolist()}; at most {p.kept} "
+                               f"{'pairs' if p.unit == 2 else 'of them'} may be other than zero")
+    kept = np.zeros((*present.shape[:2], p.kept), np.int64)
+    metadata = np.zeros(present.shape[:2], np.uint8)
+    for indices, code in reversed(p.codes.items()):              # the first that fits is written last
+        fits = ~np.delete(present, indices, axis=-1).any(axis=-1)
+        kept[fits], metadata[fits] = indices, code
+    values = np.take_along_axis(units, kept[..., None], axis=2)
+    return values.reshape(a.shape[0], -1), metadata
+
+
+def stored_columns(metadata, pattern="2:4"):
+    """The column of A from which each stored element comes: int64 [..., k / 2].
+
+    metadata: uint8 [..., groups]. Raises InstructionError for a nibble that is none of the pattern's.
+
+    >>> stored_columns(np.array([[0b1101, 0b1000]])).tolist()
+    [[1, 3, 4, 6]]
+    """
+    p = _pattern(pattern)
+    metadata = np.asarray(metadata)
+    kept = np.full((*metadata.shape, p.kept), -1, np.int64)
+    for indices, code in p.codes.items():
+        kept[metadata == code] = indices
+    if (kept < 0).any():
+        *row, group = (int(x[0]) for x in np.nonzero(kept[..., 0] < 0))
+        legal = ", ".join(f"{code:04b}" for code in p.codes.values())
+        raise InstructionError(f"row {', '.join(map(str, row))}, group {group}: nibble {int(metadata[(*row, group)]):04b} "
+                               f"is none of {pattern}'s: {legal}")
+    first = p.columns * np.arange(metadata.shape[-1])[:, None, None] + p.unit * kept[..., None]
+    return (first + np.arange(p.unit)).reshape(*metadata.shape[:-1], -1)
+
+
+def expand(values, metadata, pattern="2:4"):
+    """The matrix that `compress` took apart, [rows, k].
+
+    >>> expand(*compress(np.array([[0, 5, 0, 7]]))).tolist()
+    [[0, 5, 0, 7]]
+    """
+    values = np.asarray(values)
+    columns = stored_columns(metadata, pattern)
+    made = np.zeros((len(values), 2 * values.shape[1]), values.dtype)
+    np.put_along_axis(made, columns, values, axis=1)
+    return made

@@ -1,0 +1,75 @@
+"""The shadow of global memory: which thread of which CTA wrote each byte in this run.
+
+CTAs are never ordered, so a byte that two of them write, or one writes and another reads, is a race. Reads are compared
+with earlier writes; what only reads has no shadow and costs nothing. (A write after another CTA's read is not seen.)
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from simlayout.machine.hazards import hazard, ordered_ints
+from simlayout.machine.tags import LANES
+
+
+class GlobalShadow:
+    """The shadow of one piece of memory.
+
+    launch: the Launch, which knows the running warp. size: bytes. array: what to call it, as in "int32 array of shape (8,)".
+    """
+
+    def __init__(self, launch, size, array):
+        self._launch, self._size, self._memory = launch, size, f"bytes {{}} of the {array}"
+        self._writers = [None]                           # number -> (Place without lanes, epoch); 0: nobody
+        self._numbers = {}
+        self._written = None                             # uint32 [size] writer's number, uint8 [size] lane: when needed
+
+    def wrote(self, positions, lanes, zero, data, now):
+        """A store: positions, int64 [n], where each of `lanes` (int [n]) wrote uint8 [n, nbytes] data; `now`: what is there.
+
+        zero: the position of the array's first element, from which bytes are counted.
+        """
+        nbytes = data.shape[1]
+        if self._written is None:
+            self._written = np.zeros(self._size, np.uint32), np.zeros(self._size, np.uint8)
+        at = positions[:, None] + np.arange(nbytes)
+        self._compare(at, lanes, zero, "writes")
+        lost = now != data
+        if lost.any():
+            here = self._launch.running.place(lanes[np.isin(at, at[lost]).any(axis=1)])
+            self._launch.log.add(hazard("collision", None, here, ordered_ints(at[lost] - zero), self._memory))
+        numbers, owners = self._written
+        numbers[at], owners[at] = self._number(), lanes[:, None]
+
+    def read(self, positions, lanes, zero, nbytes):
+        """A load of nbytes at each position."""
+        if self._written is not None:
+            self._compare(positions[:, None] + np.arange(nbytes), lanes, zero, "reads")
+
+    def _compare(self, at, lanes, zero, does):
+        numbers, owners = (table[at] for table in self._written)
+        if not numbers.any():
+            return
+        warp = self._launch.running
+        for number in np.unique(numbers[numbers > 0]).tolist():
+            place, epoch = self._writers[number]
+            index, byte = np.nonzero(numbers == number)
+            bad = np.full(len(index), True)
+            if place.cta == warp.index:
+                before = LANES * place.warp + owners[index, byte].astype(np.int64)
+                bad = ~warp.cta.clocks.ordered(before, epoch, LANES * warp.warp_index + lanes[index])
+            if bad.any():
+                index, byte = index[bad], byte[bad]
+                first = replace(place, lanes=ordered_ints(owners[index, byte]))
+                self._launch.log.add(hazard("global race", first, warp.place(lanes[index]),
+                                            ordered_ints(at[index, byte] - zero), self._memory, does=does))
+
+    def _number(self):
+        """The number of the running warp at its present line."""
+        warp = self._launch.running
+        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.warp_index], warp.site
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._writers)
+            self._writers.append((warp.place(), key[2]))
+        return number

@@ -1,0 +1,152 @@
+"""What a kernel may not do although it runs: the kinds of hazards, and how one is told."""
+
+from dataclasses import dataclass, replace
+from os.path import basename
+
+import numpy as np
+
+from simlayout.errors import HazardError, MachineError
+
+KINDS = {
+    "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
+    "early read": ("{second} reads {bytes}, which {first} may still be copying ({detail})",
+                   "wait for that group in the copying warp, then bar.sync"),
+    "write in flight": ("{second} writes {bytes}, to which {first} may still be copying ({detail})",
+                        "wait for that group in the copying warp, then bar.sync"),
+    "read after write": ("{second} reads {bytes}, which {first} writes{detail}, and nothing orders the two",
+                         "put a bar.sync between them"),
+    "write after read": ("{second} writes {bytes}, which {first} reads, and nothing orders the two",
+                         "put a bar.sync between them"),
+    "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two",
+                          "put a bar.sync between them"),
+    "lane race": ("{second} {does} {bytes}, which {first} {did}{detail}, and nothing orders lanes of one warp",
+                  "put a bar.warp.sync (__syncwarp) between them"),
+    "collision": ("{second} writes different values to {bytes} in one instruction: which of them stays is undefined",
+                  "give every lane bytes of its own"),
+    "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} writes, and nothing orders the two",
+                    "let one thread write each byte, once"),
+    "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
+                      "let both address the tile by one layout"),
+    "divergence": ("{what}", "move it out of the lane-varying branch"),
+    "deadlock": ("{what}", "every warp that a barrier counts must reach it"),
+}
+"""Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
+
+MODES = "raise", "report", "off"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who did something where: the source line, the instruction, CTA, warp and lanes.
+
+    callers: the calls that lead to the line, ((file, line), ...), innermost first.
+    """
+
+    file: str
+    line: int
+    instruction: str
+    cta: tuple
+    warp: int
+    lanes: tuple
+    callers: tuple = ()
+
+    def __str__(self):
+        where = f"{basename(self.file)}:{self.line}"
+        if self.callers:
+            file, line = self.callers[0]
+            where += f", called at {basename(file)}:{line}"
+        lanes = f", lane{'s' * (len(self.lanes) > 1)} {spans(self.lanes)}" if self.lanes else ""
+        return f"{self.instruction} of warp {self.warp}{lanes} ({where})"
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """One hazard: its kind (a key of KINDS), what happened in one line, and where.
+
+    first, second: the two Places in the order that the kind's name tells (first is None where there is only one line).
+    bytes: sorted byte addresses that the two share, in shared memory, or from element [0, ..., 0] of an array. count: how
+    often this kind was found between these two lines; everything else is of the first time.
+    """
+
+    kind: str
+    text: str
+    first: Place | None
+    second: Place
+    bytes: tuple = ()
+    count: int = 1
+
+    @property
+    def lines(self):
+        """The source lines of the two places, ((file, line), ...)."""
+        return tuple((p.file, p.line) for p in (self.first, self.second) if p is not None)
+
+    def __str__(self):
+        return f"{self.kind}: {self.text}"
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        places = {name: None if p is None else vars(p) for name, p in (("first", self.first), ("second", self.second))}
+        return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count, **places}
+
+
+def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
+    """A Hazard with its sentence. bytes: sorted ints; memory: what they are called; words: what else the sentence names.
+
+    >>> store = Place("kernel.py", 3, "st.shared.b32", (0, 0, 0), 0, (0, 1, 2))
+    >>> load = Place("kernel.py", 4, "ld.shared.b32", (0, 0, 0), 1, (5,))
+    >>> print(hazard("read after write", store, load, (0, 1, 2, 3), detail=""))
+    read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3, which st.shared.b32 of \
+warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
+    """
+    sentence, fix = KINDS[kind]
+    told = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
+    return Hazard(kind, f"{told}: {fix}", first, second, tuple(bytes))
+
+
+def error(found):
+    """The HazardError of a Hazard; its message begins with the second place."""
+    at = found.second
+    return HazardError(f"{at.file}:{at.line}: CTA {at.cta}, warp {at.warp}: {found}", found)
+
+
+def spans(numbers, most=4):
+    """Sorted ints as text: "0-3, 8", shortened after `most` runs.
+
+    >>> spans([0, 1, 2, 7]), spans(range(0, 100, 2))
+    ('0-2, 7', '0, 2, 4, 6 and 46 more')
+    """
+    runs = []
+    for n in numbers:
+        if runs and runs[-1][1] == n - 1:
+            runs[-1][1] = n
+        else:
+            runs.append([n, n])
+    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs[:most])
+    return text if len(runs) <= most else f"{text} and {len(runs) - most} more"
+
+
+def ordered_ints(values):
+    """The distinct values of an int array, as a sorted tuple of ints."""
+    return tuple(np.unique(values).tolist())
+
+
+class HazardLog:
+    """Raises the first hazard ("raise"), or keeps one of each kind and pair of lines ("report")."""
+
+    def __init__(self, mode):
+        if mode not in MODES:
+            raise MachineError(f'hazards = {mode!r}: choose "raise", "report" or "off"')
+        self.mode = mode
+        self._found = {}
+
+    def add(self, found):
+        """Takes a Hazard; raises it as a HazardError unless the mode is "report"."""
+        if self.mode == "raise":
+            raise error(found)
+        key = found.kind, found.lines
+        known = self._found.get(key)
+        self._found[key] = found if known is None else replace(known, count=known.count + 1)
+
+    def hazards(self):
+        """The Hazards found, in the order in which they were found first."""
+        return tuple(self._found.values())

@@ -1,0 +1,307 @@
+"""The shadow of a CTA's shared memory: who wrote and who read each byte last, and whether it was theirs to touch.
+
+The shadow holds a stamp per byte: the serial number of the instruction that wrote it, and of the last one of each warp
+that read it. Stamps below `_floor` are of before the last barrier of the whole CTA and ordered before everything, so in
+most kernels a look at the largest stamp of an access settles it; only above that line clocks are compared, thread by
+thread. A read is compared with the last write of each byte, a write also with the reads since: so for every byte the
+first conflict is found, whatever order the warps happened to run in.
+"""
+
+import numpy as np
+
+from simlayout.machine.elements import UNKNOWN
+from simlayout.machine.hazards import hazard, ordered_ints
+from simlayout.machine.memory import WIDTHS
+from simlayout.machine.tags import LANES
+
+UNWRITTEN = 0xFFFFFFFF
+IN_FLIGHT = 0x80000000
+"""Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
+
+_LANES = np.arange(LANES)
+
+
+def matrix_lanes(rows, transposed):
+    """int64 [rows, 16]: the lane that gets (ldmatrix) or gives (stmatrix) each byte of each row.
+
+    PTX does not say which thread accesses memory for the others; here it is the one whose register is concerned.
+
+    >>> matrix_lanes(8, False)[1].tolist()
+    [4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7]
+    """
+    row, column = np.arange(rows)[:, None] % 8, np.arange(16)[None, :] // 2
+    return 4 * column + row // 2 if transposed else 4 * row + column // 2
+
+
+class Touch:
+    """One warp instruction on shared memory.
+
+    warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
+    each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
+    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
+    landed: issued, the Touch that it was before, and waited, the site of the wait.
+    """
+
+    __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
+                 "earlier", "issued", "waited")
+
+    def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
+        self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
+        self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
+        self.earlier, self.issued, self.waited = (), None, None
+
+    def landed(self, waited):
+        """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
+        made = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
+        made.site, made.caller, made.issued, made.waited = self.site, self.caller, self, waited
+        return made
+
+    def by(self, index, byte):
+        """int64: the lanes that touch byte `byte` of rows number `index`."""
+        return self.lanes[index] if self.lanes.ndim == 1 else self.lanes[index, byte]
+
+    def on(self, addresses):
+        """(which [m], lanes [m]): every pair of an entry of `addresses` (bytes) and a lane that touches it."""
+        within = addresses - (self.rows * self.nbytes)[:, None]
+        index, which = np.nonzero((within >= 0) & (within < self.nbytes))
+        return which, self.by(index, within[index, which])
+
+    def covers(self, other):
+        """Whether the same lanes touch the same bytes."""
+        return (self.nbytes == other.nbytes and np.array_equal(self.rows, other.rows)
+                and np.array_equal(self.lanes, other.lanes))
+
+    def place(self, lanes=()):
+        """The Place of some of its lanes."""
+        return self.warp.place(lanes, self.instruction, self.site, self.caller)
+
+
+class SharedShadow:
+    """The shadow of `size` bytes, for the warps of one CTA.
+
+    clocks: its Clocks; log: where hazards go; elements: Elements, or None where nothing is declared.
+    """
+
+    def __init__(self, size, clocks, log, elements=None):
+        self._cells = -(-size // 16) * 16
+        self._clocks, self._log, self._elements = clocks, log, elements
+        self._written = _tables(np.full(self._cells, UNWRITTEN, np.uint32))
+        self._read = _tables(np.zeros(self._cells, np.uint32))
+        self._readers = [None] * len(clocks.epochs)      # per warp, made at its first read
+        self._marks = None if elements is None else _tables(np.full(self._cells, UNKNOWN, np.int64))
+        self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
+        self._stores = {}                                # serial -> Touch: all, where elements are declared
+        self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
+        self._first = {}                                 # pair of places -> whether the later one comes first in the program
+        self._serial, self._floor = 0, 1
+        self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
+
+    # ---- what happens --------------------------------------------------------------------------------------------
+
+    def read(self, touch):
+        """A load, or ldmatrix."""
+        rows, n, warp = touch.rows, touch.nbytes, touch.warp.warp_index
+        stamps = self._written[n].take(rows, axis=0)
+        serial = self._enter(touch)
+        if stamps.max() >= self._floor:
+            self._check_read(touch, stamps)
+        if touch.marks is not None:
+            self._check_marks(touch, stamps)
+        if self._readers[warp] is None:
+            self._readers[warp] = _tables(np.zeros(self._cells, np.uint32))
+        mine = self._readers[warp][n]
+        before = mine.take(rows, axis=0)
+        if before.max() >= self._together[warp]:
+            touch.earlier = self._overlapping(touch, before)
+        mine[rows] = serial
+        self._read[n][rows] = serial
+
+    def write(self, touch):
+        """A store, or stmatrix."""
+        self._check_write(touch)
+        self._written[touch.nbytes][touch.rows] = self._enter(touch)
+        self._mark(touch)
+
+    def issue(self, touch):
+        """cp.async: from now on the bytes are nobody's until the copy lands."""
+        self._check_write(touch)
+        serial = self._enter(touch)
+        self._flying[serial] = touch
+        self._written[touch.nbytes][touch.rows] = serial | IN_FLIGHT
+
+    def land(self, touch, waited):
+        """A wait at site `waited` covers an issued copy: the waiting threads have written the bytes."""
+        del self._flying[touch.serial]
+        landed = touch.landed(waited)
+        self._written[touch.nbytes][touch.rows] = self._enter(landed)
+        self._mark(landed)
+
+    def collided(self, touch, wrong):
+        """Lanes stored different values to the same bytes; wrong: bool [n, nbytes], where what they stored is lost."""
+        index, byte = np.nonzero(wrong)
+        bytes = touch.rows[index] * touch.nbytes + byte
+        _, lanes = touch.on(bytes)
+        self._log.add(hazard("collision", None, touch.place(lanes), ordered_ints(bytes)))
+
+    def met(self, warp=None):
+        """A barrier of all lanes of one warp, or (None) of the whole CTA."""
+        if warp is not None:
+            self._together[warp] = self._serial + 1
+            return
+        self.settle()
+        self._floor = self._serial + 1
+        self._together = [self._floor] * len(self._together)
+        self._touches.clear()
+
+    def settle(self):
+        """Reports reads of what nobody wrote, when no unordered write can follow that would explain them."""
+        found, self._unwritten = self._unwritten, {}
+        for touch, bytes, lanes in found.values():
+            self._log.add(hazard("unwritten read", None, touch.place(lanes), ordered_ints(bytes)))
+
+    # ---- what is kept --------------------------------------------------------------------------------------------
+
+    def _enter(self, touch):
+        self._serial += 1
+        touch.serial, touch.epoch = self._serial, self._clocks.epochs[touch.warp.warp_index]
+        self._touches[self._serial] = touch
+        return self._serial
+
+    def _mark(self, touch):
+        if self._marks is not None:
+            self._stores[touch.serial] = touch
+            self._marks[touch.nbytes][touch.rows] = UNKNOWN if touch.marks is None else touch.marks
+
+    def _overlapping(self, touch, stamps):
+        """The reads behind `stamps` that a later write must be compared with besides `touch`."""
+        found = []
+        for stamp in np.unique(stamps[stamps >= self._together[touch.warp.warp_index]]).tolist():
+            known = self._touches[stamp]
+            found += known.earlier if known.covers(touch) else (known,)
+        return tuple(found)
+
+    # ---- what is wrong -------------------------------------------------------------------------------------------
+
+    def _check_read(self, touch, stamps):
+        for stamp in self._recent(stamps):
+            where = stamps == stamp
+            if stamp == UNWRITTEN:
+                index, byte = np.nonzero(where)
+                bytes = touch.rows[index] * touch.nbytes + byte
+                self._unwritten[touch.serial] = touch, bytes, touch.by(index, byte)
+                if len(self._readers) == 1:
+                    self.settle()
+            elif stamp & IN_FLIGHT:
+                self._in_flight("early read", self._flying[stamp & ~IN_FLIGHT], touch, where)
+            else:
+                self._compare(self._touches[stamp], touch, where, "writes", "reads")
+
+    def _check_write(self, touch):
+        rows, n = touch.rows, touch.nbytes
+        stamps = self._written[n].take(rows, axis=0)
+        if (stamps + 1).max() > self._floor:             # UNWRITTEN + 1 is 0
+            for stamp in self._recent(stamps):
+                if stamp != UNWRITTEN and stamp & IN_FLIGHT:
+                    self._in_flight("write in flight", self._flying[stamp & ~IN_FLIGHT], touch, stamps == stamp)
+                elif stamp != UNWRITTEN:
+                    self._compare(self._touches[stamp], touch, stamps == stamp, "writes", "writes")
+        if self._read[n].take(rows, axis=0).max() >= self._floor:
+            for table in filter(None, self._readers):
+                self._check_readers(touch, table[n].take(rows, axis=0))
+
+    def _check_readers(self, touch, stamps):
+        todo, seen = [self._touches[s] for s in self._recent(stamps)], set()
+        everywhere = np.full(stamps.shape, True)
+        while todo:
+            known = todo.pop()
+            if known.serial not in seen:
+                seen.add(known.serial)
+                todo += known.earlier
+                self._compare(known, touch, everywhere, "reads", "writes")
+
+    def _recent(self, stamps):
+        return np.unique(stamps[stamps >= self._floor]).tolist()
+
+    def _compare(self, before, after, where, did, does):
+        """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered."""
+        one, other = before.warp.warp_index, after.warp.warp_index
+        if before.serial < self._together[one] if one == other else self._clocks.warps_ordered(one, before.epoch, other):
+            return
+        index, byte = np.nonzero(where)
+        bytes = after.rows[index] * after.nbytes + byte
+        which, lanes = before.on(bytes)
+        mine = after.by(index[which], byte[which])
+        if not which.size:
+            return
+        bad = ~self._clocks.ordered(LANES * one + lanes, before.epoch, LANES * other + mine)
+        if bad.any():
+            if before.serial in self._unwritten:
+                self._explain(before, bytes[which[bad]])
+            bytes, first, second = ordered_ints(bytes[which[bad]]), before.place(lanes[bad]), after.place(mine[bad])
+            self._log.add(self._race(before, after, first, second, did, does, bytes))
+
+    def _explain(self, read, written):
+        """A write has come for which a read was too early: bytes `written` are no longer ones that nobody wrote."""
+        touch, bytes, lanes = self._unwritten.pop(read.serial)
+        left = ~np.isin(bytes, written)
+        if left.any():
+            self._unwritten[read.serial] = touch, bytes[left], lanes[left]
+
+    def _race(self, before, after, first, second, did, does, bytes):
+        """The Hazard of an unordered pair, `before` having run first."""
+        waited = "" if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
+        if before.warp is after.warp:
+            return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
+        if did != does and self._had_done(before.issued or before, after):
+            first, second, did, does, waited = second, first, does, did, ""
+        elif does == "reads" and before.waited and self._had_done(before, after):
+            return hazard("early read", first, second, bytes, detail=f"its wait comes later, at line {before.waited[1]}")
+        kind = {"writes": "write", "reads": "read"}
+        return hazard(f"{kind[does]} after {kind[did]}", first, second, bytes, detail=waited)
+
+    def _had_done(self, before, after):
+        """Whether the warp of `before` had, before it, been where `after` is now: then that comes first in the program.
+
+        (Of two unordered accesses the machine runs one first by chance; all warps run one program.) Told once per pair of
+        places, so that one pair is one kind of hazard.
+        """
+        key = before.site, before.caller, before.waited, after.site, after.caller
+        if key not in self._first:
+            self._first[key] = any(t.warp is before.warp and t.site == after.site and t.caller == after.caller
+                                   for t in self._touches.values() if t.serial < before.serial)
+        return self._first[key]
+
+    def _in_flight(self, kind, copy, touch, where):
+        index, byte = np.nonzero(where)
+        bytes = touch.rows[index] * touch.nbytes + byte
+        _, lanes = copy.on(bytes)
+        first, second, found = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
+        if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
+            self._log.add(hazard("write after read", second, first, found))
+        else:
+            self._log.add(hazard(kind, first, second, found, detail=copy.warp.copies.state(copy)))
+
+    def _check_marks(self, touch, stamps):
+        held = self._marks[touch.nbytes].take(touch.rows, axis=0)
+        wrong = (held != touch.marks) & (held != UNKNOWN) & (stamps < IN_FLIGHT)
+        if wrong.any():
+            index, byte = (int(i[0]) for i in np.nonzero(wrong))
+            store = self._stores[int(stamps[index, byte])]
+            self._log.add(self._wrong_element(touch, store, wrong, index, byte, held[index, byte]))
+
+    def _wrong_element(self, touch, store, wrong, index, byte, held):
+        same = wrong.copy()
+        same[:index] = same[index + 1:] = False          # the first lane's bytes
+        _, at = np.nonzero(same)
+        bytes = tuple((touch.rows[index] * touch.nbytes + at).tolist())
+        first = store.place(store.on(np.array(bytes))[1])
+        wanted = self._elements.coordinate(touch.name, touch.marks[index, byte])
+        found = self._elements.coordinate(touch.name, held)
+        giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
+        return hazard("wrong element", first, touch.place([giver]), bytes,
+                      wanted=f"{wanted} of {touch.name!r}", found=found)
+
+
+def _tables(cells):
+    """Views of an array as rows of 1, 2, 4, 8 and 16 entries: an aligned access is some of its rows."""
+    return {n: cells.reshape(-1, n) for n in WIDTHS}

@@ -1,0 +1,96 @@
+"""Floating-point formats: from raw bits to values and exponents, by table where an element has 16 bits or fewer.
+
+A decoded array is a pair (values, exponents). Values are exact, f32 where all products of the format are (f16, fp8),
+else f64; infinities and NaN have the value 0. Exponents are int16: of the leading bit of a normal number, the smallest
+normal one for subnormals, ZERO for zeros, SPECIAL for infinities and NaN, so that their sums stay apart.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+ZERO, SPECIAL, SPECIAL_SUM = -1000, 2000, 500
+"""The exponents of a zero and of an infinity or NaN; a sum above SPECIAL_SUM has one of the latter in it."""
+
+TF32_MASK = np.uint32(0xFFFFE000)
+"""The bits of an f32 that a tf32 operand has."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """exponent, fraction: bits; specials: "ieee" (largest exponent: infinity, NaN) or "fn" (all ones: NaN, no infinity);
+    values: NumPy dtype in which all products of two such values are exact; bits: dtype of the raw bits."""
+
+    exponent: int
+    fraction: int
+    specials: str
+    values: type
+    bits: type
+
+    @property
+    def bias(self):
+        return (1 << (self.exponent - 1)) - 1
+
+
+FORMATS = {
+    "f16": Format(5, 10, "ieee", np.float32, np.uint16),
+    "bf16": Format(8, 7, "ieee", np.float64, np.uint16),
+    "tf32": Format(8, 23, "ieee", np.float64, np.uint32),
+    "f32": Format(8, 23, "ieee", np.float64, np.uint32),
+    "e4m3": Format(4, 3, "fn", np.float32, np.uint8),
+    "e5m2": Format(5, 2, "ieee", np.float32, np.uint8),
+}
+"""PTX ISA, "Alternate floating-point data formats"; OCP 8-bit floating point, for e4m3 and e5m2."""
+
+
+@lru_cache(None)
+def _tables(name):
+    """(values, exponents, exact values as f64) of every bit pattern of a format of at most 16 bits."""
+    form = FORMATS[name]
+    bits = np.arange(1 << (1 + form.exponent + form.fraction))
+    negative, field, fraction = (bits >> (form.exponent + form.fraction), bits >> form.fraction & (1 << form.exponent) - 1,
+                                 bits & (1 << form.fraction) - 1)
+    exponents = np.maximum(field, 1) - form.bias
+    significands = (fraction + (np.minimum(field, 1) << form.fraction)) * (1 - 2.0 * negative)
+    exact = np.ldexp(significands, exponents - form.fraction)
+    largest = field == (1 << form.exponent) - 1
+    if form.specials == "ieee":
+        exact[largest] = np.where(fraction, np.nan, np.where(negative, -np.inf, np.inf))[largest]
+    else:
+        exact[largest & (fraction == (1 << form.fraction) - 1)] = np.nan
+    finite = np.isfinite(exact)
+    exponents[exact == 0] = ZERO
+    exponents[~finite] = SPECIAL
+    return np.where(finite, exact, 0).astype(form.values), exponents.astype(np.int16), exact
+
+
+F32_EXPONENTS = np.tile(np.concatenate([[-126], np.arange(-126, 128), [SPECIAL]]).astype(np.int16), 2)
+"""The exponent of an f32 from its highest nine bits; -126 for zeros too."""
+
+
+def decode(name, bits):
+    """(values, exponents) of raw bits of a format; see the module.
+
+    >>> values, exponents = decode("f16", np.array([0x3C00, 0xC200, 0x0001, 0x8000, 0x7C00], np.uint16))
+    >>> values.tolist(), exponents.tolist()
+    ([1.0, -3.0, 5.960464477539063e-08, -0.0, 0.0], [0, 1, -14, -1000, 2000])
+    """
+    if FORMATS[name].fraction != 23:
+        values, exponents, _ = _tables(name)
+        return values.take(bits), exponents.take(bits)
+    bits = bits & TF32_MASK if name == "tf32" else bits
+    exponents = F32_EXPONENTS.take(bits >> 23)
+    exponents[bits << 1 == 0] = ZERO
+    values = bits.view(np.float32).astype(np.float64)
+    special = exponents == SPECIAL
+    if special.any():
+        values[special] = 0
+    return values, exponents
+
+
+def exact(name, bits):
+    """float64 values of raw bits of a format, infinities and NaN included."""
+    if FORMATS[name].fraction != 23:
+        return _tables(name)[2].take(bits)
+    return (bits & TF32_MASK if name == "tf32" else bits).view(np.float32).astype(np.float64)

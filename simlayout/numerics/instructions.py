@@ -1,0 +1,104 @@
+"""Which tensor-core instructions there are, by name: mma.sync and wgmma, one table."""
+
+import difflib
+from dataclasses import dataclass
+
+from simlayout.errors import InstructionError
+from simlayout.hardware import MMAS, arch_of
+
+
+@dataclass(frozen=True)
+class TensorOp:
+    """One tensor-core instruction, D = A B + C.
+
+    family: "mma.sync" or "wgmma". m, n, k: shape in elements. d, a, b, c: element types. suffix: ".satfinite" (the sum is
+    clamped where it would wrap), ".xor.popc" or ".and.popc" (how two bits make a product), or none. arches: the
+    architectures that have it.
+    """
+
+    name: str
+    family: str
+    m: int
+    n: int
+    k: int
+    d: str
+    a: str
+    b: str
+    c: str
+    suffix: str
+    arches: tuple
+
+
+_SM_75 = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+_SM_80, _SM_89, _SM_90 = _SM_75[1:], _SM_75[3:], _SM_75[4:]
+
+
+def _mma_arches(mma):
+    """Where a warp-level mma exists (PTX ISA, mma: target ISA notes; ptxas refuses every other pair)."""
+    a = mma.types[1]
+    if a in ("e4m3", "e5m2"):
+        return _SM_89
+    if a == "f64":
+        return _SM_80 if mma.m == 8 else _SM_90
+    first = mma.m == 8 and mma.suffix != ".and.popc" or (mma.k, a) == (8, "f16")
+    return _SM_75 if first else _SM_80
+
+
+_EVERY_N = tuple(range(8, 257, 8))
+_INTEGER_N = (8, 16, 24, *range(32, 65, 16), *range(80, 257, 16))
+_FP8 = tuple((a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2"))
+_INT8 = tuple((a, b) for a in ("s8", "u8") for b in ("s8", "u8"))
+
+_WGMMA = (
+    # k, n, (D and C, ...), ((A, B), ...), suffixes
+    (16, _EVERY_N, ("f32", "f16"), (("f16", "f16"),), ("",)),
+    (16, _EVERY_N, ("f32",), (("bf16", "bf16"),), ("",)),
+    (8, _EVERY_N, ("f32",), (("tf32", "tf32"),), ("",)),
+    (32, _EVERY_N, ("f32", "f16"), _FP8, ("",)),
+    (32, _INTEGER_N, ("s32",), _INT8, ("", ".satfinite")),
+)
+"""PTX ISA, wgmma: supported shapes and types; every row assembles for sm_90a."""
+
+
+def _warp_level():
+    for mma in MMAS.values():
+        d, a, b, c = mma.types
+        yield TensorOp(mma.name, "mma.sync", mma.m, mma.n, mma.k, d, a, b, c, mma.suffix, _mma_arches(mma))
+
+
+def _warpgroup_level():
+    for k, columns, results, inputs, suffixes in _WGMMA:
+        for n in columns:
+            for d in results:
+                for a, b in inputs:
+                    for suffix in suffixes:
+                        yield TensorOp(f"wgmma.m64n{n}k{k}.{d}.{a}.{b}{suffix}", "wgmma", 64, n, k, d, a, b, d,
+                                       suffix, ("sm_90",))
+
+
+TENSOR_OPS = {op.name: op for made in (_warp_level, _warpgroup_level) for op in made()}
+"""Every instruction, by name: `m16n8k16.f32.f16.f16.f32` (shape, types of D, A, B, C) for mma.sync,
+`wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D."""
+
+
+def tensor_op(name, arch="sm_90"):
+    """The TensorOp of a name on an architecture. Raises InstructionError: an unknown name (with the nearest ones), or an
+    architecture without the instruction.
+
+    >>> tensor_op("wgmma.m64n256k16.f32.f16.f16").n
+    256
+    >>> tensor_op("m16n8k4.f64.f64.f64.f64", "sm_80")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.InstructionError: sm_80 has no m16n8k4.f64.f64.f64.f64; sm_90, sm_100 have
+    """
+    if name not in TENSOR_OPS:
+        near = difflib.get_close_matches(str(name), TENSOR_OPS, n=3, cutoff=0.5)
+        hint = (f"did you mean {' or '.join(near)}?" if near else
+                "write them as m16n8k16.f32.f16.f16.f32 or wgmma.m64n256k16.f32.f16.f16")
+        raise InstructionError(f"unknown tensor-core instruction {name!r}; {hint}")
+    op, chip = TENSOR_OPS[name], arch_of(arch).name
+    if chip not in op.arches:
+        has = "has" if len(op.arches) == 1 else "have"
+        raise InstructionError(f"{chip} has no {name}; {', '.join(op.arches)} {has}")
+    return op

@@ -1,0 +1,127 @@
+"""mma and gemm: shapes and types checked, operands brought into the order of the arithmetic."""
+
+import numpy as np
+
+from simlayout.errors import InstructionError
+from simlayout.numerics.arithmetic import compute
+from simlayout.numerics.instructions import tensor_op
+from simlayout.numerics.rules import rule
+
+_STORED = {t: np.dtype(s) for t, s in (
+    ("f16", "float16"), ("bf16", "uint16"), ("tf32", "float32"), ("f32", "float32"), ("f64", "float64"),
+    ("e4m3", "uint8"), ("e5m2", "uint8"), ("s8", "int8"), ("u8", "uint8"), ("s32", "int32"), ("s4", "int8"),
+    ("u4", "uint8"), ("b1", "uint8"))}
+"""Element type -> the NumPy dtype that stores it; raw bits where NumPy has no such numbers."""
+
+_ALSO = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+"""The same as dtypes of the package ml_dtypes, known by name."""
+
+_RAW = {"f16": np.uint16, "tf32": np.uint32, "s8": np.uint8, "s4": np.uint8}
+"""The raw bits of what is stored otherwise."""
+
+_RANGE = {"s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
+"""The values of what has more room than it needs."""
+
+
+def mma(name, a, b, c=None, arch="sm_90"):
+    """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
+
+    name: an mma.sync ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B, C) or a wgmma
+    ("wgmma.m64n256k16.f32.f16.f16": shape, types of D, A, B). a: [..., M, K], b: [..., K, N], c: [..., M, N] or None
+    (zeros), of the instruction's M, N and K; leading axes are a batch and broadcast. arch: for example "sm_90".
+    dtypes: float16, float32, float64, int8, uint8, int32 where they are the instruction's types; tf32 is stored in
+    float32, of which the low 13 bits are ignored; bf16 is uint16 (raw bits) or ml_dtypes.bfloat16; e4m3 and e5m2 are uint8
+    (raw bits) or ml_dtypes' float8_e4m3fn and float8_e5m2; s4, u4 and b1 are int8, uint8 and uint8, one element each.
+
+    Returns d [..., M, N]: float32, float16, float64 or int32. NaN come with the bits that the hardware gives them.
+    Which rule that is, and whether it was measured: `rule(name, arch)`.
+
+    Raises InstructionError: an unknown name, an architecture without the instruction, a wrong dtype or shape.
+
+    >>> a = np.full((16, 16), 2.0**-14, np.float16)
+    >>> a[:, 0] = 1
+    >>> d = mma("m16n8k16.f32.f16.f16.f32", a, np.ones((16, 8), np.float16), np.full((16, 8), 2.0**12, np.float32))
+    >>> float(d[0, 0])                      # the last bit of a sum with 2**12 in it is 2**-13: 15 times 2**-14 are lost
+    4097.0
+    """
+    op = tensor_op(name, arch)
+    a, b, c = _checked(op, a, b, c)
+    if a.shape[-2:] != (op.m, op.k) or b.shape[-2:] != (op.k, op.n):
+        raise InstructionError(f"{name} takes a [..., {op.m}, {op.k}] and b [..., {op.k}, {op.n}], not "
+                               f"{list(a.shape)} and {list(b.shape)}; for whole matrices use gemm")
+    return _multiplied(op, rule(name, arch), a, b, c)
+
+
+def gemm(name, a, b, c=None, arch="sm_90"):
+    """a b + c as a kernel computes it whose loop over K repeats one instruction, in ascending order of K.
+
+    name, dtypes, arch: as for `mma`. a: [..., M, K], b: [..., K, N], c: [..., M, N] or None, of any M, N and K; K is
+    filled up with zeros to a multiple of the instruction's, as kernels fill their tiles. A kernel that splits K among
+    CTAs or warps, or ends in a conversion of d, is the corresponding sum or conversion of such calls.
+
+    Returns d [..., M, N] of the type of D. Raises InstructionError as `mma` does.
+
+    >>> x = np.full((2, 1000), 0.1, np.float16)
+    >>> [float(gemm(f"m16n8k16.{t}.f16.f16.{t}", x, x.T)[0, 0]) for t in ("f32", "f16")]     # exactly 9.99511...
+    [9.995081901550293, 9.953125]
+    """
+    op = tensor_op(name, arch)
+    a, b, c = _checked(op, a, b, c)
+    if a.shape[-1] != b.shape[-2]:
+        raise InstructionError(f"a is [..., M, K] and b [..., K, N]: {list(a.shape)} and {list(b.shape)} differ in K")
+    missing = -a.shape[-1] % op.k
+    if missing:
+        a = np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, missing)])
+        b = np.pad(b, [(0, 0)] * (b.ndim - 2) + [(0, missing), (0, 0)])
+    return _multiplied(op, rule(name, arch), a, b, c)
+
+
+def _multiplied(op, made, a, b, c):
+    """d of checked operands whose K is a multiple of the instruction's."""
+    tile = (a.shape[-2], b.shape[-1])
+    try:
+        batch = _common(a.shape[:-2], b.shape[:-2], c.shape[:-2])
+        c = c if c.shape == batch + tile else np.broadcast_to(c, batch + tile)
+    except ValueError:
+        raise InstructionError(f"{list(a.shape)} times {list(b.shape)} plus {list(c.shape)}: c does not broadcast to "
+                               f"[..., {tile[0]}, {tile[1]}], or the leading axes do not match") from None
+    if not c.size or not b.shape[-2]:
+        return c.copy()
+    a, b = _chain(a.swapaxes(-1, -2), batch, op.k), _chain(b, batch, op.k)
+    return compute(op, made, a, b, np.ascontiguousarray(c).reshape(-1, *tile)).reshape(batch + tile)
+
+
+def _common(*shapes):
+    return shapes[0] if shapes[0] == shapes[1] == shapes[2] else np.broadcast_shapes(*shapes)
+
+
+def _chain(x, batch, k):
+    """[..., K, rows] -> [instructions, k, batch, rows], the batch 1 where x has no leading axes."""
+    if x.ndim > 2 and x.shape[:-2] != batch:
+        x = np.broadcast_to(x, batch + x.shape[-2:])
+    x = x.reshape(-1, *x.shape[-2:]).swapaxes(0, 1)
+    return np.ascontiguousarray(x).reshape(-1, k, *x.shape[1:])
+
+
+def _checked(op, a, b, c):
+    """The three operands as arrays that the arithmetic takes; raises InstructionError for a wrong dtype."""
+    if c is None or isinstance(c, int) and c == 0:
+        c = np.zeros((1, 1), _STORED[op.c])
+    a, b, c = _typed(op, "a", a, op.a), _typed(op, "b", b, op.b), _typed(op, "c", c, op.c)
+    return a.view(_RAW.get(op.a, a.dtype)), b.view(_RAW.get(op.b, b.dtype)), c
+
+
+def _typed(op, letter, x, element):
+    """An operand in its stored dtype."""
+    x, stored = np.asarray(x), _STORED[element]
+    if x.dtype != stored:
+        if x.dtype.name != _ALSO.get(element):
+            named = f"{stored} or ml_dtypes.{_ALSO[element]}" if element in _ALSO else stored
+            raise InstructionError(f"{op.name}: {letter} is {element}, stored as {named}, not {x.dtype}; convert it")
+        x = x.view(stored)
+    if x.ndim < 2:
+        raise InstructionError(f"{op.name}: {letter} is a matrix or a batch of them, not of shape {x.shape}")
+    if element in _RANGE and x.size and not _RANGE[element][0] <= x.min() <= x.max() <= _RANGE[element][1]:
+        low, high = _RANGE[element]
+        raise InstructionError(f"{op.name}: {letter} is {element}: {low} to {high}, not {x.min()} to {x.max()}")
+    return x

@@ -1,0 +1,110 @@
+"""The arithmetic of the tensor cores as a table: which rule each instruction follows, and who says so."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from simlayout.hardware.arch import ARCHES, arch_of
+from simlayout.hardware.fragments import MMAS
+from simlayout.hardware.provenance import Provenance
+from simlayout.numerics.instructions import tensor_op
+
+ZERO_EXPONENT = -133
+"""The exponent with which a zero product, and a zero c, take part in a fused sum."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one instruction computes d = c + sum over k of a[k] b[k].
+
+    kind:
+      "fused": a step adds its products to c at once. Products are exact and keep the exponent ea + eb (they are not
+        renormalised); zeros have the exponent -133. Every addend is truncated toward zero to a multiple of
+        2**(e - fraction_bits), where e is the largest exponent of all addends; their sum is exact. An f32 result is
+        truncated toward zero to kept_bits fraction bits, an f16 result rounded to nearest even. Subnormals count; what
+        rounds to zero is +0; a tf32 operand is an f32 without its low 13 bits; every NaN is 0x7fffffff or 0x7fff.
+      "through f16": 8-bit operands become f16. A fused sum over the k with k % 4 < 2 starts from +0, a second one over
+        the other k from its result, and an IEEE addition of c in the type of D ends it.
+      "integer": exact; wraps to 32 bits, or is clamped once at the end (.satfinite). Products of single bits are their
+        exclusive or (.xor.popc) or their conjunction (.and.popc).
+      "fma": correctly rounded f64 fused multiply-adds in the order of k, starting from c.
+    step: the k that one fused step takes; an instruction with more k repeats it.
+    fraction_bits, kept_bits: None where the kind has none.
+    provenance: who says so: measured, documented or assumed.
+    """
+
+    kind: str
+    step: int
+    fraction_bits: int | None
+    kept_bits: int | None
+    provenance: Provenance
+
+
+_CAMPAIGNS = (
+    # outputs compared bit for bit on an sm_90 GPU, none wrong; of which instructions; with what reservation
+    (6_800_000, ("wgmma.m64n8k16.f32.f16.f16", "wgmma.m64n8k16.f16.f16.f16", "wgmma.m64n8k16.f32.bf16.bf16",
+                 "wgmma.m64n8k8.f32.tf32.tf32", "wgmma.m64n8k32.f32.e4m3.e4m3"),
+     ", NaN bits included, together with 8 of mma.sync"),
+    (20_006_720, tuple(MMAS), ", NaN bits included but for some payloads of f64"),
+)
+"""What was measured. Whoever measures more adds a row; nothing else changes."""
+
+_H200 = "one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-21"
+
+MEASURED = {
+    name: Provenance("measured", f"none of {outputs:,} outputs wrong, of {len(names)} instruction{'s' * (len(names) > 1)}"
+                     f"{note}; {_H200}", outputs)
+    for outputs, names, note in _CAMPAIGNS for name in names
+}
+"""The sm_90 instructions whose results were compared with the hardware's, and how many."""
+
+_SIM = Provenance("documented", "MMA-Sim, arXiv 2511.10909; zeros and NaN as measured on sm_90")
+_AS_SM_80 = Provenance("assumed", "as on sm_80, which MMA-Sim (arXiv 2511.10909) documents")
+_AS_SIBLINGS = Provenance("assumed", "as the measured instructions with such operands; MMA-Sim (arXiv 2511.10909) agrees")
+_SASS = Provenance("assumed", "from the SASS that ptxas makes: F2FP.F16.UNPACK_B, two HMMA from RZ, FADD or HADD2 of c")
+_PTX = Provenance("documented", "PTX ISA, mma and wgmma: integer sums are exact and wrap, or saturate with .satfinite")
+_FMA = Provenance("documented", "MMA-Sim, arXiv 2511.10909; NaN payloads are assumed")
+
+_HALF, _TF32, _FP8, _INTEGER = ("f16", "bf16"), ("tf32",), ("e4m3", "e5m2"), ("s8", "u8", "s4", "u4", "b1")
+_ALL = tuple(ARCHES)
+
+_TABLE = (
+    # family, types of A, architectures, kind, k of a step (None: all), fraction bits, kept bits, who says so
+    ("mma.sync", _HALF, ("sm_75",), "fused", None, 24, 23, _SIM),
+    ("mma.sync", _HALF, ("sm_80", "sm_89"), "fused", 8, 24, 23, _SIM),
+    ("mma.sync", _HALF, ("sm_86",), "fused", 8, 24, 23, _AS_SM_80),
+    ("mma.sync", _TF32, ("sm_80", "sm_89"), "fused", 4, 24, 23, _SIM),
+    ("mma.sync", _TF32, ("sm_86",), "fused", 4, 24, 23, _AS_SM_80),
+    ("mma.sync", _FP8, ("sm_89",), "fused", 16, 13, 13, _SIM),
+    ("mma.sync", _HALF + _TF32, ("sm_90",), "fused", None, 25, 23, _AS_SIBLINGS),
+    ("mma.sync", _HALF + _TF32, ("sm_100",), "fused", None, 25, 23, _SIM),
+    ("mma.sync", _FP8, ("sm_90", "sm_100"), "through f16", None, 25, 23, _SASS),
+    ("wgmma", _HALF + _TF32, ("sm_90",), "fused", None, 25, 23, _AS_SIBLINGS),
+    ("wgmma", _FP8, ("sm_90",), "fused", None, 13, 13, _AS_SIBLINGS),
+    ("mma.sync", _INTEGER, _ALL, "integer", None, None, None, _PTX),
+    ("wgmma", _INTEGER, _ALL, "integer", None, None, None, _PTX),
+    ("mma.sync", ("f64",), _ALL, "fma", None, None, None, _FMA),
+)
+
+
+@lru_cache(None)
+def rule(name, arch="sm_90"):
+    """The Rule of an instruction on an architecture, with its provenance.
+
+    Raises InstructionError for an unknown name, or an architecture without the instruction.
+
+    >>> r = rule("m16n8k16.f32.f16.f16.f32")
+    >>> r.kind, r.step, r.fraction_bits, r.provenance.kind
+    ('fused', 16, 25, 'measured')
+    >>> r = rule("m16n8k16.f32.f16.f16.f32", "sm_80")
+    >>> r.kind, r.step, r.fraction_bits, r.provenance.kind
+    ('fused', 8, 24, 'documented')
+    >>> print(rule("wgmma.m64n256k16.f32.f16.f16").provenance)
+    assumed: as the measured instructions with such operands; MMA-Sim (arXiv 2511.10909) agrees
+    """
+    op, chip = tensor_op(name, arch), arch_of(arch).name
+    for family, inputs, arches, kind, step, fraction_bits, kept_bits, source in _TABLE:
+        if family == op.family and op.a in inputs and chip in arches:
+            source = MEASURED.get(name, source) if chip == "sm_90" else source
+            return Rule(kind, min(step or op.k, op.k), fraction_bits, kept_bits, source)
+    raise AssertionError(f"{name} on {chip} is in the table of instructions and not in that of rules")
+
