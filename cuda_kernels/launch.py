@@ -25,6 +25,13 @@ def gpu_problem():
     return None
 
 
+def compute_capability():
+    """The current GPU's compute capability, (major, minor)."""
+    from numba import cuda
+
+    return tuple(cuda.get_current_device().compute_capability)
+
+
 def device_name():
     """The current GPU's name."""
     from numba import cuda

@@ -133,6 +133,7 @@ def run_probe(job, first, count):
 def gpu(monkeypatch):
     played = PlayedGpu(monkeypatch)
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
+    monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
     monkeypatch.setattr(ncu, "problem", lambda: None)
     monkeypatch.setattr(ncu, "profile", played.profile)
     monkeypatch.setattr(suite, "about", lambda options: {
@@ -242,6 +243,7 @@ def test_without_a_gpu_or_nsight_compute_one_line_says_so(monkeypatch, capsys):
     assert "no GPU here; `simlayout conform --check FILE.npz` needs none" in refused(capsys)
     assert "no GPU here" in refused(capsys, "--clock")
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
+    monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
     monkeypatch.setattr(ncu.shutil, "which", lambda name: None)
     assert "ncu) is not on the PATH" in (said := refused(capsys)) and "`simlayout conform --clock` needs no" in said
     with pytest.raises(DeviceError, match="is not on the PATH"):
@@ -258,6 +260,7 @@ def test_help_and_check_need_no_numba_and_the_rest_says_what_it_lacks():
 
 def test_commands_that_mean_nothing_are_refused(capsys, monkeypatch):
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
+    monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
     assert "did you mean ld.b8" in refused(capsys, "ldq")
     assert "--cases 0: give at least 1" in refused(capsys, "--cases", "0")
     assert "--seed -1: give 0 or more" in refused(capsys, "--seed", "-1")
@@ -317,6 +320,7 @@ def test_the_clock_tells_two_wavefronts_from_a_correct_prediction():
 
 def test_the_clock_mode_prints_its_verdict_and_says_that_it_is_weaker(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
+    monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
     monkeypatch.setattr(suite, "about", lambda options: {"device": "none"})
     for extra, code in ((0.5, 0), (3, 1)):
         monkeypatch.setattr(suite, "time_cases", lambda form, made, said: clocks.Timed(form.name, said + extra, said))  # noqa: B023
@@ -400,3 +404,12 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
     for path in (tmp_path / "no folder" / "x.npz", tmp_path):
         assert main(["conform", "ld.shared.b32", "--record", str(path)]) == 2
         assert "cannot write" in capsys.readouterr().err
+
+
+def test_what_an_older_gpu_has_not_is_told_and_left_out(monkeypatch):
+    told = []
+    monkeypatch.setattr(suite, "compute_capability", lambda: (8, 0))
+    kept = suite.on_this_gpu(suite.chosen(["ldmatrix.x1", "stmatrix.x1"]), told.append)
+    assert {f.row.kind for f in kept} == {"ldmatrix"} and "stmatrix.x1" in told[0]
+    with pytest.raises(SimlayoutError, match="has no stmatrix.x1"):
+        suite.on_this_gpu(suite.chosen(["stmatrix.x1"]), told.append)

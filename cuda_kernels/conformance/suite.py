@@ -17,7 +17,7 @@ from cuda_kernels.conformance.cases import Cases, generate
 from cuda_kernels.conformance.clocks import KINDS, time_cases
 from cuda_kernels.conformance.forms import FORMS, form
 from cuda_kernels.conformance.measure import measure
-from cuda_kernels.launch import gpu_problem
+from cuda_kernels.launch import compute_capability, gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable, write_whole
 from simlayout.hardware import analyze
@@ -47,6 +47,7 @@ def run_counters(forms, count, seed, told, keep=None):
         raise DeviceError(f"{problem}; `simlayout conform --check FILE.npz` needs none")
     if problem := ncu.problem():
         raise DeviceError(f"{problem}; `simlayout conform --clock` needs no Nsight Compute")
+    forms = on_this_gpu(forms, told)
     made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], told=told)
     if keep:
         keep(made)
@@ -63,6 +64,17 @@ def run_counters(forms, count, seed, told, keep=None):
     return [check(c) for c in made]
 
 
+def on_this_gpu(forms, told):
+    """The Forms that the current GPU has; tells which it has not. Raises SimlayoutError if there is none."""
+    capability = compute_capability()
+    missing = [f.name for f in forms if f.row.since > capability]
+    if len(missing) == len(forms):
+        raise SimlayoutError(f"this GPU (compute capability {'.'.join(map(str, capability))}) has no {', '.join(missing)}")
+    if missing:
+        told(f"not on this GPU: {', '.join(missing)}")
+    return [f for f in forms if f.name not in missing]
+
+
 def _suspects(cases, rows):
     """The Cases of some rows, to be measured again."""
     sources, valid = (None if x is None else x[rows] for x in (cases.sources, cases.valid))
@@ -76,7 +88,7 @@ def run_clocks(forms, count, seed, told):
     if problem:
         raise DeviceError(problem)
     made = []
-    for f in forms:
+    for f in on_this_gpu(forms, told):
         if f.row.kind in KINDS and not f.generic:
             cases = generate(f.row.name, count, seed)
             keep = cases.active.any(axis=1)
@@ -153,7 +165,7 @@ def about(options):
     from numba import cuda
 
     given = ["--cases", str(options.cases), "--seed", str(options.seed), *(["--clock"] if options.clock else [])]
-    major, minor = cuda.get_current_device().compute_capability
+    major, minor = compute_capability()
     return {**where_and_when("simlayout", []), "arch": f"sm_{major}{minor}",
             "cuda": "{}.{}".format(*cuda.runtime.get_version()), "tool": "SM clocks" if options.clock else ncu.version(),
             "command": shlex.join(["simlayout", "conform", *options.instructions, *given])}
