@@ -12,12 +12,17 @@ def check_writable(path):
     path = Path(path)
     if path.is_dir():
         raise SimlayoutError(f"cannot write {path}: it is a folder")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+    handle, temporary = _temporary_beside(path)
     os.close(handle)
     os.unlink(temporary)
+
+
+def _temporary_beside(path):
+    """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none."""
+    try:
+        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def write_whole(path, content):
@@ -27,10 +32,7 @@ def write_whole(path, content):
     """
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+    handle, temporary = _temporary_beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -123,7 +123,7 @@ class PlayedGpu:
 
 def run_probe(job, first, count):
     """The Trace of one launch of a job's kernel."""
-    tables = (job.addresses.astype(np.int32), job.sources.astype(np.uint64), probe.masks_of(job.active),
+    tables = (job.addresses.astype(np.int32), job.sources.astype(np.uint64), records.lane_masks(job.active),
               job.repetitions.astype(np.int32), np.zeros(32, np.uint64))
     return machine.run(probe.make_probe(forms.form(job.form)), 1, 32, *tables, first, count, 0, shared_bytes=WINDOW,
                        hazards="off")

@@ -1,7 +1,7 @@
 """Time instead of counters: weaker evidence, for machines where Nsight Compute may not read the GPU's counters.
 
 Eight warps of one SM run one case over and over. The pipe to shared memory passes one wavefront per clock; on an H200 an
-instruction of w wavefronts took w to w + 1.2 clocks here (or as if it had one for each lane group of its width, where
+instruction of w wavefronts took about w to w + 1.3 clocks here (or as if it had one for each lane group of its width, where
 lanes or groups are idle or merge), so that this mode tells wavefronts apart to within one or two.
 """
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.conformance.probe import masks_of
 from cuda_kernels.ptx import (
     b32,
     bar_sync,
     clock64,
+    ctaid_x,
     dynamic_shared,
     ld_global_b32,
     st_global_b32,
@@ -21,7 +21,7 @@ from cuda_kernels.ptx import (
     u32,
     u64,
 )
-from cuda_kernels.ptx.registers import ctaid_x
+from simlayout.hardware.records import lane_masks
 
 KINDS = ("load", "store", "ldmatrix", "stmatrix")
 """Kinds of instruction whose wavefronts pass one per clock. Atomics and copies are bound by other units."""
@@ -82,7 +82,7 @@ def time_cases(form, cases, predicted):
 
     kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_timed(form)))
     tables = [cuda.to_device(np.ascontiguousarray(x)) for x in
-              (cases.addresses.astype(np.int32), masks_of(cases.active), np.zeros((len(cases), WARPS), np.uint32))]
+              (cases.addresses.astype(np.int32), lane_masks(cases.active), np.zeros((len(cases), WARPS), np.uint32))]
     pointers = [np.uint64(t.__cuda_array_interface__["data"][0]) for t in tables]
     best = np.full(len(cases), np.inf)
     for _ in range(3):

@@ -24,6 +24,7 @@ from cuda_kernels.ptx import (
     u32,
     u64,
 )
+from simlayout.hardware.records import lane_masks
 
 SIGNATURE = "u64 u64 u64 u64 u64 s32 s32 s32"
 
@@ -104,11 +105,6 @@ def load(path):
                 for i, (name, per) in enumerate(zip(data["forms"], data["per_launch"]))]
 
 
-def masks_of(active):
-    """bool [n, 32] -> uint32 [n], bit l for lane l."""
-    return (active.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
-
-
 def launch(job, sources):
     """Runs one Job on the GPU; sources: the device array that copies read."""
     from numba import cuda
@@ -118,7 +114,7 @@ def launch(job, sources):
     base = sources.__cuda_array_interface__["data"][0]
     kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_probe(form_of(job.form))))
     arrays = (job.addresses.astype(np.int32), job.sources.astype(np.uint64) + np.uint64(base),
-              masks_of(job.active), job.repetitions.astype(np.int32), np.zeros(32, np.uint64))
+              lane_masks(job.active), job.repetitions.astype(np.int32), np.zeros(32, np.uint64))
     tables = [cuda.to_device(np.ascontiguousarray(x)) for x in arrays]
     pointers = [np.uint64(t.__cuda_array_interface__["data"][0]) for t in tables]
     for first, count in job.launches():

@@ -51,17 +51,19 @@ def run_counters(forms, count, seed, told, keep=None):
     made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], told=told)
     if keep:
         keep(made)
-    wrong = [np.flatnonzero(check(c).wrong) for c in made]
+    checked = [check(c) for c in made]
+    wrong = [np.flatnonzero(c.wrong) for c in checked]
     suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, made, wrong, strict=True) if len(w)]
     again = iter(measure(suspects, told=told, alone=True))
-    for cases, rows in zip(made, wrong, strict=True):
+    for i, (cases, rows) in enumerate(zip(made, wrong, strict=True)):
         if len(rows):
             alone = next(again)
             for name in COUNTERS:
                 getattr(cases, name)[rows] = getattr(alone, name)
+            checked[i] = check(cases)
     if keep and suspects:
         keep(made)
-    return [check(c) for c in made]
+    return checked
 
 
 def on_this_gpu(forms, told):

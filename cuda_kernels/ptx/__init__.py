@@ -3,7 +3,7 @@
 Each has a Numba lowering and a CPU-machine twin side by side; see `cuda_kernels.ptx.instruction`.
 """
 
-from cuda_kernels.ptx.barrier import bar_sync, bar_sync_zero, bar_warp_sync
+from cuda_kernels.ptx.barrier import bar_sync, bar_sync_zero
 from cuda_kernels.ptx.copy import (
     cp_async_cg_16,
     cp_async_cg_16_zfill,
@@ -41,7 +41,7 @@ from cuda_kernels.ptx.shared import (
 )
 
 __all__ = [
-    "b32", "bar_sync", "bar_sync_zero", "bar_warp_sync", "clock64", "cp_async_cg_16", "cp_async_cg_16_zfill",
+    "b32", "bar_sync", "bar_sync_zero", "clock64", "cp_async_cg_16", "cp_async_cg_16_zfill",
     "cp_async_commit_group", "cp_async_wait_group", "ctaid_x", "ctaid_y", "ctaid_z", "cvt_f32_f16_high",
     "cvt_f32_f16_low", "cvt_rn_f16x2_f32", "dynamic_shared", "f32", "f64", "Instruction", "instruction", "ld_global_b128",
     "ld_global_b16", "ld_global_b32", "ld_global_b64", "ld_shared_b32", "ld_volatile_shared_b128",

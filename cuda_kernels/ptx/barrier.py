@@ -15,12 +15,6 @@ def bar_sync(warp):
     warp.barrier()
 
 
-@instruction("bar.warp.sync 0xffffffff;", "<-", converged=True)
-def bar_warp_sync(warp):
-    """Waits for the lanes of the warp; orders their shared-memory accesses (PTX ISA: bar.warp.sync)."""
-    warp.sync()
-
-
 @instruction("{ .reg .pred p; setp.ne.u32 p, 0, 0; barrier.cta.red.popc.aligned.u32 $0, 0, p; }", "b32 <-", converged=True)
 def bar_sync_zero(warp):
     """bar_sync that returns 0: the count of threads whose predicate holds, with a predicate that never does.

@@ -147,14 +147,22 @@ def analyze(instruction, addresses, active=None, arch="sm_90", sources=None, val
 UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: this is what the destinations cost"
 
 
+_ONLY_COPIES = {"sources": "reads no global memory", "valid": "has no src-size"}
+
+
+def _of_copy(row, name, values, active):
+    """An operand that copies alone have, int64 [n, 32], 0 in idle lanes; raises for other instructions and shapes."""
+    if row.kind != "copy":
+        raise InstructionError(f"{row} {_ONLY_COPIES[name]}: leave out {name}")
+    given = _addresses(values)
+    if len(given) not in (1, len(active)):
+        raise AddressError(f"{name} has {len(given)} rows, addresses {len(active)}: give one row for each, or one")
+    return np.where(active, given, 0)
+
+
 def _sources(row, sources, active):
     """The sources of a copy as int64 [n, 32], 0 in idle lanes; raises AddressError where they cannot be any."""
-    if row.kind != "copy":
-        raise InstructionError(f"{row} reads no global memory: leave out sources")
-    given = _addresses(sources)
-    if len(given) not in (1, len(active)):
-        raise AddressError(f"sources has {len(given)} rows, addresses {len(active)}: give one row for each, or one")
-    given = np.where(active, given, 0)
+    given = _of_copy(row, "sources", sources, active)
     if (given < 0).any() or (given % row.bytes).any():
         access, lane, address = _first((given < 0) | (given % row.bytes != 0), given)
         raise AddressError(f"access {access}, lane {lane}: source {address} is not a multiple of {row.bytes} bytes from 0 "
@@ -164,12 +172,7 @@ def _sources(row, sources, active):
 
 def _valid(row, valid, active):
     """The src-size of a copy as int64 [n, 32]; raises AddressError outside 0 to the bytes of the copy."""
-    if row.kind != "copy":
-        raise InstructionError(f"{row} has no src-size: leave out valid")
-    given = _addresses(valid)
-    if len(given) not in (1, len(active)):
-        raise AddressError(f"valid has {len(given)} rows, addresses {len(active)}: give one row for each, or one")
-    given = np.where(active, given, 0)
+    given = _of_copy(row, "valid", valid, active)
     if (given < 0).any() or (given > row.bytes).any():
         access, lane, size = _first((given < 0) | (given > row.bytes), given)
         raise AddressError(f"access {access}, lane {lane}: src-size {size}; {row} takes 0 to {row.bytes} bytes")

@@ -15,7 +15,7 @@ Measured, not documented: see `records`.
 
 import numpy as np
 
-from simlayout.hardware.counts import Count
+from simlayout.hardware.counts import Count, occupied
 
 _LINE_SHIFT, _SECTOR_SHIFT, _UNIT_SHIFT = 7, 5, 4
 _LINE_BITS = 16                                           # shared memory has fewer lines
@@ -33,8 +33,8 @@ def through_cache(row, addresses, active, sources=None, valid=None):
     read = active if valid is None else active & (valid > 0)
     wavefronts = _clashes(row, addresses, active, addresses if sources is None else sources, read)
     if sources is not None:
-        return Count.exactly(wavefronts, _ideal(row, active))
-    return Count(wavefronts, _ideal(row, active), at_least=wavefronts, at_most=active.sum(axis=1))
+        return Count.exactly(wavefronts, occupied(row, active))
+    return Count(wavefronts, occupied(row, active), at_least=wavefronts, at_most=active.sum(axis=1))
 
 
 def past_cache(row, addresses, active, sources=None, valid=None):
@@ -48,16 +48,11 @@ def past_cache(row, addresses, active, sources=None, valid=None):
     if sources is None:
         low, high = written, alive
         pieces = _clashes(row, addresses, active, addresses, read)
-    count = Count(np.clip(pieces, low, high), _ideal(row, active), low, high)
+    count = Count(np.clip(pieces, low, high), occupied(row, active), low, high)
     if valid is None:
         return count
     zeros = through_cache(row, addresses, active, sources, valid)
     return Count(count.wavefronts + zeros.wavefronts, count.ideal, low + zeros.at_least, high + zeros.at_most)
-
-
-def _ideal(row, active):
-    """Lane groups with an active lane, int64 [n]."""
-    return sum(active[:, list(g)].any(axis=1).astype(np.int64) for g in row.groups)
 
 
 def _clashes(row, addresses, active, sources, read):

@@ -11,6 +11,7 @@ from simlayout.hardware.fragments_base import (
     BITS,
     LANES,
     Fragment,
+    MmaShape,
     a_map,
     b_map,
     cd_map,
@@ -27,19 +28,8 @@ __all__ = ["BITS", "FRAGMENTS", "LANES", "MMAS", "QUAD_PAIR_MMAS", "Fragment", "
 
 
 @dataclass(frozen=True)
-class Mma:
+class Mma(MmaShape):
     """A warp-level mma: D = A B + C. types: those of D, A, B and C, in the order of the name."""
-
-    m: int
-    n: int
-    k: int
-    types: tuple
-    suffix: str = ""
-
-    @property
-    def shape(self):
-        """The shape as PTX writes it."""
-        return f"m{self.m}n{self.n}k{self.k}"
 
     @property
     def name(self):

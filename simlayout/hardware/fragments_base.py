@@ -27,6 +27,22 @@ def per_register(dtype):
 
 
 @dataclass(frozen=True)
+class MmaShape:
+    """What every m x n x k product has. types: those of D, A, B and C; suffix: what PTX adds, such as .satfinite."""
+
+    m: int
+    n: int
+    k: int
+    types: tuple
+    suffix: str = ""
+
+    @property
+    def shape(self):
+        """The shape as PTX writes it."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+
+@dataclass(frozen=True)
 class Fragment:
     """One operand of one instruction, as a map from (lane, value) to (row, col).
 

@@ -132,6 +132,11 @@ def load_records(path):
         raise SimlayoutError(f"{path} is no record of `simlayout conform`: {error}") from error
 
 
+def lane_masks(active):
+    """bool [n, 32] -> uint32 [n], bit l for lane l."""
+    return (active.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
+
+
 def save_records(path, about, records):
     """Writes [Cases] and where they come from (about: a dict of plain values) as one compressed .npz, whole or not."""
     labels = sorted({label for c in records for label in c.labels})
@@ -140,13 +145,12 @@ def save_records(path, about, records):
     starts = np.cumsum([0, *(len(c.wavefronts) for c in records)])
     source_of = [np.arange(i, i + len(c.wavefronts)) for i, c in zip(starts, records) if c.sources is not None]
     sizes = [np.full(c.sources.shape, NO_SIZE) if c.valid is None else c.valid for c in copies]
-    lanes = np.arange(32, dtype=np.uint64)
     arrays = {
         "about": np.array(json.dumps(about)),
         "forms": np.array([c.form for c in records]), "instructions": np.array([c.instruction for c in records]),
         "form": np.concatenate([np.full(len(c.wavefronts), i, np.uint16) for i, c in enumerate(records)]),
         "addresses": np.concatenate([np.where(c.active, c.addresses, 0) for c in records]).astype(np.int32),
-        "active": np.concatenate([(c.active.astype(np.uint64) << lanes).sum(axis=1) for c in records]).astype(np.uint32),
+        "active": np.concatenate([lane_masks(c.active) for c in records]),
         "sources": np.concatenate([np.zeros((0, 32)), *(np.where(c.active, c.sources, 0) for c in copies)]).astype(np.int32),
         "valid": np.concatenate([np.zeros((0, 32)), *sizes]).astype(np.int8),
         "source_of": np.concatenate(source_of or [np.zeros(0)]).astype(np.int32),

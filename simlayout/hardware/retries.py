@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from simlayout.hardware import banks
-from simlayout.hardware.counts import Count
+from simlayout.hardware.counts import Count, occupied
 from simlayout.hardware.instructions import INSTRUCTIONS, SKIPPED
 
 _LOADS = {4: "ld.shared.b32", 8: "ld.shared.b64"}
@@ -23,13 +23,12 @@ def retried(row, addresses, active, sources=None, valid=None):
     of the loop's own loads, counted under ld.
     """
     wavefronts, loads = _totals(row, addresses, active, changes=True)
-    ideal = sum(active[:, list(g)].any(axis=1).astype(np.int64) for g in row.groups)
     least = wavefronts
     if row.caveat == SKIPPED:
         least = 0 * wavefronts
     elif row.caveat:
         least = np.minimum(wavefronts, _totals(row, addresses, active, changes=False)[0])
-    return replace(Count.exactly(wavefronts, ideal), at_least=least, loads=loads)
+    return replace(Count.exactly(wavefronts, occupied(row, active)), at_least=least, loads=loads)
 
 
 def rounds(row, addresses, active, changes=True):
@@ -52,7 +51,7 @@ def rounds(row, addresses, active, changes=True):
 
 def exchanges(row, pending):
     """Wavefronts of the exchanges in one round: `times` for every lane group with pending lanes; int64 [n]."""
-    return row.times * sum(pending[:, list(g)].any(axis=1).astype(np.int64) for g in row.groups)
+    return row.times * occupied(row, pending)
 
 
 def _totals(row, addresses, active, changes):

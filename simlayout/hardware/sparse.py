@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.fragments_base import BITS, LANES, Fragment, a_map, b_map, cd_map, hint, per_register
+from simlayout.hardware.fragments_base import BITS, LANES, Fragment, MmaShape, a_map, b_map, cd_map, hint, per_register
 from simlayout.hardware.provenance import Provenance
 
 NIBBLES = 8
@@ -44,19 +44,8 @@ _PATTERN_OF = {"tf32": "1:2", "s4": "4:8", "u4": "4:8"}
 
 
 @dataclass(frozen=True)
-class SparseMma:
+class SparseMma(MmaShape):
     """A warp-level mma.sp: D = A B + C with A [m, k] stored as [m, k / 2]. types: those of D, A, B and C."""
-
-    m: int
-    n: int
-    k: int
-    types: tuple
-    suffix: str = ""
-
-    @property
-    def shape(self):
-        """The shape as PTX writes it."""
-        return f"m{self.m}n{self.n}k{self.k}"
 
     @property
     def name(self):
