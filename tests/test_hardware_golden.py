@@ -9,7 +9,8 @@ from simlayout.hardware import INSTRUCTIONS, analyze, arch_of, records
 
 DATA = Path(__file__).parent / "data"
 FILES = [DATA / f"h200_{name}.npz"
-         for name in ("wavefronts", "cases", "copies", "fresh", "more_copies", "more_narrow", "more_retries")]
+         for name in ("wavefronts", "cases", "copies", "fresh", "more_copies", "more_narrow", "more_retries",
+                      "more_swaps", "more_exchanges", "more_matrices")]
 LANE = np.arange(32)
 
 
@@ -30,7 +31,7 @@ def total(checked, what):
 
 def test_nothing_that_was_counted_contradicts_the_model(checked):
     assert "\n".join(c.mismatch() for c in checked if c.wrong.any()) == ""
-    assert [sum(len(c.wrong) for c in checked), total(checked, lambda c: c.wrong)] == [62_775, 0]
+    assert [sum(len(c.wrong) for c in checked), total(checked, lambda c: c.wrong)] == [71_175, 0]
 
 
 def test_nearly_every_count_is_predicted_as_one_number_and_that_number_is_right(checked):
@@ -41,7 +42,7 @@ def test_nearly_every_count_is_predicted_as_one_number_and_that_number_is_right(
         np.testing.assert_array_equal(a.wavefronts[exact], seen[exact], err_msg=c.cases.form)
         assert ((a.at_least <= seen) & (seen <= a.at_most)).all(), c.cases.form
         right += int(exact.sum())
-    assert right == 60_718
+    assert right == 69_118
 
 
 def test_where_the_model_only_bounds_its_row_says_so_and_data_or_duplicated_sources_are_why(checked):
@@ -59,7 +60,7 @@ def test_every_conflict_count_that_was_read_is_predicted(checked):
         known = (c.cases.conflicts != records.NOT_RECORDED) & (a.at_least == a.at_most)
         np.testing.assert_array_equal(a.conflicts[known], c.cases.conflicts[known], err_msg=c.cases.form)
         compared += int(known.sum())
-    assert compared == 38_009
+    assert compared == 46_409
 
 
 def test_every_load_that_an_atomic_makes_is_predicted_where_its_rounds_are(checked):
@@ -102,7 +103,7 @@ def test_the_rule_of_cas_b64_is_that_of_cas_b32_on_half_warps(checked):
                      for half in halves)
         np.testing.assert_array_equal(passes, cases.wavefronts)
         compared += len(passes)
-    assert compared == 82 + 2 * 130 + 2 * 28
+    assert compared == 82 + 2 * 130 + 2 * 28 + 2 * 1200
 
 
 def test_a_copy_is_bounded_without_its_sources(checked):

@@ -1,12 +1,13 @@
 """What an H200 counted, recorded in tests/data, against what the plans say today."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cuda_kernels.bench import default_variants
-from cuda_kernels.conformance.kernels import recorded, verdict
+from cuda_kernels.conformance.kernels import Row, recorded, verdict
 from simlayout.hardware import MMA_RATES
 
 DATA = Path(__file__).parent / "data"
@@ -28,6 +29,24 @@ def test_what_every_access_of_a_whole_kernel_was_counted_to_do_is_what_the_plan_
         assert said.instructions == row.executions[1], said.name
         if said.exact:
             assert (said.wavefronts, said.ideal) == (row.wavefronts[1], row.ideal[1]), said.name
+
+
+@pytest.mark.parametrize("name", ["copies", "whole"])
+def test_copies_in_whole_kernels_cost_what_they_cost_alone_wherever_the_counter_can_be_read(name):
+    data = json.loads((DATA / f"h200_kernels_{name}.json").read_text())
+    copies = [row for v in data["variants"] for row in recorded(v)[0] if row.instruction.startswith("cp.async")]
+    readable = [row for row in copies if not row.misread]
+    assert (len(readable), len(copies)) == (18, 56)
+    assert all(row.equal and row.known == ("executions", "wavefronts") for row in readable)
+    if name == "copies":                     # here some lane of every access reads nothing, which only a right P0 shows
+        assert all(row.wavefronts[0] != row.wavefronts[1] for row in copies if row.misread)
+
+
+def test_executions_that_the_counter_lost_do_not_hide_a_wrong_prediction():
+    row = Row("copy A", "cp.async.cg.16", 12, 0, ("executions", "wavefronts"), (512, 512), (4096, 4080), (2048, 2040))
+    assert row.equal
+    assert not replace(row, wavefronts=(4096, 4072)).equal and not replace(row, wavefronts=(4608, 4080)).equal
+    assert not replace(row, instruction="ld.shared.b128").equal        # no load or store was ever seen to lose one
 
 
 def test_mma_rates_are_the_measured_ones():
