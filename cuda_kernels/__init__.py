@@ -4,5 +4,6 @@ KERNELS holds them by name; `cuda_kernels.run.run` computes one product on the G
 """
 
 from cuda_kernels.gemm import KERNELS, Kernel
+from cuda_kernels.matmul import matmul, plan_matmul
 
-__all__ = ["KERNELS", "Kernel"]
+__all__ = ["KERNELS", "Kernel", "matmul", "plan_matmul"]

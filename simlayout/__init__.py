@@ -40,7 +40,7 @@ from simlayout.errors import (
     SimlayoutError,
     VerificationError,
 )
-from simlayout.hardware import Analysis, analyze, choose_ldmatrix, fragment, instruction
+from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
 from simlayout.numerics import mma
 from simlayout.proofs import Access, Certificate, Plan, Prediction, verify
 
@@ -48,10 +48,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "HazardError",
-    "InstructionError", "Layout", "LayoutError", "MachineError", "ParseError", "Plan", "Prediction", "Rotation",
-    "SimlayoutError", "Swizzle", "VerificationError", "analyze", "byte_address", "choose_ldmatrix", "coalesce", "complement",
-    "composition", "dtype_of", "emit", "fragment", "instruction", "logical_divide", "logical_product", "machine",
-    "mma", "numerics", "parse", "plots", "tiled_divide", "verify", "zipped_divide",
+    "InstructionError", "Layout", "LayoutError", "MachineError", "OperandTile", "ParseError", "Plan", "Prediction",
+    "Rotation", "SimlayoutError", "Swizzle", "TensorMap", "VerificationError", "analyze", "byte_address",
+    "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "fragment", "instruction",
+    "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "tiled_divide", "verify",
+    "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cuda_kernels.gemm import KERNELS
+from cuda_kernels.gemm import KERNELS, hopper_plan
 from simlayout.codegen import emit, module_source
 from simlayout.files import write_whole
 
@@ -10,8 +10,8 @@ from simlayout.files import write_whole
 def sources():
     """The text of every emitted module, {module name: source}; raises VerificationError if a proof fails."""
     made = {}
-    for kernel in KERNELS.values():
-        for module, accesses in kernel.emits().items():
+    for emits in (*(kernel.emits() for kernel in KERNELS.values()), hopper_plan.EMITTED):
+        for module, accesses in emits.items():
             emitted = [emit(a, unit="bytes") for a in accesses]
             made[module] = module_source(f"Index functions of {module}, in bytes.", emitted)
     return made

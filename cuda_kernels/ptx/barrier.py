@@ -23,3 +23,15 @@ def bar_sync_zero(warp):
     """
     warp.barrier()
     return 0
+
+
+@instruction("bar.sync $0, $1;", "<- u32 u32", converged=True)
+def bar_sync_some(warp, barrier, threads):
+    """Waits at barrier 0..15 for `threads` threads, a multiple of 32 (PTX ISA: bar.sync a, b)."""
+    warp.barrier(int(barrier), int(threads))
+
+
+@instruction("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;", "<-", converged=True)
+def cluster_sync(warp):
+    """Waits for all threads of the cluster (PTX ISA: barrier.cluster)."""
+    warp.cluster_sync()

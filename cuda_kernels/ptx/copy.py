@@ -103,6 +103,47 @@ def st_global_b32(warp, destination, value):
     destination.write(warp.active, _bytes(value))
 
 
+@instruction("st.global.f32 [$0], $1;", "<- u64 f32")
+def st_global_f32(warp, destination, value):
+    """One f32 per lane, 4-byte aligned."""
+    destination.write(warp.active, _bytes(np.asarray(value, np.float32)))
+
+
+@instruction("st.global.v4.f32 [$0], {$1, $2, $3, $4};", "<- u64 f32 f32 f32 f32")
+def st_global_v4_f32(warp, destination, v0, v1, v2, v3):
+    """Four f32 per lane, 16-byte aligned."""
+    destination.write(warp.active, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))))
+
+
+@instruction("ld.relaxed.gpu.global.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u64")
+def ld_relaxed_v4_f32(warp, source):
+    """Four f32 per lane, 16-byte aligned, from L2: what another CTA wrote (PTX ISA: ld.relaxed)."""
+    data = np.ascontiguousarray(source.read(warp.active, 16)).view(np.float32)
+    return tuple(data[:, i] for i in range(4))
+
+
+@instruction("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "s32 <- u64 u32")
+def atom_add_acq_rel_gpu(warp, address, value):
+    """Adds to a counter in global memory and returns what it held; orders this thread's accesses around it for the GPU."""
+    return _added(warp, address, value)
+
+
+@instruction("ld.relaxed.gpu.global.u32 $0, [$1];", "s32 <- u64")
+def ld_relaxed_gpu(warp, address):
+    """One word per lane, 4-byte aligned, from L2 (PTX ISA: ld.relaxed)."""
+    return _registers(address.read(warp.active, 4))[0]
+
+
+def _added(warp, address, value):
+    """atom.add, lane by lane."""
+    held = np.zeros(32, np.int64)
+    for lane in np.flatnonzero(warp.active).tolist():
+        one = np.arange(32) == lane
+        held[lane] = _registers(address.read(one, 4))[0][lane]
+        address.write(one, _bytes(np.broadcast_to(held[lane] + np.asarray(value), (32,))))
+    return held
+
+
 @instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")
 def st_global_b128(warp, destination, v0, v1, v2, v3):
     """16 bytes per lane, 16-byte aligned."""

@@ -108,6 +108,20 @@ def cvt_rn_f16x2_f32(warp, high, low):
     return halves.view(np.uint32)[:, 0].astype(np.int64)
 
 
+@instruction("cvt.rn.bf16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
+def cvt_rn_bf16x2_f32(warp, high, low):
+    """Two f32 rounded to nearest even into one register of bf16: `high` in the upper half (PTX ISA: cvt; NaN is 0x7fff)."""
+    low, high = (_bf16(x) for x in (low, high))
+    return (high << 16 | low).astype(np.int64)
+
+
+def _bf16(values):
+    """f32 rounded to nearest even to bf16, as the low 16 bits of int64 [32]."""
+    bits = np.broadcast_to(np.asarray(values, np.float32), (LANES,)).view(np.uint32).astype(np.int64)
+    rounded = bits + 0x7FFF + (bits >> 16 & 1) >> 16
+    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FFF, rounded)
+
+
 @instruction("{ .reg .b16 l, h; mov.b32 {l, h}, $1; cvt.f32.f16 $0, l; }", "f32 <- b32", ordered=False)
 def cvt_f32_f16_low(warp, packed):
     """The lower half of a register as f32."""

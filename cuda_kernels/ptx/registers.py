@@ -1,6 +1,10 @@
 """Special registers, register arrays and the base of dynamic shared memory."""
 
-from cuda_kernels.ptx.instruction import instruction
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.ptx.instruction import Instruction, instruction
 
 
 @instruction("mov.u32 $0, %tid.x;", "s32 <-", ordered=False)
@@ -25,6 +29,38 @@ def ctaid_y(warp):
 def ctaid_z(warp):
     """The CTA's index in the grid, z."""
     return warp.index[2]
+
+
+@instruction("mov.u32 $0, %nctaid.x;", "s32 <-", ordered=False)
+def nctaid_x(warp):
+    """How many CTAs the grid has, x (PTX ISA, Special Registers: %nctaid)."""
+    return warp.grid[0]
+
+
+@instruction("mov.u32 $0, %cluster_ctarank;", "s32 <-", ordered=False)
+def cluster_ctarank(warp):
+    """The CTA's index in its cluster (PTX ISA, Special Registers: %cluster_ctarank)."""
+    return warp.cluster_rank()
+
+
+@instruction("shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "s32 <- s32", ordered=False, converged=True)
+def uniform(warp, value):
+    """Lane 0's value in all lanes; the compiler then knows that a branch on it parts no warp (PTX ISA: shfl.sync)."""
+    return int(np.broadcast_to(np.asarray(value), (32,))[0])
+
+
+@instruction("add.s32 $0, $1, 1;", "s32 <- s32", ordered=False)
+def successor(warp, value):
+    """value + 1, worked out where the compiler cannot see it: a loop that counts so is not unrolled."""
+    return value + 1
+
+
+@lru_cache(None)
+def setmaxnreg(count, increase):
+    """The instruction that gives every thread of a warpgroup `count` registers: `more = setmaxnreg(240, True)` outside the
+    kernel. count: 24 to 256, a multiple of 8 (PTX ISA: setmaxnreg)."""
+    return Instruction(f"setmaxnreg_{count}", f"setmaxnreg.{'inc' if increase else 'dec'}.sync.aligned.u32 {count};", (), (),
+                       lambda warp: warp.setmaxnreg(count, increase), converged=True)
 
 
 def _local_array():
@@ -61,6 +97,17 @@ def register_array(warp, shape, dtype):
     return RegisterArray(warp, shape, dtype.numpy)
 
 
+def _dynamic_memory(module):
+    """The LLVM variable of a kernel's dynamic shared memory."""
+    from llvmlite import ir
+
+    name = "simlayout_dynamic_shared"
+    if name not in module.globals:
+        memory = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), 0), name, addrspace=3)
+        memory.linkage, memory.align = "external", 1024          # the widest period of any swizzle: 8 rows of 128 bytes
+    return module.globals[name]
+
+
 def _dynamic_shared():
     """The 32-bit shared-window address of the CTA's dynamic shared memory."""
     from llvmlite import ir
@@ -70,14 +117,7 @@ def _dynamic_shared():
     @intrinsic
     def dynamic_shared(typingctx):
         def generate(context, builder, signature, values):
-            name, module = "simlayout_dynamic_shared", builder.module
-            if name in module.globals:
-                memory = module.globals[name]
-            else:
-                memory = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), 0), name, addrspace=3)
-                memory.linkage = "external"
-                memory.align = 1024                  # the widest period of any swizzle: 8 rows of 128 bytes
-            return builder.ptrtoint(memory, ir.IntType(32))
+            return builder.ptrtoint(_dynamic_memory(builder.module), ir.IntType(32))
 
         return types.uint32(), generate
 
@@ -87,6 +127,34 @@ def _dynamic_shared():
 @instruction("", "u32 <-", lowering=_dynamic_shared)
 def dynamic_shared(warp):
     """Byte address of the CTA's dynamic shared memory in the .shared window; 1024-byte aligned."""
+    return 0
+
+
+def _aligned_shared():
+    """dynamic_shared by way of its generic address: ptxas then keeps the result, and does not work it out in every loop."""
+    from llvmlite import ir
+    from numba.cuda import types
+    from numba.cuda.extending import intrinsic
+
+    text = "{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; add.u32 $0, $0, 1023; and.b32 $0, $0, 0xfffffc00; }"
+
+    @intrinsic
+    def aligned_shared(typingctx):
+        def generate(context, builder, signature, values):
+            memory = _dynamic_memory(builder.module)
+            generic = builder.addrspacecast(memory, memory.type.pointee.as_pointer())
+            long, word = ir.IntType(64), ir.IntType(32)
+            asm = ir.InlineAsm(ir.FunctionType(word, [long]), text, "=r,l", side_effect=True)
+            return builder.call(asm, [builder.ptrtoint(generic, long)])
+
+        return types.int32(), generate
+
+    return aligned_shared
+
+
+@instruction("", "s32 <-", lowering=_aligned_shared)
+def aligned_shared(warp):
+    """The first byte address in the CTA's dynamic shared memory that is a multiple of 1024; up to 1023 bytes are lost."""
     return 0
 
 

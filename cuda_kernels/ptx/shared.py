@@ -89,3 +89,16 @@ def ldmatrix_x2(warp, address):
 def ldmatrix_x4(warp, address):
     """Four 8x8 matrices of b16: lane 8m + r gives the address of row r of matrix m (m < 4)."""
     return _distribute(warp.shared_rows("ldmatrix.x4", address))
+
+
+def _collected(registers):
+    """x registers [32] -> uint8 [8x, 16] rows: the inverse of `_distribute`."""
+    words = np.stack([np.broadcast_to(np.asarray(r), (32,)).astype(np.uint32) for r in registers])
+    return words.reshape(-1, 4).view(np.uint8)
+
+
+@instruction("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32", converged=True)
+def stmatrix_x4(warp, address, v0, v1, v2, v3):
+    """Stores four 8x8 matrices of b16, register m holding matrix m as ldmatrix gives it: lane 8m + r gives the address of
+    row r of matrix m, 16-byte aligned (PTX ISA: stmatrix; sm_90)."""
+    warp.shared_store_rows("stmatrix.x4", address, _collected((v0, v1, v2, v3)))

@@ -19,10 +19,13 @@ from simlayout.hardware.sparse import (
     stored_columns,
 )
 from simlayout.hardware.tensor import MMA_RATES, MmaRate, mma_clocks
+from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.wgmma import Descriptor, OperandTile, operand_addresses, operand_wavefronts
 
 __all__ = [
-    "ARCHES", "FRAGMENTS", "INSTRUCTIONS", "MMAS", "MMA_RATES", "QUAD_PAIR_MMAS", "SPARSE_MMAS", "Analysis", "Arch",
-    "Fragment", "Instruction", "LdmatrixChoice", "Mma", "MmaRate", "Provenance", "QuadPairMma", "SparseMma", "add_records",
-    "analyze", "arch_of", "choose_ldmatrix", "compress", "expand", "fragment", "instruction", "metadata_nibbles",
-    "metadata_registers", "mma_clocks", "mma_of", "sparse_metadata", "sparse_mma", "stored_columns",
+    "ARCHES", "Analysis", "Arch", "Descriptor", "FRAGMENTS", "Fragment", "INSTRUCTIONS", "Instruction", "LdmatrixChoice",
+    "MMAS", "MMA_RATES", "Mma", "MmaRate", "OperandTile", "Provenance", "QUAD_PAIR_MMAS", "QuadPairMma", "SPARSE_MMAS",
+    "SparseMma", "TensorMap", "add_records", "analyze", "arch_of", "choose_ldmatrix", "compress", "expand", "fragment",
+    "instruction", "metadata_nibbles", "metadata_registers", "mma_clocks", "mma_of", "operand_addresses",
+    "operand_wavefronts", "sparse_metadata", "sparse_mma", "stored_columns",
 ]

@@ -1,0 +1,91 @@
+"""Compiled kernels on disk, so that only the first process pays for a compilation.
+
+A file holds the entry's name and the machine code behind a checksum; it is written whole or not at all, and one that does
+not check is compiled again. Its name is a hash of the configuration, of the source of both packages, of the compilers'
+versions and of the driver's. SIMLAYOUT_CACHE names the folder; without it, $XDG_CACHE_HOME/simlayout or ~/.cache/simlayout.
+"""
+
+import hashlib
+import os
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from simlayout.errors import SimlayoutError
+from simlayout.files import write_whole
+
+COMPILERS = ("numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
+"""Distributions whose version changes the machine code."""
+
+_MAGIC = b"simlayout kernel 1\n"
+
+
+def folder():
+    """The cache's folder, as the environment says now."""
+    named = os.environ.get("SIMLAYOUT_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simlayout"
+
+
+@lru_cache(1)
+def _sources():
+    """A hash of all Python source that a kernel may be made of: both packages."""
+    root = Path(__file__).parent.parent
+    found = hashlib.sha256()
+    for package in ("cuda_kernels", "simlayout"):
+        for path in sorted((root / package).rglob("*.py")):
+            found.update(f"{path.relative_to(root)}\0".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@lru_cache(1)
+def _versions():
+    found = []
+    for name in COMPILERS:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            pass
+    return ", ".join(found)
+
+
+def key(config, driver=0):
+    """The name of a configuration's file: a hash. config: a frozen dataclass whose repr holds all that it says; driver: the
+    driver's version number."""
+    return hashlib.sha256(f"{config!r}\n{_sources()}\n{_versions()}\n{driver}".encode()).hexdigest()[:40]
+
+
+def compiled(config, driver=0):
+    """(name of the entry, machine code) of a configuration, from the cache or from `config.compile()`.
+
+    What cannot be read or written is compiled and used all the same.
+    """
+    path = folder() / f"{key(config, driver)}.kernel"
+    found = _read(path)
+    if found is None:
+        found = config.compile()
+        _write(path, *found)
+    return found
+
+
+def _read(path):
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    head, body = data[: len(_MAGIC) + 32], data[len(_MAGIC) + 32:]
+    if head != _MAGIC + hashlib.sha256(body).digest():
+        return None
+    name, _, code = body.partition(b"\n")
+    return name.decode(), code
+
+
+def _write(path, name, code):
+    body = name.encode() + b"\n" + code
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, _MAGIC + hashlib.sha256(body).digest() + body)
+    except (OSError, SimlayoutError):
+        pass                                         # a folder that cannot be written costs time, not the answer

@@ -1,0 +1,214 @@
+"""A wgmma + TMA GEMM for Hopper as a configuration: what is constant in its kernel, and how it is compiled and launched."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+
+from cuda_kernels.gemm.hopper_parts import DEPTH
+from cuda_kernels.gemm.hopper_split import piece_bytes
+from cuda_kernels.gemm.kernel import choice
+from cuda_kernels.ptx.wgmma import wgmma_steps
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.wgmma import OperandTile
+
+SHARED_LIMIT = 232_448
+"""Bytes of shared memory that a CTA of sm_90 may have (CUDA C++ Programming Guide, technical specifications)."""
+
+SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64"
+"""Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
+and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters."""
+
+REDUCE_STEPS = 1.5
+"""What it costs to add up one more part of a cut tile, in steps of 64 along K."""
+
+MAPS = 3
+"""So many parameters are tensor maps: 128 bytes by value."""
+
+
+@dataclass(frozen=True)
+class Hopper:
+    """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
+
+    tile_m: 64 or 128 rows, 64 for each of the `consumers` warpgroups; tile_n: columns, a multiple of 64 to 256; stages of 64
+    along K; buffers: staging buffers (64x64) per consumer for the store through TMA; group: rows of tiles walked together;
+    a_major, b_major: "K" or "MN", the contiguous dimension; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store:
+    "tma" (16-bit C whose rows start on 16 bytes) or "direct" (any C); split: whether tiles may be cut along K; persistent:
+    one CTA per SM walks over tiles, else there is one per tile; move_registers: two consumers take the producer's
+    registers (setmaxnreg); cluster: CTAs with tiles below one another, which share the loads of B. body: the kernel,
+    "wgmma_persistent" (a producer and consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what
+    does not fit.
+    """
+
+    tile_m: int = 128
+    tile_n: int = 256
+    stages: int = 4
+    buffers: int = 2
+    group: int = 8
+    a_major: str = "K"
+    b_major: str = "K"
+    dtype: str = "f16"
+    out: str = "f16"
+    store: str = "tma"
+    split: bool = False
+    persistent: bool = True
+    move_registers: bool = True
+    cluster: int = 1
+    body: str = "wgmma_persistent"
+
+    def __post_init__(self):
+        choice("tile_m", self.tile_m, (64, 128))
+        choice("tile_n", self.tile_n, (64, 128, 192, 256))
+        choice("a_major", self.a_major, ("K", "MN"))
+        choice("b_major", self.b_major, ("K", "MN"))
+        choice("dtype", self.dtype, ("f16", "bf16"))
+        choice("out", self.out, ("f16", "bf16", "f32"))
+        choice("store", self.store, ("tma", "direct"))
+        if self.store == "tma" and self.out == "f32":
+            raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
+        choice("cluster", self.cluster, (1, 2))
+        if self.tile_n // self.cluster % 64:
+            raise SimlayoutError(f"tile_n = {self.tile_n}: a cluster of {self.cluster} shares it by 64 columns: use a "
+                                 "multiple of 128")
+        choice("body", self.body, ("wgmma_persistent", "wgmma_tma"))
+        simple = dict(tile_m=64, stages=1, cluster=1, store="direct", split=False, persistent=False)
+        other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
+        if self.body == "wgmma_tma" and other:
+            raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")
+        if self.split and not self.persistent:
+            raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
+        if self.stages < 2 and self.body == "wgmma_persistent":
+            raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
+        if self.shared_bytes > SHARED_LIMIT:
+            raise SimlayoutError(f"{self.stages} stages of {self.tile_m}x{self.tile_n}x64 need {self.shared_bytes} bytes of "
+                                 f"shared memory; a CTA has {SHARED_LIMIT}: use fewer stages or buffers")
+
+    @property
+    def consumers(self):
+        """Warpgroups that multiply."""
+        return self.tile_m // 64
+
+    @property
+    def block(self):
+        """Threads per CTA: a producer warpgroup and the consumers; of wgmma_tma one warpgroup."""
+        return 128 if self.body == "wgmma_tma" else 128 * (self.consumers + 1)
+
+    @property
+    def wgmma(self):
+        """The wgmma that a warpgroup issues."""
+        return f"wgmma.m64n{self.tile_n}k16.f32.{self.dtype}.{self.dtype}"
+
+    @property
+    def operands(self):
+        """What one wgmma k-chunk reads: the OperandTiles of a consumer's 64 rows of A and of all columns of B."""
+        return OperandTile(64, DEPTH, self.dtype, self.a_major), OperandTile(self.tile_n, DEPTH, self.dtype, self.b_major)
+
+    @property
+    def multiply(self):
+        """The instruction that multiplies a stage."""
+        a, b = self.operands
+        return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"))
+
+    @property
+    def staging_bytes(self):
+        """Bytes of shared memory in which one consumer stages C."""
+        return 8192 * self.buffers if self.store == "tma" else 0
+
+    @property
+    def shared_bytes(self):
+        """Dynamic shared memory per CTA, in bytes: room to align to the swizzle's period, stages, staging, mbarriers."""
+        return 1024 + self.stages * (2 * DEPTH * (self.tile_m + self.tile_n) + 16) + self.consumers * self.staging_bytes
+
+    @property
+    def python(self):
+        """The kernel's Python function."""
+        return import_module(f"cuda_kernels.gemm.{self.body}").make_body(self)
+
+    def boxes(self):
+        """The boxes (innermost first, elements) of the maps of A, B and C; all with 128-byte swizzle."""
+        a = (64, self.tile_m, 1) if self.a_major == "K" else (64, 64, 1)
+        b = (64, self.tile_n // self.cluster, 1) if self.b_major == "K" else (64, 64, 1)
+        return a, b, (64, 64, 1)
+
+    def tiles(self, M, N, matrices=1):
+        """Tiles of C, those of a cluster counted once."""
+        return -(-M // (self.tile_m * self.cluster)) * -(-N // self.tile_n) * matrices
+
+    def cut(self, M, N, K, matrices=1, sms=132):
+        """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
+
+        Full waves of tiles stay whole; the rest is cut so that its parts fill the last wave, as far as that is sooner: the
+        last CTA of a tile reads all its parts, which takes about as long as REDUCE_STEPS steps for each.
+        """
+        tiles, steps, wave = self.tiles(M, N, matrices), -(-K // DEPTH), sms // self.cluster
+        rest = tiles % wave
+        if not rest or not self.split:
+            return tiles, 1
+        parts = min(range(1, min(wave // rest, steps) + 1),
+                    key=lambda p: -(-steps // p) + (REDUCE_STEPS * (p + 2) if p > 1 else 0))
+        return (tiles, 1) if parts == 1 else (tiles - rest, parts)
+
+    def grid(self, M, N, K, matrices=1, sms=132):
+        """CTAs: one per tile, or, persistent, one per SM or per unit of work where there are fewer."""
+        whole, parts = self.cut(M, N, K, matrices, sms)
+        units = whole + parts * (self.tiles(M, N, matrices) - whole)
+        return self.cluster * (min(sms // self.cluster, units) if self.persistent else units)
+
+    def workspace(self, M, N, K, matrices=1, sms=132):
+        """(bytes of workspace, bytes of counters, which must be zero) for the tiles that are cut."""
+        whole, parts = self.cut(M, N, K, matrices, sms)
+        cut = self.cluster * self.consumers * (self.tiles(M, N, matrices) - whole)
+        return piece_bytes(self.tile_n) * cut * parts, 4 * cut
+
+    def compile(self):
+        """(name of the entry, machine code for sm_90a); no GPU needed."""
+        return _compiled(self)
+
+
+HOPPER = {
+    "wgmma_tma": Hopper(tile_m=64, tile_n=64, stages=1, store="direct", persistent=False, body="wgmma_tma"),
+    "wgmma_specialized": Hopper(tile_n=128, stages=5, group=1, store="direct", persistent=False, move_registers=False),
+    "wgmma_persistent": Hopper(),
+}
+"""The kernels by name: TMA and wgmma alone; with a producer and consumers; and persistent, with a store through TMA."""
+
+
+def ptx(config):
+    """The PTX text of a configuration, its tensor maps as parameters by value."""
+    from numba import cuda
+
+    from cuda_kernels.compile import bound_kernel, signature
+
+    text, _ = cuda.compile_ptx(bound_kernel(config.python), signature(SIGNATURE), cc=(9, 0, "a"),
+                               launch_bounds=(config.block, 1))
+    text = maps_by_value(text, MAPS)
+    return text if config.cluster == 1 else in_clusters(text, config.cluster)
+
+
+def in_clusters(text, size):
+    """PTX whose kernel is launched in clusters of `size` CTAs, as `__cluster_dims__` says in CUDA C++."""
+    return re.sub(r"(\.maxntid [^\n]*\n)", rf"\1.reqnctapercluster {size}, 1, 1\n", text, count=1)
+
+
+def maps_by_value(text, count):
+    """PTX in which the first `count` parameters, 64-bit addresses, become 128-byte values whose address the kernel takes.
+
+    That is what `const __grid_constant__ CUtensorMap` is in CUDA C++; Numba has no such parameter. The kernel then needs no
+    copy of a map in global memory.
+    """
+    (entry,) = re.findall(r"\.entry ([\w$]+)\(", text)
+    for i in range(count):
+        name = re.escape(f"{entry}_param_{i}")
+        text, declared = re.subn(rf"\.param \.u64 ({name})\b", r".param .align 64 .b8 \1[128]", text)
+        text = re.sub(rf"ld\.param\.u64\s+(%\w+), \[({name})\];", r"mov.b64 \1, \2; cvta.param.u64 \1, \1;", text)
+        if declared != 1:
+            raise SimlayoutError(f"the kernel's parameter {i} is not one 64-bit address: maps_by_value cannot replace it")
+    return text
+
+
+@lru_cache(256)
+def _compiled(config):
+    from cuda_kernels.compile import cubin
+
+    text = ptx(config)
+    return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, "sm_90a")

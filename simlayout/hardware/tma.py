@@ -1,0 +1,190 @@
+"""TMA: tensor maps, and where each byte of a box lands in shared memory (PTX ISA: Tensors, Swizzling modes).
+
+A tensor map describes a tensor in global memory and the box that one instruction moves. In shared memory the box is dense,
+innermost dimension first, in rows of its innermost dimension; with a swizzle, 16-byte chunks change places within the
+row's span: bits 4 and up of the byte address are XORed with the bits that count rows of 128 bytes, 7 and up. The swizzle
+acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 256 bytes.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simlayout.algebra import dtype_of
+from simlayout.errors import AddressError, LayoutError
+
+SWIZZLES = {0: (0, 0), 32: (0x10, 1), 64: (0x30, 2), 128: (0x70, 3)}
+"""Span of a swizzle in bytes -> (address bits that change, CUtensorMapSwizzle). PTX ISA, Swizzling modes; cuda.h. The
+numbers are others than those of a wgmma descriptor."""
+
+PERIODS = {0: 128, 32: 256, 64: 512, 128: 1024}
+"""Span -> bytes after which the pattern repeats (0: the alignment that any box needs)."""
+
+DTYPES = {"u8": 0, "e4m3": 0, "e5m2": 0, "s8": 0, "u16": 1, "u32": 2, "s32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
+          "tf32": 11}
+"""Element type -> CUtensorMapDataType (cuda.h). TMA moves bits: 8-bit types travel as u8."""
+
+_FLOATS = ("f16", "bf16", "f32", "f64", "tf32")
+
+
+def swizzled(address, span):
+    """The byte address to which a box's byte goes that would lie at `address` without a swizzle; ints and arrays alike.
+
+    span: 0, 32, 64 or 128 bytes. The same function undoes it.
+
+    >>> swizzled(0x90, 128), swizzled(swizzled(0x90, 128), 128)
+    (128, 144)
+    """
+    return address ^ ((address >> 3) & SWIZZLES[span][0])
+
+
+def _fault(text):
+    raise LayoutError(f"tensor map: {text}")
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor in global memory and a box of it.
+
+    dtype: one of DTYPES. dims: elements along each dimension, innermost first, 1 to 5 of them. strides: bytes from one
+    index to the next in dims 1 and up (dim 0 is contiguous). box: elements of the box. element_strides: every how many
+    elements are moved, along each dimension. swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan", what the outside
+    reads as. address: global byte address, if known. array: the NumPy array behind it, for `gather` and `scatter`.
+
+    Raises LayoutError for what cuTensorMapEncodeTiled would refuse (CUDA Driver API, Tensor Map Object Management),
+    naming the limit.
+
+    >>> tensor = TensorMap("f16", (64, 1000), (128,), (64, 128), swizzle=128)
+    >>> tensor.box_bytes, tensor.offsets()[1, :16:8].tolist()
+    (16384, [144, 128])
+    """
+
+    dtype: str
+    dims: tuple
+    strides: tuple
+    box: tuple
+    element_strides: tuple = None
+    swizzle: int = 0
+    fill: str = "zero"
+    address: int = 0
+    array: object = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self):
+        for name in ("dims", "strides", "box"):
+            object.__setattr__(self, name, tuple(int(v) for v in getattr(self, name)))
+        steps = (1,) * len(self.dims) if self.element_strides is None else tuple(self.element_strides)
+        object.__setattr__(self, "element_strides", steps)
+        self._check()
+
+    def _check(self):
+        rank, inner = len(self.dims), self.dtype in DTYPES and self.box and self.box[0] * self.itemsize
+        if self.dtype not in DTYPES:
+            _fault(f"no element type {self.dtype!r}; there are {', '.join(DTYPES)}")
+        if not 1 <= rank <= 5:
+            _fault(f"{rank} dimensions; it takes 1 to 5")
+        for name, wanted in (("box", rank), ("element_strides", rank), ("strides", rank - 1)):
+            if len(getattr(self, name)) != wanted:
+                _fault(f"{len(getattr(self, name))} {name} for {rank} dimensions; give {wanted}")
+        for i, n in enumerate(self.dims):
+            if not 1 <= n <= 2**32:
+                _fault(f"dimension {i} has {n} elements; 1 to 2**32 are allowed")
+        for i, stride in enumerate(self.strides, 1):
+            if stride % 16 or not 0 < stride < 2**40:
+                _fault(f"stride {stride} bytes of dimension {i}; it must be a multiple of 16, above 0 and below 2**40")
+        if self.address % 16:
+            _fault(f"address {self.address:#x}; the tensor must start on 16 bytes")
+        for i, n in enumerate(self.box):
+            if not 1 <= n <= 256:
+                _fault(f"box of {n} elements along dimension {i}; 1 to 256 are allowed")
+        for i, n in enumerate(self.element_strides):
+            if not 1 <= n <= 8:
+                _fault(f"element stride {n} of dimension {i}; 1 to 8 are allowed")
+        if inner % 16:
+            _fault(f"box rows of {inner} bytes; they must be a multiple of 16")
+        if self.swizzle not in SWIZZLES:
+            _fault(f"swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}")
+        if self.swizzle and inner > self.swizzle:
+            _fault(f"box rows of {inner} bytes in a {self.swizzle}-byte swizzle; make box[0] at most "
+                   f"{self.swizzle // self.itemsize}")
+        if self.fill not in ("zero", "nan") or (self.fill == "nan" and self.dtype not in _FLOATS):
+            _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
+
+    @classmethod
+    def of(cls, array, box, swizzle=128, dtype=None, fill="zero"):
+        """The map of a NumPy array whose last axis is contiguous; box innermost first. dtype: for types that NumPy lacks,
+        held in unsigned integers of their size."""
+        name = dtype_of(dtype or array.dtype).name
+        if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+            _fault(f"the array's last axis has stride {array.strides[-1]} bytes; it must be contiguous")
+        return cls(name, array.shape[::-1], array.strides[-2::-1] if array.ndim > 1 else (), tuple(box), None, swizzle, fill,
+                   0, array)
+
+    @property
+    def itemsize(self):
+        """Bytes of an element."""
+        return dtype_of(self.dtype).bytes
+
+    @property
+    def enum(self):
+        """The CUtensorMapSwizzle of the swizzle."""
+        return SWIZZLES[self.swizzle][1]
+
+    @property
+    def dtype_enum(self):
+        """The CUtensorMapDataType of the elements."""
+        return DTYPES[self.dtype]
+
+    @property
+    def shape(self):
+        """Elements of the box that are moved along each dimension, innermost last, as of an array."""
+        return tuple(-(-n // s) for n, s in zip(self.box, self.element_strides, strict=True))[::-1]
+
+    @property
+    def box_bytes(self):
+        """Bytes of a box, outside elements included: what its mbarrier counts."""
+        return int(np.prod(self.shape)) * self.itemsize
+
+    def offsets(self):
+        """int64 [box, innermost last]: byte offset of every element from the start of a box that lies on the pattern's
+        period."""
+        return self.landing(0)
+
+    def landing(self, address):
+        """int64 [box, innermost last]: absolute shared byte address of every element of a box at `address`.
+
+        Raises AddressError unless `address` is a multiple of 128.
+        """
+        if address % 128 or address < 0:
+            raise AddressError(f"TMA: a box at shared address {address}; it must start on 128 bytes")
+        dense = np.arange(int(np.prod(self.shape)), dtype=np.int64).reshape(self.shape) * self.itemsize
+        return swizzled(address + dense, self.swizzle)
+
+    def _inside(self, coords):
+        """(index arrays of the box in the array, bool where they exist), both shaped as the box."""
+        if self.array is None:
+            _fault("it has no array to read or write: make it with TensorMap.of")
+        if len(coords) != len(self.dims):
+            raise AddressError(f"TMA: {len(coords)} coordinates for a tensor of {len(self.dims)} dimensions")
+        steps = zip(coords, self.box, self.element_strides, strict=True)
+        index = np.meshgrid(*[int(c) + np.arange(0, n, s) for c, n, s in steps][::-1], indexing="ij")
+        inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(index, self.array.shape, strict=True)])
+        return [np.where(inside, i, 0) for i in index], inside
+
+    def gather(self, coords):
+        """The box at element coordinates (innermost first; they may lie outside), an array [box, innermost last]."""
+        index, inside = self._inside(coords)
+        values = self.array[tuple(index)]
+        values[~inside] = np.zeros(1, values.dtype)[0] if self.fill == "zero" else _nan(values.dtype, self.dtype)
+        return values
+
+    def scatter(self, coords, values):
+        """Writes a box, as `gather` returns it, where it lies inside of the tensor."""
+        index, inside = self._inside(coords)
+        self.array[tuple(i[inside] for i in index)] = values[inside]
+
+
+def _nan(kind, dtype):
+    """The NaN that TMA fills with, in the array's own dtype."""
+    if kind.kind == "f":
+        return np.nan
+    return {"bf16": 0x7FFF, "f16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF}[dtype]

@@ -1,0 +1,151 @@
+"""The wgmma kernels without a GPU: their machine code, the order of their work, and what they refuse."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_ptx import assembled, needs_tools, of_class
+
+from cuda_kernels.emitted import wgmma as emitted
+from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, maps_by_value, ptx
+from cuda_kernels.gemm.hopper_choice import COSTS, choose
+from cuda_kernels.gemm.hopper_parts import tile_of
+from cuda_kernels.gemm.hopper_plan import STORE_C
+from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.wgmma import OperandTile
+
+SIZES = st.integers(1, 40)
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+
+COMPILED = {
+    "wgmma_tma": HOPPER["wgmma_tma"], "wgmma_specialized": HOPPER["wgmma_specialized"],
+    "cut and in clusters": Hopper(a_major="MN", b_major="MN", split=True, cluster=2),
+    "f32 C, stored directly": Hopper(out="f32", store="direct", split=True, dtype="bf16"),
+    "one consumer": Hopper(tile_m=64, tile_n=128, stages=8, split=True)}
+
+
+@needs_tools
+@pytest.mark.parametrize("config", COMPILED.values(), ids=COMPILED)
+def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(config, tmp_path):
+    said, opcodes = assembled(ptx(config), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    assert "C7510" not in said and "C7511" not in said and "serialized" not in said
+    assert of_class(opcodes, "HGMMA") in (4, 8)                 # a stage; the first of a tile may be peeled off
+    assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == 0
+    assert of_class(opcodes, "WARPGROUP") >= 2                  # the fence, and the waits
+
+
+@needs_tools
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", COSTS, ids=str)
+@pytest.mark.parametrize("a_major", ["K", "MN"])
+@pytest.mark.parametrize("b_major", ["K", "MN"])
+def test_every_configuration_that_is_chosen_compiles_without_spills(cost, a_major, b_major, tmp_path):
+    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=a_major, b_major=b_major, split=True,
+                    cluster=cost.cluster)
+    said, _ = assembled(ptx(config), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
+
+
+def test_tensor_maps_become_parameters_of_128_bytes_whose_address_the_kernel_takes():
+    text = """.entry f(
+	.param .u64 f_param_0,
+	.param .u64 f_param_1
+)
+{
+	ld.param.u64 	%rd1, [f_param_0];
+	ld.param.u64 	%rd2, [f_param_1];
+"""
+    made = maps_by_value(text, 1)
+    assert ".param .align 64 .b8 f_param_0[128]" in made and ".param .u64 f_param_1" in made
+    assert "mov.b64 %rd1, f_param_0; cvta.param.u64 %rd1, %rd1;" in made and "ld.param.u64 \t%rd2, [f_param_1];" in made
+    with pytest.raises(SimlayoutError, match="parameter 2 is not one 64-bit address"):
+        maps_by_value(text, 3)
+    assert len(re.findall(r"_param_\d\[128\]", ptx(HOPPER["wgmma_tma"]))) == MAPS
+
+
+# ---- what is read and written ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("cost", COSTS, ids=str)
+@pytest.mark.parametrize("major", ["K", "MN"])
+def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(cost, major):
+    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=major, b_major=major, cluster=cost.cluster)
+    for tile, rows in zip(config.operands, (64, cost.tile_n)):
+        assert tile.prove().elements == rows * 64
+    whole = OperandTile(cost.tile_m, 64, "f16", major).put()     # a consumer's part of A is a tile of its own
+    for consumer in range(config.consumers):
+        part = config.operands[0].put(8192 * consumer)
+        assert (part == whole[64 * consumer:64 * consumer + 64]).all()
+    box_a, box_b, box_c = config.boxes()
+    assert box_a[0] == box_b[0] == box_c[0] == 64 and max(box_a + box_b) <= 256
+
+
+def test_the_staging_of_c_is_stored_without_conflicts_and_as_emitted():
+    analysis = STORE_C.analyze()
+    assert analysis.excess.sum() == 0
+    assert (emitted.store_c(*STORE_C.points()) == STORE_C.offsets() * 2).all()
+
+
+# ---- the order of work -----------------------------------------------------------------------------------------------
+
+@given(SIZES, SIZES, st.integers(1, 3), st.integers(1, 12))
+def test_every_tile_of_every_matrix_is_visited_once(rows, cols, matrices, group):
+    found = {tile_of(i, rows, cols, group) for i in range(rows * cols * matrices)}
+    assert found == {(r, c, m) for r in range(rows) for c in range(cols) for m in range(matrices)}
+
+
+@given(st.integers(0, 30), st.integers(0, 10), st.integers(1, 12), st.integers(0, 50))
+def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
+    steps = parts + more
+    seen = {}
+    for unit in range(whole + cut * parts):
+        tile, part, first, last = unit_of(unit, whole, parts, steps)
+        assert first < last
+        seen.setdefault(tile, []).append((part, first, last))
+    assert sorted(seen) == list(range(whole + cut))
+    for tile, found in seen.items():
+        assert [p for p, *_ in found] == list(range(len(found))) and len(found) == (parts if tile >= whole else 1)
+        assert found[0][1] == 0 and found[-1][2] == steps
+        assert all(a[2] == b[1] for a, b in zip(found, found[1:]))
+
+
+@given(st.sampled_from(COSTS), st.integers(1, 9000), st.integers(1, 9000), st.integers(1, 9000), st.integers(1, 3),
+       st.sampled_from([1, 7, 114, 132]))
+def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(cost, M, N, K, matrices, sms):
+    sms = max(sms, cost.cluster)
+    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, split=True, cluster=cost.cluster)
+    tiles = config.tiles(M, N, matrices)
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    grid = config.grid(M, N, K, matrices, sms)
+    assert 0 <= whole <= tiles and 1 <= parts <= -(-K // 64) and 1 <= grid <= sms and grid % cost.cluster == 0
+    if parts == 1:
+        assert whole == tiles and config.workspace(M, N, K, matrices, sms) == (0, 0)
+    else:
+        cut = tiles - whole
+        assert cut * parts <= sms // cost.cluster
+        pieces = cut * cost.cluster * config.consumers
+        assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(cost.tile_n) * pieces * parts, 4 * pieces)
+
+
+@given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
+       st.sampled_from([("f16", "f16"), ("bf16", "bf16"), ("bf16", "f32")]))
+def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types):
+    config = choose(M, N, K, 1, 132, a_major, b_major, *types)
+    assert (config.a_major, config.b_major, config.dtype, config.out) == (a_major, b_major, *types)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("options, fault", [
+    ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
+    ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
+    ({"stages": 5}, "need 279632 bytes"), ({"cluster": 4}, "cluster = 4"), ({"body": "other"}, "body = 'other'"),
+    ({"cluster": 2, "tile_n": 192}, "a multiple of 128"), ({"split": True, "persistent": False}, "needs persistent=True"),
+    ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False")])
+def test_a_configuration_that_no_kernel_can_have_is_refused(options, fault):
+    with pytest.raises(SimlayoutError, match=fault):
+        Hopper(**options)
