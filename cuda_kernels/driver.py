@@ -18,7 +18,7 @@ MEMORY_TYPE, DEVICE_ORDINAL = 2, 9
 """CUpointer_attribute (cuda.h)."""
 HOST_MEMORY = 1
 """CU_MEMORYTYPE_HOST (cuda.h)."""
-CLUSTER_DIMENSION, PROGRAMMATIC_SERIALIZATION = 4, 6
+COOPERATIVE, CLUSTER_DIMENSION, PROGRAMMATIC_SERIALIZATION = 2, 4, 6
 """CUlaunchAttributeID (cuda.h)."""
 MAP_BYTES, MAP_ALIGNMENT = 128, 128
 """sizeof and alignof of CUtensorMap (cuda.h)."""
@@ -242,16 +242,19 @@ class Parameters:
 
 
 class Shape:
-    """How a kernel is launched: grid and block (x, y, z), dynamic shared bytes, CTAs per cluster, and whether it may start
-    before the kernel ahead of it in the stream has ended (`overlap`: it then waits itself, with griddepcontrol.wait)."""
+    """How a kernel is launched: grid and block (x, y, z), dynamic shared bytes, CTAs per cluster, whether it may start
+    before the kernel ahead of it in the stream has ended (`overlap`: it then waits itself, with griddepcontrol.wait), and
+    whether its CTAs wait for one another (`together`: it starts only where all of them fit)."""
 
-    def __init__(self, grid, block, shared_bytes, cluster=1, overlap=False):
+    def __init__(self, grid, block, shared_bytes, cluster=1, overlap=False, together=False):
         self.fixed = (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes
         found = []
         if cluster > 1:
             found.append(Attribute(CLUSTER_DIMENSION, b"", (c_uint32 * 16)(cluster, 1, 1)))
         if overlap:
             found.append(Attribute(PROGRAMMATIC_SERIALIZATION, b"", (c_uint32 * 16)(1)))
+        if together:
+            found.append(Attribute(COOPERATIVE, b"", (c_uint32 * 16)(1)))
         self.attributes, self.count = (Attribute * max(len(found), 1))(*found), len(found)
         self.configs = {}
 

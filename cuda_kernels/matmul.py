@@ -227,6 +227,11 @@ class Prepared:
             self._plan.clear(self._at_c, stream)
         return self.out
 
+    @property
+    def config(self):
+        """The kernel's configuration; None where nothing is multiplied."""
+        return self._plan.config
+
     def __repr__(self):
         return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.config})"
 

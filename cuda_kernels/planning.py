@@ -137,7 +137,8 @@ class HopperSteps(Steps):
         whole, parts = config.cut(M, N, K, work.count, self.sms)
         split, counters = config.workspace(M, N, K, work.count, self.sms)
         self.split, self.counters = max(self.split, split), max(self.counters, counters)
-        shape = Shape((config.grid(M, N, K, work.count, self.sms), 1, 1), (config.block, 1, 1), config.shared_bytes)
+        shape = Shape((config.grid(M, N, K, work.count, self.sms), 1, 1), (config.block, 1, 1), config.shared_bytes,
+                      together=parts > 1)
         makers = self.makers(config, (place_a.matrices, major_a), (place_b.matrices, major_b), place_c.matrices, work.count)
         kernel = self.kernel(config, "matmul")
         m = place_c.matrices

@@ -190,7 +190,7 @@ class Run:
             target = by_map
         if parts > 1:
             cut = config.tiles(M, N, count) - whole
-            assert not any(ctypes.string_at(counters, 4 * config.consumers * cut))
+            assert not any(ctypes.string_at(counters, 8 * config.consumers * cut))
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
         target[:] = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
 

@@ -128,7 +128,7 @@ def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(cost, M, 
         cut = tiles - whole
         assert cut * parts <= sms // cost.cluster
         pieces = cut * cost.cluster * config.consumers
-        assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(cost.tile_n) * pieces * parts, 4 * pieces)
+        assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(cost.tile_n) * pieces * parts, 8 * pieces)
 
 
 @given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),

@@ -19,8 +19,8 @@ SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
 and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters."""
 
-REDUCE_STEPS = 1.5
-"""What it costs to add up one more part of a cut tile, in steps of 64 along K."""
+REDUCE_STEPS = 8
+"""What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
 
 MAPS = 3
 """So many parameters are tensor maps: 128 bytes by value."""
@@ -137,15 +137,14 @@ class Hopper:
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
 
-        Full waves of tiles stay whole; the rest is cut so that its parts fill the last wave, as far as that is sooner: the
-        last CTA of a tile reads all its parts, which takes about as long as REDUCE_STEPS steps for each.
+        Full waves of tiles stay whole; the rest is cut so that its parts fill the last wave, as far as that is sooner.
         """
         tiles, steps, wave = self.tiles(M, N, matrices), -(-K // DEPTH), sms // self.cluster
         rest = tiles % wave
         if not rest or not self.split:
             return tiles, 1
-        parts = min(range(1, min(wave // rest, steps) + 1),
-                    key=lambda p: -(-steps // p) + (REDUCE_STEPS * (p + 2) if p > 1 else 0))
+        reduce = REDUCE_STEPS * 128 * 256 // (self.tile_m * self.tile_n)
+        parts = min(range(1, min(wave // rest, steps) + 1), key=lambda p: -(-steps // p) + reduce * (p > 1))
         return (tiles, 1) if parts == 1 else (tiles - rest, parts)
 
     def grid(self, M, N, K, matrices=1, sms=132):
@@ -158,7 +157,7 @@ class Hopper:
         """(bytes of workspace, bytes of counters, which must be zero) for the tiles that are cut."""
         whole, parts = self.cut(M, N, K, matrices, sms)
         cut = self.cluster * self.consumers * (self.tiles(M, N, matrices) - whole)
-        return piece_bytes(self.tile_n) * cut * parts, 4 * cut
+        return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
     def compile(self):
         """(name of the entry, machine code for sm_90a); no GPU needed."""

@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cuda_kernels.gemm.hopper import REDUCE_STEPS, Hopper
+from cuda_kernels.gemm.hopper import Hopper
 
 LAUNCH, LATENCY = 1.5, 1.3
 """Microseconds that a launch takes before its first step, and that a load takes when nothing hides it."""
+
+REDUCE, REDUCE_PART = 6.0, 0.8
+"""Microseconds that adding up the parts of cut tiles takes, and for each part."""
+
+OVERLAP_LOST = 0.25
+"""Of computing and of memory traffic, the share of the shorter that does not hide behind the longer."""
 
 DRAM, L2, L2_HALF_SECTORS, ONE_SM = 3580, 13_000, 7200, 120
 """Bytes per nanosecond, times 1000: from DRAM; from L2 by all SMs, in whole 32-byte sectors, and where rows start in the
@@ -48,8 +54,9 @@ def estimate(cost, config, M, N, K, matrices, sms, half_sectors):
         step = max(step, LATENCY / cost.stages)
     time = LAUNCH + -(-whole // wave) * (steps * step + cost.tile)
     if tiles > whole:
-        time += -(-steps // parts) * step + cost.tile + REDUCE_STEPS * (parts + 2) * cost.step
-    return max(time, LAUNCH + cost.tile + 2 * matrices * (M * K + N * K + M * N) / DRAM / 1000)
+        time += -(-steps // parts) * step + cost.tile + REDUCE + REDUCE_PART * parts
+    memory = LAUNCH + cost.tile + 2 * matrices * (M * K + N * K + M * N) / DRAM / 1000
+    return max(time, memory) + OVERLAP_LOST * min(time, memory)
 
 
 @lru_cache(4096)
@@ -65,7 +72,7 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
         store = "direct" if out == "f32" else "tma"
         config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, 8, a_major, b_major, dtype, out, store,
                         split=True, cluster=cost.cluster)
-        if cost.tile_n == 64 and M <= 64 and config.tiles(M, N, matrices) > sms:
+        if cost.tile_n == 64 and (M <= 32 or (M <= 64 and config.tiles(M, N, matrices) > sms)):
             continue                                     # it waits for memory, of which this tile has little under way
         needed = estimate(cost, config, M, N, K, matrices, sms, half)
         if time is None or needed < time:

@@ -1,30 +1,28 @@
 """Tiles that several CTAs compute together, each a part of K, where there are too few tiles to keep all SMs busy.
 
-Work comes in units: first `whole` tiles, one unit each, then the tiles that are left, cut into `parts` units along K. Every
-CTA writes its part of a cut tile as f32 to a workspace; the one that comes last adds all parts up, the first one first: the
-same order, and so the same bits, in every run. Nobody waits for a CTA that may not have started.
+Work comes in units: first `whole` tiles, one unit each, then the tiles that are left, cut into `parts` units along K. A CTA
+has at most one unit of a cut tile. It writes its products as f32 to a workspace, waits until all parts of the tile are
+there, and adds up its share of the tile's columns, the first part first: the same order, and so the same bits, in every run.
+CTAs wait for one another, so all of them must be resident: the launch is cooperative.
 """
 
-from cuda_kernels.gemm.hopper_parts import quotient
+from cuda_kernels.gemm.hopper_parts import make_store_pair, quotient
 from cuda_kernels.ptx import (
     atom_add_acq_rel_gpu,
     bar_sync_some,
-    ld_relaxed_gpu,
     ld_relaxed_v4_f32,
     s32,
     st_global_b32,
     st_global_v4_f32,
     u32,
     u64,
+    wait_global_at_least,
 )
-
-TICKET = 16
-"""Bytes behind each piece of the workspace, for the number at which its CTA came."""
 
 
 def piece_bytes(columns):
-    """Bytes of the workspace for one consumer's products of one part: f32 [columns / 8, 128, 4], and its ticket."""
-    return 2048 * (columns // 8) + TICKET
+    """Bytes of the workspace for one consumer's products of one part: f32 [columns / 8, 128, 4]."""
+    return 2048 * (columns // 8)
 
 
 def unit_of(unit, whole, parts, steps):
@@ -41,41 +39,56 @@ def unit_of(unit, whole, parts, steps):
     return s32(whole + tile), part, quotient(part * steps, parts), quotient((part + 1) * steps, parts)
 
 
-def make_reduce(columns, consumers):
-    """reduce(acc, workspace, counters, t, consumer, tile, part, parts, rows) -> whether this CTA came last; then `acc` holds
-    the sum of all parts.
+def make_reduce(columns, consumers, out):
+    """reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc): writes this CTA's share of
+    the columns of the consumer's 64 rows of C, summed over all parts.
 
-    workspace: a piece for each (cut tile, part, consumer); counters: u32 for each (cut tile, consumer), zero before and
-    after. tile: number among the cut tiles. rows: how many of the consumer's 64 rows exist; the others are left alone.
+    workspace: a piece for each (cut tile, part, consumer); counters: two u32 for each (cut tile, consumer), zero before and
+    after. tile: number among the cut tiles. c: address of the matrix; row, col: the consumer's first ones; ldc: elements
+    from row to row. Rows beyond M are left alone.
     """
-    groups, piece = columns // 8, piece_bytes(columns)
+    groups, piece, store_pair = columns // 8, piece_bytes(columns), make_store_pair(out)
+    size = 4 if out == "f32" else 2
 
-    def reduce(acc, workspace, counters, t, consumer, tile, part, parts, rows):
-        first = workspace + u64(piece) * u64(tile * parts * consumers + consumer)
-        mine = first + u64(piece * consumers) * u64(part)
-        counter = counters + u64(4 * (consumers * tile + consumer))
-        mask = t // 32 * 16 < rows
-        if mask:
-            for j in range(groups):
-                st_global_v4_f32(mine + u64(2048 * j + 16 * t), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
-        bar_sync_some(u32(consumer + 1), u32(128))
+    def come(counter, parts, t):
         if t == 0:
-            st_global_b32(mine + u64(2048 * groups), atom_add_acq_rel_gpu(counter, u32(1)))
-        bar_sync_some(u32(consumer + 1), u32(128))
-        came = ld_relaxed_gpu(mine + u64(2048 * groups))
-        last = came == parts - 1
-        if last:
-            if t == 0:
+            atom_add_acq_rel_gpu(counter, u32(1))
+            wait_global_at_least(counter, u32(parts))
+
+    def leave(counter, parts, t):
+        if t == 0:
+            if atom_add_acq_rel_gpu(counter + u64(4), u32(1)) == parts - 1:
                 st_global_b32(counter, 0)
-            if mask:
-                for i in range(4 * groups):
-                    acc[i] = 0
-                for p in range(parts):
-                    source = first + u64(piece * consumers) * u64(p) + u64(16 * t)
-                    for j in range(groups):
-                        s0, s1, s2, s3 = ld_relaxed_v4_f32(source + u64(2048 * j))
-                        acc[4 * j], acc[4 * j + 1] = acc[4 * j] + s0, acc[4 * j + 1] + s1
-                        acc[4 * j + 2], acc[4 * j + 3] = acc[4 * j + 2] + s2, acc[4 * j + 3] + s3
-        return last
+                st_global_b32(counter + u64(4), 0)
+
+    def reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc):
+        first = workspace + u64(piece) * u64(tile * parts * consumers + consumer) + u64(16 * t)
+        mine = first + u64(piece * consumers) * u64(part)
+        counter = counters + u64(8 * (consumers * tile + consumer))
+        warp_row = s32(row + t // 32 * 16)
+        if warp_row < M:
+            for j in range(groups):
+                st_global_v4_f32(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
+        bar_sync_some(u32(consumer + 1), u32(128))
+        come(counter, parts, t)
+        bar_sync_some(u32(consumer + 1), u32(128))
+        at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
+        j, last = quotient(part * groups, parts), quotient((part + 1) * groups, parts)
+        while j < last:
+            if warp_row < M:
+                source = first + u64(2048) * u64(j)
+                s0, s1, s2, s3 = ld_relaxed_v4_f32(source)
+                for _ in range(parts - 1):
+                    source = source + u64(piece * consumers)
+                    p0, p1, p2, p3 = ld_relaxed_v4_f32(source)
+                    s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
+                at = c + u64(size) * (u64(at_row) * u64(ldc) + u64(at_col + 8 * j))
+                if at_row < M:
+                    store_pair(at, s0, s1, N - at_col - 8 * j)
+                if at_row + 8 < M:
+                    store_pair(at + u64(8 * size) * u64(ldc), s2, s3, N - at_col - 8 * j)
+            j = s32(j + 1)
+        bar_sync_some(u32(consumer + 1), u32(128))
+        leave(counter, parts, t)
 
     return reduce

@@ -80,7 +80,7 @@ def make_body(config):
         store_tma = None
     store_direct = make_store_direct(cols, config.out)
     last, accumulators = stages - 1, cols // 2
-    reduce = make_reduce(cols, consumers)
+    reduce = make_reduce(cols, consumers, config.out)
     cut, is_cut = (unit_of, beyond) if config.split else (one_tile, never)
 
     def next_stage(stage):
@@ -157,15 +157,13 @@ def make_body(config):
             release(t, leader, 1, before)
             row = s32(rows * (cluster * tile_row + rank) + 64 * consumer)
             col = s32(cols * tile_col)
-            ours = True                                  # whether this CTA has the whole sum
             if is_cut(unit, whole):
-                ours = reduce(acc, workspace, counters, t, consumer, s32(cluster * (tile - whole) + rank), part, parts,
-                              M - row)
-            if ours:
-                if by_tma:
-                    store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
-                else:
-                    store_direct(acc, c + u64(matrix) * matrix_c, t, row, col, M, N, ldc)
+                reduce(acc, workspace, counters, t, consumer, s32(cluster * (tile - whole) + rank), part, parts,
+                       c + u64(matrix) * matrix_c, row, col, M, N, ldc)
+            elif by_tma:
+                store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
+            else:
+                store_direct(acc, c + u64(matrix) * matrix_c, t, row, col, M, N, ldc)
             unit = next_unit(unit)
         if by_tma:
             stores_read(leader)                          # shared memory must outlive the copies that read it

@@ -128,10 +128,14 @@ def atom_add_acq_rel_gpu(warp, address, value):
     return _added(warp, address, value)
 
 
-@instruction("ld.relaxed.gpu.global.u32 $0, [$1];", "s32 <- u64")
-def ld_relaxed_gpu(warp, address):
-    """One word per lane, 4-byte aligned, from L2 (PTX ISA: ld.relaxed)."""
-    return _registers(address.read(warp.active, 4))[0]
+@instruction("{ .reg .pred p; .reg .b32 v; again: ld.acquire.gpu.global.u32 v, [$0]; setp.lt.u32 p, v, $1; @p bra again; }",
+             "<- u64 u32")
+def wait_global_at_least(warp, address, value):
+    """Waits until a counter in global memory is at least `value`; what was written before its releases is visible then."""
+    def there():
+        return bool((_registers(address.read(warp.active, 4))[0][warp.active] >= np.asarray(value)).all())
+
+    warp.block_until(there, f"a counter in global memory to reach {int(np.max(value))}")
 
 
 def _added(warp, address, value):
