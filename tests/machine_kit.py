@@ -116,3 +116,27 @@ def line_of(text):
     found = [i for i, line in enumerate(lines, 1) if f"# {text}\n" in line or f"# {text}  #" in line]
     assert len(found) == 1, (text, found)
     return found[0]
+
+
+# ---- Hopper ---------------------------------------------------------------------------------------------------------
+
+mbarrier_init = Instruction(lambda warp, address, count: warp.mbarrier_init(address, count))
+mbarrier_arrive = Instruction(lambda warp, address: warp.mbarrier_arrive(address))
+mbarrier_expect = Instruction(lambda warp, address, nbytes: warp.mbarrier_arrive(address, expect=nbytes))
+mbarrier_arrive_remote = Instruction(lambda warp, address, cta: warp.mbarrier_arrive_remote(address, cta))
+mbarrier_wait = Instruction(lambda warp, address, parity: warp.mbarrier_wait(address, parity))
+fence_proxy_async = Instruction(lambda warp: warp.fence_proxy_async())
+tma_load = Instruction(lambda warp, tensor, coords, at, mbarrier: warp.tma_load(tensor, coords, at, mbarrier))
+tma_multicast = Instruction(lambda warp, tensor, coords, at, bar, to: warp.tma_load(tensor, coords, at, bar, multicast=to))
+tma_store = Instruction(lambda warp, tensor, coords, at: warp.tma_store(tensor, coords, at))
+bulk_commit = Instruction(lambda warp: warp.bulk_commit())
+bulk_wait = Instruction(lambda warp, pending: warp.bulk_wait(pending))
+wgmma_fence = Instruction(lambda warp: warp.wgmma_fence(), converged=True)
+wgmma = Instruction(lambda warp, *operands: warp.wgmma(*operands), converged=True)
+wgmma_commit = Instruction(lambda warp: warp.wgmma_commit(), converged=True)
+wgmma_wait = Instruction(lambda warp, pending: warp.wgmma_wait(pending), converged=True)
+bar_some = Instruction(lambda warp, id, threads: warp.barrier(id, threads), converged=True)
+setmaxnreg = Instruction(lambda warp, count, increase: warp.setmaxnreg(count, increase), converged=True)
+cluster_rank = Instruction(lambda warp: warp.cluster_rank())
+cluster_sync = Instruction(lambda warp: warp.cluster_sync(), converged=True)
+uniform = Instruction(lambda warp, value: int(np.broadcast_to(value, 32)[0]))

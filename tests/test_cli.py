@@ -164,9 +164,9 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["gemm", "--cpu", "--gpu"], "not allowed with"),
 ])
 def test_every_refusal_is_one_line_that_names_the_fault(capsys, arguments, expected):
-    started = time.monotonic()
+    started = time.process_time()  # not the wall's: tests run side by side
     assert expected in refused(capsys, *arguments)
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3
 
 
 @settings(deadline=None, max_examples=100)

@@ -64,8 +64,12 @@ def test_a_planted_hazard_is_found_with_its_two_lines(kernel, kind, grid, block,
         assert f"_kernels.py:{line}" in str(caught.value)
 
 
+ENGINES = {"early write", "missing proxy fence", "missing wgmma fence", "early accumulator", "early exit"}
+"""Kinds that need TMA or wgmma: `test_machine_hopper.py` plants them."""
+
+
 def test_every_kind_but_one_is_planted():
-    assert {kind for _, kind, *_ in PLANTED} | {"wrong element"} == set(KINDS)
+    assert {kind for _, kind, *_ in PLANTED} | ENGINES | {"wrong element"} == set(KINDS)
 
 
 CLEAN = [

@@ -8,6 +8,8 @@ import pytest
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.kernels import Row, recorded, verdict
+from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.gemm.hopper_plan import predict
 from simlayout.hardware import MMA_RATES
 
 DATA = Path(__file__).parent / "data"
@@ -47,6 +49,15 @@ def test_executions_that_the_counter_lost_do_not_hide_a_wrong_prediction():
     assert row.equal
     assert not replace(row, wavefronts=(4096, 4072)).equal and not replace(row, wavefronts=(4608, 4080)).equal
     assert not replace(row, instruction="ld.shared.b128").equal        # no load or store was ever seen to lose one
+
+
+@pytest.mark.parametrize("row", json.loads((DATA / "h200_wgmma.json").read_text())["rows"], ids=lambda r: str(r["config"]))
+def test_wgmma_and_tma_were_counted_to_do_what_is_predicted(row):
+    config, (M, N, K) = Hopper(**row["config"]), row["shape"]
+    said = predict(config, M, N, K)
+    assert said.operand_wavefronts == row["gmma"]
+    direct = M * N if config.store == "direct" else 0            # st.global.b16 passes the banks too, a word per element
+    assert said.bank_writes + direct == row["bank_writes"]
 
 
 def test_mma_rates_are_the_measured_ones():

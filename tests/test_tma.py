@@ -33,7 +33,9 @@ def landing_one_by_one(tensor, address):
     ({"strides": (120,)}, "stride 120 bytes of dimension 1"), ({"strides": (2**40,)}, "below 2\\*\\*40"),
     ({"address": 8}, "must start on 16 bytes"), ({"box": (64, 257)}, "box of 257"), ({"swizzle": 96}, "swizzle of 96"),
     ({"element_strides": (1, 9)}, "element stride 9"), ({"box": (4, 128)}, "box rows of 8 bytes"),
-    ({"fill": "one"}, "fill 'one'"),
+    ({"fill": "one"}, "fill 'one'"), ({"address": -16}, "must start on 16 bytes"), ({"dims": (64, 9.5)}, "of integers"),
+    ({"element_strides": (1, 0)}, "element stride 0"), ({"box": (64, 0)}, "box of 0"), ({"strides": (0,)}, "stride 0 bytes"),
+    ({"dims": (), "box": (), "strides": ()}, "0 dimensions"), ({"box": 64}, "tuple of integers"),
     ({"box": (128, 64)}, "box rows of 256 bytes in a 128-byte swizzle; make box\\[0\\] at most 64"),
     ({"dtype": "s8", "fill": "nan"}, "fill 'nan' for s8")])
 def test_what_the_driver_would_refuse_is_refused_with_the_limit_that_it_breaks(change, fault):
@@ -48,12 +50,35 @@ def test_a_box_lands_on_128_bytes_or_not_at_all():
 
 @given(st.sampled_from(sorted(SWIZZLES)), st.integers(1, 5), st.integers(1, 3), st.integers(0, 40), st.data())
 def test_every_byte_lands_where_the_manual_draws_it(span, rows, depth, where, data):
-    inner = data.draw(st.integers(1, (span or 64) // 16)) * 8
+    inner = span // 2 or data.draw(st.integers(1, 4)) * 8
     tensor = TensorMap("f16", (4096, 64, 64), (8192, 2**20), (inner, rows, depth), swizzle=span)
     slow = landing_one_by_one(tensor, 128 * where)
     fast = tensor.landing(128 * where)
     assert all(fast[d, r, c] == slow[c, r, d] for d in range(depth) for r in range(rows) for c in range(inner))
     assert len(np.unique(fast)) == fast.size
+
+
+def test_where_rows_narrower_than_the_swizzle_lie_is_not_guessed():
+    tensor = TensorMap(**{**GOOD, "box": (32, 128)})
+    with pytest.raises(LayoutError, match="rows of 64 bytes lie in a 128-byte swizzle is not .*; make box\\[0\\] 64"):
+        tensor.landing(0)
+    assert TensorMap(**{**GOOD, "box": (32, 1)}).landing(128)[0, ::8].tolist() == [144, 128, 176, 160]
+
+
+@given(st.sampled_from([32, 64, 128]), st.integers(0, 60))
+def test_rows_are_permuted_as_the_programming_guide_says_wherever_the_box_starts(span, where):
+    """CUDA C++ Programming Guide, Swizzle Pattern Pointer Offset Computation: smem[y][x] <-> smem[y][((y+offset)%n)^x] for
+    rows y of 128 bytes, 16-byte chunks x."""
+    chunks = span // 16
+    for y, x in product(range(16), range(8)):
+        offset = where % chunks
+        assert swizzled(128 * (where + y) + 16 * x, span) == 128 * (where + y) + 16 * (((y + offset) % chunks) ^ x)
+
+
+@pytest.mark.parametrize("span", [16, 256, None])
+def test_a_swizzle_that_tma_lacks_is_refused(span):
+    with pytest.raises(LayoutError, match="there are 0, 32, 64, 128"):
+        swizzled(0, span)
 
 
 @given(st.sampled_from(sorted(SWIZZLES)), st.integers(0, 2**18))
@@ -82,8 +107,40 @@ def test_a_map_takes_its_strides_from_an_array_and_its_type_from_dtype():
     assert tensor.box_bytes == 1024
     with pytest.raises(LayoutError, match="must be contiguous"):
         TensorMap.of(array[..., ::2], (16, 8, 1))
+    with pytest.raises(LayoutError, match="e4m3 in an array of uint16; view it as integers of 1 bytes"):
+        TensorMap.of(array, (64, 8, 1), dtype="e4m3")
 
 
-def test_an_element_stride_moves_every_so_many_elements():
-    tensor = TensorMap("f32", (64, 64), (256,), (32, 4), (2, 1))
-    assert tensor.shape == (4, 16) and tensor.box_bytes == 256
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 40), st.integers(-20, 70))
+def test_an_element_stride_moves_every_so_many_rows_and_none_along_the_first_dimension(inner, step, rows, first):
+    array = np.arange(1, 64 * 64 + 1, dtype=np.int32).reshape(64, 64)
+    tensor = TensorMap("s32", (64, 64), (256,), (32, rows), (inner, step), array=array)
+    box = tensor.gather((0, first))
+    assert box.shape == tensor.shape == (-(-rows // step), 32) and tensor.box_bytes == box.nbytes
+    for i, row in enumerate(range(first, first + rows, step)):
+        assert (box[i] == (array[row, :32] if 0 <= row < 64 else 0)).all()
+
+
+def test_the_first_coordinate_counts_along_the_contiguous_dimension():
+    array = np.arange(128 * 64, dtype=np.uint16).reshape(128, 64)
+    assert TensorMap.of(array, (32, 8), 64).gather((32, 8))[0, 0] == array[8, 32]
+
+
+@pytest.mark.parametrize("dtype, kind", [("f16", np.float16), ("bf16", np.uint16), ("f32", np.float32), ("tf32", np.float32),
+                                         ("f64", np.float64), ("f16", np.uint16)])
+def test_the_outside_can_be_filled_with_nan(dtype, kind):
+    box = TensorMap.of(np.zeros((8, 64), kind), (16, 8), 0, dtype, fill="nan").gather((56, 0))
+    if box.dtype.kind == "f":
+        assert np.isnan(box[:, 8:]).all() and (box[:, :8] == 0).all()
+    else:
+        assert (box[:, 8:] == 0x7FFF).all() and (box[:, :8] == 0).all()
+
+
+def test_what_does_not_fit_a_map_is_refused():
+    tensor = TensorMap.of(np.zeros((8, 64), np.float16), (64, 8))
+    with pytest.raises(AddressError, match="1 coordinates for a tensor of 2 dimensions"):
+        tensor.gather((0,))
+    with pytest.raises(LayoutError, match="values of shape \\(8, 32\\) for boxes of shape \\(8, 64\\)"):
+        tensor.scatter((0, 0), np.zeros((8, 32), np.float16))
+    with pytest.raises(LayoutError, match="no array"):
+        TensorMap(**GOOD).gather((0, 0))

@@ -20,12 +20,12 @@ from simlayout.hardware.sparse import (
 )
 from simlayout.hardware.tensor import MMA_RATES, MmaRate, mma_clocks
 from simlayout.hardware.tma import TensorMap
-from simlayout.hardware.wgmma import Descriptor, OperandTile, operand_addresses, operand_wavefronts
+from simlayout.hardware.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
 
 __all__ = [
     "ARCHES", "Analysis", "Arch", "Descriptor", "FRAGMENTS", "Fragment", "INSTRUCTIONS", "Instruction", "LdmatrixChoice",
     "MMAS", "MMA_RATES", "Mma", "MmaRate", "OperandTile", "Provenance", "QUAD_PAIR_MMAS", "QuadPairMma", "SPARSE_MMAS",
-    "SparseMma", "TensorMap", "add_records", "analyze", "arch_of", "choose_ldmatrix", "compress", "expand", "fragment",
-    "instruction", "metadata_nibbles", "metadata_registers", "mma_clocks", "mma_of", "operand_addresses",
+    "SparseMma", "TensorMap", "add_records", "analyze", "arch_of", "choose_ldmatrix", "compress", "expand", "fewest_clocks",
+    "fragment", "instruction", "metadata_nibbles", "metadata_registers", "mma_clocks", "mma_of", "operand_addresses",
     "operand_wavefronts", "sparse_metadata", "sparse_mma", "stored_columns",
 ]

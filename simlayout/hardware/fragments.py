@@ -1,7 +1,7 @@
 """Fragments: which element of an operand each lane of a warp holds, for mma, mma.sp, wmma, ldmatrix and the like.
 
-The tables here say which mma there are; `fragments_base` has the formulas that say where their elements are. wmma
-and mma.sp have files of their own, and `fragment` finds them all.
+The tables here say which mma there are; `fragments_base` has the formulas that say where their elements are. wmma,
+mma.sp and wgmma have files of their own, and `fragment` finds them all.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from simlayout.hardware.fragments_base import (
 )
 from simlayout.hardware.provenance import Provenance
 from simlayout.hardware.sparse import SPARSE_FRAGMENTS
+from simlayout.hardware.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.wmma import WMMA_FRAGMENTS
 
 __all__ = ["BITS", "FRAGMENTS", "LANES", "MMAS", "QUAD_PAIR_MMAS", "Fragment", "Mma", "QuadPairMma", "fragment", "mma_of"]
@@ -173,7 +174,7 @@ def _matrix_fragments():
 
 FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments, _quad_pair_fragments) for f in rows()}
 FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS
-"""Every fragment, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
+"""Every fragment that a warp holds, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 
 
 def fragment(name, operand=None):
@@ -182,7 +183,9 @@ def fragment(name, operand=None):
     name and operand: an mma ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B and C; for m8n8k4 of f16 the layouts of A
     and B before the types) or an mma.sp ("mma.sp.m16n8k32.f32.f16.f16.f32") with "A", "B", "C" or "D", where A of mma.sp
     is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
-    "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without.
+    "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without. A wgmma
+    ("wgmma.m64n256k16.f32.f16.f16") has "D", and "A" where A comes from registers; its lanes are the 128 threads of the
+    warpgroup.
 
     Raises InstructionError naming what is known.
 
@@ -192,7 +195,11 @@ def fragment(name, operand=None):
     ((16, 8), (1, 0))
     >>> fragment("wmma.m16n16k16.f32.row", "store.d")(lane=0, value=4), fragment("wmma.m16n16k16.f16.col", "load.a").copies
     ((0, 8), 2)
+    >>> fragment("wgmma.m64n64k16.f32.f16.f16", "D")(lane=127, value=31)
+    (63, 63)
     """
+    if str(name).startswith("wgmma."):
+        return wgmma_fragment(name, operand)
     found = FRAGMENTS.get((name, operand))
     if found is None:
         raise InstructionError(_unknown(name, operand))

@@ -51,9 +51,9 @@ class Fragment:
     order, lowest bits first: value v is in register v // per_register. It takes ints, NumPy arrays and traced symbols
     alike.
 
-    shape: (rows, cols); lanes: 32; values: elements per lane; dtype: of the elements; registers: per lane, of 32 bits
-    (of 64 bits for f64); copies: how many (lane, value) hold each element (1 but for some operands of wmma);
-    source: the Provenance of the map.
+    shape: (rows, cols); lanes: 32, of wgmma the 128 threads of a warpgroup; values: elements per lane; dtype: of the
+    elements; registers: per lane, of 32 bits (of 64 bits for f64); copies: how many (lane, value) hold each element (1 but
+    for some operands of wmma); source: the Provenance of the map.
     """
 
     name: str

@@ -6,7 +6,9 @@ row's span: bits 4 and up of the byte address are XORed with the bits that count
 acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 256 bytes.
 """
 
+import operator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -24,17 +26,21 @@ DTYPES = {"u8": 0, "e4m3": 0, "e5m2": 0, "s8": 0, "u16": 1, "u32": 2, "s32": 3, 
           "tf32": 11}
 """Element type -> CUtensorMapDataType (cuda.h). TMA moves bits: 8-bit types travel as u8."""
 
-_FLOATS = ("f16", "bf16", "f32", "f64", "tf32")
+FILLS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+"""Element type -> the bits of the NaN that fills the outside. PTX and cuda.h call it a special constant and do not say
+which: assumed, as of the NaNs that tensor cores make."""
 
 
 def swizzled(address, span):
     """The byte address to which a box's byte goes that would lie at `address` without a swizzle; ints and arrays alike.
 
-    span: 0, 32, 64 or 128 bytes. The same function undoes it.
+    span: 0, 32, 64 or 128 bytes, else LayoutError. The same function undoes it. Source: PTX ISA, Swizzling modes.
 
     >>> swizzled(0x90, 128), swizzled(swizzled(0x90, 128), 128)
     (128, 144)
     """
+    if span not in SWIZZLES:
+        raise LayoutError(f"swizzle of {span} bytes; there are {', '.join(map(str, SWIZZLES))}")
     return address ^ ((address >> 3) & SWIZZLES[span][0])
 
 
@@ -47,9 +53,10 @@ class TensorMap:
     """A tensor in global memory and a box of it.
 
     dtype: one of DTYPES. dims: elements along each dimension, innermost first, 1 to 5 of them. strides: bytes from one
-    index to the next in dims 1 and up (dim 0 is contiguous). box: elements of the box. element_strides: every how many
-    elements are moved, along each dimension. swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan", what the outside
-    reads as. address: global byte address, if known. array: the NumPy array behind it, for `gather` and `scatter`.
+    index to the next in dims 1 and up (dim 0 is contiguous). box: elements that a box spans. element_strides: every how many
+    elements are moved, along each dimension; TMA ignores the first. swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan",
+    what the outside reads as. address: global byte address, if known. array: the NumPy array behind it, for `gather` and
+    `scatter`. Not interleaved.
 
     Raises LayoutError for what cuTensorMapEncodeTiled would refuse (CUDA Driver API, Tensor Map Object Management),
     naming the limit.
@@ -70,14 +77,19 @@ class TensorMap:
     array: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
-        for name in ("dims", "strides", "box"):
-            object.__setattr__(self, name, tuple(int(v) for v in getattr(self, name)))
-        steps = (1,) * len(self.dims) if self.element_strides is None else tuple(self.element_strides)
-        object.__setattr__(self, "element_strides", steps)
-        self._check()
+        if self.element_strides is None:
+            object.__setattr__(self, "element_strides", (1,) * len(self.dims))
+        for name in ("dims", "strides", "box", "element_strides"):
+            try:
+                object.__setattr__(self, name, tuple(operator.index(v) for v in getattr(self, name)))
+            except TypeError:
+                _fault(f"{name} {getattr(self, name)!r}; give a tuple of integers")
+        self._check_tensor()
+        self._check_box()
 
-    def _check(self):
-        rank, inner = len(self.dims), self.dtype in DTYPES and self.box and self.box[0] * self.itemsize
+    def _check_tensor(self):
+        """The limits of what lies in global memory."""
+        rank = len(self.dims)
         if self.dtype not in DTYPES:
             _fault(f"no element type {self.dtype!r}; there are {', '.join(DTYPES)}")
         if not 1 <= rank <= 5:
@@ -91,38 +103,53 @@ class TensorMap:
         for i, stride in enumerate(self.strides, 1):
             if stride % 16 or not 0 < stride < 2**40:
                 _fault(f"stride {stride} bytes of dimension {i}; it must be a multiple of 16, above 0 and below 2**40")
-        if self.address % 16:
+        if self.address % 16 or self.address < 0:
             _fault(f"address {self.address:#x}; the tensor must start on 16 bytes")
+
+    def _check_box(self):
+        """The limits of what an instruction moves."""
         for i, n in enumerate(self.box):
             if not 1 <= n <= 256:
                 _fault(f"box of {n} elements along dimension {i}; 1 to 256 are allowed")
         for i, n in enumerate(self.element_strides):
             if not 1 <= n <= 8:
                 _fault(f"element stride {n} of dimension {i}; 1 to 8 are allowed")
-        if inner % 16:
-            _fault(f"box rows of {inner} bytes; they must be a multiple of 16")
+        if self.row_bytes % 16:
+            _fault(f"box rows of {self.row_bytes} bytes; they must be a multiple of 16")
         if self.swizzle not in SWIZZLES:
             _fault(f"swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}")
-        if self.swizzle and inner > self.swizzle:
-            _fault(f"box rows of {inner} bytes in a {self.swizzle}-byte swizzle; make box[0] at most "
+        if self.swizzle and self.row_bytes > self.swizzle:
+            _fault(f"box rows of {self.row_bytes} bytes in a {self.swizzle}-byte swizzle; make box[0] at most "
                    f"{self.swizzle // self.itemsize}")
-        if self.fill not in ("zero", "nan") or (self.fill == "nan" and self.dtype not in _FLOATS):
+        if self.fill not in ("zero", "nan") or (self.fill == "nan" and self.dtype not in FILLS):
             _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
 
     @classmethod
     def of(cls, array, box, swizzle=128, dtype=None, fill="zero"):
         """The map of a NumPy array whose last axis is contiguous; box innermost first. dtype: for types that NumPy lacks,
-        held in unsigned integers of their size."""
-        name = dtype_of(dtype or array.dtype).name
+        held in unsigned integers of their size.
+
+        >>> TensorMap.of(np.zeros((5, 40, 64), np.uint16), (64, 8, 1), dtype="bf16").strides
+        (128, 5120)
+        """
+        kind = dtype_of(dtype or array.dtype)
+        if kind.bytes != array.itemsize:
+            _fault(f"{kind.name} in an array of {array.dtype}; view it as integers of {kind.bytes} bytes")
         if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
             _fault(f"the array's last axis has stride {array.strides[-1]} bytes; it must be contiguous")
-        return cls(name, array.shape[::-1], array.strides[-2::-1] if array.ndim > 1 else (), tuple(box), None, swizzle, fill,
-                   0, array)
+        strides = array.strides[-2::-1] if array.ndim > 1 else ()
+        strides = tuple(stride if n > 1 else 16 for n, stride in zip(array.shape[-2::-1], strides))    # that of one is free
+        return cls(kind.name, array.shape[::-1], strides, tuple(box), None, swizzle, fill, 0, array)
 
     @property
     def itemsize(self):
         """Bytes of an element."""
         return dtype_of(self.dtype).bytes
+
+    @property
+    def row_bytes(self):
+        """Bytes of a row of the box."""
+        return self.box[0] * self.itemsize
 
     @property
     def enum(self):
@@ -137,12 +164,13 @@ class TensorMap:
     @property
     def shape(self):
         """Elements of the box that are moved along each dimension, innermost last, as of an array."""
-        return tuple(-(-n // s) for n, s in zip(self.box, self.element_strides, strict=True))[::-1]
+        steps = zip(self.box[1:], self.element_strides[1:], strict=True)
+        return (self.box[0], *(-(-n // s) for n, s in steps))[::-1]
 
     @property
     def box_bytes(self):
         """Bytes of a box, outside elements included: what its mbarrier counts."""
-        return int(np.prod(self.shape)) * self.itemsize
+        return prod(self.shape) * self.itemsize
 
     def offsets(self):
         """int64 [box, innermost last]: byte offset of every element from the start of a box that lies on the pattern's
@@ -152,21 +180,35 @@ class TensorMap:
     def landing(self, address):
         """int64 [box, innermost last]: absolute shared byte address of every element of a box at `address`.
 
-        Raises AddressError unless `address` is a multiple of 128.
+        Raises AddressError unless `address` is a multiple of 128; LayoutError for several rows narrower than the swizzle:
+        where those lie is not documented.
         """
         if address % 128 or address < 0:
             raise AddressError(f"TMA: a box at shared address {address}; it must start on 128 bytes")
-        dense = np.arange(int(np.prod(self.shape)), dtype=np.int64).reshape(self.shape) * self.itemsize
+        if self.row_bytes < self.swizzle and prod(self.shape[:-1]) > 1:
+            _fault(f"where rows of {self.row_bytes} bytes lie in a {self.swizzle}-byte swizzle is not documented; make "
+                   f"box[0] {self.swizzle // self.itemsize}")
+        dense = np.arange(prod(self.shape), dtype=np.int64).reshape(self.shape) * self.itemsize
         return swizzled(address + dense, self.swizzle)
+
+    def coordinates(self, coords):
+        """The tensor coordinates of every element of the box at element coordinates `coords`: a tuple, innermost first, of
+        int64 arrays [box, innermost last]. They may lie outside. AddressError for another number of coordinates.
+
+        >>> TensorMap("f32", (64, 64), (256,), (4, 2)).coordinates((8, -1))[1].tolist()
+        [[-1, -1, -1, -1], [0, 0, 0, 0]]
+        """
+        if len(coords) != len(self.dims):
+            raise AddressError(f"TMA: {len(coords)} coordinates for a tensor of {len(self.dims)} dimensions")
+        steps = (1, *self.element_strides[1:])[::-1]
+        axes = [int(c) + s * np.arange(n, dtype=np.int64) for c, n, s in zip(coords[::-1], self.shape, steps, strict=True)]
+        return tuple(np.meshgrid(*axes, indexing="ij")[::-1])
 
     def _inside(self, coords):
         """(index arrays of the box in the array, bool where they exist), both shaped as the box."""
         if self.array is None:
             _fault("it has no array to read or write: make it with TensorMap.of")
-        if len(coords) != len(self.dims):
-            raise AddressError(f"TMA: {len(coords)} coordinates for a tensor of {len(self.dims)} dimensions")
-        steps = zip(coords, self.box, self.element_strides, strict=True)
-        index = np.meshgrid(*[int(c) + np.arange(0, n, s) for c, n, s in steps][::-1], indexing="ij")
+        index = self.coordinates(coords)[::-1]
         inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(index, self.array.shape, strict=True)])
         return [np.where(inside, i, 0) for i in index], inside
 
@@ -174,17 +216,13 @@ class TensorMap:
         """The box at element coordinates (innermost first; they may lie outside), an array [box, innermost last]."""
         index, inside = self._inside(coords)
         values = self.array[tuple(index)]
-        values[~inside] = np.zeros(1, values.dtype)[0] if self.fill == "zero" else _nan(values.dtype, self.dtype)
+        bits = values.view(f"u{values.itemsize}")
+        bits[~inside] = FILLS[self.dtype] if self.fill == "nan" else 0
         return values
 
     def scatter(self, coords, values):
         """Writes a box, as `gather` returns it, where it lies inside of the tensor."""
+        if values.shape != self.shape:
+            _fault(f"values of shape {values.shape} for boxes of shape {self.shape}")
         index, inside = self._inside(coords)
         self.array[tuple(i[inside] for i in index)] = values[inside]
-
-
-def _nan(kind, dtype):
-    """The NaN that TMA fills with, in the array's own dtype."""
-    if kind.kind == "f":
-        return np.nan
-    return {"bf16": 0x7FFF, "f16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF}[dtype]

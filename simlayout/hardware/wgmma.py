@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.errors import AddressError, LayoutError, VerificationError
+from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
 from simlayout.hardware.provenance import Provenance
 from simlayout.hardware.tma import PERIODS, SWIZZLES, TensorMap, swizzled
 
@@ -19,6 +19,9 @@ MODES = {0: 0, 128: 1, 64: 2, 32: 3}
 
 K_BYTES = 32
 """Bytes along K that one instruction reads, whatever the type."""
+
+TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
+"""Element types of A and B (PTX ISA, wgmma.mma_async); those of 16 bits may be MN-major."""
 
 MEASURED = Provenance("measured", "192 configurations on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute "
                       "2025.3.1, 2026-11-21: swizzles, K- and MN-major, odd strides; 16-bit operands")
@@ -29,7 +32,7 @@ ASSUMED = Provenance("assumed", "as of 16-bit operands, of which as many bytes a
 class Descriptor:
     """A matrix descriptor; all in bytes. leading, stride: the leading and stride dimension byte offsets (LBO, SBO), whose
     meaning depends on the layout (`operand_addresses`); swizzle: 0, 32, 64 or 128; base_offset: 0 where the pattern starts
-    on its period.
+    on its period, else bits 7 to 9 of where it starts.
 
     Raises LayoutError for what the fields cannot hold.
 
@@ -65,18 +68,39 @@ class Descriptor:
         return cls((bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, swizzle, bits >> 49 & 7)
 
 
+def _size_of(dtype, major, what):
+    """Bytes of an element of an operand that wgmma has; LayoutError for others."""
+    name = dtype_of(dtype).name
+    if name not in TYPES:
+        raise LayoutError(f"{what} of {name}: wgmma takes {', '.join(TYPES)}")
+    if major not in ("K", "MN") or (major == "MN" and dtype_of(name).bits != 16):
+        raise LayoutError(f"{what}: {major}-major {name}: wgmma takes K-major ones, and MN-major ones of 16 bits")
+    return dtype_of(name).bytes
+
+
 def operand_addresses(descriptor, mn, k, dtype, major):
     """int64 [mn, k]: the shared byte address of every element that one wgmma reads.
 
-    mn: 64 for A, N for B; k: elements along K, K_BYTES in all. major: "K", or "MN" (16-bit elements). Source: PTX ISA,
-    Matrix descriptor and canonical layouts; equal to CUTLASS's `make_gmma_desc` layouts (`tests/test_wgmma.py`).
-    Raises LayoutError for another k or an MN-major operand of other types.
+    mn: 64 for A, N for B; k: elements along K, K_BYTES in all. major: "K", or "MN" (16-bit elements).
+
+    K-major, the stride leads from 8 rows to the next 8 and the leading one from 16 bytes of K to the next 16; with a swizzle
+    it is not used. MN-major, the stride leads from 8 k to the next 8 and the leading one from as many rows as the swizzle
+    spans to the next; without a swizzle a block is 8 rows, and the two change places.
+
+    Source: PTX ISA, Matrix descriptor and canonical layouts; equal to CUTLASS's `make_gmma_desc` layouts
+    (`tests/test_wgmma.py`). Raises LayoutError for another k, other types, or a base offset, whose effect is not modelled.
+
+    >>> operand_addresses(Descriptor(0, 16, 1024, 128), 64, 16, "f16", "K")[9, :16:8].tolist()
+    [1168, 1152]
     """
-    size = dtype_of(dtype).bytes
+    size = _size_of(dtype, major, "an operand")
     if k * size != K_BYTES:
         raise LayoutError(f"one wgmma reads {K_BYTES} bytes along K, {K_BYTES // size} elements of {dtype}, not {k}")
-    if major not in ("K", "MN") or (major == "MN" and size != 2):
-        raise LayoutError(f"a {major}-major operand of {dtype}: there are K-major ones, and MN-major ones of 16 bits")
+    if mn % 8 or not 8 <= mn <= 256:
+        raise LayoutError(f"an operand of {mn} rows: A has 64, B from 8 to 256 columns, a multiple of 8")
+    if descriptor.base_offset:
+        raise LayoutError(f"base offset {descriptor.base_offset}: its effect is not modelled; start the pattern on "
+                          f"a multiple of {PERIODS[descriptor.swizzle]} bytes, and leave it 0")
     row, col = np.arange(mn, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)[None, :]
     first, leading, stride, span = descriptor.address, descriptor.leading, descriptor.stride, descriptor.swizzle
     if major == "K":
@@ -93,17 +117,35 @@ def operand_addresses(descriptor, mn, k, dtype, major):
 def operand_wavefronts(name, a="shared"):
     """(wavefronts, Provenance) with which one wgmma reads its operands: 16 for A from shared memory, N / 4 for B.
 
-    No layout changes it. a: "shared" or "registers".
+    No layout changes it. a: "shared" or "registers". Raises InstructionError for what is no wgmma.
 
     >>> operand_wavefronts("wgmma.m64n256k16.f32.f16.f16")[0]
     80
     """
+    op = _wgmma(name, a)
+    return (16 if a == "shared" else 0) + op.n // 4, MEASURED if dtype_of(op.b).bits == 16 else ASSUMED
+
+
+def fewest_clocks(name, a="shared"):
+    """Clocks of an SM below which no wgmma stays: the larger of N / 2, for the products in its four tensor cores, and its
+    operand wavefronts, one clock for each 128 bytes of shared memory. Takes the arguments of `operand_wavefronts`.
+
+    A wgmma of n < 64 waits for its operands, wider ones hide them. Issued back to back, they took 32.7 clocks for n8, 35.6
+    for n64, 68 for n128 and 133 for n256, whatever the layout (16-bit operands; one NVIDIA H200, 2026-11-21).
+
+    >>> [fewest_clocks(f"wgmma.m64n{n}k16.f32.f16.f16") for n in (8, 64, 256)]
+    [18, 32, 128]
+    """
+    return max(_wgmma(name, a).n // 2, operand_wavefronts(name, a)[0])
+
+
+def _wgmma(name, a):
     from simlayout.numerics import tensor_op
 
     op = tensor_op(name)
     if op.family != "wgmma" or a not in ("shared", "registers"):
-        raise LayoutError(f"{name} with A from {a!r}: give a wgmma, and \"shared\" or \"registers\"")
-    return (16 if a == "shared" else 0) + op.n // 4, MEASURED if dtype_of(op.b).bits == 16 else ASSUMED
+        raise InstructionError(f"{name} with A from {a!r}: give a wgmma, and \"shared\" or \"registers\"")
+    return op
 
 
 @dataclass(frozen=True)
@@ -128,16 +170,14 @@ class OperandTile:
     swizzle: int = 128
 
     def __post_init__(self):
-        size = dtype_of(self.dtype).bytes
+        size = _size_of(self.dtype, self.major, "operand tile")
         if self.swizzle not in SWIZZLES:
             raise LayoutError(f"operand tile: swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}")
-        if self.major not in ("K", "MN") or (self.major == "MN" and size != 2):
-            raise LayoutError(f"operand tile: {self.major}-major {self.dtype}: wgmma takes K-major tiles, and MN-major ones "
-                              "of 16 bits")
         contiguous = self.depth if self.major == "K" else self.rows
         if contiguous * size % self.span or self.depth * size % K_BYTES or self.rows % 8:
-            raise LayoutError(f"operand tile: {self.rows} x {self.depth} of {self.dtype}, {self.major}-major: its contiguous side "
-                              f"must fill rows of {self.span} bytes, K {K_BYTES}-byte steps, and rows groups of 8")
+            what = f"{self.rows} x {self.depth} of {self.dtype}, {self.major}-major"
+            raise LayoutError(f"operand tile: {what}: its contiguous "
+                              f"side must fill rows of {self.span} bytes, K {K_BYTES}-byte steps, rows groups of 8")
         if self.rows > 256 or self.depth > 256:
             raise LayoutError(f"operand tile: {self.rows} x {self.depth}: no side of a box has more than 256 elements")
 

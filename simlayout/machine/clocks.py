@@ -1,4 +1,4 @@
-"""Which of two accesses came first on every GPU: vector clocks over the threads of a CTA.
+"""Which of two accesses came first on every GPU: vector clocks over the threads of a CTA, or of a cluster.
 
 Every access belongs to an *epoch* of its warp; a warp's epoch ends whenever it releases (arrives at a barrier). Thread t
 *knows* thread u up to an epoch: all that u did until then happens before whatever t does next. What makes threads know
@@ -7,18 +7,27 @@ is a release by some and an acquire by others of what was released, and nothing 
     bar.sync by the whole CTA      meet()                                     everyone knows everything so far
     bar.sync by some warps         release by each arrival, acquire by each that leaves
     bar.warp.sync                  release and acquire by the same lanes
+    mbarrier                       release by each arrival, acquire by each wait of what came before its phase completed
+    barrier.cluster                release and acquire by all threads of the cluster
 
-An edge that is added later (mbarrier, cluster barrier) is a release into a clock kept with that object, and an acquire
-from it. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX promises no order there.
+An *engine* is what works beside the threads: the copies that complete on an mbarrier, the wgmma of a warpgroup, the bulk
+stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number.
+
+The async proxy sees what threads write only after a fence.proxy.async on the way: so each thread also has a clock of what
+has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX promises no order
+there.
 """
 
 import numpy as np
 
 from simlayout.machine.tags import LANES
 
+ENGINES = 32
+"""Columns of the table that are added at a time."""
+
 
 class Clocks:
-    """Who knows whom in one CTA of `warps` warps. Thread ids are ints, 32 * warp + lane.
+    """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane.
 
     >>> clocks = Clocks(2)
     >>> epoch = clocks.epochs[0]                                 # thread 3 does something now ...
@@ -34,14 +43,16 @@ class Clocks:
         self.threads = warps * LANES
         self.epochs = [1] * warps
         self._met = [1] * warps                          # everyone knows all epochs before these
-        self._known = None                               # int32 [t, u]: t knows u up to this epoch; made when needed
+        self._engines = 0
+        self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
+        #                          Plane 1, made by the first fence: the same of what has passed a fence
 
     def ordered(self, before, epoch, after):
         """bool [n]: whether what threads `before` (of one warp) did in `epoch` happens before what `after` do now."""
         if epoch < self._met[before[0] // LANES]:
             return np.full(len(before), True)
         same = before == after                           # program order
-        return same if self._known is None else same | (self._known[after, before] >= epoch)
+        return same if self._known is None else same | (self._known[0, after, before] >= epoch)
 
     def warps_ordered(self, before, epoch, after):
         """Whether all that the lanes of warp `before` did in `epoch` happens before what any lane of `after` does now."""
@@ -49,28 +60,93 @@ class Clocks:
             return True
         if self._known is None:
             return False
-        known = self._known[LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
+        known = self._known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
         return bool(known.min() >= epoch)
 
+    def all_ordered(self, before, epoch, after):
+        """Whether all that threads `before` (of one warp) did in `epoch` happens before what any of `after` does now."""
+        if epoch < self._met[before[0] // LANES]:
+            return True
+        known = 0 if self._known is None else self._known[0, after[:, None], before]
+        return bool(((known >= epoch) | (before == after[:, None])).all())
+
     def release(self, threads):
-        """The clock of what `threads` (int [n], of one warp) did and know: int32 [all threads]. Ends their epoch."""
-        clock = self._table()[threads].max(axis=0)
+        """The clock of what `threads` (int [n], of one warp) did and know: int32 [planes, columns]. Ends their epoch."""
+        clock = self._table()[:, threads].max(axis=1)
         warp = int(threads[0]) // LANES
-        clock[threads] = self.epochs[warp]
+        clock[0, threads] = self.epochs[warp]
         self.epochs[warp] += 1
         return clock
 
     def acquire(self, threads, clock):
         """`threads` know what the clock knows, from now on."""
-        known = self._table()
-        known[threads] = np.maximum(known[threads], clock)
+        planes, columns = clock.shape
+        known = self._table(planes)
+        for plane in range(planes):
+            known[plane, threads, :columns] = np.maximum(known[plane, threads, :columns], clock[plane])
 
     def meet(self):
         """Everyone knows everything so far: a barrier of the whole CTA."""
         self.epochs = [epoch + 1 for epoch in self.epochs]
         self._met = list(self.epochs)
+        if self._known is not None:
+            if self._engines:
+                self._known[0, :, self.threads:] = self._known[0, :, self.threads:].max(axis=0)
+            if len(self._known) > 1:
+                self._known[1] = self._known[1].max(axis=0)
 
-    def _table(self):
-        if self._known is None:
-            self._known = np.zeros((self.threads, self.threads), np.int32)
+    # ---- engines and the async proxy -----------------------------------------------------------------------------
+
+    def engine(self):
+        """The column of a new engine."""
+        self._engines += 1
+        self._table()
+        return self.threads + self._engines - 1
+
+    def learn(self, threads, engine, number):
+        """`threads` know that an engine has done what it did up to `number`."""
+        known = self._table()
+        known[0, threads, engine] = np.maximum(known[0, threads, engine], number)
+
+    def knows(self, threads, engine, number):
+        """bool [n]: which of `threads` know that the engine has done `number`."""
+        return self._known[0, threads, engine] >= number
+
+    def fence(self, threads):
+        """fence.proxy.async by `threads` (of one warp): what they know so far has passed a fence. Ends their epoch."""
+        known, warp = self._table(2), int(threads[0]) // LANES
+        seen = np.maximum(known[0, threads, :self.threads], np.repeat(np.array(self._met, np.int32) - 1, LANES))
+        seen[np.arange(len(threads)), threads] = self.epochs[warp]
+        known[1, threads, :self.threads] = np.maximum(known[1, threads, :self.threads], seen)
+        self.epochs[warp] += 1
+
+    def fenced(self, before, epoch, after):
+        """bool [before, after]: whether what threads `before` did in `epoch` passed a fence before what `after` do now."""
+        if self._known is None or len(self._known) < 2:
+            return np.full((len(before), len(after)), False)
+        return self._known[1][after[None, :], before[:, None]] >= epoch
+
+    def _table(self, planes=1):
+        """The table, of so many planes at least, with a column for every engine."""
+        known, columns = self._known, self.threads + -(-self._engines // ENGINES) * ENGINES
+        if known is None:
+            self._known = np.zeros((planes, self.threads, columns), np.int32)
+        elif known.shape[2] < columns or len(known) < planes:
+            self._known = np.zeros((max(planes, len(known)), self.threads, columns), np.int32)
+            self._known[:len(known), :, :known.shape[2]] = known
         return self._known
+
+
+def joined(one, other):
+    """The clock of what either knows; None knows nothing.
+
+    >>> joined(np.array([[1, 5]]), np.array([[3, 2, 1], [0, 4, 0]])).tolist()
+    [[3, 5, 1], [0, 4, 0]]
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    made = np.zeros(np.maximum(one.shape, other.shape), np.int32)
+    for clock in (one, other):
+        part = made[:clock.shape[0], :clock.shape[1]]
+        np.maximum(part, clock, out=part)
+    return made

@@ -56,8 +56,8 @@ class GlobalShadow:
             index, byte = np.nonzero(numbers == number)
             bad = np.full(len(index), True)
             if place.cta == warp.index:
-                before = LANES * place.warp + owners[index, byte].astype(np.int64)
-                bad = ~warp.cta.clocks.ordered(before, epoch, LANES * warp.warp_index + lanes[index])
+                before = LANES * (warp.number - warp.warp_index + place.warp) + owners[index, byte].astype(np.int64)
+                bad = ~warp.cta.clocks.ordered(before, epoch, LANES * warp.number + lanes[index])
             if bad.any():
                 index, byte = index[bad], byte[bad]
                 first = replace(place, lanes=ordered_ints(owners[index, byte]))
@@ -67,7 +67,7 @@ class GlobalShadow:
     def _number(self):
         """The number of the running warp at its present line."""
         warp = self._launch.running
-        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.warp_index], warp.site
+        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.number], warp.site
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._writers)

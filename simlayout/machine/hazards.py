@@ -21,6 +21,15 @@ KINDS = {
                           "put a bar.sync between them"),
     "lane race": ("{second} {does} {bytes}, which {first} {did}{detail}, and nothing orders lanes of one warp",
                   "put a bar.warp.sync (__syncwarp) between them"),
+    "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
+                    "wait for that group where it was issued, then let the writer wait for who waited"),
+    "missing proxy fence": ("{second} reads {bytes} through the async proxy, {first} wrote them through the generic one, "
+                            "and no fence lies between", "put a fence.proxy.async after the writes, before the barrier"),
+    "missing wgmma fence": ("{second} takes accumulators that the thread may have touched since its last wgmma.fence",
+                            "put a wgmma.fence before it"),
+    "early accumulator": ("{second} touches accumulators to which {first} may still be adding ({detail})",
+                          "wait for that group first"),
+    "early exit": ("{second} may still {does} when CTA {cta} ends ({detail})", "wait for that before the kernel ends"),
     "collision": ("{second} writes different values to {bytes} in one instruction: which of them stays is undefined",
                   "give every lane bytes of its own"),
     "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} writes, and nothing orders the two",
@@ -28,7 +37,7 @@ KINDS = {
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
-    "deadlock": ("{what}", "every warp that a barrier counts must reach it"),
+    "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects"),
 }
 """Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
 

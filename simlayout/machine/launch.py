@@ -6,12 +6,13 @@ from itertools import product
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.cta import Cluster
 from simlayout.machine.elements import Elements
 from simlayout.machine.global_shadow import GlobalShadow
 from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
-from simlayout.machine.scheduler import Cta
+from simlayout.machine.scheduler import run_cluster
 from simlayout.machine.trace import Recorder
 
 
@@ -19,7 +20,7 @@ class Launch:
     """What all CTAs of one run report to.
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
-    declare, or None; running: the Warp whose turn it is.
+    declare, or None; running: the Warp whose turn it is; landings: where boxes of TMA land (`Cta.landing`).
     """
 
     def __init__(self, arch, hazards, accesses):
@@ -27,7 +28,7 @@ class Launch:
         log = HazardLog(hazards)
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
-        self.running = None
+        self.running, self.landings = None, {}
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
 
     def argument(self, value):
@@ -48,20 +49,23 @@ class Launch:
         return self.recorder.trace(() if self.log is None else self.log.hazards())
 
 
-def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=()):
+def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1):
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
     instruction objects: anything with an attribute `twin`, called as `twin(warp, *operands)` for 32 lanes at once.
     grid, block: ints or tuples of up to three, in CTAs and threads. args: NumPy arrays arrive as GlobalPointer (and are
-    changed in place), integers as Python ints, everything else as it is. shared_bytes: dynamic shared memory per CTA,
-    in bytes. arch: for the wavefront model. progress: called as progress(finished CTAs, all CTAs) after each one.
+    changed in place), integers as Python ints, everything else as it is: for TMA, a simlayout.TensorMap with an array.
+    shared_bytes: dynamic shared memory per CTA, in bytes. arch: for the wavefront model. progress: called as
+    progress(finished CTAs, all CTAs) after each one.
     hazards: "raise" the first one, "report" all of them in `Trace.hazards`, or "off"; the kinds are
     `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
-    function with the `access_name` of one must meet the element that it declares ("wrong element").
+    function with the `access_name` of one must meet the element that it declares ("wrong element"). cluster: how many CTAs,
+    neighbours along x, form a cluster and run at the same time.
 
     Returns a Trace. CTAs run one after another; the warps of a CTA take turns at barriers, always in the same order.
-    cp.async data lands at the last moment that PTX allows, and fresh shared memory is poisoned: a missing wait shows.
+    What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is poisoned: a
+    missing wait shows.
 
     Raises HazardError (what is not defined on a GPU; a deadlock whatever `hazards` says), MachineError (a construct the
     machine cannot run), AddressError (an access out of bounds or not aligned), or whatever the kernel raises; each says
@@ -90,13 +94,15 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     if np.prod(block) > 1024:
         raise MachineError(f"block {block} has {np.prod(block)} threads; a CTA has at most 1024")
     _check_shared(shared_bytes, arch)
+    if cluster not in range(1, 17) or grid[0] % cluster:
+        raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
     launch = Launch(arch, hazards, accesses)
     arguments = [launch.argument(a) for a in args]
     order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
-    for done, index in enumerate(order, 1):
-        Cta(index, grid, block, shared_bytes, launch).run(function, arguments)
+    for first in range(0, len(order), cluster):
+        run_cluster(Cluster(order[first:first + cluster], grid, block, shared_bytes, launch), function, arguments)
         if progress is not None:
-            progress(done, len(order))
+            progress(first + cluster, len(order))
     return launch.trace()
 
 

@@ -75,6 +75,10 @@ class SharedMemory:
         """uint8 [n, nbytes] of int64 [n] rows."""
         return self._tables[nbytes].take(rows, axis=0)
 
+    def words(self, dtype):
+        """All of it as a flat array of a dtype, a view; up to a multiple of 16 bytes."""
+        return self._tables[16].reshape(-1).view(dtype)
+
     def store(self, rows, data):
         """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""
         self._tables[data.shape[1]][rows] = data

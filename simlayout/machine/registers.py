@@ -1,5 +1,10 @@
-"""Register arrays: what `cuda.local.array` of constant shape is to a warp."""
+"""Register arrays: what `cuda.local.array` of constant shape is to a warp.
 
+Accumulators of wgmma belong to the tensor core for a while. Who looks up an element then finds a guard in the place of the
+table of elements: arrays that no wgmma uses pay nothing for that.
+"""
+
+import sys
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -7,7 +12,9 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import AddressError
+from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import POISON
+from simlayout.machine.rewrite import WARP_NAME
 from simlayout.machine.tags import LANES
 
 _LANE = np.arange(LANES)
@@ -17,6 +24,45 @@ _LANE = np.arange(LANES)
 def _elements(shape):
     """{index: the same as a tuple of ints} of an array of this shape; of a small one, as registers are."""
     return {index: index for index in product(*map(range, shape))} if prod(shape) <= 4096 else {}
+
+
+class Fenced:
+    """Stands for the table of elements while nobody has touched the array since a wgmma.fence, or since a wgmma."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def get(self, key):
+        """The first touch takes the guard away."""
+        self._array.unguard()
+        return self._array.table.get(key)
+
+
+class InFlight:
+    """Stands for the table of elements while `product`, the newest wgmma that adds to the array, may be under way."""
+
+    def __init__(self, array, product):
+        self._array, self.product = array, product
+
+    def get(self, key):
+        """Nobody may touch the elements: a hazard, if anyone looks for them."""
+        warp = self._array.warp
+        log = warp.cta.launch.log
+        if log is not None:
+            site = _kernel_line()
+            here = warp.place(np.flatnonzero(warp.active), "register access", site, site and warp.caller)
+            log.add(hazard("early accumulator", self.product.place(warp), here, detail=self.product.state()))
+        return self._array.table.get(key)
+
+
+def _kernel_line():
+    """(file, line) of the kernel code that is being executed, None if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if WARP_NAME in frame.f_code.co_varnames:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
 
 
 class RegisterArray:
@@ -29,7 +75,7 @@ class RegisterArray:
     Raises AddressError for an index outside the shape, naming the lane where indices are lane-varying.
     """
 
-    __slots__ = ("warp", "shape", "dtype", "values", "_elements")
+    __slots__ = ("__weakref__", "warp", "shape", "dtype", "values", "table", "_elements")
     __iter__ = None
 
     def __init__(self, warp, shape, dtype):
@@ -38,10 +84,28 @@ class RegisterArray:
         self.dtype = np.dtype(dtype)
         room = np.full((*self.shape, LANES * self.dtype.itemsize), POISON, np.uint8)
         self.values = room.view(self.dtype)
-        self._elements = _elements(self.shape)
+        self.table = self._elements = _elements(self.shape)
+        warp.arrays.add(self)
 
     def __len__(self):
         return self.shape[0]
+
+    @property
+    def guard(self):
+        """The Fenced or InFlight that watches the array, or None."""
+        return None if self._elements is self.table else self._elements
+
+    def fenced(self):
+        """A wgmma.fence, or the end of all wgmma that add to it: nobody has touched it since."""
+        self._elements = Fenced(self)
+
+    def in_flight(self, product):
+        """A wgmma begins to add to it."""
+        self._elements = InFlight(self, product)
+
+    def unguard(self):
+        """It is the thread's again."""
+        self._elements = self.table
 
     def _index(self, key):
         """The NumPy index of an element's lanes; `key` with the lane axis added where an index is lane-varying."""

@@ -1,6 +1,7 @@
 """Warps take turns: each runs until it must wait, in the order of their indices, so that every run is the same run.
 
-A warp is a thread only because its call stack must survive a wait; exactly one runs at a time.
+A warp is a thread only because its call stack must survive a wait; exactly one runs at a time. When all of them wait, the
+copies land for which the first of them waits: as late as possible.
 """
 
 import threading
@@ -8,137 +9,67 @@ import traceback
 
 import numpy as np
 
-from simlayout.errors import HazardError, MachineError, SimlayoutError
-from simlayout.machine.clocks import Clocks
+from simlayout.errors import HazardError, SimlayoutError
 from simlayout.machine.divergence import Cancelled
 from simlayout.machine.hazards import hazard
-from simlayout.machine.memory import SharedMemory
 from simlayout.machine.rewrite import WARP_NAME
-from simlayout.machine.shadow import SharedShadow
 from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
 
 
-class Barrier:
-    """A named barrier of a CTA (PTX ISA: bar.sync): opens when the expected number of threads has arrived.
-
-    A barrier of the whole CTA makes everyone know everything; one of some warps collects their clocks, and gives them to
-    each as it leaves.
-    """
-
-    def __init__(self, cta, id):
-        self.cta, self.id = cta, id
-        self.opened = self.arrived = 0
-        self.expected = None
-        self._clock, self._leaving = 0, {}               # what arrived; warp index -> the clock it leaves with
-
-    def arrive(self, warp, threads):
-        """Counts a warp in; returns (ready, text) for Warp.block_until."""
-        expected = self.cta.threads_padded if threads is None else threads
-        if expected % LANES or not 0 < expected <= self.cta.threads_padded:
-            raise MachineError(f"bar.sync {self.id} of {expected} threads: a barrier takes a multiple of 32, at most "
-                               f"the {self.cta.threads_padded} of the CTA")
-        if self.arrived and expected != self.expected:
-            raise MachineError(f"bar.sync {self.id} of {expected} threads while others wait there for "
-                               f"{self.expected}: give every warp the same number, or use another barrier id")
-        self.expected = expected
-        self.arrived += LANES
-        turn = self.opened
-        self._release(warp)
-        if self.arrived == expected:
-            self.arrived, self.opened = 0, turn + 1
-        return (lambda: self.opened > turn), f"bar.sync {self.id} of {expected} threads"
-
-    def _release(self, warp):
-        """Collects what the warp did, and hands out what all did when the last one has come."""
-        cta, last = self.cta, self.arrived == self.expected
-        if cta.shadow is None:
-            return
-        if self.expected == cta.threads_padded:
-            if last:
-                cta.clocks.meet()
-                cta.shadow.met()
-            return
-        self._clock = np.maximum(self._clock, cta.clocks.release(warp.tid))
-        self._leaving[warp.warp_index] = None
-        if last:
-            self._leaving = {index: self._clock if clock is None else clock for index, clock in self._leaving.items()}
-            self._clock = 0
-
-    def leave(self, warp):
-        """The warp goes on, and knows what the others did before they arrived."""
-        if warp.warp_index in self._leaving:
-            self.cta.clocks.acquire(warp.tid, self._leaving.pop(warp.warp_index))
-            self.cta.shadow.met(warp.warp_index)
+def run_cluster(cluster, function, args):
+    """Executes the rewritten kernel in all warps of a Cluster; raises what a warp raises, with its place in the kernel."""
+    warps = [Warp(cta, i) for cta in cluster.ctas for i in range(cta.threads_padded // LANES)]
+    turns = [_Turns(w, function, args) for w in warps]
+    launch, todo = warps[0].cta.launch, list(turns)
+    try:
+        while todo:
+            ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
+            if not ready and not _land([t.warp for t in todo]):
+                _deadlock([t.warp for t in todo], warps)
+            for turn in ready:
+                launch.running = turn.warp
+                turn.resume()
+                if turn.finished:
+                    turn.warp.cta.through()
+            todo = [t for t in todo if not t.finished]
+    except HazardError:
+        raise
+    except SimlayoutError:
+        for cta in cluster.ctas:
+            cta.settle()                                 # what was read too early may well be what led here
+        raise
+    finally:
+        for turn in turns:
+            turn.cancel()
+    for warp in warps:
+        launch.ended(warp)
 
 
-class Cta:
-    """One CTA in execution: its shared memory and its shadow, its barriers, and the Launch that its warps report to.
+def _land(waiting):
+    """Lets copies land that the first warp which waits for some needs; returns whether there are any."""
+    for warp in waiting:
+        ready, _, mbarrier = warp.waiting
+        if mbarrier is not None and mbarrier.loads:
+            while mbarrier.loads and not ready():
+                mbarrier.land()
+            return True
+    return False
 
-    index, grid, block: (x, y, z); threads: in the block; threads_padded: the same, up to whole warps.
-    """
 
-    def __init__(self, index, grid, block, shared_bytes, launch):
-        self.index, self.grid, self.block, self.launch = index, grid, block, launch
-        self.threads = block[0] * block[1] * block[2]
-        self.threads_padded = -(-self.threads // LANES) * LANES
-        self.shared = SharedMemory(shared_bytes)
-        self.clocks = self.shadow = None
-        if launch.log is not None:
-            self.clocks = Clocks(self.threads_padded // LANES)
-            self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
-        self._barriers = {}
-
-    def barrier(self, id):
-        """The named barrier 0..15."""
-        if id not in self._barriers:
-            if id not in range(16):
-                raise MachineError(f"bar.sync {id}: a CTA has barriers 0 to 15")
-            self._barriers[id] = Barrier(self, id)
-        return self._barriers[id]
-
-    def run(self, function, args):
-        """Executes the rewritten kernel in all warps; raises what a warp raises, with its place in the kernel."""
-        warps = [Warp(self, i) for i in range(self.threads_padded // LANES)]
-        turns = [_Turns(w, function, args) for w in warps]
-        todo = list(turns)
-        try:
-            while todo:
-                ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
-                if not ready:
-                    self._deadlock([t.warp for t in todo], warps)
-                for turn in ready:
-                    self.launch.running = turn.warp
-                    turn.resume()
-                todo = [t for t in todo if not t.finished]
-            self._settle()
-        except HazardError:
-            raise
-        except SimlayoutError:
-            self._settle()                               # what was read too early may well be what led here
-            raise
-        finally:
-            for turn in turns:
-                turn.cancel()
-        for warp in warps:
-            self.launch.ended(warp)
-
-    def _settle(self):
-        if self.shadow is not None:
-            self.shadow.settle()
-
-    def _deadlock(self, waiting, warps):
-        """Raises the HazardError that says who waits where, and who has finished where."""
-        places = {}
-        for warp in waiting:
-            places.setdefault(f"waiting at {warp.waiting[1]} ({_at(warp)})", []).append(warp)
-        for warp in (w for w in warps if w not in waiting):
-            places.setdefault(f"finished, last at {_at(warp)}", []).append(warp)
-        parts = [f"{_warps([w.warp_index for w in found])} {place}" for place, found in places.items()]
-        other = [found[0].place() for found in places.values()][1:]
-        text = f"deadlock in CTA {self.index}: {'; '.join(parts)}"
-        found = hazard("deadlock", other[0] if other else None, waiting[0].place(), what=text)
-        raise HazardError(found.text, found)
+def _deadlock(waiting, warps):
+    """Raises the HazardError that says who waits where, and who has finished where."""
+    places = {}
+    for warp in waiting:
+        text = warp.waiting[1]
+        places.setdefault(f"waiting at {text if isinstance(text, str) else text()} ({_at(warp)})", []).append(warp)
+    for warp in (w for w in warps if w not in waiting):
+        places.setdefault(f"finished, last at {_at(warp)}", []).append(warp)
+    parts = [f"{_warps(found)} {place}" for place, found in places.items()]
+    other = [found[0].place() for found in places.values()][1:]
+    text = f"deadlock in CTA {waiting[0].index}: {'; '.join(parts)}"
+    found = hazard("deadlock", other[0] if other else None, waiting[0].place(), what=text)
+    raise HazardError(found.text, found)
 
 
 def _at(warp):
@@ -146,8 +77,9 @@ def _at(warp):
     return f"{file}:{line}" if line else "the start"
 
 
-def _warps(indices):
-    return f"warp{'s' if len(indices) > 1 else ''} {', '.join(map(str, indices))}"
+def _warps(warps):
+    names = [str(w.warp_index) if w.cta.alone else f"{w.warp_index} of CTA {w.index}" for w in warps]
+    return f"warp{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 class _Turns:

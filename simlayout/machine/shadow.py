@@ -12,6 +12,7 @@ import numpy as np
 from simlayout.machine.elements import UNKNOWN
 from simlayout.machine.hazards import hazard, ordered_ints
 from simlayout.machine.memory import WIDTHS
+from simlayout.machine.proxies import KEPT, AsyncReads, pruned
 from simlayout.machine.tags import LANES
 
 UNWRITTEN = 0xFFFFFFFF
@@ -39,22 +40,32 @@ class Touch:
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
-    landed: issued, the Touch that it was before, and waited, the site of the wait.
+    landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
+    agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
-                 "earlier", "issued", "waited")
+                 "earlier", "issued", "waited", "agent", "number")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
-        self.earlier, self.issued, self.waited = (), None, None
+        self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
 
     def landed(self, waited):
         """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
         made = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
         made.site, made.caller, made.issued, made.waited = self.site, self.caller, self, waited
+        made.agent, made.number = self.agent, self.number
         return made
+
+    def state(self):
+        """Which wait covers this copy, as text."""
+        return self.warp.copies.state(self) if self.agent is None else self.agent.state(self)
+
+    def threads(self):
+        """int64 [n]: the threads concerned, by their numbers in the clocks."""
+        return LANES * self.warp.number + np.unique(self.lanes)
 
     def by(self, index, byte):
         """int64: the lanes that touch byte `byte` of rows number `index`."""
@@ -62,9 +73,13 @@ class Touch:
 
     def on(self, addresses):
         """(which [m], lanes [m]): every pair of an entry of `addresses` (bytes) and a lane that touches it."""
-        within = addresses - (self.rows * self.nbytes)[:, None]
-        index, which = np.nonzero((within >= 0) & (within < self.nbytes))
-        return which, self.by(index, within[index, which])
+        order = np.argsort(self.rows, kind="stable")
+        rows, wanted = self.rows[order], addresses // self.nbytes
+        first = np.searchsorted(rows, wanted)
+        count = np.searchsorted(rows, wanted, "right") - first
+        which = np.repeat(np.arange(len(addresses)), count)
+        index = order[np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
+        return which, self.by(index, addresses[which] % self.nbytes)
 
     def covers(self, other):
         """Whether the same lanes touch the same bytes."""
@@ -90,6 +105,7 @@ class SharedShadow:
         self._readers = [None] * len(clocks.epochs)      # per warp, made at its first read
         self._marks = None if elements is None else _tables(np.full(self._cells, UNKNOWN, np.int64))
         self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
+        self._writes, self._async_reads = {}, AsyncReads(size)           # serial -> Touch: what wrote the bytes; see there
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
@@ -100,7 +116,7 @@ class SharedShadow:
 
     def read(self, touch):
         """A load, or ldmatrix."""
-        rows, n, warp = touch.rows, touch.nbytes, touch.warp.warp_index
+        rows, n, warp = touch.rows, touch.nbytes, touch.warp.number
         stamps = self._written[n].take(rows, axis=0)
         serial = self._enter(touch)
         if stamps.max() >= self._floor:
@@ -119,11 +135,34 @@ class SharedShadow:
     def write(self, touch):
         """A store, or stmatrix."""
         self._check_write(touch)
-        self._written[touch.nbytes][touch.rows] = self._enter(touch)
-        self._mark(touch)
+        self._put(touch)
+
+    def check_async_read(self, touch):
+        """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
+        self._enter(touch)
+        stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
+        for stamp in _distinct(stamps):
+            where = stamps == stamp
+            if stamp >= IN_FLIGHT:
+                self._check_stamp(stamp, touch, where)
+            elif stamp < self._floor or self._check_stamp(stamp, touch, where):
+                self._check_fence(self._writes[stamp], touch, where)
+
+    def check(self, touch):
+        """Something uses bytes that threads wrote, without reading them as data."""
+        self._enter(touch)
+        self._check_read(touch, self._written[touch.nbytes].take(touch.rows, axis=0))
+
+    def stamp(self, address):
+        """The serial number of the write of a byte."""
+        return int(self._written[1][address, 0])
+
+    def async_read(self, touch):
+        """It begins to read: until the threads of a later write know that it is over the bytes may not be written."""
+        self._async_reads.add(touch)
 
     def issue(self, touch):
-        """cp.async: from now on the bytes are nobody's until the copy lands."""
+        """cp.async, or TMA: from now on the bytes are nobody's until the copy lands."""
         self._check_write(touch)
         serial = self._enter(touch)
         self._flying[serial] = touch
@@ -132,9 +171,7 @@ class SharedShadow:
     def land(self, touch, waited):
         """A wait at site `waited` covers an issued copy: the waiting threads have written the bytes."""
         del self._flying[touch.serial]
-        landed = touch.landed(waited)
-        self._written[touch.nbytes][touch.rows] = self._enter(landed)
-        self._mark(landed)
+        self._put(touch.landed(waited))
 
     def collided(self, touch, wrong):
         """Lanes stored different values to the same bytes; wrong: bool [n, nbytes], where what they stored is lost."""
@@ -163,9 +200,17 @@ class SharedShadow:
 
     def _enter(self, touch):
         self._serial += 1
-        touch.serial, touch.epoch = self._serial, self._clocks.epochs[touch.warp.warp_index]
+        touch.serial, touch.epoch = self._serial, self._clocks.epochs[touch.warp.number]
         self._touches[self._serial] = touch
+        if len(self._touches) >= KEPT:                   # warps that only meet at mbarriers never clear them
+            self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers))])
         return self._serial
+
+    def _put(self, touch):
+        self._written[touch.nbytes][touch.rows] = serial = self._enter(touch)
+        self._writes[serial] = touch
+        self._writes = pruned(self._writes, [self._written[1]])
+        self._mark(touch)
 
     def _mark(self, touch):
         if self._marks is not None:
@@ -175,7 +220,7 @@ class SharedShadow:
     def _overlapping(self, touch, stamps):
         """The reads behind `stamps` that a later write must be compared with besides `touch`."""
         found = []
-        for stamp in np.unique(stamps[stamps >= self._together[touch.warp.warp_index]]).tolist():
+        for stamp in np.unique(stamps[stamps >= self._together[touch.warp.number]]).tolist():
             known = self._touches[stamp]
             found += known.earlier if known.covers(touch) else (known,)
         return tuple(found)
@@ -184,17 +229,38 @@ class SharedShadow:
 
     def _check_read(self, touch, stamps):
         for stamp in self._recent(stamps):
-            where = stamps == stamp
-            if stamp == UNWRITTEN:
-                index, byte = np.nonzero(where)
-                bytes = touch.rows[index] * touch.nbytes + byte
-                self._unwritten[touch.serial] = touch, bytes, touch.by(index, byte)
-                if len(self._readers) == 1:
-                    self.settle()
-            elif stamp & IN_FLIGHT:
-                self._in_flight("early read", self._flying[stamp & ~IN_FLIGHT], touch, where)
-            else:
-                self._compare(self._touches[stamp], touch, where, "writes", "reads")
+            self._check_stamp(stamp, touch, stamps == stamp)
+
+    def _check_stamp(self, stamp, touch, where):
+        """A read of bytes with this stamp; returns whether it was in order."""
+        if stamp == UNWRITTEN:
+            index, byte = np.nonzero(where)
+            bytes = touch.rows[index] * touch.nbytes + byte
+            self._unwritten[touch.serial] = touch, bytes, touch.by(index, byte)
+            if len(self._readers) == 1:
+                self.settle()
+            return False
+        if stamp & IN_FLIGHT:
+            self._in_flight("early read", self._flying[stamp & ~IN_FLIGHT], touch, where)
+            return False
+        return self._compare(self._touches[stamp], touch, where, "writes", "reads")
+
+    def _check_fence(self, before, after, where):
+        """Reports bytes that the generic proxy wrote and the async proxy reads, where no fence lies between."""
+        if before.agent is not None:
+            return
+        threads = before.threads()
+        passed = self._clocks.fenced(threads, before.epoch, after.threads()).all(axis=1)
+        if passed.all():
+            return
+        index, byte = np.nonzero(where)
+        bytes = after.rows[index] * after.nbytes + byte
+        which, lanes = before.on(bytes)
+        bad = np.isin(lanes, threads[~passed] % LANES)
+        if bad.any():
+            mine = after.by(index[which[bad]], byte[which[bad]])
+            self._log.add(hazard("missing proxy fence", before.place(lanes[bad]), after.place(mine),
+                                 ordered_ints(bytes[which[bad]])))
 
     def _check_write(self, touch):
         rows, n = touch.rows, touch.nbytes
@@ -208,6 +274,10 @@ class SharedShadow:
         if self._read[n].take(rows, axis=0).max() >= self._floor:
             for table in filter(None, self._readers):
                 self._check_readers(touch, table[n].take(rows, axis=0))
+        for read, where in self._async_reads.unfinished(touch, self._clocks):
+            bytes = (rows[where][:, None] * n + np.arange(n)).ravel()
+            first, second = read.place(read.on(bytes)[1]), touch.place(touch.on(bytes)[1])
+            self._log.add(hazard("early write", first, second, ordered_ints(bytes), detail=read.state()))
 
     def _check_readers(self, touch, stamps):
         todo, seen = [self._touches[s] for s in self._recent(stamps)], set()
@@ -220,25 +290,34 @@ class SharedShadow:
                 self._compare(known, touch, everywhere, "reads", "writes")
 
     def _recent(self, stamps):
-        return np.unique(stamps[stamps >= self._floor]).tolist()
+        return [stamp for stamp in _distinct(stamps) if stamp >= self._floor]
 
     def _compare(self, before, after, where, did, does):
-        """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered."""
-        one, other = before.warp.warp_index, after.warp.warp_index
+        """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
+        they are."""
+        if before.agent is not None:
+            done = self._clocks.knows(after.threads(), before.agent.engine, before.number).all()
+            if not done:
+                self._in_flight("early read" if does == "reads" else "write in flight", before, after, where)
+            return done
+        one, other = before.warp.number, after.warp.number
         if before.serial < self._together[one] if one == other else self._clocks.warps_ordered(one, before.epoch, other):
-            return
+            return True
+        if after.agent is not None and self._clocks.all_ordered(before.threads(), before.epoch, after.threads()):
+            return True
         index, byte = np.nonzero(where)
         bytes = after.rows[index] * after.nbytes + byte
         which, lanes = before.on(bytes)
         mine = after.by(index[which], byte[which])
         if not which.size:
-            return
+            return True
         bad = ~self._clocks.ordered(LANES * one + lanes, before.epoch, LANES * other + mine)
         if bad.any():
             if before.serial in self._unwritten:
                 self._explain(before, bytes[which[bad]])
             bytes, first, second = ordered_ints(bytes[which[bad]]), before.place(lanes[bad]), after.place(mine[bad])
             self._log.add(self._race(before, after, first, second, did, does, bytes))
+        return not bad.any()
 
     def _explain(self, read, written):
         """A write has come for which a read was too early: bytes `written` are no longer ones that nobody wrote."""
@@ -279,7 +358,7 @@ class SharedShadow:
         if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
             self._log.add(hazard("write after read", second, first, found))
         else:
-            self._log.add(hazard(kind, first, second, found, detail=copy.warp.copies.state(copy)))
+            self._log.add(hazard(kind, first, second, found, detail=copy.state()))
 
     def _check_marks(self, touch, stamps):
         held = self._marks[touch.nbytes].take(touch.rows, axis=0)
@@ -300,6 +379,14 @@ class SharedShadow:
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
         return hazard("wrong element", first, touch.place([giver]), bytes,
                       wanted=f"{wanted} of {touch.name!r}", found=found)
+
+
+def _distinct(stamps):
+    """The different stamps of rows of bytes [n, nbytes], ascending; rows that are all of one stamp are the usual case."""
+    first = stamps[:, 0]
+    if (stamps == first[:, None]).all():
+        stamps = first
+    return [int(first[0])] if stamps is first and (first == first[0]).all() else np.unique(stamps).tolist()
 
 
 def _tables(cells):

@@ -20,7 +20,7 @@ class AccessCount:
 
     name: the access's name, or "file:line" where the address came from no index function. instruction: PTX name.
     file, line: where the kernel executes it (first). instructions: warp instructions; wavefronts, ideal: their sums.
-    exact: False where the model only bounds the instruction.
+    exact: False where the model only bounds the instruction. bytes: what TMA moves, which costs no wavefronts.
     """
 
     name: str
@@ -31,6 +31,7 @@ class AccessCount:
     wavefronts: int
     ideal: int
     exact: bool = True
+    bytes: int = 0
 
     @property
     def excess(self):
@@ -40,7 +41,7 @@ class AccessCount:
     def _plus(self, other):
         return replace(self, instructions=self.instructions + other.instructions,
                        wavefronts=self.wavefronts + other.wavefronts, ideal=self.ideal + other.ideal,
-                       exact=self.exact and other.exact)
+                       exact=self.exact and other.exact, bytes=self.bytes + other.bytes)
 
 
 def _grouped(counts, key):
@@ -105,8 +106,11 @@ class Trace:
         return start
 
     def __str__(self):
-        head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess")
+        head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess", "TMA bytes")
         rows = [head, *(_row(c) for c in self.accesses), _row(self.totals())]
+        if not self.totals().bytes:
+            rows = [row[:-1] for row in rows]
+            head = rows[0]
         wide = [max(len(r[i]) for r in rows) for i in range(len(head))]
         form = "  ".join(f"{{:{'<' if i < 3 else '>'}{w}}}" for i, w in enumerate(wide))
         return "\n".join(form.format(*r).rstrip() for r in rows)
@@ -115,7 +119,7 @@ class Trace:
 def _row(count):
     line = f"{basename(count.file)}:{count.line}" if count.line else ""
     return (count.name, count.instruction, line, str(count.instructions), str(count.wavefronts), str(count.ideal),
-            str(count.excess) if count.exact else f"{count.excess} (not known exactly)")
+            str(count.excess) if count.exact else f"{count.excess} (not known exactly)", str(count.bytes or ""))
 
 
 class _Buffer:
@@ -171,6 +175,7 @@ class Recorder:
         self.arch = arch
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
+        self._counts = {}                                # (instruction, file, line) -> what `count` noted
 
     def add(self, instruction, access, site, addresses, active, origin=None):
         """Notes one warp instruction.
@@ -185,13 +190,19 @@ class Recorder:
             buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
         buffer.add(addresses, active, origin)
 
+    def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
+        """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
+        one = AccessCount(f"{basename(site[0])}:{site[1]}", instruction, *site, 1, wavefronts, wavefronts, exact, bytes)
+        known = self._counts.get((instruction, site))
+        self._counts[instruction, site] = one if known is None else known._plus(one)
+
     def note(self, site, text):
         """Notes a sentence about a (file, line)."""
         self._notes[site, text] += 1
 
     def trace(self, hazards=()):
         """The Trace of everything noted so far, with these Hazards."""
-        counts = []
+        counts = list(self._counts.values())
         for (instruction, access, (file, line), _), b in self._buffers.items():
             b.flush()
             name = f"{basename(file)}:{line}" if access is None else access

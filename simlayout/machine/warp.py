@@ -1,15 +1,19 @@
 """A warp as its instruction twins see it: lanes, shared memory, asynchronous copies, barriers."""
 
 from functools import lru_cache
+from weakref import WeakSet
 
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError, MachineError
+from simlayout.machine.bulk import BulkTwins
 from simlayout.machine.copies import Copies, Copy
 from simlayout.machine.divergence import Lanes, lane_list
+from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch, matrix_lanes
 from simlayout.machine.tags import LANES
+from simlayout.machine.warpgroup import WarpgroupTwins
 
 _LANE = np.arange(LANES)
 _LANE.setflags(write=False)
@@ -28,12 +32,12 @@ def matrix_rows(instruction):
     raise InstructionError(f"{instruction!r} names no number of matrices: write x1, x2 or x4, as in ldmatrix.x4")
 
 
-class Warp(Lanes):
+class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins):
     """32 lanes of a CTA. A twin is called as `twin(warp, *operands)`.
 
     tid: int64 [32], index in the CTA (x fastest); thread: its x, y and z, each int64 [32]; lane: int64 [32], 0..31;
     warp_index: int; index, grid, block: (x, y, z) of the CTA, the grid and the block; active: bool [32];
-    cta: the Cta (its `.shared` is the SharedMemory).
+    cta: the Cta (its `.shared` is the SharedMemory). number: of the warp in its cluster.
 
     Every shared access checks bounds and alignment of the active lanes (AddressError), is counted, and is told to the
     CTA's shadow, which finds hazards. Addresses are bytes, one per lane (int array [32]) or uniform (int). `instruction`
@@ -48,7 +52,9 @@ class Warp(Lanes):
         self.thread = self.tid % x, self.tid // x % y, self.tid // (x * y)
         self.index, self.grid, self.block = cta.index, cta.grid, cta.block
         self.executed = cta.launch.recorder.executed
-        self.waiting = None                              # (ready: () -> bool, text) while blocked
+        self.number = cta.rank * (cta.threads_padded // LANES) + warp_index
+        self.arrays = WeakSet()                          # its RegisterArrays
+        self.waiting = None                              # while blocked: see block_until
         self.pause = None                                # set by the scheduler: gives the turn back
         self.copies = Copies()
         super().__init__(self.tid < cta.threads, cta.launch.elements)
@@ -193,15 +199,29 @@ class Warp(Lanes):
             raise MachineError(f"bar.warp.sync of lanes {lane_list(wanted)}, executed by lanes {lane_list(self.active)}: "
                                "the mask must name the lanes that execute it")
         if self.cta.shadow is not None:
-            clocks, threads = self.cta.clocks, self.tid[self.active]
+            clocks, threads = self.cta.clocks, self.threads(self.lane[self.active])
             clocks.acquire(threads, clocks.release(threads))
             if self.converged:
-                self.cta.shadow.met(self.warp_index)
+                self.cta.shadow.met(self.number)
 
-    def block_until(self, ready, text):
-        """Gives the turn to other warps until ready() is true; `text` says what is waited for."""
-        if not ready():
-            self.waiting = ready, text
+    def cluster_rank(self):
+        """%cluster_ctarank: the CTA's index in its cluster."""
+        return self.cta.rank
+
+    def cluster_sync(self):
+        """barrier.cluster: waits for all threads of all CTAs of the cluster."""
+        self.require_convergence("barrier.cluster")
+        barrier = self.cta.cluster.barrier
+        self.block_until(*barrier.arrive(self))
+        barrier.leave(self)
+
+    def block_until(self, ready, text, mbarrier=None):
+        """Gives the turn to other warps until ready() is true.
+
+        text: what is waited for, or a function that says so; mbarrier: the Mbarrier, if it is one.
+        """
+        while not ready():
+            self.waiting = ready, text, mbarrier
             self.pause()
             self.waiting = None
 

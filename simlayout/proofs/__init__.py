@@ -2,7 +2,8 @@
 
 from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, digest
+from simlayout.proofs.operands import prove_operand
 from simlayout.proofs.plan import AccessCount, Plan, Prediction, Problem
 from simlayout.proofs.verify import verify
 
-__all__ = ["Access", "AccessCount", "Certificate", "Plan", "Prediction", "Problem", "digest", "verify"]
+__all__ = ["Access", "AccessCount", "Certificate", "Plan", "Prediction", "Problem", "digest", "prove_operand", "verify"]

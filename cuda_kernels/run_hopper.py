@@ -1,0 +1,45 @@
+"""Runs a wgmma kernel on NumPy matrices on the CPU machine: the kernel's own source, with TMA, mbarriers and wgmma."""
+
+import numpy as np
+
+from cuda_kernels.run import Run
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.tma import TensorMap
+
+STORAGE = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32}
+"""Element type -> the NumPy dtype that holds it; bf16 as its bits."""
+
+
+def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
+    """C = A B by one Hopper configuration on the CPU machine.
+
+    a: (M, K) or (matrices, M, K); b: (K, N) or (matrices, K, N), of the configuration's dtype (bf16 as uint16 bits), each
+    contiguous along the dimension that the configuration calls its major one, with rows of a multiple of 16 bytes. sms: how
+    many SMs the grid is for. progress, hazards: as of `simlayout.machine.run`. Returns a Run with C, row-major.
+
+    Raises SimlayoutError for matrices that do not fit.
+    """
+    from simlayout import machine
+
+    a, b = (x if x.ndim == 3 else x[None] for x in (a, b))
+    for name, x in (("a", a), ("b", b)):
+        if x.ndim != 3 or x.dtype != STORAGE[config.dtype]:
+            wanted = np.dtype(STORAGE[config.dtype])
+            raise SimlayoutError(f"{name} is {x.dtype} {x.shape}: give 2 or 3 dimensions of {wanted}")
+    (_, M, K), N, matrices = a.shape, b.shape[2], max(len(a), len(b))
+    if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
+        raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: they have no product")
+    c = np.full((matrices, M, N), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
+    box_a, box_b, box_c = config.boxes()
+    map_a = TensorMap.of(a if config.a_major == "K" else a.transpose(0, 2, 1), box_a, 128, config.dtype)
+    map_b = TensorMap.of(b.transpose(0, 2, 1) if config.b_major == "K" else b, box_b, 128, config.dtype)
+    map_c = TensorMap.of(c, box_c, 128, config.out) if config.store == "tma" else None
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    nbytes, counter_bytes = config.workspace(M, N, K, matrices, sms)
+    workspace, counters = np.zeros(max(nbytes, 16), np.uint8), np.zeros(max(counter_bytes, 16), np.uint8)
+    grid = config.grid(M, N, K, matrices, sms)
+    sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), N, c.strides[0], whole, parts
+    trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters,
+                        shared_bytes=config.shared_bytes, cluster=grid if parts > 1 else config.cluster,
+                        progress=progress, hazards=hazards)
+    return Run(c if matrices > 1 else c[0], "CPU machine", trace)

@@ -1,0 +1,93 @@
+"""Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
+
+from simlayout.errors import MachineError
+from simlayout.machine.clocks import joined
+from simlayout.machine.tags import LANES
+
+
+class Barrier:
+    """A named barrier of a CTA: opens when the expected number of threads has arrived.
+
+    A barrier of the whole CTA makes everyone know everything; one of some warps collects their clocks, and gives them to
+    each as it leaves.
+    """
+
+    def __init__(self, cta, id):
+        self.cta, self.id = cta, id
+        self.opened = self.arrived = 0
+        self.expected = None
+        self._known = Knowledge()
+
+    def arrive(self, warp, threads):
+        """Counts a warp in; returns (ready, text) for Warp.block_until."""
+        expected = self.cta.threads_padded if threads is None else threads
+        if expected % LANES or not 0 < expected <= self.cta.threads_padded:
+            raise MachineError(f"bar.sync {self.id} of {expected} threads: a barrier takes a multiple of 32, at most "
+                               f"the {self.cta.threads_padded} of the CTA")
+        if self.arrived and expected != self.expected:
+            raise MachineError(f"bar.sync {self.id} of {expected} threads while others wait there for "
+                               f"{self.expected}: give every warp the same number, or use another barrier id")
+        self.expected = expected
+        self.arrived += LANES
+        turn, last = self.opened, self.arrived == expected
+        if self.cta.shadow is not None:
+            self._release(warp, last)
+        if last:
+            self.arrived, self.opened = 0, turn + 1
+        return (lambda: self.opened > turn), f"bar.sync {self.id} of {expected} threads"
+
+    def _release(self, warp, last):
+        """Collects what the warp did, and hands out what all did when the last one has come."""
+        if self.expected == self.cta.threads_padded and self.cta.alone:
+            if last:
+                self.cta.clocks.meet()
+                self.cta.shadow.met()
+            return
+        self._known.arrive(warp, last)
+
+    def leave(self, warp):
+        """The warp goes on, and knows what the others did before they arrived."""
+        self._known.leave(warp)
+
+
+class ClusterBarrier:
+    """barrier.cluster among all `warps` warps of a cluster."""
+
+    def __init__(self, warps):
+        self.warps, self.arrived, self.opened = warps, 0, 0
+        self._known = Knowledge()
+
+    def arrive(self, warp):
+        """As Barrier.arrive."""
+        self.arrived += 1
+        turn, last = self.opened, self.arrived == self.warps
+        if warp.cta.shadow is not None:
+            self._known.arrive(warp, last)
+        if last:
+            self.arrived, self.opened = 0, turn + 1
+        return (lambda: self.opened > turn), f"barrier.cluster of {self.warps} warps"
+
+    def leave(self, warp):
+        """As Barrier.leave."""
+        self._known.leave(warp)
+
+
+class Knowledge:
+    """What those who arrive at a barrier did and knew, for those who leave it."""
+
+    def __init__(self):
+        self._clock, self._leaving = None, {}            # what arrived; warp number -> the clock it leaves with
+
+    def arrive(self, warp, last):
+        """A warp arrives; after the last one each may leave."""
+        self._clock = joined(self._clock, warp.cta.clocks.release(warp.threads(warp.lane)))
+        self._leaving[warp.number] = None
+        if last:
+            self._leaving = {number: self._clock if clock is None else clock for number, clock in self._leaving.items()}
+            self._clock = None
+
+    def leave(self, warp):
+        """A warp goes on, and knows what the others did before they arrived."""
+        if warp.number in self._leaving:
+            warp.cta.clocks.acquire(warp.threads(warp.lane), self._leaving.pop(warp.number))
+            warp.cta.shadow.met(warp.number)

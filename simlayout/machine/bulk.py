@@ -1,0 +1,184 @@
+"""TMA: boxes that the copy engine moves between global and shared memory, as late as PTX allows.
+
+A load lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source when a wait of the
+thread that issued it covers it, or when the CTA ends.
+"""
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.machine.proxies import CELL
+from simlayout.machine.shadow import Touch
+from simlayout.machine.tags import LANES
+
+LOAD, STORE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global"
+"""What loads (to shared memory) and stores (to global memory) are called in a Trace."""
+
+
+class Load:
+    """A box on its way to shared memory. rows: int64 [n], the 16-byte cells where it lands."""
+
+    def __init__(self, cta, tensor_map, coords, rows, touch):
+        self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
+        self.bytes = tensor_map.box_bytes
+
+    def land(self, number):
+        """The bytes come, in phase `number` of the mbarrier, counted from 1."""
+        self.cta.shared.store(self.rows, _cells(self.tensor_map.gather(self.coords)))
+        if self.touch is not None:
+            self.touch.number = number
+            self.cta.shadow.land(self.touch, self.touch.site)
+
+
+class Store:
+    """A box on its way to global memory; as Load."""
+
+    def __init__(self, cta, tensor_map, coords, rows, touch):
+        self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
+
+    def run(self):
+        """Reads the source and writes the box."""
+        data = self.cta.shared.load(self.rows, CELL)
+        values = data.reshape(-1).view(self.tensor_map.array.dtype).reshape(self.tensor_map.shape)
+        self.tensor_map.scatter(self.coords, values)
+
+
+class Stores:
+    """The bulk stores of one thread: the open group and the closed ones, oldest first. The agent of what they read."""
+
+    def __init__(self, cta):
+        self._open, self._groups, self._closed = [], [], 0
+        self.engine = None if cta.shadow is None else cta.clocks.engine()
+
+    def issue(self, store):
+        """A store begins, in the open group."""
+        self._open.append(store)
+
+    def commit(self):
+        """Closes the open group; an empty one counts."""
+        self._closed += 1
+        for store in self._open:
+            if store.touch is not None:
+                store.touch.number = self._closed
+        self._groups.append(self._open)
+        self._open = []
+
+    def wait(self, pending):
+        """Runs the stores of all closed groups but the newest `pending`; returns the number of the newest that is over."""
+        done = max(len(self._groups) - pending, 0)
+        for group in self._groups[:done]:
+            for store in group:
+                store.run()
+        self._groups = self._groups[done:]
+        return self._closed - len(self._groups)
+
+    def finish(self):
+        """At the end of the CTA: runs what is left, and returns it."""
+        left = [store for group in (*self._groups, self._open) for store in group]
+        for store in left:
+            store.run()
+        return left
+
+    def state(self, touch):
+        """Which wait covers the store known as `touch`, as text."""
+        if touch.number is None:
+            return "its group is not committed"
+        pending = self._closed - touch.number
+        return f"only cp.async.bulk.wait_group {pending}{' or less' * (pending > 0)} of its thread covers it"
+
+
+class BulkTwins:
+    """What a Warp tells the copy engine. Coordinates count elements, innermost first; addresses are bytes of shared memory.
+
+    lanes: bool [32], those of the active lanes that take part.
+    """
+
+    def tma_load(self, tensor_map, coords, address, mbarrier, lanes=None, multicast=None):
+        """cp.async.bulk.tensor to shared memory, by one lane: the box of a `simlayout.TensorMap` that has an array lands at
+        `address`, and completes box_bytes on the mbarrier.
+
+        multicast: int, bit r for CTA r of the cluster: to these addresses in each of them.
+        """
+        lane = self._one_lane(LOAD, lanes)
+        if lane is None:
+            return
+        coords, address, at = _checked(LOAD, tensor_map, coords, lane), _of(address, lane), _of(mbarrier, lane)
+        self._count(LOAD, tensor_map)
+        ranks = [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
+        for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
+            rows = cta.landing(tensor_map, address)
+            mbarrier, touch = self.mbarrier_at(LOAD, at, cta), None
+            mbarrier.checked(self, LOAD, np.array([lane]))
+            if cta.shadow is not None:
+                cta.shadow.check_async_read(Touch(self, LOAD, np.array([at // 8]), 8, np.array([lane])))
+                touch = Touch(self, LOAD, rows, CELL, np.full(len(rows), lane))
+                touch.agent = mbarrier
+                cta.shadow.issue(touch)
+            mbarrier.loads.append(Load(cta, tensor_map, coords, rows, touch))
+
+    def tma_store(self, tensor_map, coords, address, lanes=None):
+        """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""
+        lane = self._one_lane(STORE, lanes)
+        if lane is None:
+            return
+        coords, rows = _checked(STORE, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
+        self._count(STORE, tensor_map)
+        stores, touch = self.cta.stores_of(self.threads(lane)), None
+        if self.cta.shadow is not None:
+            touch = Touch(self, STORE, rows, CELL, np.full(len(rows), lane))
+            touch.agent = stores
+            self.cta.shadow.check_async_read(touch)
+            self.cta.shadow.async_read(touch)
+        stores.issue(Store(self.cta, tensor_map, coords, rows, touch))
+
+    def bulk_commit(self, lanes=None):
+        """cp.async.bulk.commit_group: each lane closes the group of its stores since its last one."""
+        for lane in self.taking(lanes).tolist():
+            self.cta.stores_of(self.threads(lane)).commit()
+
+    def bulk_wait(self, pending, read=True, lanes=None):
+        """cp.async.bulk.wait_group[.read]: each lane waits until all its groups but the newest `pending` are over."""
+        for lane in self.taking(lanes).tolist():
+            stores = self.cta.stores_of(self.threads(lane))
+            number = stores.wait(pending)
+            if self.cta.shadow is not None:
+                self.cta.clocks.learn(self.threads(np.array([lane])), stores.engine, number)
+
+    def _one_lane(self, instruction, lanes):
+        taking = self.taking(lanes)
+        if len(taking) > 1:
+            raise MachineError(f"{instruction} by {len(taking)} lanes moves the box as often: let one thread issue it")
+        return int(taking[0]) if len(taking) else None
+
+    def _count(self, instruction, tensor_map):
+        self.cta.launch.recorder.count(instruction, self.site, bytes=tensor_map.box_bytes)
+
+
+def _of(value, lane):
+    """The number that one lane has."""
+    return int(np.broadcast_to(value, LANES)[lane])
+
+
+def _checked(instruction, tensor_map, coords, lane):
+    """The coordinates that the lane has; raises if there is no such box."""
+    if getattr(tensor_map, "array", None) is None:
+        raise MachineError(f"{instruction}: {type(tensor_map).__name__} is no tensor map with an array: pass "
+                           "simlayout.TensorMap.of(array, box) to the kernel")
+    if len(coords) != len(tensor_map.dims):
+        raise AddressError(f"{instruction}: {len(coords)} coordinates for a tensor of {len(tensor_map.dims)} dimensions")
+    return tuple(_of(c, lane) for c in coords)
+
+
+def landing_cells(tensor_map, address):
+    """int64 [n]: the 16-byte cells at which the chunks of a box lie, innermost dimension first.
+
+    >>> from simlayout.hardware.tma import TensorMap
+    >>> landing_cells(TensorMap("f16", (64, 8), (128,), (64, 2)), 1024).tolist()
+    [64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]
+    """
+    return tensor_map.landing(address)[..., ::CELL // tensor_map.itemsize].reshape(-1) // CELL
+
+
+def _cells(values):
+    """The elements of a box as its 16-byte chunks, uint8 [n, 16]."""
+    return np.ascontiguousarray(values).view(np.uint8).reshape(-1, CELL)

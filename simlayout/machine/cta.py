@@ -1,0 +1,128 @@
+"""CTAs and clusters in execution: their memory and its shadow, their barriers, and what works beside their threads."""
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.machine.barriers import Barrier, ClusterBarrier
+from simlayout.machine.bulk import Stores, landing_cells
+from simlayout.machine.clocks import Clocks
+from simlayout.machine.hazards import hazard, ordered_ints, spans
+from simlayout.machine.memory import SharedMemory
+from simlayout.machine.proxies import CELL
+from simlayout.machine.shadow import SharedShadow
+from simlayout.machine.tags import LANES
+from simlayout.machine.warpgroup import REGISTERS, WARPS, Warpgroup
+
+
+class Cluster:
+    """CTAs that run at the same time, and their barrier; a lone CTA is a cluster of one.
+
+    indices: (x, y, z) of each; grid, block: (x, y, z); shared_bytes: of each; launch: the Launch that they report to.
+    """
+
+    def __init__(self, indices, grid, block, shared_bytes, launch):
+        threads = block[0] * block[1] * block[2]
+        warps = len(indices) * -(-threads // LANES)
+        self.clocks = None if launch.log is None else Clocks(warps)
+        self.barrier = ClusterBarrier(warps)
+        self.ctas = [Cta(self, rank, index, grid, block, shared_bytes, launch) for rank, index in enumerate(indices)]
+
+
+class Cta:
+    """One CTA in execution.
+
+    rank: in its cluster; index, grid, block: (x, y, z); threads: in the block; threads_padded: the same, up to whole warps;
+    alone: whether the cluster is this CTA; shared: its SharedMemory; clocks, shadow: who knows whom, and what happened to
+    every byte, None where nobody looks for hazards; mbarriers: byte address -> Mbarrier; registers: per thread of each warp;
+    free_registers: given back by setmaxnreg.dec; visitors: number of a thread of another CTA -> (epoch, Place) of its last
+    arrival here.
+    """
+
+    def __init__(self, cluster, rank, index, grid, block, shared_bytes, launch):
+        self.cluster, self.rank, self.index, self.grid, self.block, self.launch = cluster, rank, index, grid, block, launch
+        self.threads = block[0] * block[1] * block[2]
+        self.threads_padded = -(-self.threads // LANES) * LANES
+        self.alone = cluster.barrier.warps == self.threads_padded // LANES
+        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes), cluster.clocks, None
+        if self.clocks is not None:
+            self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
+        self.mbarriers, self.visitors = {}, {}
+        self._barriers, self._warpgroups, self._stores = {}, {}, {}
+        self.registers = [min(REGISTERS // self.threads_padded // 8 * 8, 256)] * (self.threads_padded // LANES)
+        self.free_registers, self._running = 0, self.threads_padded // LANES
+
+    def barrier(self, id):
+        """The named barrier 0..15."""
+        if id not in self._barriers:
+            if id not in range(16):
+                raise MachineError(f"bar.sync {id}: a CTA has barriers 0 to 15")
+            self._barriers[id] = Barrier(self, id)
+        return self._barriers[id]
+
+    def peer(self, rank, instruction):
+        """The CTA of this rank in the cluster."""
+        ctas = self.cluster.ctas
+        if rank not in range(len(ctas)):
+            raise MachineError(f"{instruction} to CTA {rank} of a cluster of {len(ctas)}: pass cluster= to run, or fix the "
+                               "rank")
+        if not ctas[rank]._running:
+            raise MachineError(f"{instruction} to CTA {rank} of the cluster, which has ended: put a barrier.cluster at the "
+                               "end of the kernel")
+        return ctas[rank]
+
+    def warpgroup(self, warp):
+        """The Warpgroup of a warp."""
+        number = warp.warp_index // WARPS
+        if number not in self._warpgroups:
+            if WARPS * LANES * (number + 1) > self.threads:
+                raise MachineError(f"wgmma by warp {warp.warp_index} of {self.threads} threads: launch whole warpgroups, a "
+                                   "multiple of 128 threads")
+            self._warpgroups[number] = Warpgroup(self, number)
+        return self._warpgroups[number]
+
+    def stores_of(self, thread):
+        """The bulk Stores of a thread, by its number in the clocks."""
+        if thread not in self._stores:
+            self._stores[thread] = Stores(self)
+        return self._stores[thread]
+
+    def landing(self, tensor_map, address):
+        """int64 [n]: the 16-byte cells of a box at a byte address of shared memory, checked to lie there."""
+        if address + tensor_map.box_bytes > self.shared.size:
+            raise AddressError(f"TMA: a box of {tensor_map.box_bytes} bytes at {address} reaches past the "
+                               f"{self.shared.size} bytes of shared memory: ask for more shared_bytes or fix the address")
+        known = self.launch.landings
+        key = tensor_map.dtype, tensor_map.box, tensor_map.element_strides, tensor_map.swizzle, address
+        if key not in known:
+            known[key] = landing_cells(tensor_map, address)
+        return known[key]
+
+    def through(self):
+        """A warp has finished; after the last one, finds what they left under way."""
+        self._running -= 1
+        if self._running:
+            return
+        self.settle()
+        for number in range(len(self.registers) // WARPS):
+            if len(set(self.registers[WARPS * number:WARPS * (number + 1)])) > 1:
+                raise MachineError(f"warpgroup {number} of CTA {self.index} executed setmaxnreg in some warps only: all "
+                                   "four must execute the same")
+        for group in self._warpgroups.values():
+            group.finish()
+        left = [load.touch for mbarrier in self.mbarriers.values() for load in mbarrier.loads]
+        left += [store.touch for stores in self._stores.values() for store in stores.finish()]
+        for touch in filter(None, left):
+            bytes = ordered_ints((touch.rows[:, None] * CELL + range(CELL)).ravel())
+            self._early_exit(touch.place(touch.lanes), f"be moving shared bytes {spans(bytes)}", touch.state(), bytes)
+        mine = np.arange(LANES * self.rank * len(self.registers), LANES * (self.rank + 1) * len(self.registers))
+        for thread, (epoch, place) in self.visitors.items():
+            if not self.clocks.knows(mine, thread, epoch).any():
+                self._early_exit(place, "come", "no thread of that CTA waits for it")
+
+    def _early_exit(self, place, does, detail, bytes=()):
+        self.launch.log.add(hazard("early exit", None, place, bytes, does=does, cta=self.index, detail=detail))
+
+    def settle(self):
+        """Reports reads of what nobody wrote."""
+        if self.shadow is not None:
+            self.shadow.settle()

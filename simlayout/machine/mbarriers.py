@@ -1,0 +1,182 @@
+"""mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier)."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.clocks import joined
+from simlayout.machine.memory import lane_addresses
+from simlayout.machine.shadow import Touch
+from simlayout.machine.tags import LANES
+
+MOST = 2**20 - 1
+"""The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""
+
+
+class Phase:
+    """One phase: whether it is done, and what those who arrived had done and knew (a clock, see `clocks`)."""
+
+    __slots__ = ("done", "clock")
+
+    def __init__(self, done=False):
+        self.done, self.clock = done, None
+
+
+class Mbarrier:
+    """An mbarrier of a CTA, at a byte address of its shared memory. count: arrivals that a phase takes.
+
+    number: phases that are complete; pending: arrivals that the present one lacks; bytes: announced and not yet come;
+    loads: copies on their way here, oldest first. It is the agent of these copies (see `Touch`).
+    """
+
+    def __init__(self, cta, address, count):
+        self.cta, self.address, self.count = cta, address, count
+        self.number, self.pending, self.bytes, self.loads = 0, count, 0, []
+        self.present, self.before = Phase(), Phase(done=True)
+        self.engine = self.made = self._seen = None
+        if cta.shadow is not None:
+            self.engine = cta.clocks.engine()
+            self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
+
+    def __repr__(self):
+        return f"mbarrier {self.address}" + ("" if self.cta.alone else f" of CTA {self.cta.index}")
+
+    def arrive(self, arrivals, bytes, clock):
+        """Announces bytes; then `arrivals` arrive, with this clock (None where nobody looks for hazards)."""
+        self._announce(bytes)
+        if arrivals > self.pending:
+            raise MachineError(f"{arrivals} arrivals on {self}, whose phase {self.number} lacks {self.pending} of "
+                               f"{self.count}: init it for all who arrive, and let them wait for the phase before")
+        self.present.clock = joined(self.present.clock, clock)
+        self.pending -= arrivals
+        self._settle()
+
+    def land(self):
+        """The oldest copy on its way here lands in the present phase."""
+        load = self.loads.pop(0)
+        load.land(self.number + 1)
+        self._announce(-load.bytes)
+        self._settle()
+
+    def _announce(self, bytes):
+        self.bytes += bytes
+        if abs(self.bytes) > MOST:
+            raise MachineError(f"{self.bytes} bytes announced on {self} in one phase: at most {MOST} are allowed")
+
+    def _settle(self):
+        if self.pending or self.bytes:
+            return
+        self.number, self.pending = self.number + 1, self.count
+        self.before, self.present = self.present, Phase()
+        self.before.done = True
+        if self.before.clock is not None:
+            self.before.clock = self.before.clock.copy()
+            self.before.clock[0, self.engine] = self.number
+
+    def phase(self, parity):
+        """The Phase that a wait for this parity waits for: the present one or the one before."""
+        return self.present if self.number % 2 == parity else self.before
+
+    def checked(self, warp, instruction, lanes):
+        """Tells the shadow that `lanes` use the mbarrier: after its init, and while nothing has overwritten it."""
+        if self._seen is None:
+            return
+        shadow = self.cta.shadow
+        if shadow.stamp(self.address) != self.made:
+            raise MachineError(f"{instruction} on {self}, whose 8 bytes something else has written since its init: keep "
+                               "them apart from data")
+        threads = warp.threads(lanes)
+        if not self._seen[threads].all():
+            shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
+            self._seen[threads] = True
+
+    def state(self, touch):
+        """When the copy known as `touch` is over, as text."""
+        phase = "the phase in which it lands" if touch.number is None else f"phase {touch.number - 1}"
+        return f"only a wait for {phase} of {self} covers it"
+
+    def waiting(self, parity):
+        """What a warp waits for, as text."""
+        lacks = f"{self.pending} of {self.count} arrivals" if self.pending else ""
+        bytes = f"{self.bytes} bytes" if self.bytes else ""
+        return f"{self} for phase {self.number} (parity {parity}), which lacks {' and '.join(filter(None, (lacks, bytes)))}"
+
+
+class MbarrierTwins:
+    """What a Warp does with mbarriers. Addresses are bytes, 8-byte aligned, uniform (int) or one per lane (int [32]); lanes:
+    bool [32], those of the active lanes that take part."""
+
+    def mbarrier_init(self, address, count):
+        """mbarrier.init: phases that take `count` arrivals (1 to 2**20 - 1)."""
+        for at, lanes in self._mbarrier_lanes("mbarrier.init", address):
+            wanted = np.unique(np.broadcast_to(count, LANES)[lanes])
+            if len(wanted) > 1 or not 1 <= wanted[0] <= MOST:
+                raise MachineError(f"mbarrier.init of {at} for {wanted.tolist()} arrivals: give one count from 1 to {MOST}")
+            made = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
+            if self.cta.shadow is not None:
+                self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
+                made.made = self.cta.shadow.stamp(at)
+
+    def mbarrier_arrive(self, address, lanes=None, expect=0):
+        """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx)."""
+        instruction = "mbarrier.arrive.expect_tx" if np.any(expect) else "mbarrier.arrive"
+        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
+            self._arrive(instruction, self.cta, at, taking, int(np.broadcast_to(expect, LANES)[taking].sum()))
+
+    def mbarrier_arrive_remote(self, address, cta, lanes=None):
+        """mbarrier.arrive on the mbarrier at this address in CTA `cta` of the cluster, uniform or one per lane."""
+        instruction = "mbarrier.arrive.shared::cluster"
+        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
+            ranks = np.broadcast_to(cta, LANES)[taking]
+            for rank in np.unique(ranks).tolist():
+                self._arrive(instruction, self.cta.peer(rank, instruction), at, taking[ranks == rank], 0)
+
+    def _arrive(self, instruction, cta, at, lanes, bytes):
+        mbarrier = self.mbarrier_at(instruction, at, cta)
+        mbarrier.checked(self, instruction, lanes)
+        clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
+        if cta is not self.cta and clock is not None:
+            cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
+        mbarrier.arrive(len(lanes), bytes, clock)
+
+    def mbarrier_wait(self, address, parity):
+        """mbarrier.try_wait.parity in a loop: until the phase of this parity is complete."""
+        instruction = "mbarrier.try_wait.parity"
+        for at, lanes in self._mbarrier_lanes(instruction, address):
+            mbarrier = self.mbarrier_at(instruction, at)
+            mbarrier.checked(self, instruction, lanes)
+            wanted = int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1
+            phase = mbarrier.phase(wanted)
+            self.block_until(lambda phase=phase: phase.done, lambda m=mbarrier, w=wanted: m.waiting(w), mbarrier)
+            if phase.clock is not None:
+                self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+
+    def mbarrier_at(self, instruction, address, cta=None):
+        """The Mbarrier at a byte address of a CTA (this one)."""
+        found = (cta or self.cta).mbarriers.get(address)
+        if found is None:
+            known = ", ".join(map(str, sorted((cta or self.cta).mbarriers))) or "none"
+            raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
+        return found
+
+    def fence_proxy_async(self):
+        """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""
+        if self.cta.shadow is not None:
+            self.cta.clocks.fence(self.threads(np.flatnonzero(self.active)))
+
+    def threads(self, lanes):
+        """int64 [n]: the numbers of lanes (int [n]) in the clocks."""
+        return LANES * self.number + lanes
+
+    def taking(self, lanes):
+        """int64 [n]: the active lanes that are in the mask `lanes` (None: all)."""
+        return np.flatnonzero(self.active if lanes is None else self.active & lanes)
+
+    def _mbarrier_lanes(self, instruction, address, lanes=None):
+        """[(byte address, int [n] lanes that use it)]; checked to lie in shared memory, 8-byte aligned."""
+        taking = self.taking(lanes)
+        if not taking.size:
+            return []
+        made = lane_addresses(address, instruction)
+        self.cta.shared.rows(instruction, made, 8, np.isin(np.arange(LANES), taking))
+        used = made[taking]
+        return [(at, taking[used == at]) for at in np.unique(used).tolist()]

@@ -1,0 +1,53 @@
+"""What engines read: bytes that a wgmma or a bulk store may still be reading may not be written.
+
+An engine does what it does in order (see `clocks`), so of each engine the last read of each byte is enough: who knows that
+it is over knows that of all before.
+"""
+
+import numpy as np
+
+CELL = 16
+"""Bytes that engines read and write at least, and aligned to."""
+
+KEPT = 4096
+"""Touches that are kept before those are dropped that nothing refers to any more."""
+
+
+class AsyncReads:
+    """The reads by engines of `size` bytes, by their agents (`Touch.agent`)."""
+
+    def __init__(self, size):
+        self._cells = -(-size // CELL)
+        self._tables = {}                                # agent -> uint32 serial of its last read of each cell
+        self._touches = {}                               # serial -> Touch
+
+    def add(self, touch):
+        """An engine begins to read; rows of `touch` are cells."""
+        if touch.agent not in self._tables:
+            self._tables[touch.agent] = np.zeros(self._cells, np.uint32)
+        self._tables[touch.agent][touch.rows] = touch.serial
+        self._touches[touch.serial] = touch
+        self._touches = pruned(self._touches, self._tables.values())
+
+    def unfinished(self, touch, clocks):
+        """[(the engine's Touch, bool [n]: which rows of `touch`)]: reads that its threads do not know to be over."""
+        found = []
+        cells = touch.rows * touch.nbytes // CELL if self._tables else None
+        for agent, table in self._tables.items():
+            stamps = table[cells]
+            last = int(stamps.max())
+            if last:
+                read = self._touches[last]
+                if read.number is None or not clocks.knows(touch.threads(), agent.engine, read.number).all():
+                    found.append((read, stamps == last))
+        return found
+
+
+def pruned(touches, tables):
+    """{serial: Touch}: those that are still in one of the tables of serials, where there are many."""
+    if len(touches) < KEPT or len(touches) & (len(touches) - 1):
+        return touches
+    left = set()
+    for table in tables:
+        left.update(np.unique(table).tolist())
+    return {serial: touch for serial, touch in touches.items() if serial in left}

@@ -1,0 +1,96 @@
+"""prove_operand: that wgmma reads every element of a tile exactly where TMA put it."""
+
+import numpy as np
+
+from simlayout.errors import LayoutError, VerificationError
+from simlayout.hardware.wgmma import K_BYTES, Descriptor, operand_addresses
+from simlayout.proofs.certificate import Certificate, digest
+
+
+def prove_operand(tensor, loads, descriptors, rows, origin=(0, 0), major="K", element=None):
+    """Proves an operand as a kernel loads and multiplies it: the boxes that it moves against the descriptors that it gives.
+
+    tensor: the TensorMap of the loads, which are [(coordinates, innermost first; shared byte address)]. descriptors: of the
+    instructions along K in their order, Descriptors or their 64 bits. rows: 64 for A, N for B. origin: (mn, k), the element
+    of the matrix that is the tile's first. major: "K" or "MN". element: a function from the tensor's coordinates, arrays in
+    a tuple, innermost first, to (mn, k); None where dimension 0 is the contiguous side of the matrix and dimension 1 the
+    other, and all boxes lie in one matrix.
+
+    Returns a Certificate whose digest is that of the byte addresses, int64 [rows, k]. Raises VerificationError with the
+    first element that no box brings, that another one overwrites, or that is read elsewhere; LayoutError for arguments that
+    do not fit together; what TensorMap.landing and operand_addresses raise.
+
+    >>> from simlayout.hardware import OperandTile, TensorMap
+    >>> tensor = TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
+    >>> steps = [OperandTile(128, 64, "f16").descriptor(2048).encode() + 2 * i for i in range(4)]
+    >>> for claim in prove_operand(tensor, [((640, 256), 2048)], steps, 128, origin=(256, 640)).claims:
+    ...     print(claim)
+    64x128 boxes (1) bring each of 8192 elements, to bytes that no other element has
+    4 wgmma read each where TMA put it
+    """
+    steps = [d if isinstance(d, Descriptor) else Descriptor.decode(int(d)) for d in descriptors]
+    depth = K_BYTES // tensor.itemsize
+    if not steps or not loads:
+        raise LayoutError("an operand needs at least one load and one descriptor")
+    read = np.concatenate([operand_addresses(step, rows, depth, tensor.dtype, major) for step in steps], axis=1)
+    put = _landings(tensor, loads, read.shape, origin, element or _plane(tensor, loads, major))
+    _compare(put, read, len(loads))
+    claims = (f"{'x'.join(map(str, tensor.box))} boxes ({len(loads)}) bring each of {read.size} elements, to bytes that no "
+              "other element has", f"{len(steps)} wgmma read each where TMA put it")
+    return Certificate(f"{rows} rows of {tensor.dtype}, {major}-major", claims, {"row": rows, "k": read.shape[1]},
+                       dtype=tensor.dtype, arch="sm_90", digest=digest(read))
+
+
+def _plane(tensor, loads, major):
+    """The function from coordinates to (mn, k) of a matrix in the first two dimensions."""
+    if len(tensor.dims) < 2 or any(n != 1 for n in tensor.shape[:-2]) or len({tuple(c[2:]) for c, _ in loads}) > 1:
+        raise LayoutError(f"boxes of {'x'.join(map(str, tensor.box))} do not lie in the first two dimensions of one matrix: "
+                          "say with element=lambda c: (mn, k) where the element at tensor coordinates c is")
+    return (lambda c: (c[1], c[0])) if major == "K" else (lambda c: (c[0], c[1]))
+
+
+def _landings(tensor, loads, shape, origin, element):
+    """int64, of that shape: the byte at which each element of the tile lies, -1 where no box brings it.
+
+    Raises VerificationError where two elements would lie in the same bytes, or one element in two places.
+    """
+    put, owner = np.full(shape, -1, np.int64), {}
+    for coords, address in loads:
+        at = tensor.landing(address).ravel()
+        mn, k = (np.broadcast_to(x, tensor.shape).ravel() for x in element(tensor.coordinates(coords)))
+        _claim_bytes(owner, at, mn, k)
+        mn, k = mn - origin[0], k - origin[1]
+        ours = (mn >= 0) & (mn < shape[0]) & (k >= 0) & (k < shape[1])
+        mn, k, at = mn[ours], k[ours], at[ours]
+        twice = (put[mn, k] >= 0) & (put[mn, k] != at)
+        if twice.any():
+            i = int(np.argmax(twice))
+            where = {"row": int(mn[i]), "k": int(k[i]), "first": int(put[mn[i], k[i]]), "second": int(at[i])}
+            raise VerificationError(f"element (row {where['row']}, k {where['k']}) is loaded to byte {where['first']} and "
+                                    f"to byte {where['second']}: load it once", where)
+        put[mn, k] = at
+    return put
+
+
+def _claim_bytes(owner, at, mn, k):
+    """Enters in `owner` (byte -> element) what a box brings."""
+    for byte, *found in zip(at.tolist(), mn.tolist(), k.tolist(), strict=True):
+        before = owner.setdefault(byte, found)
+        if before != found:
+            raise VerificationError(f"byte {byte} holds element (mn {found[0]}, k {found[1]}) and element (mn {before[0]}, "
+                                    f"k {before[1]}) of the matrix: their boxes overlap",
+                                    {"byte": byte, "first": tuple(before), "second": tuple(found)})
+
+
+def _compare(put, read, boxes):
+    """Raises VerificationError at the first element that is missing or read elsewhere."""
+    wrong = put != read
+    if not wrong.any():
+        return
+    row, k = (int(i) for i in np.argwhere(wrong)[0])
+    at = {"row": row, "k": k, "put": int(put[row, k]), "read": int(read[row, k])}
+    if at["put"] < 0:
+        raise VerificationError(f"element (row {row}, k {k}) is in none of {boxes} boxes, and wgmma reads it at byte "
+                                f"{at['read']}: load it", at)
+    raise VerificationError(f"element (row {row}, k {k}) lies at byte {at['put']} and is read at {at['read']}: make the "
+                            "descriptor fit the box", at)

@@ -1,0 +1,138 @@
+"""matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from cuda_kernels import matmul, plan_matmul
+from cuda_kernels.gemm.hopper import HOPPER, Hopper
+from cuda_kernels.launch import compute_capability, gpu_problem
+
+torch = pytest.importorskip("torch") if gpu_problem() is None else None
+pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
+                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+
+LIMIT = {"torch.float16": 1e-3, "torch.bfloat16": 4e-3, "torch.float32": 1e-3}
+
+
+def normal(*shape, dtype=None, device="cuda"):
+    return torch.randn(*shape, device=device).to(dtype or torch.float16)
+
+
+def view(source, tensor):
+    """The same values in another order of memory: as they are, transposed, a slice, or with a stride of two."""
+    how = source.randrange(4)
+    if how == 1:
+        return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+    if how == 2:
+        return torch.cat([tensor, tensor[..., :source.choice([3, 8])]], -1)[..., :tensor.shape[-1]]
+    if how == 3 and tensor.numel():
+        return torch.stack([tensor, tensor], -1)[..., 0]
+    return tensor
+
+
+def error(c, a, b):
+    """The largest error relative to what c's type may have."""
+    want = torch.matmul(a.double(), b.double())
+    worst = ((c.double() - want).abs() / (want.abs() + a.shape[-1] ** 0.5)).max().item()
+    return worst / max(LIMIT[str(c.dtype)], LIMIT[str(a.dtype)])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_products_of_all_strides_types_and_batches_are_right(seed):
+    source = random.Random(seed)
+    torch.manual_seed(seed)
+    M, N, K = (source.choice([1, 3, 8, 17, 64, 130, 257, 512, 1000]) for _ in range(3))
+    dtype = source.choice([torch.float16, torch.bfloat16])
+    batch = [source.choice([1, 2, 3]) for _ in range(source.randrange(3))]
+    of_a, of_b = ([n if source.random() < 0.6 else 1 for n in batch] for _ in range(2))
+    a, b = view(source, normal(*of_a, M, K, dtype=dtype)), view(source, normal(*of_b, K, N, dtype=dtype))
+    out = None
+    if source.random() < 0.6:
+        shape = torch.matmul(a, b).shape
+        out = view(source, torch.full(shape, float("nan"), device="cuda", dtype=source.choice([dtype, torch.float32])))
+    assert error(matmul(a, b, out), a, b) < 1
+
+
+@pytest.mark.parametrize("name", HOPPER)
+@pytest.mark.parametrize("shape", [(1000, 1336, 1112), (520, 264, 72), (64, 64, 64), (1, 8, 8)], ids=str)
+def test_every_kernel_is_right_where_it_is_asked_for_by_name(name, shape):
+    M, N, K = shape
+    a, b = normal(M, K), normal(K, N)
+    assert error(matmul(a, b, kernel=name), a, b) < 1
+
+
+@pytest.mark.parametrize("config", [Hopper(split=True), Hopper(split=True, cluster=2), Hopper(64, 128, 8, split=True),
+                                    Hopper(split=True, out="f32", store="direct")], ids=str)
+def test_cut_tiles_give_the_same_bits_every_time_and_the_right_ones(config):
+    a, b = normal(300, 8000), normal(8000, 700)
+    out = torch.empty(300, 700, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
+    first = matmul(a, b, out, kernel=config).clone()
+    assert error(first, a, b) < 1
+    for _ in range(20):
+        assert torch.equal(matmul(a, b, out, kernel=config), first)
+
+
+def test_a_captured_graph_replays_the_products():
+    a, b, c = normal(512, 512), normal(512, 512), normal(512, 512)
+    prepared = plan_matmul(a, b, c)
+    prepared()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        matmul(a, b, c)
+        d = matmul(c, b)
+    c.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert error(c, a, b) < 1 and error(d, c, b) < 1
+
+
+def test_threads_on_streams_of_their_own_do_not_disturb_one_another():
+    wrong = []
+
+    def work(seed, M, N, K):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            a, b = normal(M, K), normal(K, N)
+            first = matmul(a, b).clone()
+            if error(first, a, b) >= 1:
+                wrong.append(seed)
+            for i in range(2000):
+                c = matmul(a, b)
+                if i % 100 == 0 and not torch.equal(c, first):
+                    wrong.append((seed, i))
+            torch.cuda.current_stream().synchronize()
+
+    threads = [threading.Thread(target=work, args=(i, *s)) for i, s in enumerate(
+        [(3000, 3000, 4000), (16, 4096, 14336), (512, 512, 1024)])]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (64, 136, 136)),
+        (HOPPER["wgmma_tma"], (70, 64, 96)), (HOPPER["wgmma_specialized"], (130, 136, 72)),
+        (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster=2), (260, 264, 136)),
+        (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72))]
+
+
+@pytest.mark.parametrize("config, shape", BOTH, ids=str)
+def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypatch):
+    from cuda_kernels.run_hopper import run_hopper
+
+    monkeypatch.setattr("cuda_kernels.gemm.hopper.REDUCE_STEPS", 0)     # cut even what is small
+    (M, N, K), generator = shape, np.random.default_rng(0)
+    a, b = (generator.standard_normal(s, np.float32).astype(np.float16) for s in ((M, K), (K, N)))
+    a = a if config.a_major == "K" else np.ascontiguousarray(a.T).T
+    b = np.ascontiguousarray(b.T).T if config.b_major == "K" else b
+    on_device = [torch.from_numpy(np.ascontiguousarray(x.T)).cuda().T if x.flags.f_contiguous
+                 else torch.from_numpy(x).cuda() for x in (a, b)]
+    out = torch.empty(M, N, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
+    on_gpu = matmul(*on_device, out, kernel=config).cpu().numpy()
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    on_machine = run_hopper(config, a, b, sms).c
+    np.testing.assert_array_equal(on_gpu.view(np.uint8), on_machine.view(np.uint8))
