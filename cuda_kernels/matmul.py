@@ -34,9 +34,9 @@ def _keep(kept, key, value):
 
 
 class Plan:
-    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel: as `matmul` takes it."""
+    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`."""
 
-    def __init__(self, cuda, a, b, out, kernel):
+    def __init__(self, cuda, a, b, out, kernel, overlap):
         for name, x in (("a", a), ("b", b)):
             if x.dtype == "f32":
                 raise SimlayoutError(f"{name} is float32; matmul takes float16 or bfloat16 (and float32 as out)")
@@ -57,7 +57,7 @@ class Plan:
         self.clears = 0 in a.shape[-1:] and 0 not in shape
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            builder, kernel = steps_for(kernel, cuda, self.device, a.dtype, self.dtype, aligned)
+            builder, kernel = steps_for(kernel, cuda, self.device, a.dtype, self.dtype, aligned, overlap)
             builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), kernel)
             self.steps, self.config = tuple(builder.steps), builder.config
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
@@ -147,19 +147,19 @@ def _no_gradient(*tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
-def _lookup(a, b, out, kernel):
+def _lookup(a, b, out, kernel, overlap):
     """(plan, addresses of a, b and out): the plan of these arrays; made, and all checked, where it is new."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
     cuda = driver.cuda()
-    key = look_a, look_b, look_c, kernel
+    key = look_a, look_b, look_c, kernel, overlap
     if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0]):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in ((at_a, "a"), (at_b, "b"), (at_c, "out")))
     plan = _plans.get(key)
     if plan is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        plan = _keep(_plans, key, Plan(cuda, *operands, kernel))
+        plan = _keep(_plans, key, Plan(cuda, *operands, kernel, overlap))
     if plan.gradients:
         _no_gradient(a, b, out)
     if out is not None:
@@ -167,7 +167,7 @@ def _lookup(a, b, out, kernel):
     return plan, at_a, at_b, at_c
 
 
-def matmul(a, b, out=None, *, kernel="auto", stream=None):
+def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): float16 or bfloat16, both the same; vectors and broadcast batches as in numpy.matmul; any
@@ -176,13 +176,15 @@ def matmul(a, b, out=None, *, kernel="auto", stream=None):
 
     out: an array of the product's shape that shares no memory with a or b; float16, bfloat16 or float32. Without it a new
     array of a's kind and dtype. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: the one to launch on
-    (a handle, or a torch, CuPy, Numba or cuda.core stream); else the current one of the arrays' library.
+    (a handle, or a torch, CuPy, Numba or cuda.core stream); else the current one of the arrays' library. overlap: whether
+    the kernel may begin, but not read or write the arrays, while the one ahead of it in the stream ends (programmatic
+    dependent launch).
 
     Returns out at once: the product is complete when the stream has come to its end. Raises SimlayoutError for anything that
     cannot be multiplied, DeviceError where no GPU can do it; nothing has been launched then. Legal in a CUDA graph capture
     if the same call was made once before.
     """
-    plan, at_a, at_b, at_c = _lookup(a, b, out, kernel)
+    plan, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
     handle = plan.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
@@ -236,7 +238,7 @@ class Prepared:
         return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.config})"
 
 
-def plan_matmul(a, b, out, *, kernel="auto"):
+def plan_matmul(a, b, out, *, kernel="auto", overlap=False):
     """out = a @ b prepared for many calls: a Prepared, to be called with a stream or without.
 
     Arguments, checks and errors as of `matmul`; all are checked here and not again. What the arrays hold may change between
@@ -244,5 +246,5 @@ def plan_matmul(a, b, out, *, kernel="auto"):
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    plan, *addresses = _lookup(a, b, out, kernel)
+    plan, *addresses = _lookup(a, b, out, kernel, overlap)
     return Prepared(plan, a, b, out, addresses)

@@ -43,12 +43,30 @@ class Place:
     offset: int = 0
 
 
+@dataclass(frozen=True)
+class Input:
+    """A or the transpose of B: the role of its array and its Matrices there (rows by K), the offset of each piece; and how
+    the kernel takes it: "K" or "MN", where, and whether that is a copy."""
+
+    role: str
+    matrices: object
+    offsets: tuple
+    major: str
+    place: Place
+    copied: bool
+
+    def at(self, piece):
+        """(role, offset) of what the kernel reads for a piece."""
+        return self.place.role, self.place.offset if self.copied else self.offsets[piece]
+
+
 class Steps:
     """Builds the steps of one product. a, b, c: (Operand-like shape, strides), dtype names; aligned: {role: whether the base
-    address is 16-byte aligned}."""
+    address is 16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended."""
 
-    def __init__(self, cuda, device, dtype, out, aligned):
+    def __init__(self, cuda, device, dtype, out, aligned, overlap=False):
         self.cuda, self.device, self.dtype, self.out, self.aligned = cuda, device, dtype, out, aligned
+        self.overlap = overlap
         self.capability = cuda.capability(device)
         self.sms = cuda.attribute(device, 16)
         self.scratch = self.split = self.counters = 0
@@ -124,36 +142,35 @@ class HopperSteps(Steps):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a Hopper configuration or None."""
         size, size_c = SIZES[self.dtype], SIZES[self.out]
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        role_a, role_b = ("b", "a") if exchanged else ("a", "b")
         at = list(zip(*work.pieces))
-        major_a, place_a, copy_a = self.input(role_a, work.a, at[0], size, ("K", "MN"), work.count)
-        major_b, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], size, ("K", "MN"), work.count)
+        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, ("K", "MN"), work.count))
+                  for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)
         M, N, K = work.sizes
         self.check_sizes(M, N, K, place_c.matrices.row // size_c)
         by_tma = (place_c.matrices.for_tma(size_c) and size_c == 2
                   and (copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))))
-        config = self.configure(kernel, (M, N, K, work.count), major_a, major_b, by_tma)
+        config = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), by_tma)
+        if config.c_major == "M":                        # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
+            inputs, M, N = inputs[::-1], N, M
         whole, parts = config.cut(M, N, K, work.count, self.sms)
+        waits = config.split and parts > 1
         split, counters = config.workspace(M, N, K, work.count, self.sms)
         self.split, self.counters = max(self.split, split), max(self.counters, counters)
         shape = Shape((config.grid(M, N, K, work.count, self.sms), 1, 1), (config.block, 1, 1), config.shared_bytes,
-                      together=parts > 1)
-        makers = self.makers(config, (place_a.matrices, major_a), (place_b.matrices, major_b), place_c.matrices, work.count)
+                      together=waits, overlap=self.overlap and not waits)
+        makers = self.makers(config, inputs, place_c.matrices, work.count)
         kernel = self.kernel(config, "matmul")
         m = place_c.matrices
-        for piece in work.pieces:
-            offsets = [p.offset if p.role == "scratch" else o for p, o in zip((place_a, place_b, place_c), piece)]
-            if copy_a:
-                self.copy(work.count, size, (role_a, work.a), piece[0], ("scratch", place_a.matrices), place_a.offset)
-            if copy_b:
-                self.copy(work.count, size, (role_b, work.b.transposed), piece[1], ("scratch", place_b.matrices),
-                          place_b.offset)
-            values = ((place_c.role, offsets[2]), M, N, K, work.count, int(place_a.matrices.matrix > 0),
-                      int(place_b.matrices.matrix > 0), m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0),
-                      ("counters", 0))
-            maps = tuple((maker, place.role, offset)
-                         for maker, place, offset in zip(makers, (place_a, place_b, place_c), offsets))
+        for i, piece in enumerate(work.pieces):
+            for x in inputs:
+                if x.copied:
+                    self.copy(work.count, size, (x.role, x.matrices), x.offsets[i], ("scratch", x.place.matrices),
+                              x.place.offset)
+            places = [x.at(i) for x in inputs] + [("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)]
+            values = (places[2], M, N, K, work.count, *(int(x.place.matrices.matrix > 0) for x in inputs),
+                      m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0), ("counters", 0))
+            maps = tuple((maker, *place) for maker, place in zip(makers, places))
             self.steps.append(Step(kernel, shape, maps, self.types(), values, f"{M}x{N}x{K} of {config}"))
             if copy_c:
                 self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
@@ -187,28 +204,29 @@ class HopperSteps(Steps):
         if kernel is None:
             found = choose(M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
         else:
-            found = replace(kernel, a_major=major_a, b_major=major_b, dtype=self.dtype, out=self.out,
+            majors = (major_a, major_b) if kernel.c_major == "N" else (major_b, major_a)
+            found = replace(kernel, a_major=majors[0], b_major=majors[1], dtype=self.dtype, out=self.out,
                             store=kernel.store if by_tma else "direct")
-        found = found if by_tma or found.store == "direct" else replace(found, store="direct")
+        if found.store == "tma" and not by_tma:
+            found = replace(found, store="direct")
         if found.tiles(M, N, count) >= INT_LIMIT:
             raise SimlayoutError(f"{found.tiles(M, N, count)} tiles in one product: multiply fewer matrices at a time")
         return found
 
-    def makers(self, config, a, b, c, count):
+    def makers(self, config, inputs, c, count):
         """TensorMapMakers of A, B and C; None for C where it is stored directly."""
         from simlayout.hardware.tma import TensorMap
 
-        box_a, box_b, box_c = config.boxes()
-
-        def made(matrices, box, dtype):
+        def made(matrices, box, swizzle, dtype):
             size = SIZES[dtype]
             pitch = matrices.row_pitch(size)
             dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
-            layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=128)
+            layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)
             return TensorMapMaker(self.cuda, layout)
 
-        inputs = [made(x if major == "K" else x.transposed, box, self.dtype) for (x, major), box in ((a, box_a), (b, box_b))]
-        return *inputs, made(c, box_c, self.out) if config.store == "tma" else None
+        lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
+        *found, for_c = zip((*lines, c), config.boxes(), config.swizzles, (self.dtype, self.dtype, self.out))
+        return *(made(*x) for x in found), made(*for_c) if config.store == "tma" else None
 
 
 class MmaSteps(Steps):
@@ -276,10 +294,11 @@ class MmaProgram:
         return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, self.arch)
 
 
-def steps_for(kernel, cuda, device, dtype, out, aligned):
+def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 
-    kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration. Raises SimlayoutError, DeviceError.
+    kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
+    DeviceError.
     """
     from cuda_kernels.gemm import KERNELS, Kernel
     from cuda_kernels.gemm.hopper import HOPPER, Hopper
@@ -296,10 +315,10 @@ def steps_for(kernel, cuda, device, dtype, out, aligned):
             raise SimlayoutError(f"kernel {kernel!r}: choose 'auto', {', '.join(map(repr, named))}")
         kernel = named[kernel]
     if isinstance(kernel, Kernel):
-        return MmaSteps(cuda, device, dtype, out, aligned), kernel
+        return MmaSteps(cuda, device, dtype, out, aligned, overlap), kernel
     if kernel is not None and not isinstance(kernel, Hopper):
         raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
     if capability != (9, 0):
         raise DeviceError("wgmma kernels need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
-    return HopperSteps(cuda, device, dtype, out, aligned), kernel
+    return HopperSteps(cuda, device, dtype, out, aligned, overlap), kernel

@@ -8,10 +8,13 @@ matplotlib.use("agg")
 
 import simlayout as sl  # noqa: E402 (after the choice of backend)
 from cuda_kernels import KERNELS  # noqa: E402
-from simlayout.plots import comparison, save  # noqa: E402
+from cuda_kernels.bench import pictures, record  # noqa: E402
+from cuda_kernels.bench.steps import SIZE  # noqa: E402
+from simlayout.plots import comparison, ladder, save, share_by_size, share_by_waves  # noqa: E402
 from simlayout.proofs.natural import natural_access  # noqa: E402
 
 HERE = Path(__file__).parent
+DATA = HERE.parent / "tests" / "data"
 
 
 def banks_16x64():
@@ -29,7 +32,35 @@ def hgemm_load_a():
                       titles=[f"load A of {kernel.name}, ldmatrix.x4" for kernel in kernels])
 
 
-FIGURES = (banks_16x64, hgemm_load_a)
+def matmul_by_size():
+    """matmul beside cuBLAS by the size of the product, as recorded."""
+    found = record.read(DATA / "h200_matmul.json")
+    return share_by_size(pictures.by_size(found), title=f"matmul beside cuBLAS on one {found.head['device']}").figure
+
+
+def matmul_by_waves():
+    """The same by how often the tiles of C fill the GPU."""
+    found = record.read(DATA / "h200_matmul.json")
+    return share_by_waves(pictures.by_waves(found)).figure
+
+
+def kernels():
+    """Every recorded kernel beside cuBLAS, at the largest size."""
+    found = record.read(DATA / "h200_bench.json")
+    return _ladder(pictures.of_kernels, found, max(pictures.sizes_of(found, "kernels")))
+
+
+def steps():
+    """The ladder of fast.cu, as published and as recorded, at the size of the publication."""
+    return _ladder(pictures.of_steps, record.read(DATA / "h200_steps.json"), SIZE)
+
+
+def _ladder(bars_of, found, size):
+    return ladder(bars_of(found, size), title=f"{size} x {size} x {size} on one {found.head['device']}").figure
+
+
+FIGURES = (banks_16x64, hgemm_load_a, matmul_by_size, matmul_by_waves, kernels,
+           *([steps] if (DATA / "h200_steps.json").exists() else []))
 
 
 def main(folder=HERE):

@@ -1,12 +1,18 @@
-"""Prints the README's tables of kernels from the plans and the recorded measurements: `python figures/table.py`."""
+"""Prints the README's tables from the plans and the recorded measurements: `python figures/table.py`; with `--write` they go
+into the README, between its marks."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
-from cuda_kernels.bench import default_variants
+from cuda_kernels.bench import default_variants, record
+from cuda_kernels.bench import steps as ladder
+from cuda_kernels.bench.run import summary
 from cuda_kernels.conformance.kernels import recorded, verdict
 
-DATA = Path(__file__).parent.parent / "tests" / "data"
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "tests" / "data"
 SIZE = 8192
 SHOWN = ("mma_base, 4 stages", "mma_permuted, 4 stages")
 """The variants whose accesses are shown one by one."""
@@ -19,15 +25,15 @@ def counts():
 
 def kernels():
     """One list of cells per kernel variant."""
-    speed = json.loads((DATA / "h200_bench.json").read_text())["rows"]
+    rows = record.read(DATA / "h200_bench.json").of("kernels")
+    speed = {row.label: row for row in rows if row.problem.M == SIZE}
     counted = counts()
     for label, kernel in default_variants():
         prediction = kernel.plan.predict(SIZE, SIZE, SIZE)
         excess = " / ".join(f"{c.excess_per_instruction:g}" for c in prediction.counts)
         checked, wrong = verdict(*counted[label])
-        measured = speed[label][str(SIZE)]
         yield [label, excess, f"{checked - wrong} of {checked}", f"{prediction.shared_clocks} / {prediction.mma_clocks:.0f}",
-               f"{measured['tflops']:.0f}", f"{measured['share']:.2f}"]
+               f"{speed[label].tflops:.0f}", f"{speed[label].share:.2f}"]
 
 
 def accesses():
@@ -39,6 +45,40 @@ def accesses():
             yield [label, row.access, row.instruction, str(row.sass), *pairs]
 
 
+def products():
+    """One list of cells per square product and for each set of other products; layers by their tokens."""
+    found = record.read(DATA / "h200_matmul.json")
+    for row in _matmul(found, "squares"):
+        size = row.problem.M
+        yield [f"{size} x {size} x {size}, f16", "1", f"{row.us:.1f}", f"{row.tflops:.0f}", f"{row.share:.2f}", ""]
+    layers = _matmul(found, "layers")
+    for tokens in sorted({row.problem.M for row in layers}):
+        what = f"layers, {tokens} token{'s' if tokens > 1 else ''}, bf16"
+        yield _summed(what, [row for row in layers if row.problem.M == tokens])
+    for name, what in (("few", "few tiles, f16"), ("transposes", "4096 x 4096 x 4096 in all four orders, f16 and bf16"),
+                       ("random", "random shapes, f16")):
+        yield _summed(what, _matmul(found, name))
+
+
+def steps():
+    """One list of cells per step of fast.cu's ladder."""
+    rows = {row.label: row for row in record.read(DATA / "h200_steps.json").of("steps") if row.problem.M == ladder.SIZE}
+    for step in ladder.STEPS:
+        row = rows.get(step.name)
+        if row or step.why:
+            theirs = [f"{step.published:.0f}", f"{step.published_share:.2f}"] if step.published else ["", ""]
+            yield [step.name, *theirs, *([f"{row.tflops:.0f}", f"{row.share:.2f}"] if row else [step.why, ""])]
+
+
+def _matmul(found, name):
+    return [row for row in found.of(name) if row.label == "matmul"]
+
+
+def _summed(what, rows):
+    mean, least = summary(rows)
+    return [what, str(len(rows)), "", "", f"{mean:.2f}", f"{least:.2f} to {max(row.share for row in rows):.2f}"]
+
+
 def markdown(head, rows):
     """A table as Markdown."""
     lines = [head, ["---"] * len(head), *rows]
@@ -46,11 +86,36 @@ def markdown(head, rows):
 
 
 def tables():
-    """The README's tables."""
-    return [markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma", "TFLOP/s",
-                      "of cuBLAS"], kernels()),
-            markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"], accesses())]
+    """{name: text} of the README's tables; that of steps once they are measured."""
+    made = {
+        "kernels": markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma",
+                             "TFLOP/s", "of cuBLAS"], kernels()),
+        "accesses": markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"],
+                             accesses()),
+        "products": markdown(["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"], products())}
+    if (DATA / "h200_steps.json").exists():
+        made["steps"] = markdown(["step", "published TFLOP/s", "of cuBLAS", "TFLOP/s here", "of cuBLAS"], steps())
+    return made
+
+
+def written(text):
+    """A README in which every table stands as it should between its marks."""
+    for name, table in tables().items():
+        begin, end = f"<!-- table {name}: python figures/table.py -->\n", "\n<!-- end of table -->"
+        pattern = re.escape(begin) + ".*?" + re.escape(end)
+        text, count = re.subn(pattern, lambda _, t=begin + table + end: t, text, flags=re.S)
+        if count != 1:
+            raise SystemExit(f"README.md has the marks of table {name} {count} times, not once")
+    return text
+
+
+def main(arguments):
+    """Prints the tables, or writes them."""
+    if arguments == ["--write"]:
+        (ROOT / "README.md").write_text(written((ROOT / "README.md").read_text()))
+    else:
+        print("\n\n".join(tables().values()))
 
 
 if __name__ == "__main__":
-    print("\n\n".join(tables()))
+    main(sys.argv[1:])

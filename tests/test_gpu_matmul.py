@@ -3,7 +3,6 @@
 import random
 import threading
 
-import numpy as np
 import pytest
 
 from cuda_kernels import matmul, plan_matmul
@@ -64,6 +63,48 @@ def test_every_kernel_is_right_where_it_is_asked_for_by_name(name, shape):
     assert error(matmul(a, b, kernel=name), a, b) < 1
 
 
+OPTIONS = [
+    Hopper(c_major="M"), Hopper(tile_n=96, stages=6), Hopper(tile_n=176), Hopper(tile_n=176, c_major="M"),
+    Hopper(64, 16, 12, 1, c_major="M"), Hopper(192, 192, 3, 2, producer=1), Hopper(256, 128, 3, 1, producer=1, cluster=2),
+    Hopper(256, 64, 4, 1, producer=1, c_major="M", split=True), Hopper(128, 128, 3, 1, producer=1, resident=2),
+    Hopper(64, 256, 2, 1, producer=1, resident=2), Hopper(128, 128, 4, 1, slices=4), Hopper(64, 32, 8, 1, slices=8),
+    Hopper(128, 256, 4, 2, slices=2), Hopper(192, 128, 4, 1, producer=1, slices=3, c_major="M"),
+    Hopper(128, 64, 4, 1, producer=1, resident=2, slices=2), Hopper(128, 96, 4, 1, out="f32", store="direct", c_major="M")]
+
+
+@pytest.mark.parametrize("config", OPTIONS, ids=str)
+@pytest.mark.parametrize("order", ["NN", "TT"])
+def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time(config, order):
+    for M, N, K in ((1000, 1336, 1112), (70, 200, 4000), (1, 4096, 520), (3000, 2500, 264)):
+        a = normal(M, K) if order[0] == "N" else normal(K, M).T
+        b = normal(K, N) if order[1] == "N" else normal(N, K).T
+        out = torch.empty(M, N, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
+        first = matmul(a, b, out, kernel=config).clone()
+        assert error(first, a, b) < 1
+        for _ in range(5):
+            assert torch.equal(matmul(a, b, out, kernel=config), first)
+
+
+def test_kernels_that_overlap_wait_for_the_ones_before_them():
+    a, b, c, d = (normal(1024, 1024) / 32 for _ in range(4))
+    graph = torch.cuda.CUDAGraph()
+    chain = [plan_matmul(x, b, y, overlap=True) for x, y in ((a, c), (c, d), (d, c), (c, d))]
+    for prepared in chain:
+        prepared()
+    want = d.clone()
+    for x, y in ((a, c), (c, d), (d, c), (c, d)):
+        matmul(x, b, y)
+        torch.cuda.synchronize()
+    assert torch.equal(d, want)
+    d.zero_()
+    with torch.cuda.graph(graph):
+        for prepared in chain * 20:
+            prepared()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(d, want)
+
+
 @pytest.mark.parametrize("config", [Hopper(split=True), Hopper(split=True, cluster=2), Hopper(64, 128, 8, split=True),
                                     Hopper(split=True, out="f32", store="direct")], ids=str)
 def test_cut_tiles_give_the_same_bits_every_time_and_the_right_ones(config):
@@ -114,10 +155,40 @@ def test_threads_on_streams_of_their_own_do_not_disturb_one_another():
     assert not wrong
 
 
+def test_ten_thousand_calls_from_two_threads_on_two_streams_leak_nothing():
+    import resource
+
+    def work(seed, count):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            source = random.Random(seed)
+            sizes = [tuple(source.choice([16, 128, 520, 1000]) for _ in range(3)) for _ in range(20)]
+            operands = [(normal(M, K), normal(K, N)) for M, N, K in sizes]
+            for i in range(count):
+                matmul(*operands[i % 20])
+            torch.cuda.current_stream().synchronize()
+
+    def both(count):
+        threads = [threading.Thread(target=work, args=(seed, count)) for seed in (1, 2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        return torch.cuda.mem_get_info()[0], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    free, peak = both(1000)
+    free_after, peak_after = both(5000)
+    assert free_after >= free - 2**22 and peak_after - peak < 20_000          # bytes of the GPU, KiB of the process
+
+
 BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (64, 136, 136)),
         (HOPPER["wgmma_tma"], (70, 64, 96)), (HOPPER["wgmma_specialized"], (130, 136, 72)),
         (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster=2), (260, 264, 136)),
-        (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72))]
+        (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72)),
+        (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (130, 72, 136)),
+        (Hopper(192, 160, 3, 1, producer=1, resident=1, a_major="MN"), (200, 72, 136)),
+        (Hopper(tile_n=256, stages=3, dtype="bf16", out="bf16"), (130, 264, 136))]
 
 
 @pytest.mark.parametrize("config, shape", BOTH, ids=str)
@@ -125,14 +196,24 @@ def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypat
     from cuda_kernels.run_hopper import run_hopper
 
     monkeypatch.setattr("cuda_kernels.gemm.hopper.REDUCE_STEPS", 0)     # cut even what is small
-    (M, N, K), generator = shape, np.random.default_rng(0)
-    a, b = (generator.standard_normal(s, np.float32).astype(np.float16) for s in ((M, K), (K, N)))
-    a = a if config.a_major == "K" else np.ascontiguousarray(a.T).T
-    b = np.ascontiguousarray(b.T).T if config.b_major == "K" else b
-    on_device = [torch.from_numpy(np.ascontiguousarray(x.T)).cuda().T if x.flags.f_contiguous
-                 else torch.from_numpy(x).cuda() for x in (a, b)]
-    out = torch.empty(M, N, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
-    on_gpu = matmul(*on_device, out, kernel=config).cpu().numpy()
+    M, N, K = shape
+    kinds = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    a, b = (normal(*size, dtype=kinds[config.dtype]) for size in ((M, K), (K, N)))
+    a = a if config.a_major == "K" else a.T.contiguous().T
+    b = b.T.contiguous().T if config.b_major == "K" else b
+    out = torch.empty((M, N) if config.c_major == "N" else (N, M), device="cuda", dtype=kinds[config.out])
+    if config.c_major == "N":
+        matmul(a, b, out, kernel=config)
+    else:                                                               # columns of a b are rows of its transpose
+        matmul(b.T, a.T, out, kernel=config)
+        out = out.T
     sms = torch.cuda.get_device_properties(0).multi_processor_count
-    on_machine = run_hopper(config, a, b, sms).c
-    np.testing.assert_array_equal(on_gpu.view(np.uint8), on_machine.view(np.uint8))
+    on_machine = run_hopper(config, bits(a), bits(b), sms).c
+    assert (on_machine == bits(out)).all()
+
+
+def bits(tensor):
+    """A NumPy array as the CPU machine takes it: bf16 as its bits, in the same order of memory."""
+    if tensor.stride(0) == 1:
+        return bits(tensor.T).T
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()

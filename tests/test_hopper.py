@@ -1,7 +1,9 @@
 """The wgmma kernels without a GPU: their machine code, the order of their work, and what they refuse."""
 
 import re
+from math import prod
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,15 @@ from test_ptx import assembled, needs_tools, of_class
 
 from cuda_kernels.emitted import wgmma as emitted
 from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, maps_by_value, ptx
+from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import COSTS, choose
+from cuda_kernels.gemm.hopper_model import Estimates
 from cuda_kernels.gemm.hopper_parts import tile_of
-from cuda_kernels.gemm.hopper_plan import STORE_C
+from cuda_kernels.gemm.hopper_plan import EMITTED, store_access
 from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
+from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tma import TensorMap
 from simlayout.hardware.wgmma import OperandTile
 
 SIZES = st.integers(1, 40)
@@ -25,7 +31,12 @@ COMPILED = {
     "wgmma_tma": HOPPER["wgmma_tma"], "wgmma_specialized": HOPPER["wgmma_specialized"],
     "cut and in clusters": Hopper(a_major="MN", b_major="MN", split=True, cluster=2),
     "f32 C, stored directly": Hopper(out="f32", store="direct", split=True, dtype="bf16"),
-    "one consumer": Hopper(tile_m=64, tile_n=128, stages=8, split=True)}
+    "one consumer": Hopper(tile_m=64, tile_n=128, stages=8, split=True),
+    "columns of C": Hopper(tile_n=176, c_major="M", b_major="MN", split=True),
+    "three consumers": Hopper(192, 192, 3, 1, producer=1, split=True),
+    "four consumers": Hopper(256, 128, 3, 1, producer=1, cluster=2),
+    "two CTAs per SM": Hopper(128, 128, 3, 1, producer=1, resident=2, split=True),
+    "slices": Hopper(64, 16, 8, 1, c_major="M", slices=8), "big slices": Hopper(slices=3)}
 
 
 @needs_tools
@@ -84,10 +95,24 @@ def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(cost, ma
     assert box_a[0] == box_b[0] == box_c[0] == 64 and max(box_a + box_b) <= 256
 
 
-def test_the_staging_of_c_is_stored_without_conflicts_and_as_emitted():
-    analysis = STORE_C.analyze()
-    assert analysis.excess.sum() == 0
-    assert (emitted.store_c(*STORE_C.points()) == STORE_C.offsets() * 2).all()
+@pytest.mark.parametrize("access", EMITTED["wgmma"], ids=lambda access: access.name)
+def test_c_is_staged_and_exchanged_without_conflicts_and_as_emitted(access):
+    assert access.analyze().excess.sum() == 0
+    function = getattr(emitted, access.name.replace(" ", "_"))
+    assert (function(*access.points()) == access.offsets() * dtype_of(access.dtype).bytes).all()
+
+
+@given(st.sampled_from(range(16, 257, 16)), st.sampled_from("NM"))
+def test_a_staging_buffer_is_what_tma_reads_as_a_box_of_c(tile_n, c_major):
+    config = Hopper(tile_n=tile_n, stages=2, c_major=c_major)
+    box, swizzle, tile = config.boxes()[2], config.swizzles[2], store_access(config).tile
+    assert tile_n % config.box_n == 0 and prod(box) * 2 * config.buffers == config.staging_bytes
+    landed = TensorMap("f16", (1024, 1024, 1), (2048, 2048), box, swizzle=swizzle).offsets()[0]
+    row, col = np.indices((64, config.box_n))
+    wanted = landed.T if c_major == "M" else landed
+    for buffer in range(config.buffers):                    # each starts on the swizzle's period
+        first = 128 * config.box_n * buffer
+        assert (tile((row, col + config.box_n * buffer)) * 2 == first + wanted).all()
 
 
 # ---- the order of work -----------------------------------------------------------------------------------------------
@@ -131,6 +156,37 @@ def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(cost, M, 
         assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(cost.tile_n) * pieces * parts, 8 * pieces)
 
 
+@given(st.integers(1, 8), st.integers(1, 2), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
+       st.sampled_from([16, 66, 114, 132]))
+def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_work_of_each(slices, resident, M, N, K,
+                                                                                           matrices, sms):
+    config = Hopper(64, 128, 4, 1, slices=slices, resident=resident, producer=1)
+    tiles, steps = config.tiles(M, N, matrices), -(-K // 64)
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    grid, units = config.grid(M, N, K, matrices, sms), whole + parts * (tiles - whole)
+    assert grid % slices == 0 and 1 <= grid <= resident * sms and config.workspace(M, N, K, matrices, sms) == (0, 0)
+    if parts == 1:
+        assert whole == tiles
+        return
+    assert parts == slices <= steps and whole % grid == 0 and units - whole <= grid
+    for unit in range(whole, units):
+        tile, part, first, last = unit_of(unit, whole, parts, steps)
+        cta = unit % grid
+        assert (cta // slices, cta % slices) == (tile - whole, part) and first < last and unit + grid >= units
+
+
+@given(*[st.integers(1, 9000)] * 3, st.integers(1, 3), st.sampled_from([66, 114, 132]))
+def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms):
+    table = Estimates(CANDIDATES[::7])
+    rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
+    tiles = -(-rows // (table.tile_m * table.cluster)) * -(-cols // table.tile_n) * matrices
+    whole, parts = table.cut(tiles, table.slots(sms), -(-K // 64))
+    for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
+        m, n, *found = map(int, found)
+        assert found == [config.tiles(m, n, matrices), *config.cut(m, n, K, matrices, sms)]
+    assert (table(M, N, K, matrices, sms) > 0).all()
+
+
 @given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
        st.sampled_from([("f16", "f16"), ("bf16", "bf16"), ("bf16", "f32")]))
 def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types):
@@ -142,9 +198,16 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
 
 @pytest.mark.parametrize("options, fault", [
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
+    ({"tile_n": 40}, "tile_n = 40"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
-    ({"stages": 5}, "need 279632 bytes"), ({"cluster": 4}, "cluster = 4"), ({"body": "other"}, "body = 'other'"),
-    ({"cluster": 2, "tile_n": 192}, "a multiple of 128"), ({"split": True, "persistent": False}, "needs persistent=True"),
+    ({"stages": 5}, "need 278608 bytes"), ({"cluster": 4}, "cluster = 4"), ({"body": "other"}, "body = 'other'"),
+    ({"cluster": 2, "tile_n": 192, "b_major": "MN"}, "a multiple of 128"),
+    ({"split": True, "persistent": False}, "needs persistent=True"), 
+    ({"slices": 2, "split": True}, "slices need persistent=True, split=False"), ({"slices": 2, "cluster": 2}, "slices need"),
+    ({"slices": 2, "stages": 2}, "add up f32 tiles of 131072 bytes .* 98304 bytes: use more stages"),
+    ({"resident": 2, "tile_n": 128, "stages": 2}, "may have 80 registers, 64 of them accumulators"),
+    ({"resident": 2, "tile_n": 128, "stages": 4, "producer": 1}, "a CTA has 115712"),
+    ({"tile_m": 192, "tile_n": 208, "stages": 2}, "may have 128 registers"), ({"c_major": "K"}, "c_major = 'K'"),
     ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False")])
 def test_a_configuration_that_no_kernel_can_have_is_refused(options, fault):
     with pytest.raises(SimlayoutError, match=fault):

@@ -1,4 +1,4 @@
-"""The bank x wavefront picture: what is drawn is what the analysis counts."""
+"""The pictures: what is drawn is what the analysis counts, or what was measured."""
 
 import subprocess
 import sys
@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from simlayout.hardware import INSTRUCTIONS
-from simlayout.plots import comparison, phases, picture, rendered, save
+from simlayout.plots import (
+    Bar,
+    Dot,
+    comparison,
+    ladder,
+    phases,
+    picture,
+    rendered,
+    save,
+    share_by_size,
+    share_by_waves,
+)
 from simlayout.plots.banks import COLOURS, label
 from simlayout.proofs.natural import natural_access
 
@@ -154,3 +165,85 @@ def test_matplotlib_loads_with_the_first_figure_and_its_absence_is_explained():
             "except sl.SimlayoutError as error:\n    print(error)\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == 'figures need Matplotlib: pip install "simlayout[plot]"'
+
+
+# ---- measured speed --------------------------------------------------------------------------------------------------
+
+shares = st.floats(0.05, 2).map(lambda s: round(s, 3))
+dots = st.lists(st.builds(Dot, st.floats(0.1, 20000), shares, st.sampled_from(["squares", "layers", "random"]),
+                          st.sampled_from(["", "904 x 408 x 10080"])), min_size=1, max_size=12)
+labels = st.text("abcdefgh ,0123456789x", min_size=1, max_size=40)
+bars = st.lists(st.builds(Bar, labels, st.none() | shares, st.none() | shares, st.just("from the first step on")),
+                min_size=1, max_size=24)
+
+
+def standing(figure):
+    """The texts of a figure, with their boxes; all inside the figure and none under 10 points."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    shown = []
+    for ax in figure.axes:
+        inside = ([t for t in labels if min(limits) <= t.get_position()[i] <= max(limits)] for i, (labels, limits) in
+                  enumerate(((ax.get_xticklabels(), ax.get_xlim()), (ax.get_yticklabels(), ax.get_ylim()))))
+        shown += [t for t in (*ax.texts, *next(inside), *next(inside), ax.xaxis.label, ax.yaxis.label) if t.get_text()]
+    shown += [t for ax in figure.axes if ax.get_legend() for t in ax.get_legend().get_texts()]
+    boxes = [t.get_window_extent(renderer) for t in shown]
+    assert min(t.get_fontsize() for t in shown) >= 10
+    return shown, boxes
+
+
+@settings(deadline=None, max_examples=25)
+@given(dots, st.sampled_from([share_by_size, share_by_waves]))
+def test_every_measurement_is_a_dot_of_its_series_and_lies_inside_the_axes(made, draw):
+    from matplotlib.figure import Figure
+
+    ax = Figure(figsize=(13, 6)).add_subplot()
+    assert draw(made, ax=ax) is ax
+    drawn = {line.get_label().split(" (")[0]: list(zip(*line.get_data())) for line in ax.lines if " (" in line.get_label()}
+    assert drawn == {name: [(d.x, d.share) for d in made if d.series == name] for name in {d.series for d in made}}
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    assert all(left < d.x < right and low < d.share < high for d in made) and low < 1 < high
+
+
+@settings(deadline=None, max_examples=25)
+@given(bars)
+def test_every_bar_is_as_long_as_its_share_and_every_published_share_a_diamond(made):
+    from matplotlib.figure import Figure
+
+    ax = ladder(made, ax=Figure(figsize=(13, 8)).add_subplot())
+    assert [t.get_text() for t in ax.get_yticklabels()] == [bar.label for bar in made]
+    lengths = {round(p.get_y() + p.get_height() / 2): p.get_width() for p in ax.patches}
+    assert lengths == {i: bar.share for i, bar in enumerate(made) if bar.share is not None}
+    diamonds = [(y, x) for line in ax.lines if line.get_marker() == "D" for x, y in zip(*line.get_data())]
+    assert diamonds == [(i, bar.published) for i, bar in enumerate(made) if bar.published is not None]
+    assert (ax.get_legend() is not None) == bool(diamonds)
+    assert max([1.0, *lengths.values(), *(x for _, x in diamonds)]) < ax.get_xlim()[1]
+
+
+@pytest.mark.parametrize("name", ["matmul_by_size", "matmul_by_waves", "kernels", "ladder of steps"])
+def test_pictures_of_the_records_are_readable(name):
+    from pathlib import Path
+
+    from cuda_kernels.bench import pictures, record, steps
+
+    data = Path(__file__).parent / "data"
+    if name == "ladder of steps":
+        ax = ladder([Bar(step.name, 0.7, step.published_share, step.why) for step in steps.STEPS])
+    elif name == "kernels":
+        ax = ladder(pictures.of_kernels(record.read(data / "h200_bench.json"), 8192))
+    else:
+        draw, made = {"matmul_by_size": (share_by_size, pictures.by_size),
+                      "matmul_by_waves": (share_by_waves, pictures.by_waves)}[name]
+        ax = draw(made(record.read(data / "h200_matmul.json")))
+    shown, boxes = standing(ax.figure)
+    assert ax.figure.get_figwidth() <= 13.34 and ax.figure.get_figheight() <= 10
+    edge = ax.figure.bbox
+    assert all(edge.x0 <= b.x0 and b.x1 <= edge.x1 and edge.y0 <= b.y0 and b.y1 <= edge.y1 for b in boxes)
+    named = [b.shrunk(0.95, 0.8) for t, b in zip(shown, boxes) if t in ax.texts or t in ax.get_yticklabels()]
+    assert not any(a.overlaps(b) for i, a in enumerate(named) for b in named[:i])
+
+
+def test_nothing_to_draw_is_refused_in_words():
+    for draw in (share_by_size, share_by_waves, ladder):
+        with pytest.raises(sl.SimlayoutError, match="to draw: measure something first"):
+            draw([])

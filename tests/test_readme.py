@@ -9,19 +9,36 @@ from pathlib import Path
 import pytest
 
 from simlayout.cli import main
+from simlayout.cli.arguments import command_line
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.S) for line in block.splitlines() if line]
 
 
-def test_the_tables_of_kernels_are_what_the_plans_and_the_recorded_measurements_give(monkeypatch):
+def test_the_tables_are_what_the_plans_and_the_recorded_measurements_give(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "figures"))
-    from table import tables
+    from table import tables, written
 
     sys.modules.pop("table", None)
-    for table in tables():
-        assert table in README
+    assert written(README) == README, "run `python figures/table.py --write`"
+    assert all(table.count("\n") > 2 for table in tables().values())
+
+
+def test_every_picture_of_the_readme_is_there_and_every_file_of_its_house():
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    house = re.findall(r"^((?:simlayout|cuda_kernels)/\S+)  ", README.split("## The house")[1], re.M)
+    assert len(pictures) >= 3 and len(house) >= 10
+    for path in pictures + house:
+        assert (ROOT / path).exists(), path
+
+
+def test_every_command_line_of_the_readme_is_one_that_the_program_takes():
+    blocks = "".join(re.findall(r"```\w*\n(.*?)```", README, re.S))
+    found = re.findall(r"^(?:.*&& )?simlayout (.*?)(?: +#.*)?$", blocks, re.M)
+    assert len(found) > 15
+    for line in found:
+        command_line().parse_args(shlex.split(line))
 
 
 def test_every_python_line_of_the_readme_does_what_it_shows():

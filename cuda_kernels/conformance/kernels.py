@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -211,28 +210,6 @@ def _done(answer):
     return values[0] if values else None
 
 
-def profile(folder):
-    """Launches a folder's builds under ncu: its source page and its raw page, as CSV."""
-    report = folder / "report.ncu-rep"
-    _run(["ncu", "--force-overwrite", "--export", report, "--clock-control", "none", "--cache-control", "none",
-          "--kernel-name", "regex:gemm", "--section", "SourceCounters",
-          "--metrics", ",".join(metric for metric, _ in PIPE.values()),
-          sys.executable, "-m", "cuda_kernels.conformance.kernels", "--launch", folder])
-    texts = [_run(["ncu", "--import", report, "--csv", "--print-units", "base", "--page", *page])
-             for page in (("source", "--print-source", "sass"), ("raw",))]
-    for name, text in zip(("source.csv", "raw.csv"), texts):
-        (folder / name).write_text(text)
-    return texts
-
-
-def _run(command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise DeviceError(f"ncu failed: {lines[-1].strip() if lines else 'it printed nothing'}")
-    return done.stdout
-
-
 def measure(kernels, problem, keep=None, traced=False):
     """[(label, Rows, strangers, pipe)] of the variants, measured on this machine's GPU; keep, traced: see `main`."""
     missing = gpu_problem() or ncu.problem()
@@ -244,7 +221,8 @@ def measure(kernels, problem, keep=None, traced=False):
         folder.mkdir(exist_ok=True)
         build_all(folder, list(chosen), problem, this_arch())
         copies = all_copies(list(chosen), problem) if traced else [{}] * len(chosen)
-        source, raw = profile(folder)
+        source, raw = ncu.pages(folder, ["-m", "cuda_kernels.conformance.kernels", "--launch", folder],
+                                [metric for metric, _ in PIPE.values()], "gemm")
         codes = [(folder / f"{i}.cubin").read_bytes() for i in range(len(chosen))]
     pages, counters = source_page.parse(source), source_page.parse_raw(raw, [metric for metric, _ in PIPE.values()])
     if not len(pages) == len(counters) == len(chosen):

@@ -44,6 +44,30 @@ def profile(arguments, metrics, kernels):
     return parse(text)
 
 
+def pages(folder, arguments, metrics, kernels):
+    """Runs `python ARGUMENTS` under ncu: its source page and its raw page as CSV (`source_page` reads them), also kept in
+    the folder (a Path) beside the report. metrics, kernels: as of `profile`. Raises DeviceError with ncu's last words."""
+    missing = problem()
+    if missing:
+        raise DeviceError(missing)
+    report = folder / "report.ncu-rep"
+    _run(["ncu", "--force-overwrite", "--export", report, "--clock-control", "none", "--cache-control", "none",
+          "--kernel-name", f"regex:{kernels}", "--section", "SourceCounters", "--metrics", ",".join(metrics), sys.executable,
+          *arguments])
+    texts = [_run(["ncu", "--import", report, "--csv", "--print-units", "base", "--page", *page])
+             for page in (("source", "--print-source", "sass"), ("raw",))]
+    for name, text in zip(("source.csv", "raw.csv"), texts):
+        (folder / name).write_text(text)
+    return texts
+
+
+def _run(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        raise DeviceError(f"ncu failed: {_last_line(done.stdout + done.stderr)}")
+    return done.stdout
+
+
 def _last_line(text):
     found = [line for line in text.splitlines() if line.strip()]
     return found[-1].strip() if found else "it printed nothing"

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from math import gcd
 
 from cuda_kernels.gemm.hopper_parts import DEPTH
 from cuda_kernels.gemm.hopper_split import piece_bytes
@@ -12,8 +13,17 @@ from cuda_kernels.ptx.wgmma import wgmma_steps
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.wgmma import OperandTile
 
-SHARED_LIMIT = 232_448
-"""Bytes of shared memory that a CTA of sm_90 may have (CUDA C++ Programming Guide, technical specifications)."""
+SHARED_LIMIT = 233_472
+"""Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical
+specifications)."""
+
+RESERVED = 1024
+
+GPC = 16
+"""SMs of a graphics processing cluster, in which a cluster of CTAs must lie; some GPUs have some with 18."""
+
+OTHER_REGISTERS = 28
+"""What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
 
 SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
@@ -26,18 +36,26 @@ MAPS = 3
 """So many parameters are tensor maps: 128 bytes by value."""
 
 
+CHOICES = dict(
+    tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
+    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster=(1, 2), slices=range(1, 9),
+    resident=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
+"""What the options of a configuration may be."""
+
+
 @dataclass(frozen=True)
 class Hopper:
     """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
 
-    tile_m: 64 or 128 rows, 64 for each of the `consumers` warpgroups; tile_n: columns, a multiple of 64 to 256; stages of 64
-    along K; buffers: staging buffers (64x64) per consumer for the store through TMA; group: rows of tiles walked together;
-    a_major, b_major: "K" or "MN", the contiguous dimension; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store:
-    "tma" (16-bit C whose rows start on 16 bytes) or "direct" (any C); split: whether tiles may be cut along K; persistent:
-    one CTA per SM walks over tiles, else there is one per tile; move_registers: two consumers take the producer's
-    registers (setmaxnreg); cluster: CTAs with tiles below one another, which share the loads of B. body: the kernel,
-    "wgmma_persistent" (a producer and consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what
-    does not fit.
+    tile_m: 64 to 256 rows, 64 for each of the `consumers` warpgroups; tile_n: columns, a multiple of 16 to 256; stages of 64
+    along K; buffers: staging buffers (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked
+    together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype:
+    "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (16-bit C whose lines start on 16 bytes) or "direct" (any C);
+    split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per
+    tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
+    (setmaxnreg); cluster: CTAs with tiles below one another, which share the loads of B; slices: CTAs of a cluster that
+    compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and
+    consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -47,41 +65,50 @@ class Hopper:
     group: int = 8
     a_major: str = "K"
     b_major: str = "K"
+    c_major: str = "N"
     dtype: str = "f16"
     out: str = "f16"
     store: str = "tma"
     split: bool = False
     persistent: bool = True
+    producer: int = 4
     move_registers: bool = True
     cluster: int = 1
+    slices: int = 1
+    resident: int = 1
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
-        choice("tile_m", self.tile_m, (64, 128))
-        choice("tile_n", self.tile_n, (64, 128, 192, 256))
-        choice("a_major", self.a_major, ("K", "MN"))
-        choice("b_major", self.b_major, ("K", "MN"))
-        choice("dtype", self.dtype, ("f16", "bf16"))
-        choice("out", self.out, ("f16", "bf16", "f32"))
-        choice("store", self.store, ("tma", "direct"))
+        for name, allowed in CHOICES.items():
+            choice(name, getattr(self, name), allowed)
         if self.store == "tma" and self.out == "f32":
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
-        choice("cluster", self.cluster, (1, 2))
-        if self.tile_n // self.cluster % 64:
+        if self.b_major == "MN" and self.operands[1].rows // self.cluster % 64:
             raise SimlayoutError(f"tile_n = {self.tile_n}: a cluster of {self.cluster} shares it by 64 columns: use a "
                                  "multiple of 128")
-        choice("body", self.body, ("wgmma_persistent", "wgmma_tma"))
-        simple = dict(tile_m=64, stages=1, cluster=1, store="direct", split=False, persistent=False)
+        simple = dict(tile_m=64, stages=1, cluster=1, slices=1, resident=1, store="direct", split=False, persistent=False)
         other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
         if self.body == "wgmma_tma" and other:
             raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")
         if self.split and not self.persistent:
             raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
+        if self.slices > 1 and (self.cluster > 1 or self.split or not self.persistent):
+            raise SimlayoutError("slices need persistent=True, split=False and cluster=1: their CTAs form the cluster, and "
+                                 "cut tiles their own way")
         if self.stages < 2 and self.body == "wgmma_persistent":
             raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
-        if self.shared_bytes > SHARED_LIMIT:
+        if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
+            raise SimlayoutError(f"{self.slices} slices add up f32 tiles of {4 * self.tile_m * self.tile_n} bytes where the "
+                                 f"stages were, {self.stages * self.stage_bytes} bytes: use more stages")
+        if self.tile_n // 2 + OTHER_REGISTERS > self.launch_registers:
+            raise SimlayoutError(f"{self.tile_m}x{self.tile_n} with {self.resident} CTAs of {self.block} threads per SM: a "
+                                 f"thread may have {self.launch_registers} registers, {self.tile_n // 2} of them "
+                                 f"accumulators, and needs {OTHER_REGISTERS} more: use producer=1, resident=1 or a smaller "
+                                 "tile")
+        if self.resident * (self.shared_bytes + RESERVED) > SHARED_LIMIT:
             raise SimlayoutError(f"{self.stages} stages of {self.tile_m}x{self.tile_n}x64 need {self.shared_bytes} bytes of "
-                                 f"shared memory; a CTA has {SHARED_LIMIT}: use fewer stages or buffers")
+                                 f"shared memory; a CTA has {SHARED_LIMIT // self.resident - RESERVED}: use fewer stages or "
+                                 "buffers")
 
     @property
     def consumers(self):
@@ -90,8 +117,28 @@ class Hopper:
 
     @property
     def block(self):
-        """Threads per CTA: a producer warpgroup and the consumers; of wgmma_tma one warpgroup."""
-        return 128 if self.body == "wgmma_tma" else 128 * (self.consumers + 1)
+        """Threads per CTA: the consumers and the producer; of wgmma_tma one warpgroup."""
+        return 128 if self.body == "wgmma_tma" else 128 * self.consumers + 32 * self.producer
+
+    @property
+    def cluster_ctas(self):
+        """CTAs per cluster."""
+        return self.cluster * self.slices
+
+    @property
+    def registers(self):
+        """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
+        if not self.move_registers or self.consumers == 1 or self.producer == 1:
+            return None
+        more = (self.launch_registers * self.block - 24 * 128) // (128 * self.consumers)
+        return 24, min(240, more // 8 * 8)
+
+    @property
+    def launch_registers(self):
+        """Registers per thread that leave room for `resident` CTAs: each quarter of an SM has 512 for a lane of all its
+        warps."""
+        warps = -(-self.resident * self.block // 128)
+        return min(255, 512 // warps // 8 * 8)
 
     @property
     def wgmma(self):
@@ -100,8 +147,10 @@ class Hopper:
 
     @property
     def operands(self):
-        """What one wgmma k-chunk reads: the OperandTiles of a consumer's 64 rows of A and of all columns of B."""
-        return OperandTile(64, DEPTH, self.dtype, self.a_major), OperandTile(self.tile_n, DEPTH, self.dtype, self.b_major)
+        """What one wgmma k-chunk reads: the OperandTiles of a consumer's 64 rows of A and of all columns of B, which in an
+        MN-major order are loaded by 64."""
+        cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
+        return OperandTile(64, DEPTH, self.dtype, self.a_major), OperandTile(cols, DEPTH, self.dtype, self.b_major)
 
     @property
     def multiply(self):
@@ -110,14 +159,26 @@ class Hopper:
         return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"))
 
     @property
+    def stage_bytes(self):
+        """Bytes that TMA brings per stage."""
+        a, b = self.operands
+        return self.consumers * a.bytes + b.bytes
+
+    @property
+    def box_n(self):
+        """Columns of a staging buffer, and of the boxes in which TMA stores C. Rows of C are swizzled by 32, 64 or 128
+        bytes, columns of 64 rows by 128."""
+        return gcd(self.tile_n, 64) if self.c_major == "N" else max(n for n in (16, 32, 48, 64) if self.tile_n % n == 0)
+
+    @property
     def staging_bytes(self):
         """Bytes of shared memory in which one consumer stages C."""
-        return 8192 * self.buffers if self.store == "tma" else 0
+        return 128 * self.box_n * self.buffers if self.store == "tma" else 0
 
     @property
     def shared_bytes(self):
-        """Dynamic shared memory per CTA, in bytes: room to align to the swizzle's period, stages, staging, mbarriers."""
-        return 1024 + self.stages * (2 * DEPTH * (self.tile_m + self.tile_n) + 16) + self.consumers * self.staging_bytes
+        """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers."""
+        return self.stages * (self.stage_bytes + 16) + self.consumers * self.staging_bytes
 
     @property
     def python(self):
@@ -125,37 +186,57 @@ class Hopper:
         return import_module(f"cuda_kernels.gemm.{self.body}").make_body(self)
 
     def boxes(self):
-        """The boxes (innermost first, elements) of the maps of A, B and C; all with 128-byte swizzle."""
+        """The boxes of the maps of A, B and C, innermost first, in elements; `swizzles` go with them."""
         a = (64, self.tile_m, 1) if self.a_major == "K" else (64, 64, 1)
         b = (64, self.tile_n // self.cluster, 1) if self.b_major == "K" else (64, 64, 1)
-        return a, b, (64, 64, 1)
+        return a, b, (self.box_n, 64, 1) if self.c_major == "N" else (64, self.box_n, 1)
+
+    @property
+    def swizzles(self):
+        """Bytes of the swizzle of the maps of A, B and C."""
+        return 128, 128, 2 * self.box_n if self.c_major == "N" else 128
 
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once."""
         return -(-M // (self.tile_m * self.cluster)) * -(-N // self.tile_n) * matrices
 
+    def slots(self, sms=132):
+        """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share B."""
+        if self.slices == 1:
+            return self.resident * sms // self.cluster
+        full, left = divmod(sms, GPC)                    # a cluster lies within a GPC
+        return self.resident * self.slices * (full * (GPC // self.slices) + left // self.slices)
+
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
 
-        Full waves of tiles stay whole; the rest is cut so that its parts fill the last wave, as far as that is sooner.
+        Full waves of tiles stay whole; the rest is cut: into `slices`, if they fit into the last wave, or, with split, so
+        that its parts fill the last wave, as far as that is sooner.
         """
-        tiles, steps, wave = self.tiles(M, N, matrices), -(-K // DEPTH), sms // self.cluster
+        tiles, steps, wave = self.tiles(M, N, matrices), -(-K // DEPTH), self.slots(sms)
         rest = tiles % wave
+        if self.slices > 1:
+            fits = 0 < rest * self.slices <= wave and self.slices <= steps
+            return (tiles - rest, self.slices) if fits else (tiles, 1)
         if not rest or not self.split:
             return tiles, 1
         reduce = REDUCE_STEPS * 128 * 256 // (self.tile_m * self.tile_n)
-        parts = min(range(1, min(wave // rest, steps) + 1), key=lambda p: -(-steps // p) + reduce * (p > 1))
-        return (tiles, 1) if parts == 1 else (tiles - rest, parts)
+        longest = -(-steps // min(wave // rest, steps))
+        return (tiles - rest, -(-steps // longest)) if longest + reduce < steps else (tiles, 1)
 
     def grid(self, M, N, K, matrices=1, sms=132):
-        """CTAs: one per tile, or, persistent, one per SM or per unit of work where there are fewer."""
+        """CTAs: one per tile, or, persistent, as many as fit or one per unit of work where there are fewer."""
         whole, parts = self.cut(M, N, K, matrices, sms)
         units = whole + parts * (self.tiles(M, N, matrices) - whole)
-        return self.cluster * (min(sms // self.cluster, units) if self.persistent else units)
+        if self.persistent:
+            units = min(self.slots(sms), -(-units // self.slices) * self.slices)
+        return self.cluster * units
 
     def workspace(self, M, N, K, matrices=1, sms=132):
         """(bytes of workspace, bytes of counters, which must be zero) for the tiles that are cut."""
         whole, parts = self.cut(M, N, K, matrices, sms)
+        if not self.split:
+            return 0, 0
         cut = self.cluster * self.consumers * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
@@ -179,9 +260,9 @@ def ptx(config):
     from cuda_kernels.compile import bound_kernel, signature
 
     text, _ = cuda.compile_ptx(bound_kernel(config.python), signature(SIGNATURE), cc=(9, 0, "a"),
-                               launch_bounds=(config.block, 1))
+                               launch_bounds=(config.block, config.resident))
     text = maps_by_value(text, MAPS)
-    return text if config.cluster == 1 else in_clusters(text, config.cluster)
+    return text if config.cluster_ctas == 1 else in_clusters(text, config.cluster_ctas)
 
 
 def in_clusters(text, size):

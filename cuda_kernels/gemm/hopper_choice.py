@@ -70,8 +70,8 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     best, time = None, None
     for cost in COSTS:
         store = "direct" if out == "f32" else "tma"
-        config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, 8, a_major, b_major, dtype, out, store,
-                        split=True, cluster=cost.cluster)
+        config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=a_major, b_major=b_major, dtype=dtype,
+                        out=out, store=store, split=True, cluster=cost.cluster)
         if cost.tile_n == 64 and (M <= 32 or (M <= 64 and config.tiles(M, N, matrices) > sms)):
             continue                                     # it waits for memory, of which this tile has little under way
         needed = estimate(cost, config, M, N, K, matrices, sms, half)

@@ -4,6 +4,9 @@ Plain Python, and makers of it: what a maker closes over is constant in the kern
 tile each; `t` is a thread's index in its warpgroup.
 """
 
+from importlib import import_module
+
+from cuda_kernels.gemm.hopper_plan import store_access
 from cuda_kernels.ptx import (
     bar_sync_some,
     bulk_commit_group_if,
@@ -15,6 +18,7 @@ from cuda_kernels.ptx import (
     st_global_b16,
     st_global_f32,
     stmatrix_x4,
+    stmatrix_x4_trans,
     tma_load_3d,
     tma_load_3d_multicast,
     tma_store_3d_if,
@@ -80,26 +84,32 @@ def make_load(major, size, depth, cluster=1):
     return load_k if major == "K" else load_mn
 
 
-def make_store_tma(store_c, columns, buffers, dtype):
+def make_store_tma(config):
     """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
 
-    The 64 x columns tile goes in boxes of 64 x 64 through `buffers` staging buffers of 8 KiB. A buffer is written again when
-    the store that reads it has finished reading, so the writes to global memory overlap the next tile's products.
+    The tile of 64 rows goes in boxes of `config.box_n` columns through `config.buffers` staging buffers. A buffer is written
+    again when the store that reads it has finished reading, so the writes to global memory overlap the next tile's products.
     """
-    pack = cvt_rn_f16x2_f32 if dtype == "f16" else cvt_rn_bf16x2_f32
-    boxes = columns // BLOCK
+    address_of = getattr(import_module("cuda_kernels.emitted.wgmma"), store_access(config).name.replace(" ", "_"))
+    pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
+    down, width, buffers = config.c_major == "M", config.box_n, config.buffers
+    stmatrix = stmatrix_x4_trans if down else stmatrix_x4
+    boxes, blocks, box_bytes = config.tile_n // width, width // 16, 128 * width
     all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
 
     def write(acc, staging, t, j):
-        for i in range(4):
-            first = 32 * j + 8 * i
-            stmatrix_x4(staging + store_c(t, j % buffers, i), pack(acc[first + 1], acc[first]),
-                        pack(acc[first + 3], acc[first + 2]), pack(acc[first + 5], acc[first + 4]),
-                        pack(acc[first + 7], acc[first + 6]))
+        for i in range(blocks):
+            first = 8 * (blocks * j + i)
+            stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(acc[first + 1], acc[first]),
+                     pack(acc[first + 3], acc[first + 2]), pack(acc[first + 5], acc[first + 4]),
+                     pack(acc[first + 7], acc[first + 6]))
 
     def copy(leader, staging, map_c, row, col, matrix, j):
-        tma_store_3d_if(leader, map_c, u32(staging + 2 * BLOCK * BLOCK * (j % buffers)), s32(col + BLOCK * j), s32(row),
-                        s32(matrix))
+        source, here = u32(staging + box_bytes * (j % buffers)), s32(col + width * j)
+        if down:
+            tma_store_3d_if(leader, map_c, source, s32(row), here, s32(matrix))
+        else:
+            tma_store_3d_if(leader, map_c, source, here, s32(row), s32(matrix))
         bulk_commit_group_if(leader)
 
     def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix):
@@ -126,39 +136,51 @@ def make_store_tma(store_c, columns, buffers, dtype):
     return store_at_once if buffers >= boxes else store_by_boxes
 
 
-def make_store_pair(out):
-    """store(address, low, high, left): two neighbouring f32 as elements of C, `left` of which (0, 1, more) exist."""
-    pack = cvt_rn_bf16x2_f32 if out == "bf16" else cvt_rn_f16x2_f32
+def make_store_quad(config):
+    """store(address of C, ldc, row, column, M, N, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
+    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. ldc: elements
+    from line to line."""
+    pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
+    size, down = 4 if config.out == "f32" else 2, config.c_major == "M"
 
-    def store_f32(at, low, high, left):
+    def store_f32(at, step, low, high, left):
         if left > 0:
             st_global_f32(at, low)
         if left > 1:
-            st_global_f32(at + u64(4), high)
+            st_global_f32(at + step, high)
 
-    def store_16(at, low, high, left):
+    def store_16(at, step, low, high, left):
         pair = pack(high, low)
         if left > 0:
             st_global_b16(at, pair)
         if left > 1:
-            st_global_b16(at + u64(2), pair >> 16)
+            st_global_b16(at + step, pair >> 16)
 
-    return store_f32 if out == "f32" else store_16
+    store_pair = store_f32 if config.out == "f32" else store_16
+
+    def store(c, ldc, row, col, M, N, v0, v1, v2, v3):
+        line = u64(size) * u64(ldc)
+        row_step, col_step = (u64(size), line) if down else (line, u64(size))
+        at = c + u64(row) * row_step + u64(col) * col_step
+        if row < M:
+            store_pair(at, col_step, v0, v1, N - col)
+        if row + 8 < M:
+            store_pair(at + u64(8) * row_step, col_step, v2, v3, N - col)
+
+    return store
 
 
-def make_store_direct(columns, out):
-    """store(acc, address of C, t, row, column, M, N, ldc): every thread writes its own pairs; C may lie anywhere.
+def make_store_direct(config):
+    """store(acc, address of C, t, row, column, M, N, ldc): every thread writes its own elements; C may lie anywhere.
 
-    row, column: the first of the warpgroup's 64 x columns tile; ldc: elements from one row of C to the next.
+    row, column: the first of the warpgroup's 64 rows of the tile; ldc: elements from one line of C to the next.
     """
-    size, store_pair = 4 if out == "f32" else 2, make_store_pair(out)
+    store_quad, groups = make_store_quad(config), config.tile_n // 8
 
     def store(acc, c, t, row, col, M, N, ldc):
         first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
-        for h in range(2):
-            at = c + u64(size) * (u64(first_row + 8 * h) * u64(ldc) + u64(first_col))
-            if first_row + 8 * h < M:
-                for j in range(columns // 8):
-                    store_pair(at + u64(8 * size * j), acc[4 * j + 2 * h], acc[4 * j + 2 * h + 1], N - first_col - 8 * j)
+        for j in range(groups):
+            store_quad(c, ldc, first_row, s32(first_col + 8 * j), M, N, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
+                       acc[4 * j + 3])
 
     return store

@@ -1,4 +1,5 @@
-"""Which shared memory the threads of a wgmma kernel touch themselves: only the staging of C; TMA and wgmma do the rest."""
+"""Which shared memory the threads of a wgmma kernel touch themselves: the staging of C, and what slices of a tile exchange.
+TMA and wgmma do the rest."""
 
 from dataclasses import dataclass
 
@@ -6,17 +7,39 @@ from simlayout.algebra import Layout, Swizzle
 from simlayout.hardware.wgmma import operand_wavefronts
 from simlayout.proofs import Access
 
-STAGING = Swizzle(3, 3, 3) @ Layout((64, (64, 4)), (64, (1, 4096)))
-"""A warpgroup's 64 x 256 part of C, in boxes of 64 x 64: rows of 128 bytes in TMA's 128-byte swizzle."""
 
-STORE_C = Access(
-    "store C", "stmatrix.x4", STAGING,
-    lambda tid, j, i: (tid // 32 * 16 + tid % 16 // 8 * 8 + tid % 8, 64 * j + 16 * i + tid % 32 // 16 * 8),
-    {"tid": 128, "j": 4, "i": 4}, "f16")
-"""Box j, columns 16 i: matrices 0 and 1 are rows 0-7 and 8-15 of the warp's 16, 2 and 3 the same 8 columns on, as eight
-neighbouring accumulators of a wgmma hold them."""
+def across(tid, i):
+    """The element (row, column) whose 16 bytes a lane stores, along its row: of the 16 columns from 16 i on, matrices 0 and
+    1 are rows 0-7 and 8-15 of the warp's 16, 2 and 3 the same 8 columns on, as eight accumulators of a wgmma hold them."""
+    return tid // 32 * 16 + tid % 16 // 8 * 8 + tid % 8, 16 * i + tid % 32 // 16 * 8
 
-EMITTED = {"wgmma": (STORE_C,)}
+
+def down(tid, i):
+    """The same for 16 bytes down a column: .trans stores column r of a matrix where lane r says."""
+    return tid // 32 * 16 + tid % 16 // 8 * 8, 16 * i + tid % 32 // 16 * 8 + tid % 8
+
+
+def _staging(name, instruction, tile, lanes):
+    return Access(name, instruction, tile, lanes, {"tid": 128, "i": 16}, "f16")
+
+
+STORE_N64 = _staging("store n64", "stmatrix.x4", Swizzle(3, 3, 3) @ Layout((64, (64, 4)), (64, (1, 4096))), across)
+STORE_N32 = _staging("store n32", "stmatrix.x4", Swizzle(2, 3, 3) @ Layout((64, (32, 8)), (32, (1, 2048))), across)
+STORE_N16 = _staging("store n16", "stmatrix.x4", Swizzle(1, 3, 3) @ Layout((64, (16, 16)), (16, (1, 1024))), across)
+STORE_M = _staging("store m", "stmatrix.x4.trans", Swizzle(3, 3, 3) @ Layout((64, 256), (1, 64)), down)
+"""A warpgroup's 64 x 256 part of C in boxes for TMA: 64 rows of 64, 32 or 16 columns in the swizzle of 128, 64 or 32 bytes,
+and columns of 64 rows in that of 128."""
+
+EXCHANGE = Access("exchange", "st.shared.b128", Layout((128, 32, 4), (4, 512, 1)), lambda tid, j: (tid, j, 0),
+                  {"tid": 128, "j": 32}, "f32")
+"""The accumulators 4 j to 4 j + 3 of a warpgroup's threads, where other CTAs of the cluster read them."""
+
+EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, EXCHANGE)}
+
+
+def store_access(config):
+    """How a configuration stages C for TMA: one of the accesses above."""
+    return STORE_M if config.c_major == "M" else {64: STORE_N64, 32: STORE_N32, 16: STORE_N16}[config.box_n]
 
 
 @dataclass(frozen=True)
@@ -32,15 +55,14 @@ class HopperCounts:
 
 
 def predict(config, M, N, K, matrices=1):
-    """The HopperCounts of a Hopper configuration for one product, without cut tiles.
+    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices.
 
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
     tiles = -(-M // (config.tile_m * config.cluster)) * config.cluster * -(-N // config.tile_n) * matrices
     stages = tiles * -(-K // 64)
     wgmmas = stages * 4 * config.consumers
-    store = STORE_C.analyze()
     stores = tiles * config.consumers * 4 * config.tile_n // 16 if config.store == "tma" else 0
-    (per_store,) = set(store.wavefronts.tolist())
+    (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
-                        stages * 32 * (config.tile_m + config.tile_n) + stores * 128)
+                        stages * config.stage_bytes // 4 + stores * 128)

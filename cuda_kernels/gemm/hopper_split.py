@@ -6,7 +6,7 @@ there, and adds up its share of the tile's columns, the first part first: the sa
 CTAs wait for one another, so all of them must be resident: the launch is cooperative.
 """
 
-from cuda_kernels.gemm.hopper_parts import make_store_pair, quotient
+from cuda_kernels.gemm.hopper_parts import make_store_quad, quotient
 from cuda_kernels.ptx import (
     atom_add_acq_rel_gpu,
     bar_sync_some,
@@ -39,16 +39,16 @@ def unit_of(unit, whole, parts, steps):
     return s32(whole + tile), part, quotient(part * steps, parts), quotient((part + 1) * steps, parts)
 
 
-def make_reduce(columns, consumers, out):
+def make_reduce(config):
     """reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc): writes this CTA's share of
     the columns of the consumer's 64 rows of C, summed over all parts.
 
     workspace: a piece for each (cut tile, part, consumer); counters: two u32 for each (cut tile, consumer), zero before and
     after. tile: number among the cut tiles. c: address of the matrix; row, col: the consumer's first ones; ldc: elements
-    from row to row. Rows beyond M are left alone.
+    from line to line. Rows beyond M are left alone.
     """
-    groups, piece, store_pair = columns // 8, piece_bytes(columns), make_store_pair(out)
-    size = 4 if out == "f32" else 2
+    columns, consumers, store_quad = config.tile_n, config.consumers, make_store_quad(config)
+    groups, piece = columns // 8, piece_bytes(columns)
 
     def come(counter, parts, t):
         if t == 0:
@@ -82,11 +82,7 @@ def make_reduce(columns, consumers, out):
                     source = source + u64(piece * consumers)
                     p0, p1, p2, p3 = ld_relaxed_v4_f32(source)
                     s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
-                at = c + u64(size) * (u64(at_row) * u64(ldc) + u64(at_col + 8 * j))
-                if at_row < M:
-                    store_pair(at, s0, s1, N - at_col - 8 * j)
-                if at_row + 8 < M:
-                    store_pair(at + u64(8 * size) * u64(ldc), s2, s3, N - at_col - 8 * j)
+                store_quad(c, ldc, at_row, s32(at_col + 8 * j), M, N, s0, s1, s2, s3)
             j = s32(j + 1)
         bar_sync_some(u32(consumer + 1), u32(128))
         leave(counter, parts, t)

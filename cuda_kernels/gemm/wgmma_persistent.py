@@ -5,9 +5,8 @@ ends: while consumers store one tile of C, the stages of the next one fill. The 
 another: each loads a part of their columns of B and sends it to all of them, so empty[s] counts the consumers of all.
 """
 
-from importlib import import_module
-
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma, quotient, tile_of
+from cuda_kernels.gemm.hopper_slices import make_add_slices
 from cuda_kernels.gemm.hopper_split import make_reduce, unit_of
 from cuda_kernels.ptx import (
     aligned_shared,
@@ -18,6 +17,8 @@ from cuda_kernels.ptx import (
     ctaid_x,
     f32,
     fence_mbarrier_init,
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
     mbarrier_arrive_cluster_if,
     mbarrier_arrive_expect_tx,
     mbarrier_arrive_if,
@@ -42,16 +43,6 @@ def one_tile(unit, whole, parts, steps):
     return s32(unit), s32(0), s32(0), s32(steps)
 
 
-def beyond(unit, whole):
-    """Whether a unit is a part of a cut tile."""
-    return unit >= whole
-
-
-def never(unit, whole):
-    """beyond where no tile is cut."""
-    return False
-
-
 def make_body(config):
     """The kernel's Python function for a Hopper configuration.
 
@@ -59,29 +50,25 @@ def make_body(config):
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
     how many parts each of the others is cut, with their workspace and counters (`hopper_split`).
     """
-    index = import_module("cuda_kernels.emitted.wgmma")
     rows, cols, stages, consumers, group = config.tile_m, config.tile_n, config.stages, config.consumers, config.group
-    bytes_a, bytes_b, staging = 2 * rows * DEPTH, 2 * cols * DEPTH, config.staging_bytes
+    tile_a, tile_b = config.operands
+    bytes_a, bytes_b, staging = consumers * tile_a.bytes, tile_b.bytes, config.staging_bytes
     at_b, at_c = stages * bytes_a, stages * (bytes_a + bytes_b)
     at_full = at_c + consumers * staging
     at_empty = at_full + 8 * stages
-    by_tma = config.store == "tma"
-    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, cols, DEPTH, config.cluster)
-    cluster = config.cluster
-    part_a = 2 * 64 * DEPTH                              # a consumer's 64 rows of A: in both orders they lie together
+    by_tma, split, slices, cluster, ctas = (config.store == "tma", config.split, config.slices, config.cluster,
+                                            config.cluster_ctas)
+    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, tile_b.rows, DEPTH, cluster)
+    part_a = tile_a.bytes                                # a consumer's 64 rows of A: in both orders they lie together
     multiply = config.multiply
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
     wait_all, wait_one = wgmma_wait_group(cols // 2, 0), wgmma_wait_group(0, 1)
-    fewer, more = setmaxnreg(24, False), setmaxnreg(240, True)
-    stores_read, move_registers = bulk_wait_group_read_if(0), config.move_registers and consumers == 2
-    if by_tma:
-        store_tma = make_store_tma(index.store_c, cols, config.buffers, config.out)
-    else:
-        store_tma = None
-    store_direct = make_store_direct(cols, config.out)
+    move_registers = config.registers is not None
+    fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (24, 240)))
+    stores_read, store_tma = bulk_wait_group_read_if(0), make_store_tma(config) if by_tma else None
+    store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
     last, accumulators = stages - 1, cols // 2
-    reduce = make_reduce(cols, consumers, config.out)
-    cut, is_cut = (unit_of, beyond) if config.split else (one_tile, never)
+    cut = unit_of if split or slices > 1 else one_tile
 
     def next_stage(stage):
         return s32(stage + 1) if stage < last else s32(0)
@@ -106,8 +93,11 @@ def make_body(config):
     def rank_in_cluster():
         return cluster_ctarank() if cluster > 1 else s32(0)
 
+    def first_row(tile_row, rank):
+        return s32(rows * (cluster * tile_row + rank)) if cluster > 1 else s32(rows * tile_row)
+
     def meet():
-        if cluster > 1:
+        if ctas > 1:
             cluster_sync()
         else:
             bar_sync()
@@ -118,7 +108,7 @@ def make_body(config):
         while unit < units:
             tile, _, step, end = cut(unit, whole, parts, steps)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, group)
-            row, col = s32(rows * (cluster * tile_row + rank)), s32(cols * tile_col)
+            row, col = first_row(tile_row, rank), s32(cols * tile_col)
             while step < end:
                 full = u32(smem + at_full + 8 * stage)
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
@@ -155,15 +145,17 @@ def make_body(config):
                 step = successor(step)
             wait_all(acc)
             release(t, leader, 1, before)
-            row = s32(rows * (cluster * tile_row + rank) + 64 * consumer)
-            col = s32(cols * tile_col)
-            if is_cut(unit, whole):
-                reduce(acc, workspace, counters, t, consumer, s32(cluster * (tile - whole) + rank), part, parts,
-                       c + u64(matrix) * matrix_c, row, col, M, N, ldc)
+            row, col = s32(first_row(tile_row, rank) + 64 * consumer), s32(cols * tile_col)
+            matrix_at = c + u64(matrix) * matrix_c
+            if slices > 1 and unit >= whole:
+                add_slices(acc, smem, t, consumer, part, matrix_at, row, col, M, N, ldc)
+            elif split and unit >= whole:
+                reduce(acc, workspace, counters, t, consumer, s32(cluster * (tile - whole) + rank), part, parts, matrix_at,
+                       row, col, M, N, ldc)
             elif by_tma:
                 store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
             else:
-                store_direct(acc, c + u64(matrix) * matrix_c, t, row, col, M, N, ldc)
+                store_direct(acc, matrix_at, t, row, col, M, N, ldc)
             unit = next_unit(unit)
         if by_tma:
             stores_read(leader)                          # shared memory must outlive the copies that read it
@@ -182,22 +174,26 @@ def make_body(config):
                 mbarrier_init(u32(smem + at_empty + 8 * s), u32(consumers * cluster))
             fence_mbarrier_init()
         meet()
+        griddepcontrol_launch_dependents()               # the next kernel may take SMs as this one leaves them
+        griddepcontrol_wait()                            # what the one before has written is there
         rank = rank_in_cluster()
         tiles_m, tiles_n = quotient(M + cluster * rows - 1, cluster * rows), quotient(N + cols - 1, cols)
         steps = quotient(K + DEPTH - 1, DEPTH)
         units = s32(whole + parts * (tiles_m * tiles_n * matrices - whole))
         warpgroup = uniform(s32(tid // 128))
-        if warpgroup == 0:
+        if warpgroup == consumers:
             if move_registers:
                 fewer()
-            if tid == 0:
+            if tid == 128 * consumers:
                 produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b)
+            if slices > 1 and ctaid_x() < units - whole:
+                cluster_sync()                           # as the consumers do when they add up the slices of a tile
         else:
             if move_registers:
                 more()
-            consume(smem, rank, s32(tid % 128), s32(warpgroup - 1), map_c, c, units, whole, parts, tiles_m, tiles_n, M, N,
+            consume(smem, rank, s32(tid % 128), warpgroup, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N,
                     steps, ldc, matrix_c, workspace, counters)
-        if cluster > 1:
-            cluster_sync()                               # no CTA ends while another may arrive at its mbarriers
+        if ctas > 1:
+            cluster_sync()                               # no CTA ends while another may arrive at its mbarriers or read it
 
     return gemm

@@ -3,7 +3,6 @@
 Nothing overlaps, which is what the kernels after it change.
 """
 
-
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, quotient
 from cuda_kernels.ptx import (
     aligned_shared,
@@ -11,6 +10,8 @@ from cuda_kernels.ptx import (
     ctaid_x,
     f32,
     fence_mbarrier_init,
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
     mbarrier_arrive_expect_tx,
     mbarrier_init,
     mbarrier_wait,
@@ -26,12 +27,13 @@ from cuda_kernels.ptx import (
 def make_body(config):
     """The kernel's Python function for a Hopper configuration of 64 rows; its arguments as of `wgmma_persistent`."""
     rows, cols = config.tile_m, config.tile_n
-    bytes_a, bytes_b = 2 * rows * DEPTH, 2 * cols * DEPTH
+    tile_a, tile_b = config.operands
+    bytes_a, bytes_b = tile_a.bytes, tile_b.bytes
     at_mbarrier, accumulators = bytes_a + bytes_b, cols // 2
-    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, cols, DEPTH)
+    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, tile_b.rows, DEPTH)
     multiply = config.multiply
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
-    wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(cols, config.out)
+    wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(config)
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
              counters):
@@ -41,6 +43,8 @@ def make_body(config):
             mbarrier_init(mbarrier, u32(1))
             fence_mbarrier_init()
         bar_sync()
+        griddepcontrol_launch_dependents()
+        griddepcontrol_wait()
         tiles_m, tiles_n = quotient(M + rows - 1, rows), quotient(N + cols - 1, cols)
         matrix = quotient(ctaid_x(), tiles_m * tiles_n)
         tile = s32(ctaid_x() - matrix * tiles_m * tiles_n)

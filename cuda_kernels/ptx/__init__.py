@@ -12,6 +12,7 @@ from cuda_kernels.ptx.bulk import (
     tma_load_3d_multicast,
     tma_store_3d_if,
 )
+from cuda_kernels.ptx.cluster import griddepcontrol_launch_dependents, griddepcontrol_wait, ld_shared_cluster_v4_f32
 from cuda_kernels.ptx.copy import (
     atom_add_acq_rel_gpu,
     cp_async_cg_16,
@@ -75,7 +76,9 @@ from cuda_kernels.ptx.shared import (
     st_shared_b128,
     st_shared_f32,
     st_shared_v2_f32,
+    st_shared_v4_f32,
     stmatrix_x4,
+    stmatrix_x4_trans,
 )
 from cuda_kernels.ptx.wgmma import wgmma_steps, wgmma_wait_group
 
@@ -84,13 +87,14 @@ __all__ = [
     "bulk_commit_group_if", "bulk_wait_group_read_if", "clock64", "cluster_ctarank", "cluster_sync", "cp_async_cg_16",
     "cp_async_cg_16_zfill", "cp_async_commit_group", "cp_async_wait_group", "ctaid_x", "ctaid_y", "ctaid_z",
     "cvt_f32_f16_high", "cvt_f32_f16_low", "cvt_rn_bf16x2_f32", "cvt_rn_f16x2_f32", "dynamic_shared", "f32", "f64",
-    "fence_mbarrier_init", "fence_proxy_async", "Instruction", "instruction", "ld_global_b128", "ld_global_b16",
-    "ld_global_b32", "ld_global_b64", "ld_relaxed_v4_f32", "ld_shared_b32", "ld_volatile_shared_b128",
-    "ld_volatile_shared_f32", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4", "mbarrier_arrive_cluster_if",
-    "mbarrier_arrive_expect_tx", "mbarrier_arrive_if", "mbarrier_init", "mbarrier_wait", "mma_m16n8k16_f16_f16_f16_f16",
-    "mma_m16n8k16_f32_f16_f16_f32", "mma_sync", "nctaid_x", "prefetch_tensormap", "register_array", "s32", "Scalar",
-    "setmaxnreg", "st_global_b128", "st_global_b16", "st_global_b32", "st_global_f32", "st_global_v4_f32",
-    "st_shared_b128", "st_shared_b32", "st_shared_f32", "st_shared_v2_f32", "stmatrix_x4", "successor", "tid_x",
-    "tma_load_3d", "tma_load_3d_multicast", "tma_store_3d_if", "u32", "u64", "uniform", "wait_global_at_least",
-    "wgmma_steps", "wgmma_wait_group",
+    "fence_mbarrier_init", "fence_proxy_async", "griddepcontrol_launch_dependents", "griddepcontrol_wait", "instruction",
+    "Instruction", "ld_global_b128", "ld_global_b16", "ld_global_b32", "ld_global_b64", "ld_relaxed_v4_f32",
+    "ld_shared_b32", "ld_shared_cluster_v4_f32", "ld_volatile_shared_b128", "ld_volatile_shared_f32", "ldmatrix_x1",
+    "ldmatrix_x2", "ldmatrix_x4", "mbarrier_arrive_cluster_if", "mbarrier_arrive_expect_tx", "mbarrier_arrive_if",
+    "mbarrier_init", "mbarrier_wait", "mma_m16n8k16_f16_f16_f16_f16", "mma_m16n8k16_f32_f16_f16_f32", "mma_sync",
+    "nctaid_x", "prefetch_tensormap", "register_array", "s32", "Scalar", "setmaxnreg", "st_global_b128", "st_global_b16",
+    "st_global_b32", "st_global_f32", "st_global_v4_f32", "st_shared_b128", "st_shared_b32", "st_shared_f32",
+    "st_shared_v2_f32", "st_shared_v4_f32", "stmatrix_x4", "stmatrix_x4_trans", "successor", "tid_x", "tma_load_3d",
+    "tma_load_3d_multicast", "tma_store_3d_if", "u32", "u64", "uniform", "wait_global_at_least", "wgmma_steps",
+    "wgmma_wait_group",
 ]

@@ -31,7 +31,7 @@ def bar_sync_some(warp, barrier, threads):
     warp.barrier(int(barrier), int(threads))
 
 
-@instruction("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;", "<-", converged=True)
+@instruction("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;", "<-", converged=True)
 def cluster_sync(warp):
-    """Waits for all threads of the cluster (PTX ISA: barrier.cluster)."""
+    """Waits for all threads of the cluster; orders their memory accesses (PTX ISA: barrier.cluster)."""
     warp.cluster_sync()

@@ -136,7 +136,7 @@ def _aligned_shared():
     from numba.cuda import types
     from numba.cuda.extending import intrinsic
 
-    text = "{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; add.u32 $0, $0, 1023; and.b32 $0, $0, 0xfffffc00; }"
+    text = "{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }"
 
     @intrinsic
     def aligned_shared(typingctx):
@@ -154,7 +154,7 @@ def _aligned_shared():
 
 @instruction("", "s32 <-", lowering=_aligned_shared)
 def aligned_shared(warp):
-    """The first byte address in the CTA's dynamic shared memory that is a multiple of 1024; up to 1023 bytes are lost."""
+    """dynamic_shared as a signed number, which ptxas works out once and keeps."""
     return 0
 
 

@@ -61,6 +61,12 @@ def st_shared_v2_f32(warp, address, low, high):
     warp.shared_store("st.shared.b64", address, _bytes(np.asarray(low, np.float32), np.asarray(high, np.float32)))
 
 
+@instruction("st.shared.v4.f32 [$0], {$1, $2, $3, $4};", "<- u32 f32 f32 f32 f32")
+def st_shared_v4_f32(warp, address, v0, v1, v2, v3):
+    """Four f32 per lane; address 16-byte aligned."""
+    warp.shared_store("st.shared.b128", address, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))))
+
+
 @instruction("st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32")
 def st_shared_b128(warp, address, v0, v1, v2, v3):
     """Four words per lane; address 16-byte aligned."""
@@ -102,3 +108,13 @@ def stmatrix_x4(warp, address, v0, v1, v2, v3):
     """Stores four 8x8 matrices of b16, register m holding matrix m as ldmatrix gives it: lane 8m + r gives the address of
     row r of matrix m, 16-byte aligned (PTX ISA: stmatrix; sm_90)."""
     warp.shared_store_rows("stmatrix.x4", address, _collected((v0, v1, v2, v3)))
+
+
+@instruction("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32",
+             converged=True)
+def stmatrix_x4_trans(warp, address, v0, v1, v2, v3):
+    """Stores the transposes of four 8x8 matrices of b16: lane 8m + r gives the address of column r of matrix m, 16-byte
+    aligned."""
+    matrices = _collected((v0, v1, v2, v3)).view(np.uint16).reshape(4, 8, 8)
+    columns = np.ascontiguousarray(matrices.transpose(0, 2, 1)).reshape(32, 8)
+    warp.shared_store_rows("stmatrix.x4.trans", address, columns.view(np.uint8))

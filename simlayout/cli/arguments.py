@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import conform, gemm, layouts, trace
+from simlayout.cli import bench, conform, gemm, layouts, trace
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -33,6 +33,7 @@ def command_line():
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
         simlayout trace mma_base --lines shared
         simlayout conform --check tests/data/h200_cases.npz
+        simlayout bench squares --rounds 2 --seconds 0.01
         """))
     parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -43,6 +44,7 @@ def command_line():
     _add_gemm(commands)
     _add_trace(commands)
     _add_conform(commands)
+    bench.add_command(commands, _command)
     _add_kernels(commands)
     return parser
 

@@ -9,6 +9,7 @@ def matplotlib():
         import matplotlib.collections
         import matplotlib.figure
         import matplotlib.legend_handler
+        import matplotlib.lines
         import matplotlib.patches
     except ImportError:
         raise SimlayoutError('figures need Matplotlib: pip install "simlayout[plot]"') from None

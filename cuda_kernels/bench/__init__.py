@@ -1,0 +1,11 @@
+"""Kernels against cuBLAS on one GPU, in one run: `simlayout bench`.
+
+`sets` says what is measured, `steps` the ladder of published kernels, `timing` how, `libraries` on whose arrays, `record`
+what is kept, `run` does it. Nothing here loads torch, CuPy or Numba before it measures.
+"""
+
+from cuda_kernels.bench.record import where_and_when
+from cuda_kernels.bench.sets import default_variants
+from cuda_kernels.bench.timing import compare_with_cublas
+
+__all__ = ["compare_with_cublas", "default_variants", "where_and_when"]

@@ -1,0 +1,205 @@
+"""Measurements as data: a Row per product, a Record per run, and the JSON file that holds one."""
+
+import ast
+import json
+from dataclasses import asdict, dataclass, is_dataclass
+from datetime import date
+from math import isfinite
+from pathlib import Path
+
+from simlayout.errors import DeviceError, ParseError, SimlayoutError
+from simlayout.files import write_whole
+
+SMS = 132
+"""Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """C (M, N) = A (M, K) times B (K, N). dtype: "f16" or "bf16", of all three; order: BLAS's for A and B: N a matrix with
+    contiguous rows, T the transpose of one.
+
+    >>> str(Problem(1024, 512, 256)), Problem(1024, 512, 256).nbytes
+    ('1024 x 512 x 256 f16 NT', 1835008)
+    """
+
+    M: int
+    N: int
+    K: int
+    dtype: str = "f16"
+    order: str = "NT"
+
+    @property
+    def flops(self):
+        """Floating-point operations: a multiplication and an addition for each of M N K."""
+        return 2 * self.M * self.N * self.K
+
+    @property
+    def nbytes(self):
+        """Bytes of A, B and C."""
+        return 2 * (self.M * self.K + self.K * self.N + self.M * self.N)
+
+    def __str__(self):
+        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A product as it was measured beside cuBLAS.
+
+    set, label: what was measured; config: the kernel's options by name, None where nobody kept them; us, cublas_us:
+    microseconds per product, medians; share: of cuBLAS's speed, the median over the rounds of the ratio of two neighbouring
+    turns. cublas_us and share are None where there was no cuBLAS.
+    """
+
+    set: str
+    label: str
+    problem: Problem
+    config: dict | None
+    us: float
+    cublas_us: float | None
+    share: float | None
+
+    @property
+    def tflops(self):
+        """10**12 floating-point operations per second."""
+        return self.problem.flops / self.us / 1e6
+
+    @property
+    def cublas_tflops(self):
+        """The same of cuBLAS; None without it."""
+        return None if self.cublas_us is None else self.problem.flops / self.cublas_us / 1e6
+
+    def waves(self, sms=SMS):
+        """How often the kernel's CTAs fill a GPU of `sms` SMs to give every tile of C one; None if it is no Hopper kernel.
+
+        >>> Row("", "", Problem(4096, 4096, 64), {"tile_m": 128, "tile_n": 256}, 1.0, 1.0, 1.0).waves(128)
+        4.0
+        """
+        from cuda_kernels.gemm.hopper import Hopper
+
+        try:
+            config = Hopper(**self.config)
+        except (TypeError, SimlayoutError):              # nothing, or the options of another kernel
+            return None
+        rows, cols = self.problem.M, self.problem.N
+        if config.c_major == "M":                        # the kernel computes the transpose, whose rows are our columns
+            rows, cols = cols, rows
+        return config.tiles(rows, cols) / config.slots(sms)
+
+    def as_dict(self):
+        """Plain values, as the record has them."""
+        p = self.problem
+        return {"set": self.set, "label": self.label, "shape": [p.M, p.N, p.K, p.dtype, p.order], "config": self.config,
+                "us": _rounded(self.us, 2), "cublas us": _rounded(self.cublas_us, 2), "share": _rounded(self.share, 4)}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run: `head` says where, when and how (a dict of plain values), rows are its Rows."""
+
+    head: dict
+    rows: tuple
+
+    @property
+    def sms(self):
+        """SMs of the GPU."""
+        return self.head.get("sms", SMS)
+
+    def of(self, *sets):
+        """The Rows of some sets."""
+        return [row for row in self.rows if row.set in sets]
+
+
+def _rounded(value, digits):
+    return None if value is None else round(value, digits)
+
+
+def config_dict(config):
+    """A configuration as plain values: a Hopper's fields, a Kernel's name and options; None and dicts as they are."""
+    if config is None or isinstance(config, dict):
+        return config
+    if is_dataclass(config) and hasattr(config, "options"):
+        return {"kernel": config.name, **asdict(config.options)}
+    return asdict(config)
+
+
+def parse_config(text):
+    """{option: value} of a text like "Hopper(tile_m=64, store='tma')", as older records have it; nothing is evaluated.
+
+    >>> parse_config("Hopper(tile_m=64, store='tma')")
+    {'tile_m': 64, 'store': 'tma'}
+    """
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+            raise ValueError("no call with named options")
+        return {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ParseError(f"{text!r} is no configuration ({error}): write Name(option=value, ...)") from None
+
+
+def write(path, record):
+    """Writes a Record, whole or not at all; one row per line."""
+    lines = ",\n  ".join(json.dumps(row.as_dict()) for row in record.rows)
+    write_whole(path, json.dumps(record.head, indent=1)[:-2] + f',\n "rows": [\n  {lines}\n ]\n}}\n')
+
+
+def read(path):
+    """The Record in a file that `write` wrote, or in an older format: a configuration as text; rows by label and size.
+
+    Raises ParseError for another file.
+    """
+    try:
+        head = json.loads(Path(path).read_text())
+        rows = head.pop("rows")
+        made = _by_label(rows) if isinstance(rows, dict) else [_row(**{_name(k): v for k, v in row.items()}) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ParseError(f"{path} is no record of `simlayout bench`: {str(error) or type(error).__name__}") from None
+    return Record(head, tuple(made))
+
+
+def _name(key):
+    return key.replace(" ", "_")
+
+
+def _row(shape, config, us, cublas_us, share, set="", label="matmul"):
+    if isinstance(config, str):
+        config = parse_config(config)
+    if not (isfinite(us) and us > 0):
+        raise ValueError(f"{us} microseconds")
+    return Row(set, label, Problem(*shape), config, us, cublas_us, share)
+
+
+def _by_label(rows):
+    """The Rows of {label: {size: {"seconds", "cublas_tflops", "share"}}}: square f16 products of the project's kernels."""
+    for label, sizes in rows.items():
+        for size, row in sizes.items():
+            problem = Problem(int(size), int(size), int(size))
+            theirs = row.get("cublas_tflops")
+            yield Row("kernels", label, problem, None, 1e6 * row["seconds"], theirs and problem.flops / theirs / 1e6,
+                      row.get("share"))
+
+
+def where_and_when(module, arguments):
+    """What every recorded measurement starts with: device, driver, versions, date, command. module: of `python -m`."""
+    import sys
+    from importlib.metadata import version
+
+    from cuda_kernels.launch import device_name
+
+    versions = {name: version(name) for name in ("numba", "numba-cuda", "numpy")}
+    command = f"python -m {module} " + " ".join(arguments if arguments is not None else sys.argv[1:])
+    return {"device": device_name(), "driver": driver_version(), "date": date.today().isoformat(), "command": command,
+            "versions": versions}
+
+
+def driver_version():
+    """The driver's version as nvidia-smi prints it. Raises DeviceError where it does not answer."""
+    import subprocess
+
+    try:
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError) as error:
+        raise DeviceError(f"nvidia-smi does not answer: {error}") from None

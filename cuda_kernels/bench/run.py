@@ -1,0 +1,181 @@
+"""One run of `simlayout bench`: which cases, a line as each is measured, what they come to, and the files that keep them."""
+
+import shlex
+import statistics
+from dataclasses import dataclass
+from datetime import date
+
+from cuda_kernels.bench import record
+from cuda_kernels.bench.libraries import cublas_library
+from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
+from cuda_kernels.bench.timing import compare
+from simlayout.errors import SimlayoutError
+from simlayout.files import check_writable
+
+HOPPER_CAPABILITY = (9, 0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a command line asks for. sets: names, () for the five of matmul; sizes: M = N = K, () for each set's own; only:
+    texts; rounds; seconds: of a turn, None for each set's own; overlap, triton: bool; json, plot: file names or None."""
+
+    sets: tuple = ()
+    sizes: tuple = ()
+    only: tuple = ()
+    rounds: int = 5
+    seconds: float | None = None
+    overlap: bool = False
+    triton: bool = False
+    json: str | None = None
+    plot: str | None = None
+
+    def __post_init__(self):
+        if self.rounds < 1:
+            raise SimlayoutError(f"--rounds {self.rounds}: give at least 1")
+        if self.seconds is not None and not 0 < self.seconds < 60:
+            raise SimlayoutError(f"--seconds {self.seconds:g}: a turn lasts more than 0 and less than 60 seconds")
+        if any(not 0 < size < 1 << 17 for size in self.sizes):
+            raise SimlayoutError(f"--sizes {' '.join(map(str, self.sizes))}: give numbers from 1 to {(1 << 17) - 1}")
+
+    def command(self):
+        """The command line that asks for it.
+
+        >>> Choice(("squares",), sizes=(4096,), overlap=True, json="a.json").command()
+        'simlayout bench squares --sizes 4096 --overlap --json a.json'
+        """
+        words = ["simlayout", "bench", *self.sets]
+        for name in ("sizes", "only"):
+            if given := getattr(self, name):
+                words += [f"--{name}", *map(str, given)]
+        if self.rounds != Choice.rounds:
+            words += ["--rounds", str(self.rounds)]
+        if self.seconds is not None:
+            words += ["--seconds", f"{self.seconds:g}"]
+        words += [f"--{name}" for name in ("overlap", "triton") if getattr(self, name)]
+        for name in ("json", "plot"):
+            if given := getattr(self, name):
+                words += [f"--{name}", str(given)]
+        return shlex.join(words)
+
+
+def bench(choice, say=lambda line: print(line, flush=True)):
+    """Measures what a Choice asks for and returns the Record; says a line per row and what each set comes to.
+
+    Interrupted, or when a kernel fails, it keeps what it has, says and writes that, and raises the exception on. Raises
+    SimlayoutError or DeviceError before anything is measured where something is missing.
+    """
+    cases = cases_of(choice.sets, choice.sizes, choice.only, choice.triton)
+    _check_files(choice)
+    library = cublas_library()
+    if choice.triton:
+        _check_triton(library)
+    cases = _possible(cases, library, say)
+    head, rows = {**about(choice), "library": library.version, "how": library.how}, []
+    try:
+        for case in cases:
+            seconds = choice.seconds or SETS[case.set].seconds
+            rows.append(compare(case, library, choice.rounds, seconds, choice.overlap))
+            library.free()
+            say(line(rows[-1]))
+    except BaseException as error:
+        head["ended early by"] = type(error).__name__
+        raise
+    finally:
+        if rows:
+            made = record.Record(head, tuple(rows))
+            _keep(choice, made, say)
+    return made
+
+
+def _check_files(choice):
+    """Raises SimlayoutError where a file could not be written in the end."""
+    for path in filter(None, (choice.json, choice.plot)):
+        check_writable(path)
+    if choice.plot:
+        from simlayout.plots.files import format_of
+        from simlayout.plots.library import matplotlib
+
+        format_of(choice.plot)
+        matplotlib()
+
+
+def _check_triton(library):
+    from cuda_kernels.bench import triton_matmul
+
+    triton_matmul.require()
+    if not library.version.startswith("torch"):
+        raise SimlayoutError(f"--triton takes torch's arrays, and here is {library.version}: pip install torch")
+
+
+def _possible(cases, library, say):
+    """The cases that the library and the GPU can do; says which it leaves out."""
+    from cuda_kernels.gemm.hopper import Hopper
+    from cuda_kernels.launch import compute_capability
+
+    hopper = compute_capability() == HOPPER_CAPABILITY
+    found = [c for c in cases if c.problem.dtype in library.dtypes]
+    if len(found) < len(cases):
+        say(f"note: {len(cases) - len(found)} bf16 products are left out: {library.version} multiplies f16 only")
+    fitting = [c for c in found if hopper or not isinstance(c.kernel, Hopper)]
+    if len(fitting) < len(found):
+        say(f"note: {len(found) - len(fitting)} rows of wgmma kernels are left out: they need compute capability 9.0")
+    if not fitting:
+        raise SimlayoutError("nothing is left to measure: see the notes above, or name other sets")
+    return fitting
+
+
+def about(choice):
+    """Where, when and how: the head of a record."""
+    from importlib.metadata import version
+
+    from cuda_kernels import driver, launch
+
+    cuda = driver.cuda()
+    return {"device": launch.device_name(), "driver": record.driver_version(), "date": date.today().isoformat(),
+            "command": choice.command(), "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
+            "cuda": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}", "sms": cuda.attribute(0, driver.MULTIPROCESSORS),
+            "rounds": choice.rounds, "seconds": choice.seconds or {s: SETS[s].seconds for s in choice.sets or MATMUL},
+            "overlap": choice.overlap}
+
+
+def line(row):
+    """A row as text, at most 100 columns."""
+    p = row.problem
+    title = f"{row.set:<11}{p.M:>6} x{p.N:>6} x{p.K:>6} {p.dtype:<5}{p.order}"
+    if row.set not in MATMUL:
+        title = f"{p.M:>5} {row.label}"
+    elif row.label == TRITON:
+        title += "  Triton"
+    return f"{title:<56}{row.us:>9.1f} us{row.tflops:>6.0f} TFLOP/s{row.share:>7.3f} of cuBLAS"
+
+
+def summary(rows):
+    """(geometric mean, least) of the shares of some rows."""
+    return statistics.geometric_mean(row.share for row in rows), min(row.share for row in rows)
+
+
+def summaries(rows):
+    """A line for each of matmul's sets, and for Triton's rows in it: what their shares come to."""
+    made = []
+    for name in MATMUL:
+        for label in ("matmul", TRITON):
+            found = [row for row in rows if (row.set, row.label) == (name, label)]
+            if found:
+                mean, least = summary(found)
+                who = name if label == "matmul" else f"{name}, Triton"
+                made.append(f"{who}: geometric mean {mean:.3f}, least {least:.3f} of cuBLAS in {len(found)} rows")
+    return made
+
+
+def _keep(choice, made, say):
+    """Writes the files and says the summaries, in this order: perhaps nobody reads any more."""
+    if choice.json:
+        record.write(choice.json, made)
+    if choice.plot:
+        from cuda_kernels.bench.pictures import overview
+        from simlayout.plots import save
+
+        save(overview(made), choice.plot)
+    for text in summaries(made.rows):
+        say(text)

@@ -1,0 +1,138 @@
+"""What `simlayout bench` measures: sets of products, each with the kernel that computes it beside cuBLAS."""
+
+import random
+from dataclasses import dataclass
+
+from cuda_kernels.bench import steps
+from cuda_kernels.bench.record import Problem
+from simlayout.errors import SimlayoutError
+
+TRITON = "triton"
+"""The kernel of a Case that is Triton's instead of this project's."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measurement to make. set, label: what rows are called; kernel: as `matmul` takes it, or TRITON."""
+
+    set: str
+    label: str
+    problem: Problem
+    kernel: object
+
+    def __str__(self):
+        return f"{self.set} {self.problem} {self.label}"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A set by name. summary: for help; cases: a function of sizes -> list of (label, Problem, kernel); sizes: the default
+    ones, None where the set has none; seconds: how long a turn lasts: a kernel inherits the clock of the one before it, and
+    where their powers differ much it takes 0.15 s to settle."""
+
+    summary: str
+    cases: object
+    sizes: tuple | None = None
+    seconds: float = 0.05
+
+
+SQUARES = (1024, 2048, 3072, 4096, 5120, 8192, 16384)
+LAYERS = [Problem(tokens, n, k, "bf16") for tokens in (1, 16, 128, 1024, 8192)
+          for k, n in ((4096, 4096), (4096, 14336), (14336, 4096), (8192, 28672))]
+FEW_TILES = [Problem(512, 512, 512), Problem(64, 4096, 4096), Problem(4096, 64, 8192)]
+TRANSPOSES = [Problem(4096, 4096, 4096, dtype, order) for dtype in ("f16", "bf16") for order in ("NN", "NT", "TN", "TT")]
+
+
+def squares(sizes):
+    """M = N = K, f16."""
+    return [Problem(n, n, n) for n in sizes]
+
+
+def random_problems(count=60, seed=2026):
+    """`count` problems: each of M, N, K log-uniform in 256..12288, a multiple of 8."""
+    source = random.Random(seed)
+
+    def size():
+        return 8 * round(256 * 48 ** source.random() / 8)
+
+    return [Problem(size(), size(), size()) for _ in range(count)]
+
+
+def default_variants():
+    """The variants of the mma.sync kernels that the README's table shows: (label, Kernel)."""
+    from cuda_kernels import KERNELS
+
+    rows = []
+    for name in ("mma_base", "mma_padded", "mma_permuted"):
+        for stages in (1, 2, 3, 4):
+            rows.append((f"{name}, {stages} stage{'s' if stages > 1 else ''}", KERNELS[name].variant(stages=stages)))
+        rows.append((f"{name}, 4 stages, f16 accumulation", KERNELS[name].variant(accumulate="f16")))
+    for name in ("mma_blocks", "mma_crosswise"):
+        for warps in (4, 8):
+            for loads in ("ldmatrix", "lds", "mixed"):
+                rows.append((f"{name}, {warps} warps, {loads}", KERNELS[name].variant(warps=warps, loads=loads)))
+        rows.append((f"{name}, 4 warps, ldmatrix, scalar C store", KERNELS[name].variant(c_store="scalar")))
+        rows.append((f"{name}, 4 warps, ldmatrix, f16 accumulation", KERNELS[name].variant(accumulate="f16")))
+    return rows
+
+
+def every_kernel():
+    """(label, kernel) of every kernel of the project: the variants of the mma.sync kernels, and those for Hopper."""
+    from cuda_kernels.gemm.hopper import HOPPER
+
+    return [*default_variants(), *HOPPER.items()]
+
+
+def _matmul(problems):
+    """matmul's own choice for each of some problems."""
+    return lambda sizes: [("matmul", problem, "auto") for problem in problems(sizes)]
+
+
+def _of_kernels(sizes):
+    return [(label, problem, kernel) for problem in squares(sizes) for label, kernel in every_kernel()]
+
+
+def _of_steps(sizes):
+    return [(step.name, Problem(n, n, n, "bf16"), config) for n in sizes for step, config in steps.ladder() if config]
+
+
+SETS = {
+    "squares": Set("M = N = K, f16", _matmul(squares), SQUARES),
+    "layers": Set("transformer layers: 1 to 8192 tokens by four weights, bf16", _matmul(lambda sizes: LAYERS)),
+    "few": Set("products of few tiles, f16", _matmul(lambda sizes: FEW_TILES)),
+    "transposes": Set("4096 x 4096 x 4096 in all four orders, f16 and bf16", _matmul(lambda sizes: TRANSPOSES)),
+    "random": Set("60 random shapes, f16", _matmul(lambda sizes: random_problems())),
+    "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
+    "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
+}
+"""What can be measured, by name. The first five measure what `matmul` chooses."""
+
+MATMUL = ("squares", "layers", "few", "transposes", "random")
+"""The sets that are measured where none is named."""
+
+
+def cases_of(names, sizes=None, only=(), triton=False):
+    """[Case] of the named sets (none: MATMUL) in their order.
+
+    sizes: M = N = K of the sets that have sizes; only: texts of which a case must contain one; triton: with a case of
+    Triton's matmul behind each of matmul's. Raises SimlayoutError for names, sizes or texts that leave nothing to measure.
+    """
+    names = list(dict.fromkeys(names or MATMUL))
+    for name in names:
+        if name not in SETS:
+            raise SimlayoutError(f"there is no set {name!r} to measure; there are {', '.join(SETS)}")
+    sized = [name for name in names if SETS[name].sizes]
+    if sizes and not sized:
+        having = ", ".join(name for name, found in SETS.items() if found.sizes)
+        raise SimlayoutError(f"--sizes: {', '.join(names)} have shapes of their own; it is for {having}")
+    made = []
+    for name in names:
+        found = SETS[name]
+        for label, problem, kernel in found.cases((sizes or found.sizes) if found.sizes else None):
+            made.append(Case(name, label, problem, kernel))
+            if triton and kernel == "auto":
+                made.append(Case(name, TRITON, problem, TRITON))
+    chosen = [case for case in made if not only or any(text in str(case) for text in only)]
+    if not chosen:
+        raise SimlayoutError(f"--only {' '.join(only)}: no row contains that, such as {str(made[0])!r}")
+    return chosen

@@ -1,0 +1,165 @@
+"""How a kernel is timed beside cuBLAS: in turns, a few rounds of each, in one run.
+
+A turn replays a CUDA graph of calls that rotate over operands of at least 150 MB (up to 8 sets of them), so that neither the
+host nor a warm L2 takes part; where a library cannot capture, the calls are launched one behind the other. Operands are
+random normal. A time is the median over the rounds; the share of cuBLAS is the median of the ratio of two neighbouring
+turns, which the GPU's clock moves together.
+"""
+
+import statistics
+
+from cuda_kernels.bench.libraries import array_library
+from cuda_kernels.bench.record import Problem, Row, config_dict
+from cuda_kernels.bench.sets import TRITON, Case
+from simlayout.errors import DeviceError, SimlayoutError
+
+ROTATED, SETS_OF_OPERANDS = 150e6, 8
+"""Bytes of operands to rotate over, and sets of them at most: L2 of an H200 holds 50 MB."""
+
+CALLS = 60
+"""Calls in a graph at most."""
+
+TOLERANCE = {"f16": 0.012, "bf16": 0.08}
+"""The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
+results have that size, and the worst of millions is some times as wrong as the usual one."""
+LOOSER = 10
+"""Times as much, where the kernel accumulates in f16."""
+
+
+def compare(case, library, rounds=5, seconds=0.05, overlap=False):
+    """The Row of a Case: its kernel, and cuBLAS where the library has it, in turns.
+
+    rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; overlap: kernels are launched so that each
+    begins as the one before it ends (programmatic dependent launch). Raises DeviceError if the product is wrong or the
+    memory too small.
+    """
+    try:
+        sets, ours = _made(case, library, overlap)
+        if library.cublas:
+            _check(library, case, ours[0], *sets[0])
+        return _timed(case, library, sets, ours, rounds, seconds)
+    except library.full:
+        raise DeviceError(f"{case}: the GPU's memory is too small for {case.problem.nbytes} bytes of A, B and C: leave it "
+                          "out with --only or --sizes") from None
+
+
+def _made(case, library, overlap=False):
+    """(sets of operands to rotate over, the case's kernel prepared for each)."""
+    count = min(SETS_OF_OPERANDS, 1 + int(ROTATED / case.problem.nbytes))
+    sets = [library.operands(case.problem) for _ in range(count)]
+    return sets, [prepared(case.kernel, *three, overlap) for three in sets]
+
+
+def _timed(case, library, sets, ours, rounds, seconds):
+    """The Row of a Case that is right."""
+    takers = [_turn(library, ours, seconds)]
+    if library.cublas:
+        takers.append(_turn(library, [lambda x=x: library.multiply(*x) for x in sets], seconds))
+    times = alternate(takers, rounds)
+    shares = [theirs / mine for mine, theirs in zip(*times)] if library.cublas else None
+    microseconds = [1e6 * statistics.median(found) for found in times]
+    return Row(case.set, case.label, case.problem, config_dict(ours[0].config), microseconds[0],
+               microseconds[1] if shares else None, statistics.median(shares) if shares else None)
+
+
+def prepared(kernel, a, b, out, overlap=False):
+    """out = a @ b as something to call again and again, on the library's current stream; `config` is its configuration.
+
+    kernel: as `matmul` takes it, or TRITON. A Kernel is launched as it is, also where it accumulates in f16.
+    """
+    from cuda_kernels import Kernel, plan_matmul
+
+    if kernel == TRITON:
+        from cuda_kernels.bench.triton_matmul import Matmul
+
+        return Matmul(a, b, out)
+    if isinstance(kernel, Kernel):
+        return MmaLaunch(kernel, a, b, out)
+    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap)
+
+
+class MmaLaunch:
+    """A launch of a Kernel on f16 arrays: a (M, K) with contiguous rows, b (K, N) the transpose of such a matrix."""
+
+    def __init__(self, kernel, a, b, out):
+        from cuda_kernels import arrays, cache, driver
+        from cuda_kernels.planning import MmaProgram, arch
+
+        cuda = driver.cuda()
+        operands = [arrays.operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
+        (M, K), N, device = a.shape, b.shape[1], operands[0].device
+        wanted = (2 * K, 2), (2, 2 * K), (2 * N, 2)
+        lie = [size == 1 or found == stride for x, strides in zip(operands, wanted)
+               for size, found, stride in zip(x.shape, x.strides, strides)]
+        if {x.dtype for x in operands} != {"f16"} or not all(lie):
+            raise SimlayoutError(f"{kernel.name} takes f16 in the order NT, each row next to the one before")
+        self.config = kernel.fitted(M, N, K)
+        program = MmaProgram(kernel.name, self.config.options, arch(cuda.capability(device)), self.config.shared_bytes)
+        entry, code = cache.compiled(program, cuda.version)
+        handle = cuda.kernel(entry, code, self.config.shared_bytes, device, kernel.name)
+        shape = driver.Shape(self.config.grid(M, N), (self.config.block, 1, 1), self.config.shared_bytes)
+        parameters = driver.Parameters((), kernel.signature, (*(x.address for x in operands), M, N, K, K, K, N))
+        self._launch = driver.Launch(cuda, device, handle, shape, parameters, kernel.name)
+        self._stream, self._keep = arrays.current_stream(operands[0].kind, device), (a, b, out)
+
+    def __call__(self):
+        self._launch(self._stream())
+
+
+def _turn(library, calls, seconds):
+    """A function that takes a turn of about `seconds` and returns the seconds of one call."""
+    for call in calls:
+        call()
+    guess = library.elapsed(lambda: [call() for call in calls]) / len(calls)
+    count = max(len(calls), min(CALLS, int(seconds / guess / 2)))
+    replay = library.repeated(calls, count)
+    replays = max(1, round(seconds / library.elapsed(replay)))
+    return lambda: library.elapsed(lambda: [replay() for _ in range(replays)]) / replays / count
+
+
+def alternate(takers, rounds):
+    """[times of each taker] by round; a round goes through them in the order that the one before ended with.
+
+    The first round is not kept: it warms up.
+
+    >>> alternate([iter((9, 1, 2)).__next__, iter((9, 3, 4)).__next__], 2)
+    [[1, 2], [3, 4]]
+    """
+    times = [[] for _ in takers]
+    pairs = list(zip(takers, times))
+    for turn in range(rounds + 1):
+        for take, found in pairs:
+            taken = take()
+            if turn:
+                found.append(taken)
+        pairs.reverse()
+    return times
+
+
+def _check(library, case, call, a, b, out):
+    """Raises DeviceError if the call's product is further from cuBLAS's than rounding explains."""
+    call()
+    ours = library.copy(out)
+    library.multiply(a, b, out)
+    wrong, problem = library.distance(ours, out), case.problem
+    looser = LOOSER if getattr(getattr(case.kernel, "options", None), "accumulate", "") == "f16" else 1
+    if not wrong <= TOLERANCE[problem.dtype] * looser * problem.K ** 0.5:
+        raise DeviceError(f"{case}: the product and cuBLAS's differ by {wrong}: the kernel is wrong, run pytest "
+                          "tests/test_gpu_matmul.py")
+
+
+def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
+    """Times kernels beside cuBLAS on one problem, each in turns with it; whether they are right is the caller's to check.
+
+    kernels: Kernel variants, Hopper configurations, or names. Returns one dict per kernel: {"tflops", "seconds", "library"},
+    and with torch or CuPy {"cublas_tflops", "share"}: medians over the rounds.
+    """
+    library, results = array_library(), []
+    for kernel in kernels:
+        case = Case("gemm", "", Problem(M, N, K, getattr(kernel, "dtype", "f16")), kernel)
+        row = _timed(case, library, *_made(case, library), rounds, seconds)
+        found = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
+        results.append(found if row.share is None else
+                       found | {"cublas_tflops": row.cublas_tflops, "share": row.share})
+    library.free()
+    return results

@@ -1,0 +1,123 @@
+"""The wgmma kernels against Nsight Compute: what wgmma, TMA and the store of C did to shared memory, beside the prediction.
+
+    python -m cuda_kernels.conformance.hopper [--json FILE] [--keep FOLDER]
+
+Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters).
+Of the kernel: the operand wavefronts of wgmma and the words written to the banks. Of its stmatrix, from the source page:
+executions, wavefronts and ideal wavefronts. All must equal `cuda_kernels.gemm.hopper_plan.predict`.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+
+from cuda_kernels.conformance import ncu, source_page
+from cuda_kernels.gemm.hopper import HOPPER, Hopper
+from cuda_kernels.gemm.hopper_plan import predict
+from cuda_kernels.launch import gpu_problem
+from cuda_kernels.tuning import options_of
+from simlayout.errors import DeviceError
+from simlayout.files import write_whole
+
+METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}
+
+CASES = (
+    (Hopper(), (1024, 1536, 512)), (Hopper(a_major="MN", b_major="MN"), (1024, 1536, 512)),
+    (Hopper(tile_n=128, stages=6), (1000, 1384, 520)), (Hopper(64, 64, 8), (1000, 1384, 520)),
+    (Hopper(tile_n=96, stages=6), (1000, 1384, 520)), (Hopper(tile_n=176, stages=5), (1000, 1384, 520)),
+    (Hopper(tile_n=176, stages=5, c_major="M"), (1000, 1384, 520)), (Hopper(c_major="M", cluster=2), (1024, 1536, 512)),
+    (Hopper(192, 192, 3, 2, producer=1), (1000, 1384, 520)), (Hopper(256, 128, 3, 1, producer=1), (1000, 1384, 520)),
+    (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)))
+"""(configuration, (M, N, K)): every way to stage C, and every size of tile."""
+
+
+class Transposed:
+    """The transpose of a 2-dimensional device array, where it lies (Numba's own .T is a copy)."""
+
+    def __init__(self, array):
+        self._array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "shape": array.shape[::-1],
+                                         "strides": array.strides[::-1]}
+
+
+def launch_all():
+    """Runs every case once on random normal matrices: what ncu watches."""
+    import numpy as np
+    from numba import cuda
+
+    from cuda_kernels import matmul
+
+    generator = np.random.default_rng(0)
+    for config, (M, N, K) in CASES:
+        a, b = (cuda.to_device(generator.standard_normal(shape, np.float32).astype(np.float16))
+                for shape in ((M, K) if config.a_major == "K" else (K, M), (N, K) if config.b_major == "K" else (K, N)))
+        if config.c_major == "M":                        # the product of C.T: matmul exchanges the operands
+            a, b = b, a
+        a, b = (a if config.a_major == "K" else Transposed(a)), (Transposed(b) if config.b_major == "K" else b)
+        matmul(a, b, kernel=config)
+        cuda.synchronize()
+
+
+def counted(page):
+    """{"stores", "store_wavefronts", "store_ideal"} of the stmatrix in a kernel's source page, {offset: Counted}."""
+    found = [c for c in page.values() if c.opcode.startswith("STSM")]
+    return {"stores": sum(c.threads for c in found) // 32, "store_wavefronts": sum(c.wavefronts for c in found),
+            "store_ideal": sum(c.ideal for c in found)}
+
+
+def expected(config, problem):
+    """The same counts as predicted. Where C is stored directly, each element passes the banks as a word."""
+    said = predict(config, *problem)
+    M, N, _ = problem
+    return {"gmma": said.operand_wavefronts, "bank_writes": said.bank_writes + (M * N if config.store == "direct" else 0),
+            "stores": said.stores, "store_wavefronts": said.store_wavefronts, "store_ideal": said.store_wavefronts}
+
+
+def measure(folder):
+    """One {count: measured} per case."""
+    source, raw = ncu.pages(folder, ["-m", "cuda_kernels.conformance.hopper", "--launch"], METRICS.values(), "gemm")
+    pages, counters = source_page.parse(source), source_page.parse_raw(raw, METRICS.values())
+    if not len(pages) == len(counters) == len(CASES):
+        raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(CASES)}")
+    return [{name: row[metric] for name, metric in METRICS.items()} | counted(page) for row, page in zip(counters, pages)]
+
+
+def main(arguments=None):
+    """Prints each count as predicted and as measured; exit status 1 if one differs."""
+    from cuda_kernels.bench import where_and_when
+
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.hopper", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--json", help="write the counts to this file")
+    parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
+    parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.launch:
+        launch_all()
+        return 0
+    missing = gpu_problem() or ncu.problem()
+    if missing:
+        raise DeviceError(missing)
+    with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.mkdir(exist_ok=True)
+        found = measure(folder)
+    wrong = 0
+    for (config, problem), counts in zip(CASES, found):
+        said = expected(config, problem)
+        print(f"{'x'.join(map(str, problem))} {options_of(config) or 'default'}")
+        for name, value in counts.items():
+            wrong += value != said[name]
+            print(f"  {name:<18}{said[name]:>12}{value:>12}  {'equal' if value == said[name] else 'DIFFERENT'}")
+    print(f"{sum(map(len, found))} counts checked, {wrong} wrong")
+    if options.json:
+        rows = ",\n  ".join(json.dumps({"config": options_of(c), "shape": p, **n}) for (c, p), n in zip(CASES, found))
+        head = {**where_and_when("cuda_kernels.conformance.hopper", arguments), "ncu": ncu.version()}
+        write_whole(options.json, json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n  {rows}\n ]\n}}\n')
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The configurations of `wgmma_persistent` that may suit a product."""
+
+from math import gcd
+
+from cuda_kernels.gemm.hopper import RESERVED, SHARED_LIMIT, Hopper
+from simlayout.errors import SimlayoutError
+
+TILES = {64: range(16, 257, 16), 128: range(16, 257, 16), 192: (64, 96, 128, 144, 160, 176, 192),
+         256: (32, 64, 96, 112, 128)}
+"""Columns of the tiles that are considered, by their rows; each for C and for its transpose."""
+
+
+def fitted(tile_m, tile_n, resident=1, **options):
+    """The Hopper configuration with as many stages as fit, to 12, and two staging buffers or, where that leaves fewer than
+    four stages, one; None where it cannot be."""
+    room = SHARED_LIMIT // resident - RESERVED
+    width = gcd(tile_n, 64) if options.get("c_major", "N") == "N" else max(n for n in (16, 32, 48, 64) if tile_n % n == 0)
+    stage = 128 * (tile_m + tile_n) + 16
+    for buffers in (4, 2, 1):
+        stages = min(12, (room - 2 * tile_m * width * buffers) // stage)
+        if buffers * width <= tile_n and (stages >= 4 or buffers == 1) or buffers == 1:
+            break
+    try:
+        return Hopper(tile_m, tile_n, stages, buffers, resident=resident, producer=1 if resident == 2 or tile_m > 128 else 4,
+                      **options)
+    except SimlayoutError:
+        return None
+
+
+def _candidates():
+    for tile_m, tile_n, c_major in ((m, n, c) for m, columns in TILES.items() for n in columns for c in "NM"):
+        for cluster in (1, 2) if tile_n >= 64 else (1,):
+            yield fitted(tile_m, tile_n, c_major=c_major, cluster=cluster, split=True)
+        if tile_m <= 128 and tile_n >= 64:
+            yield fitted(tile_m, tile_n, 2, c_major=c_major, split=True)
+        for slices in (2, 3, 4, 6, 8):
+            yield fitted(tile_m, tile_n, c_major=c_major, slices=slices)
+
+
+CANDIDATES = tuple(c for c in _candidates() if c is not None)
+"""The configurations that are considered, for f16 and K-major operands."""

@@ -1,0 +1,99 @@
+"""How long configurations of `wgmma_persistent` take at a product: an estimate for many of them at once."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.gemm.hopper import REDUCE_STEPS
+from cuda_kernels.gemm.hopper_parts import DEPTH
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What an estimate is made of, for one GPU.
+
+    launch, latency: microseconds before a kernel's first step, and of a load that nothing hides. reduce, exchange:
+    microseconds that adding up the parts of cut tiles takes, through global memory and in a cluster. tile, tile_corner:
+    microseconds that a tile costs besides its steps, and more of it for each 128 x 256 elements. lost: of computing and
+    of memory traffic, the share of the shorter that does not hide behind the longer. dram, l2, l2_half: bytes per nanosecond
+    from DRAM; from L2 by all SMs, where rows start on whole 32-byte sectors, and where they start in the middle of one.
+    clocks, column_clocks: of a wgmma m64nNk16 in a kernel, at least and per column; ghz: the clock then.
+    """
+
+    launch: float
+    latency: float
+    reduce: float
+    exchange: float
+    tile: float
+    tile_corner: float
+    lost: float
+    dram: float
+    l2: float
+    l2_half: float
+    clocks: float
+    column_clocks: float
+    ghz: float
+
+
+H200 = Rates(launch=1.13, latency=1.6, reduce=10.3, exchange=2.5, tile=0.44, tile_corner=1.38, lost=0.26, dram=3.95, l2=14.5,
+             l2_half=7.3, clocks=58, column_clocks=0.52, ghz=1.485)
+"""Fitted to 1,712 times of 12 configurations at 111 products (one NVIDIA H200, driver 580.159, 2026-11-21): half of them
+within 9 percent. exchange is a guess."""
+
+
+class Estimates:
+    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter.
+
+    >>> from cuda_kernels.gemm.hopper import Hopper
+    >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
+    >>> bool(small > large)
+    True
+    """
+
+    def __init__(self, configs):
+        self.configs = configs
+        for name in ("tile_m", "tile_n", "stages", "cluster", "slices", "split", "resident"):
+            setattr(self, name, np.array([getattr(c, name) for c in configs]))
+        self.turned = np.array([c.c_major == "M" for c in configs])
+
+    def __call__(self, M, N, K, matrices=1, sms=132, half_sectors=False, rates=H200):
+        """float64 [configurations]: microseconds. M, N: of C; a configuration whose c_major is "M" makes its transpose.
+        half_sectors: whether rows of A or B start in the middle of a 32-byte sector."""
+        rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
+        tiles = _up(rows, self.tile_m * self.cluster) * _up(cols, self.tile_n) * matrices
+        slots, steps = self.slots(sms), -(-K // DEPTH)
+        whole, parts = self.cut(tiles, slots, steps)
+        left = tiles - whole
+        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.cluster
+        together = _up(busy, sms)
+        clocks = np.maximum(rates.clocks, rates.column_clocks * self.tile_n)
+        multiply = together * self.tile_m / 16 * clocks / rates.ghz / 1e3
+        loaded = 2 * DEPTH * (np.minimum(rows, self.tile_m) + np.minimum(cols, self.tile_n) / self.cluster)
+        loads = loaded * busy / (rates.l2_half if half_sectors else rates.l2) / 1e6
+        step = np.maximum(np.maximum(multiply, loads), rates.latency / self.stages)
+        tile = rates.tile + rates.tile_corner * self.tile_m * self.tile_n / 32768
+        add_up = np.where(self.slices > 1, rates.exchange, rates.reduce)
+        time = rates.launch + _up(whole, slots) * (steps * step + tile)
+        time = time + (left > 0) * (_up(steps, parts) * step + tile + add_up)
+        memory = rates.launch + tile + 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e6
+        return np.maximum(time, memory) + rates.lost * np.minimum(time, memory)
+
+    def cut(self, tiles, slots, steps):
+        """(whole tiles, parts of the others) of each configuration, as `Hopper.cut` has them."""
+        rest = tiles % slots
+        sliced = (self.slices > 1) & (rest > 0) & (rest * self.slices <= slots) & (self.slices <= steps)
+        longest = _up(steps, np.minimum(slots // np.maximum(rest, 1), steps))
+        reduce = REDUCE_STEPS * 128 * 256 // (self.tile_m * self.tile_n)
+        split = self.split & (rest > 0) & (longest + reduce < steps)
+        parts = np.where(sliced, self.slices, np.where(split, _up(steps, longest), 1))
+        return np.where(parts > 1, tiles - rest, tiles), parts
+
+    @lru_cache(8)                                        # noqa: B019  one table, few GPUs
+    def slots(self, sms):
+        """int64 [configurations]: `Hopper.slots` of each."""
+        return np.array([c.slots(sms) for c in self.configs])
+
+
+def _up(a, b):
+    return -(-a // b)

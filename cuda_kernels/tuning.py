@@ -1,0 +1,126 @@
+"""How long many configurations take at many products: what a cost model can be fitted to.
+
+    python -m cuda_kernels.tuning --json FILE [--shapes 60] [--seed 7] [--seconds 0.002]
+
+For each product, the configurations that may be good there run one after another, each as a replayed CUDA graph of calls
+that rotate over operands of at least 150 MB; cuBLAS (torch's) runs before and after them. Operands are random normal.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
+from multiprocessing import get_context
+
+import numpy as np
+
+from cuda_kernels.bench.libraries import Torch
+from cuda_kernels.bench.record import where_and_when
+from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
+from cuda_kernels.bench.timing import ROTATED, SETS_OF_OPERANDS, TOLERANCE
+from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.gemm.hopper_candidates import CANDIDATES
+from cuda_kernels.gemm.hopper_model import Estimates
+from simlayout.errors import DeviceError
+from simlayout.files import write_whole
+
+ESTIMATES = Estimates(CANDIDATES)
+
+WORTH, MOST = 1.6, 48
+"""Measured are configurations whose estimate is within this factor of the least one, and no more than so many."""
+
+
+def problems(count, seed):
+    """What to measure: `count` random Problems, a third of them small, and the named ones of the benchmark."""
+    small = [replace(p, **{size: -(-getattr(p, size) // 96) * 8 for size in "MNK"})
+             for p in random_problems(count // 3, seed + 1)]
+    return random_problems(count - count // 3, seed) + small + LAYERS + FEW_TILES + squares(SQUARES[:-1])
+
+
+def worth_measuring(problem, sms):
+    """The candidates for a product, likely ones first."""
+    guesses = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, problem.K % 16 == 8)
+    order = np.argsort(guesses, kind="stable")[:MOST]
+    return [int(i) for i in order if guesses[i] <= WORTH * guesses[order[0]]]
+
+
+def compile_one(position, version):
+    """Compiles a candidate into the cache, with either type, for a version of the driver."""
+    from cuda_kernels import cache
+
+    for dtype in ("f16", "bf16"):
+        cache.compiled(replace(CANDIDATES[position], dtype=dtype, out=dtype), version)
+
+
+def time_of(library, calls, count, seconds):
+    """Microseconds of one of some calls: the median of three turns of `count`, repeated."""
+    for call in calls:
+        call()
+    replay = library.repeated(calls, count)
+    once = library.elapsed(replay)
+    replays = max(1, round(seconds / once))
+    turns = [library.elapsed(lambda: [replay() for _ in range(replays)]) for _ in range(3)]
+    return 1e6 * statistics.median(turns) / replays / count
+
+
+def measure(library, problem, positions, seconds):
+    """(cuBLAS's microseconds, [(candidate, microseconds)]) of a Problem; raises DeviceError if a result is wrong."""
+    from cuda_kernels import plan_matmul
+
+    sets = [library.operands(problem) for _ in range(min(SETS_OF_OPERANDS, 1 + int(ROTATED / problem.nbytes)))]
+    count = max(len(sets), min(24, int(1e6 * seconds / max(3.0, problem.flops / 6e8))))
+    theirs = [lambda x=x: library.multiply(*x) for x in sets]
+    before, found = time_of(library, theirs, count, seconds), []
+    wanted = library.copy(sets[0][2])
+    for position in positions:
+        plans = [plan_matmul(*three, kernel=CANDIDATES[position]) for three in sets]
+        found.append((position, round(time_of(library, plans, count, seconds), 2)))
+        wrong = library.distance(sets[0][2], wanted)
+        if not wrong <= TOLERANCE[problem.dtype] * problem.K ** 0.5:
+            raise DeviceError(f"{problem}: {CANDIDATES[position]} and cuBLAS differ by {wrong}")
+    return round((before + time_of(library, theirs, count, seconds)) / 2, 2), found
+
+
+def options_of(config):
+    """What differs from the default configuration, {option: value}."""
+    default = asdict(Hopper())
+    return {name: value for name, value in asdict(config).items() if value != default[name]}
+
+
+def main(arguments=None):
+    """Measures, prints a line per product, and writes the record."""
+    from cuda_kernels import driver
+
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.tuning", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--json", required=True, help="write the record to this file")
+    parser.add_argument("--shapes", type=int, default=60, help="random products")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.002, help="of a turn; a configuration has four")
+    options = parser.parse_args(arguments)
+    library, sms = Torch(), driver.cuda().attribute(0, 16)
+    work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
+    needed = sorted({position for _, positions in work for position in positions})
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
+            print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
+    rows = []
+    for number, (problem, positions) in enumerate(work, 1):
+        cublas, found = measure(library, problem, positions, options.seconds)
+        rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
+        best = min(found, key=lambda f: f[1])
+        print(f"{number:>4} {problem!s:<36} cuBLAS {cublas:>9.1f} us, best {best[1]:>9.1f} of {len(found):>3}, "
+              f"{cublas / best[1]:.3f}: {options_of(CANDIDATES[best[0]])}", flush=True)
+        library.free()
+    head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}
+    configs = ",\n  ".join(json.dumps(options_of(c)) for c in CANDIDATES)
+    lines = ",\n  ".join(json.dumps(row) for row in rows)
+    body = f',\n "configs": [\n  {configs}\n ],\n "rows": [\n  {lines}\n ]\n}}\n'
+    write_whole(options.json, json.dumps(head, indent=1)[:-2] + body)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
