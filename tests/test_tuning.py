@@ -1,0 +1,91 @@
+"""What is measured to fit the cost model, and what ncu is asked about the wgmma kernels: the parts that need no GPU."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from cuda_kernels import tuning
+from cuda_kernels.bench.record import Problem
+from cuda_kernels.conformance.hopper import CASES, counted, expected
+from cuda_kernels.conformance.source_page import Counted
+from cuda_kernels.gemm.hopper import HOPPER, Hopper
+from cuda_kernels.gemm.hopper_candidates import CANDIDATES
+from simlayout.errors import DeviceError
+
+
+def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():
+    found = tuning.problems(30, 7)
+    assert len({str(p) for p in found}) == len(found) and Problem(16, 4096, 14336, "bf16") in found
+    assert all(1 <= size <= 28672 for p in found for size in (p.M, p.N, p.K))
+    assert sum(max(p.M, p.N, p.K) <= 1024 for p in found) >= 8
+
+
+@pytest.mark.parametrize("problem", [Problem(1, 4096, 4096), Problem(8192, 8192, 8192), Problem(904, 408, 10080)], ids=str)
+def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
+    found = tuning.worth_measuring(problem, 132)
+    guesses = tuning.ESTIMATES(problem.M, problem.N, problem.K)
+    assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
+    assert guesses[found[0]] == guesses.min() and list(guesses[found]) == sorted(guesses[found])
+
+
+def test_the_candidates_are_different_configurations_that_the_options_name():
+    assert len(set(CANDIDATES)) == len(CANDIDATES)
+    assert all(Hopper(**tuning.options_of(c)) == c for c in CANDIDATES)
+    assert tuning.options_of(Hopper()) == {}
+
+
+class FakeLibrary:
+    """Arrays that are numbers, and a clock that advances 10 microseconds a call."""
+
+    def __init__(self, wrong=0.0):
+        self.now, self.wrong = 0.0, wrong
+
+    def operands(self, problem):
+        return 1, 2, SimpleNamespace(value=None)
+
+    def multiply(self, a, b, out):
+        out.value, self.now = 1.0, self.now + 1e-5
+
+    def copy(self, x):
+        return x.value
+
+    def distance(self, x, y):
+        return abs(x.value - y)
+
+    def repeated(self, calls, count):
+        return lambda: [calls[i % len(calls)]() for i in range(count)]
+
+    def elapsed(self, work):
+        before = self.now
+        work()
+        return self.now - before
+
+
+def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
+    library = FakeLibrary()
+
+    def plan(a, b, out, kernel):
+        def call():
+            out.value, library.now = 1.0 + library.wrong, library.now + 2e-5
+        return call
+
+    monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
+    problem = Problem(64, 64, 64)
+    assert tuning.measure(library, problem, [3, 5], 1e-3) == (10.0, [(3, 20.0), (5, 20.0)])
+    library.wrong = 1.0
+    with pytest.raises(DeviceError, match="and cuBLAS differ by 1.0"):
+        tuning.measure(library, problem, [3], 1e-3)
+
+
+def test_counts_of_stmatrix_are_added_up_over_the_instructions_of_a_kernel():
+    page = {0: Counted("@P0 STSM.16.M88.4 [R1], R2", 64, 8, 8), 16: Counted("STSM.16.MT88.4 [R1], R2", 32, 5, 4),
+            32: Counted("STS [R1], R2", 32, 1, 1)}
+    assert counted(page) == {"stores": 3, "store_wavefronts": 13, "store_ideal": 12}
+
+
+def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
+    assert {(c.c_major, c.box_n) for c, _ in CASES if c.store == "tma"} >= {("N", 64), ("N", 32), ("N", 16), ("M", 64)}
+    for config, problem in CASES:
+        said = expected(config, problem)
+        assert said["store_wavefronts"] == said["store_ideal"] == 4 * said["stores"]
+        assert (said["stores"] == 0) == (config == HOPPER["wgmma_tma"])
