@@ -15,7 +15,8 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
 
     a: (M, K) or (matrices, M, K); b: (K, N) or (matrices, K, N), of the configuration's dtype (bf16 as uint16 bits), each
     contiguous along the dimension that the configuration calls its major one, with rows of a multiple of 16 bytes. sms: how
-    many SMs the grid is for. progress, hazards: as of `simlayout.machine.run`. Returns a Run with C, row-major.
+    many SMs the grid is for. progress, hazards: as of `simlayout.machine.run`. Returns a Run with C, (M, N) or (matrices, M,
+    N), in the order of memory that the configuration's c_major says.
 
     Raises SimlayoutError for matrices that do not fit.
     """
@@ -29,17 +30,18 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
     (_, M, K), N, matrices = a.shape, b.shape[2], max(len(a), len(b))
     if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: they have no product")
-    c = np.full((matrices, M, N), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
-    box_a, box_b, box_c = config.boxes()
-    map_a = TensorMap.of(a if config.a_major == "K" else a.transpose(0, 2, 1), box_a, 128, config.dtype)
-    map_b = TensorMap.of(b.transpose(0, 2, 1) if config.b_major == "K" else b, box_b, 128, config.dtype)
-    map_c = TensorMap.of(c, box_c, 128, config.out) if config.store == "tma" else None
+    lines = (M, N) if config.c_major == "N" else (N, M)
+    c = np.full((matrices, *lines), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
+    in_lines = (a if config.a_major == "K" else a.transpose(0, 2, 1), b.transpose(0, 2, 1) if config.b_major == "K" else b)
+    *maps, map_c = (TensorMap.of(x, box, swizzle, dtype) if dtype != "f32" else None for x, box, swizzle, dtype in zip(
+        (*in_lines, c), config.boxes(), config.swizzles, (config.dtype, config.dtype, config.out)))
     whole, parts = config.cut(M, N, K, matrices, sms)
     nbytes, counter_bytes = config.workspace(M, N, K, matrices, sms)
     workspace, counters = np.zeros(max(nbytes, 16), np.uint8), np.zeros(max(counter_bytes, 16), np.uint8)
     grid = config.grid(M, N, K, matrices, sms)
-    sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), N, c.strides[0], whole, parts
-    trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters,
-                        shared_bytes=config.shared_bytes, cluster=grid if parts > 1 else config.cluster,
+    sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), lines[1], c.strides[0], whole, parts
+    trace = machine.run(config.python, grid, config.block, *maps, map_c, c, *sizes, workspace, counters,
+                        shared_bytes=config.shared_bytes, cluster=config.cluster_ctas, together=config.split and parts > 1,
                         progress=progress, hazards=hazards)
+    c = c if config.c_major == "N" else c.transpose(0, 2, 1)
     return Run(c if matrices > 1 else c[0], "CPU machine", trace)

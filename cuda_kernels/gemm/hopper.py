@@ -20,7 +20,7 @@ specifications)."""
 RESERVED = 1024
 
 GPC = 16
-"""SMs of a graphics processing cluster, in which a cluster of CTAs must lie; some GPUs have some with 18."""
+"""SMs of a graphics processing cluster, in which a cluster of CTAs must lie, at least: some have 18."""
 
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
@@ -204,8 +204,8 @@ class Hopper:
         """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share B."""
         if self.slices == 1:
             return self.resident * sms // self.cluster
-        full, left = divmod(sms, GPC)                    # a cluster lies within a GPC
-        return self.resident * self.slices * (full * (GPC // self.slices) + left // self.slices)
+        together = min(GPC, sms) if self.slices > 2 else 2         # SMs come in pairs
+        return self.resident * self.slices * max(1, sms // together * (together // self.slices))
 
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.

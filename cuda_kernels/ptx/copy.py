@@ -125,27 +125,14 @@ def ld_relaxed_v4_f32(warp, source):
 @instruction("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "s32 <- u64 u32")
 def atom_add_acq_rel_gpu(warp, address, value):
     """Adds to a counter in global memory and returns what it held; orders this thread's accesses around it for the GPU."""
-    return _added(warp, address, value)
+    return warp.atomic_add(address, value)
 
 
 @instruction("{ .reg .pred p; .reg .b32 v; again: ld.acquire.gpu.global.u32 v, [$0]; setp.lt.u32 p, v, $1; @p bra again; }",
              "<- u64 u32")
 def wait_global_at_least(warp, address, value):
     """Waits until a counter in global memory is at least `value`; what was written before its releases is visible then."""
-    def there():
-        return bool((_registers(address.read(warp.active, 4))[0][warp.active] >= np.asarray(value)).all())
-
-    warp.block_until(there, f"a counter in global memory to reach {int(np.max(value))}")
-
-
-def _added(warp, address, value):
-    """atom.add, lane by lane."""
-    held = np.zeros(32, np.int64)
-    for lane in np.flatnonzero(warp.active).tolist():
-        one = np.arange(32) == lane
-        held[lane] = _registers(address.read(one, 4))[0][lane]
-        address.write(one, _bytes(np.broadcast_to(held[lane] + np.asarray(value), (32,))))
-    return held
+    warp.wait_at_least(address, value)
 
 
 @instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")

@@ -18,6 +18,8 @@ has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma o
 there.
 """
 
+from itertools import count
+
 import numpy as np
 
 from simlayout.machine.tags import LANES
@@ -26,8 +28,11 @@ ENGINES = 32
 """Columns of the table that are added at a time."""
 
 
+_serials = count()
+
+
 class Clocks:
-    """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane.
+    """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane. serial: tells clocks from others.
 
     >>> clocks = Clocks(2)
     >>> epoch = clocks.epochs[0]                                 # thread 3 does something now ...
@@ -40,7 +45,7 @@ class Clocks:
     """
 
     def __init__(self, warps):
-        self.threads = warps * LANES
+        self.threads, self.serial = warps * LANES, next(_serials)
         self.epochs = [1] * warps
         self._met = [1] * warps                          # everyone knows all epochs before these
         self._engines = 0

@@ -14,36 +14,48 @@ from simlayout.machine.tags import LANES
 from simlayout.machine.warpgroup import REGISTERS, WARPS, Warpgroup
 
 
-class Cluster:
-    """CTAs that run at the same time, and their barrier; a lone CTA is a cluster of one.
+class Residents:
+    """CTAs that run at the same time, and their clocks: those of one cluster, or of the whole grid.
 
-    indices: (x, y, z) of each; grid, block: (x, y, z); shared_bytes: of each; launch: the Launch that they report to.
+    indices: (x, y, z) of each; cluster: so many neighbours form one; grid, block: (x, y, z); shared_bytes: of each; launch:
+    the Launch that they report to. clocks: None where nobody looks for hazards.
     """
 
-    def __init__(self, indices, grid, block, shared_bytes, launch):
-        threads = block[0] * block[1] * block[2]
-        warps = len(indices) * -(-threads // LANES)
-        self.clocks = None if launch.log is None else Clocks(warps)
-        self.barrier = ClusterBarrier(warps)
-        self.ctas = [Cta(self, rank, index, grid, block, shared_bytes, launch) for rank, index in enumerate(indices)]
+    def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
+        warps = -(-block[0] * block[1] * block[2] // LANES)
+        self.clocks = None if launch.log is None else Clocks(len(indices) * warps)
+        self.ctas = []
+        for first in range(0, len(indices), cluster):
+            peers = Cluster(cluster * warps)
+            for rank, index in enumerate(indices[first:first + cluster]):
+                peers.ctas.append(Cta(self, peers, rank, warps * (first + rank), index, grid, block, shared_bytes, launch))
+            self.ctas += peers.ctas
+
+
+class Cluster:
+    """The CTAs of a cluster by rank, and their barrier; a lone CTA is a cluster of one."""
+
+    def __init__(self, warps):
+        self.barrier, self.ctas = ClusterBarrier(warps), []
 
 
 class Cta:
     """One CTA in execution.
 
-    rank: in its cluster; index, grid, block: (x, y, z); threads: in the block; threads_padded: the same, up to whole warps;
-    alone: whether the cluster is this CTA; shared: its SharedMemory; clocks, shadow: who knows whom, and what happened to
-    every byte, None where nobody looks for hazards; mbarriers: byte address -> Mbarrier; registers: per thread of each warp;
-    free_registers: given back by setmaxnreg.dec; visitors: number of a thread of another CTA -> (epoch, Place) of its last
-    arrival here.
+    rank: in its cluster; first: number of its first warp in the clocks; index, grid, block: (x, y, z); threads: in the
+    block; threads_padded: the same, up to whole warps; alone: whether no other CTA runs at the same time; shared: its
+    SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
+    mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
+    visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here.
     """
 
-    def __init__(self, cluster, rank, index, grid, block, shared_bytes, launch):
-        self.cluster, self.rank, self.index, self.grid, self.block, self.launch = cluster, rank, index, grid, block, launch
+    def __init__(self, residents, cluster, rank, first, index, grid, block, shared_bytes, launch):
+        self.cluster, self.rank, self.first, self.launch = cluster, rank, first, launch
+        self.index, self.grid, self.block = index, grid, block
         self.threads = block[0] * block[1] * block[2]
         self.threads_padded = -(-self.threads // LANES) * LANES
-        self.alone = cluster.barrier.warps == self.threads_padded // LANES
-        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes), cluster.clocks, None
+        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes), residents.clocks, None
+        self.alone = self.clocks is None or self.clocks.threads == self.threads_padded
         if self.clocks is not None:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
         self.mbarriers, self.visitors = {}, {}
@@ -114,7 +126,7 @@ class Cta:
         for touch in filter(None, left):
             bytes = ordered_ints((touch.rows[:, None] * CELL + range(CELL)).ravel())
             self._early_exit(touch.place(touch.lanes), f"be moving shared bytes {spans(bytes)}", touch.state(), bytes)
-        mine = np.arange(LANES * self.rank * len(self.registers), LANES * (self.rank + 1) * len(self.registers))
+        mine = LANES * self.first + np.arange(LANES * len(self.registers))
         for thread, (epoch, place) in self.visitors.items():
             if not self.clocks.knows(mine, thread, epoch).any():
                 self._early_exit(place, "come", "no thread of that CTA waits for it")

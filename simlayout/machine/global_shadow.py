@@ -1,7 +1,8 @@
 """The shadow of global memory: which thread of which CTA wrote each byte in this run.
 
-CTAs are never ordered, so a byte that two of them write, or one writes and another reads, is a race. Reads are compared
-with earlier writes; what only reads has no shadow and costs nothing. (A write after another CTA's read is not seen.)
+CTAs are ordered only by counters (see `atomics`), so a byte that two of them write, or one writes and another reads, is a
+race, unless both accesses are strong. Reads are compared with earlier writes; what only reads has no shadow and costs
+nothing. (A write after another CTA's read is not seen.)
 """
 
 from dataclasses import replace
@@ -20,43 +21,46 @@ class GlobalShadow:
 
     def __init__(self, launch, size, array):
         self._launch, self._size, self._memory = launch, size, f"bytes {{}} of the {array}"
-        self._writers = [None]                           # number -> (Place without lanes, epoch); 0: nobody
+        self._writers = [None]                           # number -> (Place, Clocks' serial, warp, epoch, strong); 0: nobody
         self._numbers = {}
         self._written = None                             # uint32 [size] writer's number, uint8 [size] lane: when needed
 
-    def wrote(self, positions, lanes, zero, data, now):
+    def wrote(self, positions, lanes, zero, data, now, strong=False):
         """A store: positions, int64 [n], where each of `lanes` (int [n]) wrote uint8 [n, nbytes] data; `now`: what is there.
 
-        zero: the position of the array's first element, from which bytes are counted.
+        strong: whether it does not race with strong accesses. zero: the position of the first element, from which bytes
+        are counted.
         """
         nbytes = data.shape[1]
         if self._written is None:
             self._written = np.zeros(self._size, np.uint32), np.zeros(self._size, np.uint8)
         at = positions[:, None] + np.arange(nbytes)
-        self._compare(at, lanes, zero, "writes")
+        self._compare(at, lanes, zero, strong, "writes")
         lost = now != data
         if lost.any():
             here = self._launch.running.place(lanes[np.isin(at, at[lost]).any(axis=1)])
             self._launch.log.add(hazard("collision", None, here, ordered_ints(at[lost] - zero), self._memory))
         numbers, owners = self._written
-        numbers[at], owners[at] = self._number(), lanes[:, None]
+        numbers[at], owners[at] = self._number(strong), lanes[:, None]
 
-    def read(self, positions, lanes, zero, nbytes):
+    def read(self, positions, lanes, zero, nbytes, strong=False):
         """A load of nbytes at each position."""
         if self._written is not None:
-            self._compare(positions[:, None] + np.arange(nbytes), lanes, zero, "reads")
+            self._compare(positions[:, None] + np.arange(nbytes), lanes, zero, strong, "reads")
 
-    def _compare(self, at, lanes, zero, does):
+    def _compare(self, at, lanes, zero, strong, does):
         numbers, owners = (table[at] for table in self._written)
         if not numbers.any():
             return
         warp = self._launch.running
         for number in np.unique(numbers[numbers > 0]).tolist():
-            place, epoch = self._writers[number]
+            place, serial, writer, epoch, strongly = self._writers[number]
+            if strong and strongly:
+                continue
             index, byte = np.nonzero(numbers == number)
             bad = np.full(len(index), True)
-            if place.cta == warp.index:
-                before = LANES * (warp.number - warp.warp_index + place.warp) + owners[index, byte].astype(np.int64)
+            if serial == warp.cta.clocks.serial:
+                before = LANES * writer + owners[index, byte].astype(np.int64)
                 bad = ~warp.cta.clocks.ordered(before, epoch, LANES * warp.number + lanes[index])
             if bad.any():
                 index, byte = index[bad], byte[bad]
@@ -64,12 +68,12 @@ class GlobalShadow:
                 self._launch.log.add(hazard("global race", first, warp.place(lanes[index]),
                                             ordered_ints(at[index, byte] - zero), self._memory, does=does))
 
-    def _number(self):
+    def _number(self, strong):
         """The number of the running warp at its present line."""
         warp = self._launch.running
-        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.number], warp.site
+        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.number], warp.site, strong
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._writers)
-            self._writers.append((warp.place(), key[2]))
+            self._writers.append((warp.place(), warp.cta.clocks.serial, warp.number, key[2], strong))
         return number

@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.machine.cta import Cluster
+from simlayout.machine.cta import Residents
 from simlayout.machine.elements import Elements
 from simlayout.machine.global_shadow import GlobalShadow
 from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
-from simlayout.machine.scheduler import run_cluster
+from simlayout.machine.scheduler import run_residents
 from simlayout.machine.trace import Recorder
 
 
@@ -20,7 +20,8 @@ class Launch:
     """What all CTAs of one run report to.
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
-    declare, or None; running: the Warp whose turn it is; landings: where boxes of TMA land (`Cta.landing`).
+    declare, or None; running: the Warp whose turn it is; landings: where boxes of TMA land (`Cta.landing`); released: the
+    clocks of what was released at addresses of global memory (`atomics`); not_started: how many CTAs are yet to come.
     """
 
     def __init__(self, arch, hazards, accesses):
@@ -28,7 +29,7 @@ class Launch:
         log = HazardLog(hazards)
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
-        self.running, self.landings = None, {}
+        self.running, self.landings, self.released, self.not_started = None, {}, {}, 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
 
     def argument(self, value):
@@ -49,7 +50,8 @@ class Launch:
         return self.recorder.trace(() if self.log is None else self.log.hazards())
 
 
-def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1):
+def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1,
+        together=False):
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -61,11 +63,12 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     hazards: "raise" the first one, "report" all of them in `Trace.hazards`, or "off"; the kinds are
     `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
     function with the `access_name` of one must meet the element that it declares ("wrong element"). cluster: how many CTAs,
-    neighbours along x, form a cluster and run at the same time.
+    neighbours along x, form a cluster and run at the same time. together: whether all CTAs do, as a cooperative launch
+    promises; then they may wait for one another, and counters in global memory order them.
 
-    Returns a Trace. CTAs run one after another; the warps of a CTA take turns at barriers, always in the same order.
-    What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is poisoned: a
-    missing wait shows.
+    Returns a Trace. CTAs, or clusters, run one after another, unless together; warps take turns when they wait, always in
+    the same order. What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is
+    poisoned: a missing wait shows.
 
     Raises HazardError (what is not defined on a GPU; a deadlock whatever `hazards` says), MachineError (a construct the
     machine cannot run), AddressError (an access out of bounds or not aligned), or whatever the kernel raises; each says
@@ -99,10 +102,12 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     launch = Launch(arch, hazards, accesses)
     arguments = [launch.argument(a) for a in args]
     order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
-    for first in range(0, len(order), cluster):
-        run_cluster(Cluster(order[first:first + cluster], grid, block, shared_bytes, launch), function, arguments)
+    size = len(order) if together else cluster
+    for first in range(0, len(order), size):
+        launch.not_started = len(order) - first - size
+        run_residents(Residents(order[first:first + size], cluster, grid, block, shared_bytes, launch), function, arguments)
         if progress is not None:
-            progress(first + cluster, len(order))
+            progress(first + size, len(order))
     return launch.trace()
 
 

@@ -137,13 +137,13 @@ class _Allocation:
             self._fault(active, offsets, nbytes, alignment, verb)
         return positions
 
-    def read(self, positions, active, nbytes):
+    def read(self, positions, active, nbytes, strong):
         """Tells the shadow of a load."""
-        self.shadow.read(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, nbytes)
+        self.shadow.read(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, nbytes, strong)
 
-    def wrote(self, positions, active, data, now):
+    def wrote(self, positions, active, data, now, strong):
         """Tells the shadow of a store of uint8 [n, nbytes] data, and what is there `now`."""
-        self.shadow.wrote(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, data, now)
+        self.shadow.wrote(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, data, now, strong)
 
     def _fault(self, active, offsets, nbytes, alignment, verb):
         low, high = -self.zero, self.bytes.size - self.zero - 1
@@ -215,23 +215,29 @@ class GlobalPointer:
                                "keep two pointers and put the access inside the `if`")
         return GlobalPointer(mine, np.where(lanes, self.offset, other.offset))
 
-    def read(self, active, nbytes, alignment=None):
+    @property
+    def memory(self):
+        """What tells the allocation from others: where it starts and ends."""
+        return self._allocation.root
+
+    def read(self, active, nbytes, alignment=None, strong=False):
         """uint8 [32, nbytes] from where each active lane points; zeros in the others.
 
-        active: bool [32]; alignment: in bytes, a power of two, by default nbytes. Raises AddressError.
+        active: bool [32]; alignment: in bytes, a power of two, by default nbytes; strong: whether it may meet other strong
+        accesses without being ordered (PTX ISA: Memory Consistency Model). Raises AddressError.
         """
         positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "reads")
         data = np.zeros((LANES, nbytes), np.uint8)
         if positions.size:
             data[active] = self._allocation.window(nbytes)[positions]
             if self._allocation.shadow is not None:
-                self._allocation.read(positions, active, nbytes)
+                self._allocation.read(positions, active, nbytes, strong)
         return data
 
-    def write(self, active, data, alignment=None):
+    def write(self, active, data, alignment=None, strong=False):
         """Stores uint8 [32, nbytes] where each active lane points; of lanes that collide the last one wins.
 
-        active: bool [32]; alignment: in bytes, a power of two, by default nbytes. Raises AddressError.
+        active: bool [32]; alignment, strong: as of `read`. Raises AddressError.
         """
         nbytes = data.shape[1]
         if not self._allocation.bytes.flags.writeable:
@@ -241,4 +247,4 @@ class GlobalPointer:
             window, data = self._allocation.window(nbytes), data[active]
             window[positions] = data
             if self._allocation.shadow is not None:
-                self._allocation.wrote(positions, active, data, window[positions])
+                self._allocation.wrote(positions, active, data, window[positions], strong)

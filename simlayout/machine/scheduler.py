@@ -17,9 +17,9 @@ from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
 
 
-def run_cluster(cluster, function, args):
-    """Executes the rewritten kernel in all warps of a Cluster; raises what a warp raises, with its place in the kernel."""
-    warps = [Warp(cta, i) for cta in cluster.ctas for i in range(cta.threads_padded // LANES)]
+def run_residents(residents, function, args):
+    """Executes the rewritten kernel in all warps of Residents; raises what a warp raises, with its place in the kernel."""
+    warps = [Warp(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
     turns = [_Turns(w, function, args) for w in warps]
     launch, todo = warps[0].cta.launch, list(turns)
     try:
@@ -36,7 +36,7 @@ def run_cluster(cluster, function, args):
     except HazardError:
         raise
     except SimlayoutError:
-        for cta in cluster.ctas:
+        for cta in residents.ctas:
             cta.settle()                                 # what was read too early may well be what led here
         raise
     finally:

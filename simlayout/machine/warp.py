@@ -6,6 +6,7 @@ from weakref import WeakSet
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError, MachineError
+from simlayout.machine.atomics import AtomicTwins
 from simlayout.machine.bulk import BulkTwins
 from simlayout.machine.copies import Copies, Copy
 from simlayout.machine.divergence import Lanes, lane_list
@@ -32,12 +33,12 @@ def matrix_rows(instruction):
     raise InstructionError(f"{instruction!r} names no number of matrices: write x1, x2 or x4, as in ldmatrix.x4")
 
 
-class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins):
+class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
     """32 lanes of a CTA. A twin is called as `twin(warp, *operands)`.
 
     tid: int64 [32], index in the CTA (x fastest); thread: its x, y and z, each int64 [32]; lane: int64 [32], 0..31;
     warp_index: int; index, grid, block: (x, y, z) of the CTA, the grid and the block; active: bool [32];
-    cta: the Cta (its `.shared` is the SharedMemory). number: of the warp in its cluster.
+    cta: the Cta (its `.shared` is the SharedMemory). number: of the warp in the clocks.
 
     Every shared access checks bounds and alignment of the active lanes (AddressError), is counted, and is told to the
     CTA's shadow, which finds hazards. Addresses are bytes, one per lane (int array [32]) or uniform (int). `instruction`
@@ -52,7 +53,7 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins):
         self.thread = self.tid % x, self.tid // x % y, self.tid // (x * y)
         self.index, self.grid, self.block = cta.index, cta.grid, cta.block
         self.executed = cta.launch.recorder.executed
-        self.number = cta.rank * (cta.threads_padded // LANES) + warp_index
+        self.number = cta.first + warp_index
         self.arrays = WeakSet()                          # its RegisterArrays
         self.waiting = None                              # while blocked: see block_until
         self.pause = None                                # set by the scheduler: gives the turn back
@@ -147,6 +148,19 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins):
         lanes = lane_addresses(addresses, instruction) if lanes is None else lanes
         access = getattr(addresses, "access", None)
         self.cta.launch.recorder.add(instruction, access, self.site, lanes, self._mask(), origin)
+
+    def peer_load(self, instruction, addresses, nbytes, rank):
+        """Loads nbytes per lane, uint8 [32, nbytes], from the shared memory of CTA `rank` of the cluster (uniform), where
+        this CTA has the same addresses. Its wavefronts are not known: it counts the bytes."""
+        peer = self.cta.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
+        made = lane_addresses(addresses, instruction)
+        rows = peer.shared.rows(instruction, made, nbytes, self._mask())
+        if peer.shadow is not None:
+            peer.shadow.read(self._touch(instruction, addresses, rows, nbytes))
+        self.cta.launch.recorder.count(instruction, self.site, bytes=len(rows) * nbytes)
+        data = np.zeros((LANES, nbytes), np.uint8)
+        data[self.active] = peer.shared.load(rows, nbytes)
+        return data
 
     # ---- asynchronous copies -------------------------------------------------------------------------------------
 
