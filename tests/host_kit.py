@@ -124,7 +124,7 @@ class FakeLibrary:
         steps = list((ctypes.c_uint32 * rank).from_address(steps))
         fine = (target % 64 == 0 and address % 16 == 0 and rank == 3 and all(0 < d <= 1 << 32 for d in dims)
                 and all(s % 16 == 0 and 0 < s < 1 << 40 for s in strides) and all(0 < x <= 256 for x in box)
-                and steps == [1] * rank and (box[0] * 2 == 128, interleave, swizzle, fill) == (True, 0, 3, 0))
+                and steps == [1] * rank and (box[0] * 2, interleave, fill) == (16 << swizzle, 0, 0))
         if not fine:
             return 1
         self.encoded += 1
@@ -143,7 +143,9 @@ class FakeLibrary:
         if self.fails.get("launch"):
             return self.fails["launch"].pop(0)
         config, program = config._obj, self.programs[kernel.value]
-        self.launches.append((program, tuple(config.grid), tuple(config.block), config.shared_bytes, config.stream or 0))
+        attributes = tuple(config.attributes[i].id for i in range(config.count))
+        self.launches.append((program, tuple(config.grid), tuple(config.block), config.shared_bytes, config.stream or 0,
+                              attributes))
         Run(program, parameters.value, tuple(config.grid)).go()
         return 0
 
@@ -183,16 +185,18 @@ class Run:
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
         dtype = DTYPES[config.out]
-        target = view(c, dtype, (count, M, N), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))
+        lines = (M, N) if config.c_major == "N" else (N, M)
+        target = view(c, dtype, (count, *lines), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))
         if config.store == "tma":
             by_map = self.array_of_map(2, config.out)
             assert by_map.shape == target.shape and by_map.ctypes.data == c
             target = by_map
-        if parts > 1:
+        if parts > 1 and config.split:
             cut = config.tiles(M, N, count) - whole
             assert not any(ctypes.string_at(counters, 8 * config.consumers * cut))
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
-        target[:] = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
+        made = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
+        target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
 
     def copy(self):
         from cuda_kernels import repack

@@ -210,7 +210,7 @@ def test_the_stream_is_the_callers_or_the_librarys_current_one(machine):
     host.matmul(a, b)
     host.matmul(a, b, stream=0xDEF0)
     host.matmul(a, b, stream=torch.cuda.ExternalStream(0x7F00_1234_5678))
-    assert [x[-1] for x in library.launches] == [0xABC0, 0xDEF0, 0x7F00_1234_5678]
+    assert [x[4] for x in library.launches] == [0xABC0, 0xDEF0, 0x7F00_1234_5678]
     assert [stream for _, stream in torch.made] == [0xABC0, 0xDEF0, 0x7F00_1234_5678]
 
 
@@ -253,6 +253,33 @@ def test_an_explicit_configuration_is_fitted_to_the_arrays(machine):
     config = library.launches[-1][0]
     assert (config.tile_m, config.tile_n, config.a_major, config.b_major, config.store) == (64, 128, "MN", "MN", "direct")
     assert dataclasses.replace(config, a_major="K", b_major="K", store="tma").tile_m == 64
+
+
+@pytest.mark.parametrize("options", [dict(c_major="M"), dict(c_major="M", tile_n=48), dict(slices=2), dict(tile_n=80),
+                                     dict(c_major="M", store="direct")], ids=str)
+@pytest.mark.parametrize("lie_a, lie_b, lie_c", [("C", "C", "C"), ("F", "C", "F"), ("C", "F", "odd"), ("F", "F", "C")])
+def test_configurations_that_make_the_transpose_of_c_get_the_operands_exchanged(machine, options, lie_a, lie_b, lie_c):
+    library, torch = machine
+    a, b = numbers((2, 72, 136)), numbers((136, 200), seed=1)
+    out = torch.Tensor(laid_out(np.zeros((2, 72, 200), np.float16), lie_c))
+    config = Hopper(**{"tile_m": 64, "tile_n": 64, "stages": 6, **options})
+    host.matmul(torch.Tensor(laid_out(a, lie_a)), torch.Tensor(laid_out(b, lie_b)), out, kernel=config)
+    assert np.array_equal(out.array.astype(np.float32), expected(a, b))
+    assert library.launches[-1][0].c_major == config.c_major
+
+
+def test_only_kernels_that_wait_for_the_one_before_may_overlap_it(machine):
+    library, torch = machine
+    library.attributes[16] = 8
+    a, b = torch.Tensor(aligned(numbers((128, 4096)))), torch.Tensor(aligned(numbers((4096, 256), seed=1)))
+    out = torch.Tensor(aligned(np.zeros((128, 256), np.float16)))
+    overlapping, together = (driver.PROGRAMMATIC_SERIALIZATION,), (driver.COOPERATIVE,)
+    for overlap, config, wanted in (
+            (False, Hopper(), ()), (True, Hopper(), overlapping), (True, Hopper(split=True), together),
+            (True, Hopper(128, 128, 4, 1, slices=2), overlapping)):
+        host.plan_matmul(a, b, out, kernel=config, overlap=overlap)()
+        host.matmul(a, b, out, kernel=config, overlap=overlap)
+        assert [launch[5] for launch in library.launches[-2:]] == [wanted] * 2
 
 
 @pytest.mark.parametrize("a, b, out, message", [
@@ -341,7 +368,7 @@ def test_streams_that_disagree_must_be_named(machine):
         host.matmul(a, b, out)
     host.matmul(a, b, out, stream=5)
     host.matmul(a, Device(aligned(numbers((16, 16)))), out)
-    assert [x[-1] for x in library.launches] == [5, 7]
+    assert [x[4] for x in library.launches] == [5, 7]
 
 
 def test_bare_addresses_are_told_apart_by_gpu(monkeypatch):
