@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuda_kernels.hopper_job import CPU_SMS, HOPPER_KERNELS, HopperKernel
 from cuda_kernels.run import run
 from simlayout.codegen import check_njit, emit
 from simlayout.errors import SimlayoutError
@@ -38,7 +39,7 @@ class Report:
     def as_dict(self):
         """Plain values, for JSON."""
         executed = {name: {"instructions": d.instructions, "wavefronts": d.wavefronts, "ideal": d.ideal}
-                    for name, _, _, d in self.rows if d is not None}
+                    | ({"bytes": d.bytes} if d.bytes else {}) for name, _, _, d in self.rows if d is not None}
         return {"kernel": self.kernel, "options": self.options, "problem": dict(zip("MNK", self.problem)),
                 "device": self.device, "ok": self.ok, "prediction": self.prediction.as_dict(), "executed": executed or None,
                 "checks": list(self.checks), "error_over_bound": self.error, **self.timing}
@@ -48,31 +49,59 @@ def same(said, done):
     """Whether two AccessCounts agree: in everything, or in what the prediction claims to know exactly."""
     if not said.exact:
         return said.instructions == done.instructions
-    return (said.instructions, said.wavefronts, said.ideal) == (done.instructions, done.wavefronts, done.ideal)
+    counts = done.instructions, done.wavefronts, done.ideal, done.bytes
+    return (said.instructions, said.wavefronts, said.ideal, getattr(said, "bytes", 0)) == counts
 
 
 def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
     """Predicts, verifies, emits and runs one kernel on random normal f16 matrices, and checks all of it.
 
-    say: called with one line as each step ends. progress: see `cuda_kernels.run.run`. Returns a Report.
+    kernel: a Kernel or a HopperKernel. say: called with one line as each step ends. progress: see `cuda_kernels.run.run`.
+    Returns a Report.
     """
     kernel = kernel.fitted(M, N, K)
-    prediction = kernel.plan.predict(M, N, K)
+    prediction, by_wgmma = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
     certificates = kernel.prove()
-    say(f"verified   {len(certificates)} accesses: in bounds, aligned, loads meet stores, excess as declared")
+    proved = kernel.proves if by_wgmma else (f"{len(certificates)} accesses: in bounds, aligned, loads meet stores, excess "
+                                             "as declared")
+    say(f"verified   {proved}")
     checks = [f"{name}: {claim}" for name, c in certificates.items() for claim in c.claims]
-    emitted = emit_again(kernel)
-    say(emitted)
+    if kernel.plan.accesses:
+        checks.append(emit_again(kernel))
+        say(checks[-1])
     generator = np.random.default_rng(seed)
     a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
-    done = run(kernel, a, b, device, progress)
-    error, how = compare(done.c, a, b, kernel.options.accumulate, generator)
+    done = kernel.run(a, b, device, progress) if by_wgmma else run(kernel, a, b, device, progress)
+    error, how = compare(done.c, a, b, "f32" if by_wgmma else kernel.options.accumulate, generator)
     say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
-    counts = {c.name: c for c in done.trace.accesses} if done.trace is not None else {}
-    rows = tuple((c.name, c.instruction, c, counts.get(c.name)) for c in prediction.counts)
+    rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace, by_wgmma)) for c in prediction.counts)
     timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
     return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
-                  (*checks, emitted, how), error, timing)
+                  (*checks, how), error, timing)
+
+
+def predicted(kernel, M, N, K, device):
+    """The Prediction of a Kernel or a HopperKernel; the grid of the latter is for the SMs of the device."""
+    if not isinstance(kernel, HopperKernel):
+        return kernel.plan.predict(M, N, K)
+    return kernel.plan.predict(M, N, K, sms_of(device))
+
+
+def sms_of(device):
+    """SMs of the GPU, or as many as the grid of a persistent kernel is for on the CPU machine."""
+    from cuda_kernels.launch import gpu_problem
+
+    if device == "cpu" or (device == "auto" and gpu_problem()):
+        return CPU_SMS
+    from numba import cuda
+
+    return cuda.get_current_device().MULTIPROCESSOR_COUNT
+
+
+def _executed_as(said, trace, by_instruction):
+    """What a Trace counted of a predicted access, by its name, or by its instruction; None where it counted nothing."""
+    found = () if trace is None else trace.by_instruction() if by_instruction else trace.accesses
+    return next((c for c in found if c.name == (said.instruction if by_instruction else said.name)), None)
 
 
 def emit_again(kernel):
@@ -87,7 +116,8 @@ def emit_again(kernel):
         if with_numba:
             check_njit(made, access)
     ways = "as plain Python and under numba.njit" if with_numba else "as plain Python"
-    return f"emitted    {len(kernel.plan.accesses)} index functions, equal to the model on all {points} points {ways}"
+    count = len(kernel.plan.accesses)
+    return f"emitted    {count} index function{'s' * (count > 1)}, equal to the model on all {points} points {ways}"
 
 
 def compare(c, a, b, accumulate, generator):
@@ -112,11 +142,14 @@ def time_on_gpu(kernel, M, N, K):
     """TFLOP/s of the kernel, and of cuBLAS where torch or CuPy is there, in one run; see `cuda_kernels.bench`."""
     from cuda_kernels.bench import compare_with_cublas
 
-    return compare_with_cublas([kernel], M, N, K)[0]
+    timed = kernel.options if isinstance(kernel, HopperKernel) else kernel
+    return compare_with_cublas([timed], M, N, K)[0]
 
 
 def table(report):
     """The per-access table as text, at most 100 columns."""
+    if any(hasattr(said, "bytes") for _, _, said, _ in report.rows):
+        return _table_of_engines(report)
     head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
     executed = any(done is not None for *_, done in report.rows)
     lines = [head + ("  executed" if executed else "")]
@@ -134,6 +167,21 @@ def table(report):
     return "\n".join(lines)
 
 
+def _table_of_engines(report):
+    """The table of a kernel whose shared memory TMA and wgmma access."""
+    executed = any(done is not None for *_, done in report.rows)
+    head = f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}"
+    lines = [head + ("  executed" if executed else "")]
+    for name, instruction, said, done in report.rows:
+        line = (f"{name:<11}{instruction:<31}{said.instructions:>13}{said.wavefronts or '':>12}"
+                f"{getattr(said, 'bytes', 0) or '':>14}")
+        if executed:
+            line += "  missing" if done is None else "  equal" if same(said, done) else \
+                f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
 def _executed(said, done):
     """What the CPU machine counted, beside a prediction."""
     if not same(said, done):
@@ -142,9 +190,15 @@ def _executed(said, done):
 
 
 def kernel_named(name):
-    """The Kernel called `name`; SimlayoutError with the known names otherwise."""
+    """The Kernel or HopperKernel called `name`; SimlayoutError with the known names otherwise."""
+    known = all_kernels()
+    if name not in known:
+        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(known)}")
+    return known[name]
+
+
+def all_kernels():
+    """{name: Kernel or HopperKernel}."""
     from cuda_kernels import KERNELS
 
-    if name not in KERNELS:
-        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(KERNELS)}")
-    return KERNELS[name]
+    return KERNELS | HOPPER_KERNELS

@@ -32,16 +32,18 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: they have no product")
     lines = (M, N) if config.c_major == "N" else (N, M)
     c = np.full((matrices, *lines), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
-    in_lines = (a if config.a_major == "K" else a.transpose(0, 2, 1), b.transpose(0, 2, 1) if config.b_major == "K" else b)
-    *maps, map_c = (TensorMap.of(x, box, swizzle, dtype) if dtype != "f32" else None for x, box, swizzle, dtype in zip(
-        (*in_lines, c), config.boxes(), config.swizzles, (config.dtype, config.dtype, config.out)))
+    lines_a, lines_b = (x if last else x.transpose(0, 2, 1) for x, last in ((a, config.a_major == "K"),
+                                                                            (b, config.b_major == "MN")))
+    map_a, map_b, map_c = (None if x is None else TensorMap.of(x, box, swizzle, dtype) for x, box, swizzle, dtype in zip(
+        (lines_a, lines_b, c if config.store == "tma" else None), config.boxes(), config.swizzles,
+        (config.dtype, config.dtype, config.out)))
     whole, parts = config.cut(M, N, K, matrices, sms)
     nbytes, counter_bytes = config.workspace(M, N, K, matrices, sms)
     workspace, counters = np.zeros(max(nbytes, 16), np.uint8), np.zeros(max(counter_bytes, 16), np.uint8)
     grid = config.grid(M, N, K, matrices, sms)
     sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), lines[1], c.strides[0], whole, parts
-    trace = machine.run(config.python, grid, config.block, *maps, map_c, c, *sizes, workspace, counters,
+    trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters,
                         shared_bytes=config.shared_bytes, cluster=config.cluster_ctas, together=config.split and parts > 1,
-                        progress=progress, hazards=hazards)
+                        progress=progress, hazards=hazards, registers=config.launch_registers)
     c = c if config.c_major == "N" else c.transpose(0, 2, 1)
     return Run(c if matrices > 1 else c[0], "CPU machine", trace)

@@ -1,133 +1,185 @@
-"""The wgmma kernels' own source on the CPU machine: the bits of the hardware, the counts of the plan, and no hazard."""
+"""The wgmma kernels on the CPU machine: C has the bits of the arithmetic, and what was executed is what is predicted."""
 
-from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from ml_dtypes import bfloat16
 
-import simlayout.numerics as numerics
+from cuda_kernels.gemm import hopper_split
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_parts import tile_of
 from cuda_kernels.gemm.hopper_plan import EXCHANGE, predict
 from cuda_kernels.gemm.hopper_split import unit_of
+from cuda_kernels.ptx import Instruction
 from cuda_kernels.run_hopper import run_hopper
-from simlayout.errors import SimlayoutError
+from simlayout import machine, numerics
+from simlayout.errors import HazardError, SimlayoutError
+from simlayout.machine.trace import AccessCount
 
-FAST = settings(max_examples=12, deadline=None)
+NUMPY = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32}
+
+cut_small_tiles = patch("cuda_kernels.gemm.hopper.REDUCE_STEPS", 0)
+"""Adding parts up costs nothing, so that what is small is cut too."""
+
+
+def stored(shape, dtype, major, generator):
+    """A matrix, or several, whose lines along `major` start on 16 bytes, whatever its shape: a part of a larger one."""
+    *matrices, rows, cols = shape
+    lines = (rows, cols) if major == "last" else (cols, rows)
+    whole = generator.standard_normal((*matrices, lines[0], -(-lines[1] // 8) * 8), np.float32).astype(NUMPY[dtype])
+    whole = (whole.view(np.uint16) if dtype == "bf16" else whole)[..., :lines[1]]
+    return whole if major == "last" else whole.swapaxes(-1, -2)
 
 
 def operands(config, M, N, K, matrices=(1, 1), seed=0):
-    """(a, b): random normal, in the configuration's order of memory, bf16 as its bits."""
+    """a (matrices, M, K) and b (matrices, K, N), random normal, in the configuration's orders of memory."""
     generator = np.random.default_rng(seed)
-
-    def matrix(count, rows, cols, transposed):
-        made = generator.standard_normal((count, cols, rows) if transposed else (count, rows, cols), np.float32)
-        made = made.astype(np.float16) if config.dtype == "f16" else (made.view(np.uint32) >> 16).astype(np.uint16)
-        return made.transpose(0, 2, 1) if transposed else made
-
-    return matrix(matrices[0], M, K, config.a_major == "MN"), matrix(matrices[1], K, N, config.b_major == "K")
+    a = stored((matrices[0], M, K), config.dtype, "last" if config.a_major == "K" else "first", generator)
+    b = stored((matrices[1], K, N), config.dtype, "first" if config.b_major == "K" else "last", generator)
+    return a, b
 
 
-def expected(config, a, b, parts=1):
-    """C's bits: the products along K in the order of wgmma, parts of K added up in order, rounded once."""
-    name = f"wgmma.m64n64k16.f32.{config.dtype}.{config.dtype}"
-    steps = -(-a.shape[1] // 64)
-    total = None
-    for part in range(parts):
-        _, _, first, last = unit_of(part, 0, parts, steps)
-        made = numerics.gemm(name, a[:, 64 * first:64 * last], b[64 * first:64 * last])
-        total = made if total is None else total + made
-    if config.out == "f32":
-        return total
-    if config.out == "f16":
-        return total.astype(np.float16)
-    bits = total.view(np.uint32)
-    return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16)
-
-
-def cut_tiles(config, M, N, matrices, whole, matrix):
-    """(rows, columns) of one matrix of C that the tiles from number `whole` on cover."""
-    high = config.tile_m * config.cluster
+def by_the_book(config, a, b, sms):
+    """C (matrices, M, N) in the type of C: of each tile one chain of wgmma, or the sum of its parts' in their order."""
+    (_, M, K), N, matrices = a.shape, b.shape[2], max(len(a), len(b))
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    c, cut = numerics.gemm(config.wgmma, a, b), None
+    for part in range(parts if parts > 1 else 0):
+        _, _, first, last = unit_of(part, 0, parts, -(-K // 64))
+        made = numerics.gemm(config.wgmma, a[..., 64 * first:64 * last], b[..., 64 * first:64 * last, :])
+        cut = made if cut is None else cut + made
+    height, width = config.cluster * config.tile_m, config.tile_n
+    rows, cols = -(-M // height), -(-N // width)
     for tile in range(whole, config.tiles(M, N, matrices)):
-        row, col, of = tile_of(tile, -(-M // high), -(-N // config.tile_n), config.group)
-        if of == matrix:
-            yield slice(high * row, high * (row + 1)), slice(config.tile_n * col, config.tile_n * (col + 1))
+        row, col, matrix = tile_of(tile, rows, cols, config.group)
+        where = matrix, slice(height * row, height * (row + 1)), slice(width * col, width * (col + 1))
+        c[where] = cut[where]
+    return c.astype(NUMPY[config.out])
 
 
-def check(config, M, N, K, sms=4, matrices=(1, 1)):
-    """Runs a product and compares C and the counts; returns how its tiles were cut."""
+def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     a, b = operands(config, M, N, K, matrices)
     done = run_hopper(config, a, b, sms)
-    count = max(matrices)
-    whole, parts = config.cut(M, N, K, count, sms)
-    found = done.c if count > 1 else done.c[None]
-    assert done.trace.hazards == ()
-    for i in range(count):
-        one, other = a[i % len(a)], b[i % len(b)]
-        wanted, cut = expected(config, one, other), expected(config, one, other, parts)
-        for rows, cols in cut_tiles(config, M, N, count, whole, i):
-            wanted[rows, cols] = cut[rows, cols]
-        assert (found[i] == wanted).all()
-    counts = {}
-    for c in done.trace.accesses:
-        counts[c.instruction] = counts.get(c.instruction, 0) + np.array([c.instructions, c.wavefronts, c.bytes])
-    said = predict(config, M, N, K, count)
-    assert counts[config.wgmma][1] == said.operand_wavefronts
+    c = done.c if done.c.ndim == 3 else done.c[None]
+    bits = np.uint32 if config.out == "f32" else np.uint16
+    wanted = by_the_book(config, a, b, sms)
+    np.testing.assert_array_equal(np.ascontiguousarray(c).view(bits), wanted.view(bits))
+    assert done.trace.hazards == done.trace.notes == ()
+    whole, parts = config.cut(M, N, K, max(matrices), sms)
+    said = predict(config, M, N, K, max(matrices))
+    counts = {c.instruction: c for c in done.trace.by_instruction()}
+    assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.totals().exact
     if parts == 1:
-        stored = sum(n for name, n in counts.items() if name.startswith("stmatrix"))
-        assert config.store == "direct" or tuple(stored[:2]) == (said.stores, said.store_wavefronts)
+        assert_moved(counts, said)
     elif config.slices > 1:
-        tiles = config.tiles(M, N, count) - whole
-        written = tiles * parts * config.consumers * 4 * config.tile_n // 8
-        assert tuple(counts["st.shared.b128"][:2]) == (written, written * int(EXCHANGE.analyze().wavefronts[0]))
-    return whole, parts
+        assert_exchanged(config, counts, config.tiles(M, N, max(matrices)) - whole)
 
 
-@pytest.mark.parametrize("name", HOPPER)
-def test_every_named_kernel_gives_the_bits_of_the_hardware(name):
-    assert check(HOPPER[name], 130, 136, 200, sms=3)[1] == 1
+def assert_moved(counts, said):
+    """What TMA and stmatrix moved is what is predicted, and what is staged is what TMA stores."""
+    nothing = AccessCount("", "", "", 0, 0, 0, 0)
+    loaded, stored = (counts.get(name, nothing).bytes for name in ("cp.async.bulk.tensor", "cp.async.bulk.tensor.global"))
+    assert loaded == 4 * said.bank_writes - 512 * said.stores and stored == 512 * said.stores
+    (staged,) = [c for name, c in counts.items() if name.startswith("stmatrix")] or [nothing]
+    assert (staged.instructions, staged.wavefronts, staged.ideal) == (said.stores, *[said.store_wavefronts] * 2)
 
 
-@pytest.mark.parametrize("options", [
-    dict(c_major="M"), dict(a_major="MN"), dict(b_major="MN"), dict(a_major="MN", b_major="MN", c_major="M"),
-    dict(dtype="bf16", out="bf16"), dict(dtype="bf16", out="f32", store="direct"),
-    dict(out="f32", store="direct", c_major="M"), dict(store="direct"),
-    dict(tile_n=96), dict(tile_n=80, b_major="MN"), dict(tile_n=48, c_major="M"), dict(tile_m=64),
-    dict(tile_m=192, tile_n=64, producer=1), dict(tile_m=256, tile_n=32, producer=1), dict(producer=1, resident=2),
-    dict(persistent=False, move_registers=False), dict(group=1), dict(buffers=2, tile_n=128)], ids=str)
-def test_every_option_gives_the_bits_of_the_hardware(options):
-    config = replace(Hopper(tile_n=64, stages=3, buffers=1), **options)
-    check(config, 136, 72, 200)
+def assert_exchanged(config, counts, tiles):
+    """Each CTA of a sliced tile stores its accumulators once, and they are loaded once, by whoever adds them up."""
+    warps = tiles * config.slices * config.consumers * 4
+    stored, loaded = counts["st.shared.b128"], counts["ld.shared::cluster.b128"]
+    written = warps * config.tile_n // 8
+    assert (stored.instructions, stored.wavefronts) == (written, written * int(EXCHANGE.analyze().wavefronts[0]))
+    assert loaded.instructions == written and loaded.bytes == 512 * written
 
 
-@pytest.mark.parametrize("cluster", [1, 2])
-def test_batches_and_clusters_give_the_bits_of_the_hardware(cluster):
-    config = Hopper(64, 64, 3, 1, cluster=cluster)
-    for matrices in ((2, 2), (1, 3), (3, 1)):
-        check(config, 136, 72, 136, matrices=matrices)
+TMA = dict(stages=3, buffers=1)
+KINDS = {
+    "wgmma_tma": (HOPPER["wgmma_tma"], (70, 72, 136)),
+    "wgmma_specialized": (HOPPER["wgmma_specialized"], (130, 136, 72)),
+    "wgmma_persistent": (HOPPER["wgmma_persistent"], (130, 264, 200)),
+    "wgmma_tma, all orders turned": (Hopper(**{**vars(HOPPER["wgmma_tma"]), "a_major": "MN", "b_major": "MN"}),
+                                     (70, 72, 136)),
+    "64 x 64": (Hopper(64, 64, **TMA), (130, 136, 200)),
+    "64 x 256": (Hopper(64, 256, **TMA), (64, 264, 72)),
+    "three consumers": (Hopper(192, 96, producer=1, **TMA), (200, 104, 136)),
+    "four consumers": (Hopper(256, 64, producer=1, **TMA), (264, 64, 136)),
+    "16 columns": (Hopper(64, 16, 4, 1), (72, 40, 136)),
+    "columns in boxes of 32": (Hopper(64, 96, **TMA), (72, 104, 136)),
+    "two CTAs per SM": (Hopper(128, 64, producer=1, resident=2, **TMA), (300, 72, 136)),
+    "A by columns": (Hopper(128, 64, a_major="MN", **TMA), (130, 64, 136)),
+    "B by rows": (Hopper(64, 80, b_major="MN", **TMA), (64, 104, 136)),
+    "both, bf16": (Hopper(64, 128, a_major="MN", b_major="MN", dtype="bf16", out="bf16", **TMA), (72, 136, 137)),
+    "C by columns": (Hopper(128, 80, c_major="M", **TMA), (136, 90, 136)),
+    "C by columns in several buffers": (Hopper(64, 192, 3, 2, c_major="M"), (72, 200, 136)),
+    "bf16 to f32": (Hopper(64, 64, dtype="bf16", out="f32", store="direct", **TMA), (65, 67, 75)),
+    "f16 to bf16": (Hopper(64, 64, out="bf16", **TMA), (65, 72, 75)),
+    "direct, one stored by columns": (Hopper(64, 64, out="f32", store="direct", c_major="M", **TMA), (65, 67, 75)),
+    "everything ragged": (Hopper(128, 64, store="direct", **TMA), (133, 71, 203)),
+    "a single element": (Hopper(64, 64, store="direct", **TMA), (1, 1, 1)),
+    "cluster": (Hopper(64, 128, cluster=2, **TMA), (200, 136, 136)),
+    "cluster, B by rows": (Hopper(64, 128, cluster=2, b_major="MN", **TMA), (130, 136, 72)),
+    "cluster, a column of tiles too many": (Hopper(64, 64, cluster=2, **TMA), (60, 64, 136)),
+    "not persistent": (Hopper(64, 64, persistent=False, group=1, **TMA), (130, 72, 136)),
+    "split that cuts nothing": (Hopper(64, 64, split=True, **TMA), (128, 64, 72)),
+}
+"""Configuration, (M, N, K)."""
 
 
-@pytest.mark.parametrize("config, shape, sms, cut", [
-    (Hopper(64, 64, 3, 1, split=True), (64, 64, 520), 4, (0, 3)),
-    (Hopper(64, 64, 3, 1, split=True, cluster=2, c_major="M"), (128, 64, 320), 6, (0, 3)),
-    (Hopper(128, 64, 3, 1, split=True, out="f32", store="direct"), (136, 64, 256), 5, (0, 2)),
-    (Hopper(64, 64, 3, 1, split=True), (64, 320, 200), 4, (4, 4)),
-    (Hopper(64, 64, 4, 1, slices=4), (64, 64, 520), 4, (0, 4)), (Hopper(64, 32, 8, 1, slices=8), (64, 32, 1040), 8, (0, 8)),
-    (Hopper(128, 64, 3, 1, slices=3, c_major="M", b_major="MN"), (128, 64, 264), 6, (0, 3)),
-    (Hopper(64, 64, 4, 1, slices=2), (64, 320, 200), 4, (4, 2))], ids=str)
-def test_the_parts_of_cut_tiles_are_added_up_in_order(config, shape, sms, cut, monkeypatch):
-    monkeypatch.setattr("cuda_kernels.gemm.hopper.REDUCE_STEPS", 0)     # cut even what is small
-    assert check(config, *shape, sms=sms) == cut
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_the_bits_of_the_arithmetic_and_executes_what_is_predicted(kind):
+    assert_right_and_as_predicted(KINDS[kind][0], *KINDS[kind][1])
 
 
-@FAST
-@given(st.sampled_from([64, 128]), st.sampled_from([16, 48, 64, 96]), st.integers(2, 4), st.integers(1, 2),
-       st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]), st.sampled_from(["N", "M"]), *[st.integers(1, 18)] * 3)
-def test_random_configurations_give_the_bits_of_the_hardware(tile_m, tile_n, stages, buffers, a, b, c, M, N, K):
-    config = Hopper(tile_m, tile_n, stages, buffers, a_major=a, b_major=b, c_major=c)
-    check(config, 8 * M, 8 * N, 8 * K, sms=2)
+BATCHES = [(3, 3), (1, 3), (3, 1)]
+
+
+@pytest.mark.parametrize("matrices", BATCHES, ids=str)
+@pytest.mark.parametrize("config", [HOPPER["wgmma_tma"], Hopper(64, 64, **TMA), Hopper(64, 64, cluster=2, **TMA)],
+                         ids=["wgmma_tma", "persistent", "cluster"])
+def test_a_batch_of_matrices_may_share_an_operand(config, matrices):
+    assert_right_and_as_predicted(config, 66, 72, 72, matrices)
+
+
+CUT = {
+    "three parts": (Hopper(64, 64, split=True, **TMA), (64, 64, 200), 3),
+    "whole tiles before them": (Hopper(64, 64, split=True, **TMA), (130, 136, 264), 4),
+    "ragged, stored directly": (Hopper(128, 64, split=True, store="direct", out="f32", **TMA), (133, 71, 203), 8),
+    "C by columns": (Hopper(64, 96, split=True, c_major="M", **TMA), (72, 104, 136), 9),
+    "in clusters": (Hopper(64, 64, split=True, cluster=2, **TMA), (130, 64, 136), 8),
+    "two CTAs per SM": (Hopper(128, 64, split=True, producer=1, resident=2, **TMA), (136, 72, 136), 4),
+    "slices": (Hopper(64, 64, slices=2, **TMA), (64, 64, 136), 4),
+    "slices, ragged": (Hopper(128, 80, 5, 1, slices=3), (133, 88, 203), 16),
+    "slices, C by columns": (Hopper(64, 64, 4, 1, slices=4, b_major="MN", c_major="M"), (72, 72, 264), 16),
+    "slices behind whole tiles": (Hopper(64, 64, slices=2, **TMA), (300, 64, 136), 4),
+}
+"""Configuration, (M, N, K), SMs: so that tiles are cut along K."""
+
+
+@cut_small_tiles
+@pytest.mark.parametrize("kind", CUT)
+def test_cut_tiles_are_the_sums_of_their_parts_in_order(kind):
+    config, (M, N, K), sms = CUT[kind]
+    assert config.cut(M, N, K, 1, sms)[1] > 1
+    assert_right_and_as_predicted(config, M, N, K, sms=sms)
+
+
+@cut_small_tiles
+def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
+    """As the next launch needs them."""
+    kept, run = [], machine.run
+
+    def spied(*args, **options):
+        kept.append(args[-1])
+        return run(*args, **options)
+
+    monkeypatch.setattr(machine, "run", spied)
+    config = Hopper(64, 64, split=True, **TMA)
+    run_hopper(config, *operands(config, 64, 64, 200), sms=3)
+    assert len(kept) == 1 and kept[0].dtype == np.uint8 and not kept[0].any()
 
 
 def test_matrices_that_do_not_fit_are_refused():
@@ -136,3 +188,66 @@ def test_matrices_that_do_not_fit_are_refused():
                             ((a, b[:, :32]), "they have no product")):
         with pytest.raises(SimlayoutError, match=text):
             run_hopper(Hopper(), *arguments)
+
+
+# ---- any configuration -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def configurations(draw):
+    """A Hopper configuration with a small tile, and SMs for which it runs."""
+    allowed = dict(
+        tile_m=[64, 64, 128, 192], tile_n=range(16, 145, 16), stages=range(2, 6), buffers=range(1, 4), group=range(1, 4),
+        a_major=["K", "MN"], b_major=["K", "MN"], c_major=["N", "M"], dtype=["f16", "bf16"], out=["f16", "bf16", "f32"],
+        store=["tma", "direct"], split=[False, True], persistent=[True, False], producer=[4, 1], cluster=[1, 2],
+        slices=[1, 1, 2, 3], resident=[1, 2])
+    options = {name: draw(st.sampled_from(values)) for name, values in allowed.items()}
+    try:
+        config = Hopper(**options)
+    except SimlayoutError:
+        assume(False)
+    return config, 16 if config.slices > 2 else 6
+
+
+@cut_small_tiles
+@settings(max_examples=12, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
+@given(configurations(), st.integers(1, 150), st.integers(1, 150), st.integers(1, 280), st.sampled_from([(1, 1), (2, 1)]))
+def test_any_configuration_gives_the_bits_of_the_arithmetic(configured, M, N, K, matrices):
+    config, sms = configured
+    if config.store == "tma":                                # whose lines of C start on 16 bytes
+        M, N = (M, -(-N // 8) * 8) if config.c_major == "N" else (-(-M // 8) * 8, N)
+    assert_right_and_as_predicted(config, M, N, K, matrices, sms)
+
+
+# ---- what is planted is found ----------------------------------------------------------------------------------------
+
+
+def no_barrier(warp, barrier, threads):
+    """bar_sync_some, left out."""
+
+
+def no_wait(warp, address, value):
+    """wait_global_at_least, left out."""
+
+
+def relaxed_add(warp, address, value):
+    """atom.add.relaxed: counts, and orders nothing."""
+    held = np.zeros(32, np.uint32)
+    for lane in np.flatnonzero(warp.active).tolist():
+        one = warp.lane == lane
+        held[lane] = address.read(one, 4, strong=True).view(np.uint32)[lane, 0]
+        address.write(one, (held + np.uint32(value)).reshape(32, 1).view(np.uint8), strong=True)
+    return held.astype(np.int64)
+
+
+@cut_small_tiles
+@pytest.mark.parametrize("name, twin", [("bar_sync_some", no_barrier), ("wait_global_at_least", no_wait),
+                                        ("atom_add_acq_rel_gpu", relaxed_add)])
+def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race(monkeypatch, name, twin):
+    monkeypatch.setattr(hopper_split, name, Instruction(name, "", (), (), twin))
+    config = Hopper(64, 64, split=True, **TMA)
+    with pytest.raises(HazardError) as caught:
+        run_hopper(config, *operands(config, 64, 64, 200), sms=3)
+    found = caught.value.hazard
+    assert found.kind == "global race" and found.first.cta != found.second.cta
+    assert found.first.file.endswith("hopper_split.py") and "uint8 array" in str(caught.value)

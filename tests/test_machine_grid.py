@@ -115,6 +115,45 @@ def test_a_cta_that_waits_for_one_that_has_not_started_is_a_deadlock_that_says_s
         run(kernel, 2, 32, np.zeros(1, np.uint32), together=True)
 
 
+def test_a_write_that_nothing_orders_after_another_ctas_read_is_a_race():
+    def kernel(data):
+        tid = tid_x()
+        if ctaid_x() == 0:
+            ld_relaxed_v4_f32(data + u64(16 * tid))
+        else:
+            st_global_v4_f32(data + u64(16 * tid), 1.0, 1.0, 1.0, 1.0)
+
+    with pytest.raises(HazardError, match=r"writes bytes 0-511 of the float32 array .*, which .* reads, and nothing"):
+        run(kernel, 2, 32, np.zeros((32, 4), np.float32), together=True)
+
+
+def test_a_wait_counts_on_the_releases_that_reached_its_value_however_late_it_looks():
+    def kernel(data, counter):
+        tid = tid_x()
+        if ctaid_x() < 2:                                # the second may come after the wait is over: its write is not known
+            st_global_f32(data + u64(4 * ctaid_x()), 1.0)
+            atom_add_acq_rel_gpu(counter, u32(1))
+        elif tid == 0:
+            wait_global_at_least(counter, u32(1))
+            ld_relaxed_v4_f32(data)
+
+    with pytest.raises(HazardError, match="reads bytes 4-7") as caught:
+        run(kernel, 3, 1, np.zeros(4, np.float32), np.zeros(1, np.uint32), together=True)
+    assert caught.value.hazard.first.cta == (1, 0, 0)
+
+
+def test_too_many_threads_together_are_refused_unless_nobody_looks():
+    def kernel(counter):
+        if tid_x() == 0:
+            atom_add_acq_rel_gpu(counter, u32(1))
+
+    counter = np.zeros(1, np.uint32)
+    with pytest.raises(MachineError, match='17408 threads together: .* use a smaller grid, or hazards="off"'):
+        run(kernel, 17, 1024, counter, together=True)
+    run(kernel, 17, 1024, counter, together=True, hazards="off")
+    assert counter[0] == 17
+
+
 # ---- distributed shared memory ---------------------------------------------------------------------------------------
 
 

@@ -229,6 +229,17 @@ def test_what_no_warpgroup_may_do_is_refused():
     assert "setmaxnreg in some warps only" in fails(MachineError, give_in_one_warp, **options)
 
 
+def test_setmaxnreg_moves_the_registers_that_a_launch_gave():
+    def kernel():
+        if uniform(tid_x() // 128) == 0:
+            setmaxnreg(24, False)
+        else:
+            setmaxnreg(104, True)
+
+    run(kernel, 1, 384, registers=80)                        # as where two such CTAs share an SM
+    assert "168: .inc cannot give back" in fails(MachineError, kernel, block=384)
+
+
 # ---- clusters -------------------------------------------------------------------------------------------------------
 
 

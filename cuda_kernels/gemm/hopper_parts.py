@@ -89,13 +89,17 @@ def make_store_tma(config):
 
     The tile of 64 rows goes in boxes of `config.box_n` columns through `config.buffers` staging buffers. A buffer is written
     again when the store that reads it has finished reading, so the writes to global memory overlap the next tile's products.
+    Every tile begins with the first buffer: where the last round of the one before was of fewer boxes than there are
+    buffers, these are younger than the rest, and fewer stores may still read when they are written again.
     """
     address_of = getattr(import_module("cuda_kernels.emitted.wgmma"), store_access(config).name.replace(" ", "_"))
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
     down, width, buffers = config.c_major == "M", config.box_n, config.buffers
     stmatrix = stmatrix_x4_trans if down else stmatrix_x4
     boxes, blocks, box_bytes = config.tile_n // width, width // 16, 128 * width
+    left = boxes % buffers
     all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
+    young_free = bulk_wait_group_read_if(max(left - 1, 0))
 
     def write(acc, staging, t, j):
         for i in range(blocks):
@@ -126,7 +130,10 @@ def make_store_tma(config):
     def store_by_boxes(acc, staging, t, barrier, map_c, row, col, matrix):
         leader = s32(t == 0)
         for j in range(boxes):
-            one_free(leader)
+            if j < left:
+                young_free(leader)
+            else:
+                one_free(leader)
             bar_sync_some(u32(barrier), u32(128))
             write(acc, staging, t, j)
             fence_proxy_async()

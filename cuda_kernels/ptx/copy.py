@@ -118,7 +118,7 @@ def st_global_v4_f32(warp, destination, v0, v1, v2, v3):
 @instruction("ld.relaxed.gpu.global.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u64")
 def ld_relaxed_v4_f32(warp, source):
     """Four f32 per lane, 16-byte aligned, from L2: what another CTA wrote (PTX ISA: ld.relaxed)."""
-    data = np.ascontiguousarray(source.read(warp.active, 16)).view(np.float32)
+    data = np.ascontiguousarray(source.read(warp.active, 16, strong=True)).view(np.float32)
     return tuple(data[:, i] for i in range(4))
 
 

@@ -135,9 +135,11 @@ def _add_gemm(commands):
         simlayout gemm --kernel mma_base --cpu -M 256 -N 256 -K 128
         simlayout gemm --kernel mma_permuted -M 1000 -N 1384 -K 520 --stages 4 --accumulate f32
         simlayout gemm --kernel mma_crosswise --warps 8 --loads mixed --json
+        simlayout gemm --kernel wgmma_persistent --tile-n 128 --stages 6 --cluster 2
         """, """
     C (M, N) = A (M, K) times B (N, K) transposed, in f16. Without a GPU the same kernel runs on the CPU machine, which
-    counts its wavefronts. The exit code is 1 if C or a count is wrong.
+    counts its wavefronts. The wgmma kernels need a GPU of compute capability 9.0, or --cpu. The exit code is 1 if C or a
+    count is wrong.
     """)
     parser.add_argument("--kernel", default="mma_permuted", metavar="NAME", help="see `simlayout kernels` (default: "
                         "%(default)s)")
@@ -153,11 +155,14 @@ def _add_gemm(commands):
 
 
 def _add_kernel_options(parser):
-    parser.add_argument("--stages", type=int, help="1 to 4 stages of shared memory")
+    parser.add_argument("--stages", type=int, help="stages of shared memory: 1 to 4; of wgmma kernels from 2 to what fits")
     parser.add_argument("--accumulate", help="f16 or f32")
     parser.add_argument("--warps", type=int, help="4 or 8")
     parser.add_argument("--loads", help="ldmatrix, lds or mixed")
     parser.add_argument("--c-store", help="float2 or scalar")
+    parser.add_argument("--tile-m", type=int, help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup")
+    parser.add_argument("--tile-n", type=int, help="of wgmma kernels: columns, a multiple of 16 to 256")
+    parser.add_argument("--cluster", type=int, help="of wgmma kernels: 1 or 2 CTAs that share their loads of B")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random matrices (default: %(default)s)")
 
 
@@ -166,6 +171,7 @@ def _add_trace(commands):
         simlayout trace mma_permuted                          # one tile of C, three K steps
         simlayout trace mma_base --lines shared               # where the bank conflicts are
         simlayout trace mma_crosswise --loads mixed -M 256 -N 128 -K 64 --json trace.json
+        simlayout trace wgmma_persistent --tile-n 64          # TMA, mbarriers and wgmma
         """, """
     Beside each line: how often a warp executed it, and the warp instructions, wavefronts and ideal wavefronts of the
     shared-memory accesses that begin there. Hazards (races, reads of what nothing wrote or waited for, ...) are listed with

@@ -9,7 +9,7 @@ from simlayout.errors import DeviceError
 
 CPU_SIZE = {"M": 256, "N": 256, "K": 128}
 GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}
-OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store")
+OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_n", "cluster")
 """The options of kernels that the command line can set; a kernel has some of them."""
 
 
@@ -18,11 +18,11 @@ def gemm(options):
     from cuda_kernels.job import main_job
 
     kernel = chosen_kernel(options)
-    device = _device(options.device)
+    device = _device(options.device, kernel)
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
     say = _nothing if options.json else _say
-    say(_heading(kernel.fitted(*problem), problem))
+    say(_heading(kernel.fitted(*problem), problem, device))
     with progress_bar() as progress:
         report = main_job(kernel, *problem, device=device, seed=options.seed, progress=progress, say=say)
     if options.json:
@@ -40,14 +40,19 @@ def chosen_kernel(options):
     return kernel_named(options.kernel).variant(**given)
 
 
-def _device(wanted):
-    """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none."""
+def _device(wanted, kernel):
+    """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none, or is there and cannot run the kernel."""
+    from cuda_kernels.hopper_job import HopperKernel, hopper_problem
     from cuda_kernels.launch import gpu_problem
 
-    missing = gpu_problem() if wanted != "cpu" else None
-    if wanted == "gpu" and missing:
+    if wanted == "cpu":
+        return "cpu"
+    missing = gpu_problem()
+    if missing and wanted != "gpu":
+        return "cpu"
+    if missing or isinstance(kernel, HopperKernel) and (missing := hopper_problem()):
         raise DeviceError(missing)
-    return "cpu" if wanted == "cpu" or missing else "gpu"
+    return "gpu"
 
 
 def _say(text):
@@ -58,20 +63,32 @@ def _nothing(text):
     pass
 
 
-def _heading(kernel, problem):
+def _heading(kernel, problem, device):
     """The problem, the kernel and its two bounds."""
     M, N, K = problem
-    said, plan = kernel.plan.predict(M, N, K), kernel.plan
-    rows, columns, depth = plan.tile
+    plan, bounds = _described(kernel, problem, device)
     chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(kernel).items())
     return "\n".join([
         _line("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
         _line("kernel", f"{kernel.name}: {kernel.summary} ({chosen})"),
-        _line("plan", f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared "
-                      f"memory per CTA; CTAs: {said.ctas}, K steps: {said.steps}"),
-        _line("bounds", f"{said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma per K step of a CTA: "
-                        f"bound by {said.bound}"),
+        _line("plan", plan),
+        _line("bounds", bounds),
     ])
+
+
+def _described(kernel, problem, device):
+    """The plan of a kernel and its bounds, each as a line."""
+    from cuda_kernels.hopper_job import HopperKernel
+    from cuda_kernels.job import sms_of
+
+    if isinstance(kernel, HopperKernel):
+        return kernel.described(*problem, sms_of(device))
+    said, plan = kernel.plan.predict(*problem), kernel.plan
+    rows, columns, depth = plan.tile
+    return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
+            f"CTAs: {said.ctas}, K steps: {said.steps}",
+            f"{said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma per K step of a CTA: bound by "
+            f"{said.bound}")
 
 
 def _line(label, value):
@@ -98,16 +115,17 @@ def kernel_options(kernel):
 
 def kernels(options):
     """`simlayout kernels`."""
-    from cuda_kernels import KERNELS
+    from cuda_kernels.job import all_kernels
 
+    known = all_kernels()
     if options.json:
-        print_json({name: {"summary": kernel.summary, "options": kernel_options(kernel)}
-                    for name, kernel in KERNELS.items()})
+        print_json({name: {"summary": kernel.summary, "options": kernel_options(kernel)} for name, kernel in known.items()})
         return 0
-    for name, kernel in KERNELS.items():
-        print(field(name, kernel.summary))
+    column = 2 + max(map(len, known))
+    for name, kernel in known.items():
+        print(field(name, kernel.summary, column))
         flags = " ".join(f"--{option.replace('_', '-')} {value}" for option, value in kernel_options(kernel).items())
-        print(field("", flags))
+        print(field("", flags, column))
     return 0
 
 

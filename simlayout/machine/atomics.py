@@ -20,45 +20,61 @@ class AtomicTwins:
         for lane in np.flatnonzero(self.active).tolist():
             one = self.lane == lane
             held[lane] = pointer.read(one, 4, strong=True).view(np.uint32)[lane, 0]
-            self._acquire(pointer, one)
             data = np.zeros((LANES, 1), np.uint32)
             data[lane] = (held[lane] + added[lane]) & 0xFFFFFFFF
             pointer.write(one, data.view(np.uint8), strong=True)
-            self._release(pointer, one)
+            if self.cta.shadow is not None:
+                releases = self._releases(pointer, lane)
+                if releases:
+                    self.cta.clocks.acquire(self.threads(np.array([lane])), releases[-1][1])
+                clock = self.cta.clocks.release(self.threads(np.array([lane])))
+                releases.append((int(data[lane, 0]), joined(releases[-1][1] if releases else None, clock)))
         return held
 
     def wait_at_least(self, pointer, value):
         """ld.acquire.gpu.u32 again and again, until every active lane has found at least `value`."""
-        wanted = np.broadcast_to(np.asarray(value), LANES)[self.active]
+        wanted = np.broadcast_to(np.asarray(value), LANES)
 
         def found():
-            return pointer.read(self.active, 4, strong=True).view(np.uint32)[self.active, 0]
+            return pointer.peek(self.active, 4).view(np.uint32)[self.active, 0]
 
         def text():
-            return f"{pointer}, which holds {int(found().min())}, to reach {int(wanted.max())}{self._not_there()}"
+            return (f"{pointer}, which holds {int(found().min())}, to reach {int(wanted[self.active].max())}"
+                    f"{self._not_there()}")
 
-        self.block_until(lambda: bool((found() >= wanted).all()), text)
-        self._acquire(pointer, self.active)
+        self.block_until(lambda: bool((found() >= wanted[self.active]).all()), text)
+        pointer.read(self.active, 4, strong=True)
+        if self.cta.shadow is not None:
+            for lane in np.flatnonzero(self.active).tolist():
+                known = _first_to_reach(int(wanted[lane]), self._releases(pointer, lane))
+                if known is not None:
+                    self.cta.clocks.acquire(self.threads(np.array([lane])), known)
 
     def _not_there(self):
         left = self.cta.launch.not_started
         return f" ({left} CTAs of the grid are not resident: a cooperative launch is together=True)" if left else ""
 
-    def _acquire(self, pointer, lanes):
-        if self.cta.shadow is None:
-            return
-        for lane in np.flatnonzero(lanes).tolist():
-            known = self.cta.launch.released.get(self._key(pointer, lane))
-            if known is not None:
-                self.cta.clocks.acquire(self.threads(np.array([lane])), known)
+    def _releases(self, pointer, lane):
+        """[(the counter's value then, the clock of all that was released until then)] at an address, oldest first.
 
-    def _release(self, pointer, lanes):
-        if self.cta.shadow is None:
-            return
-        for lane in np.flatnonzero(lanes).tolist():
-            released, key = self.cta.launch.released, self._key(pointer, lane)
-            released[key] = joined(released.get(key), self.cta.clocks.release(self.threads(np.array([lane]))))
+        Clocks of CTAs that do not run at the same time have nothing in common.
+        """
+        key = self.cta.clocks.serial, pointer.memory, int(pointer.addresses()[lane])
+        return self.cta.launch.released.setdefault(key, [])
 
-    def _key(self, pointer, lane):
-        """Clocks of CTAs that do not run at the same time have nothing in common."""
-        return self.cta.clocks.serial, pointer.memory, int(pointer.addresses()[lane])
+
+def _first_to_reach(wanted, releases):
+    """The clock of the release with which a counter that only grows reached a value; None if no release did.
+
+    That is all that whoever waits for the value may count on, however late it looks. (A plain store may have set the counter
+    back in between: then what came before does not count.)
+
+    >>> _first_to_reach(2, [(1, "a"), (2, "b"), (3, "c")]), _first_to_reach(2, [(2, "a"), (1, "b"), (2, "c")])
+    ('b', 'c')
+    """
+    clock, above = None, None
+    for value, known in reversed(releases):
+        if value < wanted or above is not None and value >= above:
+            break
+        clock, above = known, value
+    return clock

@@ -103,8 +103,8 @@ class BulkTwins:
         if lane is None:
             return
         coords, address, at = _checked(LOAD, tensor_map, coords, lane), _of(address, lane), _of(mbarrier, lane)
-        self._count(LOAD, tensor_map)
         ranks = [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
+        self._count(LOAD, len(ranks) * tensor_map.box_bytes)
         for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
             rows = cta.landing(tensor_map, address)
             mbarrier, touch = self.mbarrier_at(LOAD, at, cta), None
@@ -122,7 +122,7 @@ class BulkTwins:
         if lane is None:
             return
         coords, rows = _checked(STORE, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
-        self._count(STORE, tensor_map)
+        self._count(STORE, tensor_map.box_bytes)
         stores, touch = self.cta.stores_of(self.threads(lane)), None
         if self.cta.shadow is not None:
             touch = Touch(self, STORE, rows, CELL, np.full(len(rows), lane))
@@ -150,8 +150,8 @@ class BulkTwins:
             raise MachineError(f"{instruction} by {len(taking)} lanes moves the box as often: let one thread issue it")
         return int(taking[0]) if len(taking) else None
 
-    def _count(self, instruction, tensor_map):
-        self.cta.launch.recorder.count(instruction, self.site, bytes=tensor_map.box_bytes)
+    def _count(self, instruction, bytes):
+        self.cta.launch.recorder.count(instruction, self.site, bytes=bytes)
 
 
 def _of(value, lane):

@@ -60,7 +60,8 @@ class Cta:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
         self.mbarriers, self.visitors = {}, {}
         self._barriers, self._warpgroups, self._stores = {}, {}, {}
-        self.registers = [min(REGISTERS // self.threads_padded // 8 * 8, 256)] * (self.threads_padded // LANES)
+        self.registers = [launch.registers or min(REGISTERS // self.threads_padded // 8 * 8, 256)]
+        self.registers *= self.threads_padded // LANES
         self.free_registers, self._running = 0, self.threads_padded // LANES
 
     def barrier(self, id):

@@ -15,17 +15,21 @@ from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
 from simlayout.machine.trace import Recorder
 
+MOST_TOGETHER = 2**14
+"""Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
+
 
 class Launch:
     """What all CTAs of one run report to.
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
-    declare, or None; running: the Warp whose turn it is; landings: where boxes of TMA land (`Cta.landing`); released: the
-    clocks of what was released at addresses of global memory (`atomics`); not_started: how many CTAs are yet to come.
+    declare, or None; registers: of a thread at launch, or None; running: the Warp whose turn it is; landings: where boxes of
+    TMA land (`Cta.landing`); released: what was released at addresses of global memory (`atomics`); not_started: how many
+    CTAs are yet to come.
     """
 
-    def __init__(self, arch, hazards, accesses):
-        self.recorder = Recorder(arch)
+    def __init__(self, arch, hazards, accesses=(), registers=None):
+        self.recorder, self.registers = Recorder(arch), registers
         log = HazardLog(hazards)
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
@@ -51,7 +55,7 @@ class Launch:
 
 
 def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1,
-        together=False):
+        together=False, registers=None):
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -99,7 +103,11 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     _check_shared(shared_bytes, arch)
     if cluster not in range(1, 17) or grid[0] % cluster:
         raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
-    launch = Launch(arch, hazards, accesses)
+    launch = Launch(arch, hazards, accesses, registers)
+    threads = int(np.prod(grid) * np.prod(block))
+    if together and launch.log is not None and threads > MOST_TOGETHER:
+        raise MachineError(f"{threads} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "
+                           'grid, or hazards="off"')
     arguments = [launch.argument(a) for a in args]
     order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
     size = len(order) if together else cluster

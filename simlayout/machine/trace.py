@@ -20,7 +20,8 @@ class AccessCount:
 
     name: the access's name, or "file:line" where the address came from no index function. instruction: PTX name.
     file, line: where the kernel executes it (first). instructions: warp instructions; wavefronts, ideal: their sums.
-    exact: False where the model only bounds the instruction. bytes: what TMA moves, which costs no wavefronts.
+    exact: False where the model only bounds the instruction. bytes: what TMA moves to or from shared memory, in every CTA of
+    a multicast, or what a load brings from another CTA of the cluster; they cost no wavefronts here.
     """
 
     name: str
