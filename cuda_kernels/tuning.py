@@ -47,12 +47,11 @@ def worth_measuring(problem, sms):
     return [int(i) for i in order if guesses[i] <= WORTH * guesses[order[0]]]
 
 
-def compile_one(position, version):
-    """Compiles a candidate into the cache, with either type, for a version of the driver."""
+def compile_one(position, dtype, version):
+    """Compiles a candidate for a type and a version of the driver, into the cache."""
     from cuda_kernels import cache
 
-    for dtype in ("f16", "bf16"):
-        cache.compiled(replace(CANDIDATES[position], dtype=dtype, out=dtype), version)
+    cache.compiled(replace(CANDIDATES[position], dtype=dtype, out=dtype), version)
 
 
 def time_of(library, calls, count, seconds):
@@ -102,9 +101,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, sms = Torch(), driver.cuda().attribute(0, 16)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
-    needed = sorted({position for _, positions in work for position in positions})
+    needed = sorted({(position, problem.dtype) for problem, positions in work for position in positions})
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
+        for done, _ in enumerate(pool.map(compile_one, *zip(*needed), [driver.cuda().version] * len(needed)), 1):
             print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
     rows = []
     for number, (problem, positions) in enumerate(work, 1):
