@@ -1,11 +1,12 @@
 """matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
+import ctypes
 import random
 import threading
 
 import pytest
 
-from cuda_kernels import matmul, plan_matmul
+from cuda_kernels import driver, matmul, plan_matmul
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.launch import compute_capability, gpu_problem
 
@@ -83,6 +84,18 @@ def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time
         assert error(first, a, b) < 1
         for _ in range(5):
             assert torch.equal(matmul(a, b, out, kernel=config), first)
+
+
+@pytest.mark.parametrize("slices", range(1, 9))
+@pytest.mark.parametrize("resident", [1, 2])
+def test_as_many_clusters_fit_at_a_time_as_the_grid_assumes(slices, resident):
+    config = Hopper(128, 64, 4, 1, producer=1, slices=slices, resident=resident)
+    cuda = driver.cuda()
+    kernel = cuda.kernel(*config.compile(), config.shared_bytes, 0, "matmul")
+    shape = driver.Shape((64 * slices, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=slices)
+    found = ctypes.c_int()
+    status = cuda.library.cuOccupancyMaxActiveClusters(ctypes.byref(found), ctypes.c_void_p(kernel), shape.on(0))
+    assert status == 0 and found.value * slices >= config.slots(cuda.attribute(0, 16))
 
 
 def test_kernels_that_overlap_wait_for_the_ones_before_them():

@@ -1,16 +1,19 @@
 """What is measured to fit the cost model, and what ncu is asked about the wgmma kernels: the parts that need no GPU."""
 
+import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from cuda_kernels import tuning
+from cuda_kernels import tuning, tuning_fit
 from cuda_kernels.bench.record import Problem
 from cuda_kernels.conformance.hopper import CASES, counted, expected
 from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
-from simlayout.errors import DeviceError
+from cuda_kernels.gemm.hopper_model import H200, Estimates
+from simlayout.errors import DeviceError, ParseError
 
 
 def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():
@@ -89,3 +92,38 @@ def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
         said = expected(config, problem)
         assert said["store_wavefronts"] == said["store_ideal"] == 4 * said["stores"]
         assert (said["stores"] == 0) == (config == HOPPER["wgmma_tma"])
+
+
+def record(tmp_path, rates):
+    """A file as `tuning` writes it, of times that are estimates with these rates."""
+    configs, rows = CANDIDATES[::20], []
+    for problem in tuning.problems(12, 3)[:20]:
+        M, N, K = problem.M, problem.N, problem.K
+        times = Estimates(configs)(M, N, K, 1, 132, K % 16 == 8, rates)
+        rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"configs": [tuning.options_of(c) for c in configs], "rows": rows}))
+    return path
+
+
+def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path):
+    measured = tuning_fit.read(record(tmp_path, H200))
+    assert measured.error(H200) < 1e-12 and {cost for cost, *_ in measured.choices(H200)} == {1.0}
+    slower = replace(H200, ghz=H200.ghz / 2, exchange=20.0)
+    assert measured.error(slower) > 0.1 and max(cost for cost, *_ in measured.choices(slower)) > 1
+
+
+def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
+    pytest.importorskip("scipy")
+    path = record(tmp_path, replace(H200, launch=2.0, ghz=1.7))
+    measured = tuning_fit.read(path)
+    *_, found = tuning_fit.fit(measured, rounds=1)
+    assert measured.error(found) < measured.error(H200) / 5
+    assert tuning_fit.main([str(path), "--rounds", "1"]) == 0 and "Rates(launch=" in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_record_is_refused(tmp_path):
+    for text in ("", "{}", '{"configs": [{"tile_x": 1}], "rows": [[[1, 2, 3, "f16"], 1.0, [[0, 1.0]]]]}', '{"rows": 3}'):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(ParseError, match="is no record of cuda_kernels.tuning"):
+            tuning_fit.read(tmp_path / "x.json")
