@@ -153,26 +153,18 @@ def _chains(products):
 
 
 @lru_cache(None)
-def _places_d(columns, per_register):
-    """int64 [64, columns]: where element (row, col) of D lies in registers [4 warps, registers, 32 lanes, per_register].
+def _places(name, operand):
+    """int64 [64, columns of D or of A]: where an element lies in registers [4 warps, registers, 32 lanes, elements of one],
+    by the fragment of the wgmma."""
+    from simlayout.hardware import fragment
 
-    PTX ISA, register fragments of wgmma: value i of a lane is row 16 warp + lane // 4 + 8 (i // 2 % 2), column
-    8 (i // 4) + 2 (lane % 4) + i % 2.
-    """
-    row, col = np.arange(64)[:, None], np.arange(columns)[None, :]
-    value = col // 8 * 4 + row % 16 // 8 * 2 + col % 2
-    lane = row % 8 * 4 + col % 8 // 2
-    registers = columns // 2 // per_register
-    return ((row // 16 * registers + value // per_register) * LANES + lane) * per_register + value % per_register
-
-
-@lru_cache(None)
-def _places_a(k, per_register):
-    """int64 [64, k]: the same of A in registers [4 warps, 4 registers, 32 lanes, per_register]."""
-    row, col = np.arange(64)[:, None], np.arange(k)[None, :]
-    register = row % 16 // 8 + col // (k // 2) * 2
-    lane = row % 8 * 4 + col % (k // 2) // per_register
-    return ((row // 16 * 4 + register) * LANES + lane) * per_register + col % per_register
+    found = fragment(name, operand)
+    coordinates, each = found.coordinates(), found.per_register
+    thread, value = np.indices(coordinates.shape[:2])
+    register = thread // LANES * found.registers + value // each
+    places = np.empty(found.shape, np.int64)
+    places[coordinates[..., 0], coordinates[..., 1]] = (register * LANES + thread % LANES) * each + value % each
+    return places
 
 
 @lru_cache(1024)
@@ -188,15 +180,14 @@ def operand(bits, rows, k, dtype, transposed):
 def _gathered(product):
     """D as the registers of the four warps hold it, [64, N]."""
     op = op_of(product)
-    words = _WORDS[op.d]
     values = np.stack([array.values.reshape(-1, LANES) for array in product.arrays])
-    return values.view(words).reshape(-1).take(_places_d(op.n, 4 // np.dtype(words).itemsize))
+    return values.view(_WORDS[op.d]).reshape(-1).take(_places(product.name, "D"))
 
 
 def _scattered(op, made):
     """The inverse: what the registers of each warp hold, uint8 [4, bytes]."""
     flat = np.empty(made.size, made.dtype)
-    flat[_places_d(op.n, 4 // made.itemsize)] = made
+    flat[_places(op.name, "D")] = made
     return flat.reshape(WARPS, -1).view(np.uint8)
 
 
@@ -232,7 +223,7 @@ def _from_registers(product, op):
     words = np.stack([np.stack([np.broadcast_to(r, LANES) for r in part]) for part in product.a_registers])
     words = words if words.dtype.kind == "f" else words.astype(np.uint32)
     per_register = op.k // 8
-    return words.view(_BITS[32 // per_register]).reshape(-1).take(_places_a(op.k, per_register)).T
+    return words.view(_BITS[32 // per_register]).reshape(-1).take(_places(product.name, "A")).T
 
 
 class WarpgroupTwins:
