@@ -99,6 +99,10 @@ class Cuda:
         """Compute capability (major, minor)."""
         return self.attribute(device, CAPABILITY_MAJOR), self.attribute(device, CAPABILITY_MINOR)
 
+    def multiprocessors(self, device):
+        """How many SMs a device has."""
+        return self.attribute(device, MULTIPROCESSORS)
+
     def context(self, device):
         """The primary context of a device, the one that the CUDA runtime, torch, CuPy and Numba use."""
         with self._lock:

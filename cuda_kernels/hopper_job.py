@@ -1,20 +1,19 @@
 """The wgmma kernels as the main job takes them: what is predicted of them, what is proved, and how they run."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from types import FunctionType
 
 import numpy as np
 
 from cuda_kernels.gemm import hopper_parts
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
-from cuda_kernels.gemm.hopper_plan import predict, store_access
+from cuda_kernels.gemm.hopper_plan import emitted_function, predict, store_access
+from cuda_kernels.gemm.kernel import with_options
 from cuda_kernels.run import Run, problem_of
 from cuda_kernels.run_hopper import run_hopper
 from simlayout.algebra import dtype_of
-from simlayout.codegen import identifier
-from simlayout.errors import DeviceError, SimlayoutError, VerificationError
+from simlayout.errors import DeviceError, VerificationError
 from simlayout.hardware.tma import TensorMap
 from simlayout.hardware.wgmma import operand_wavefronts
 from simlayout.proofs import AccessCount, Prediction, prove_operand, verify
@@ -122,7 +121,7 @@ class HopperPlan:
 
 def _as_emitted(access):
     """Raises VerificationError where the emitted function that the kernel calls is not the access's."""
-    function = getattr(import_module("cuda_kernels.emitted.wgmma"), identifier(access.name))
+    function = emitted_function(access)
     if (function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes).any():
         raise VerificationError(f"cuda_kernels.emitted.wgmma.{function.__name__} is out of date: run "
                                 "`python -m cuda_kernels.emitted`")
@@ -141,11 +140,7 @@ class HopperKernel:
 
     def variant(self, **changes):
         """The same kernel with other options. Raises SimlayoutError for what does not fit."""
-        known = [f.name for f in fields(self.options)]
-        for key in changes:
-            if key not in known:
-                raise SimlayoutError(f"kernel {self.name} has no option {key!r}; it has {', '.join(known)}")
-        return replace(self, options=replace(self.options, **changes))
+        return with_options(self, changes)
 
     def fitted(self, M, N, K):
         """The variant for a problem: C is stored directly where its rows do not start on 16 bytes."""

@@ -68,7 +68,7 @@ class Steps:
         self.cuda, self.device, self.dtype, self.out, self.aligned = cuda, device, dtype, out, aligned
         self.overlap = overlap
         self.capability = cuda.capability(device)
-        self.sms = cuda.attribute(device, 16)
+        self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = 0
         self.steps, self.config = [], None
 

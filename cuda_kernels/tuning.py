@@ -7,12 +7,11 @@ that rotate over operands of at least 150 MB; cuBLAS (torch's) runs before and a
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -20,12 +19,11 @@ import numpy as np
 from cuda_kernels.bench.libraries import Torch
 from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
-from cuda_kernels.bench.timing import ROTATED, SETS_OF_OPERANDS, TOLERANCE
-from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_model import Estimates
 from simlayout.errors import DeviceError
-from simlayout.files import write_whole
+from simlayout.files import write_record
 
 ESTIMATES = Estimates(CANDIDATES)
 
@@ -54,39 +52,26 @@ def compile_one(position, dtype, version):
     cache.compiled(replace(CANDIDATES[position], dtype=dtype, out=dtype), version)
 
 
-def time_of(library, calls, count, seconds):
-    """Microseconds of one of some calls: the median of three turns of `count`, repeated."""
-    for call in calls:
-        call()
-    replay = library.repeated(calls, count)
-    once = library.elapsed(replay)
-    replays = max(1, round(seconds / once))
-    turns = [library.elapsed(lambda: [replay() for _ in range(replays)]) for _ in range(3)]
-    return 1e6 * statistics.median(turns) / replays / count
+def time_of(library, calls, seconds):
+    """Microseconds of one of some calls: the median of three turns."""
+    take = turn(library, calls, seconds)
+    return round(1e6 * statistics.median(take() for _ in range(3)), 2)
 
 
 def measure(library, problem, positions, seconds):
     """(cuBLAS's microseconds, [(candidate, microseconds)]) of a Problem; raises DeviceError if a result is wrong."""
     from cuda_kernels import plan_matmul
 
-    sets = [library.operands(problem) for _ in range(min(SETS_OF_OPERANDS, 1 + int(ROTATED / problem.nbytes)))]
-    count = max(len(sets), min(24, int(1e6 * seconds / max(3.0, problem.flops / 6e8))))
-    theirs = [lambda x=x: library.multiply(*x) for x in sets]
-    before, found = time_of(library, theirs, count, seconds), []
-    wanted = library.copy(sets[0][2])
+    sets = rotated(library, problem)
+    theirs = by_cublas(library, sets)
+    before, found = time_of(library, theirs, seconds), []
     for position in positions:
         plans = [plan_matmul(*three, kernel=CANDIDATES[position]) for three in sets]
-        found.append((position, round(time_of(library, plans, count, seconds), 2)))
-        wrong = library.distance(sets[0][2], wanted)
-        if not wrong <= TOLERANCE[problem.dtype] * problem.K ** 0.5:
+        wrong = fault(library, problem, plans[0], sets[0])
+        if wrong is not None:
             raise DeviceError(f"{problem}: {CANDIDATES[position]} and cuBLAS differ by {wrong}")
-    return round((before + time_of(library, theirs, count, seconds)) / 2, 2), found
-
-
-def options_of(config):
-    """What differs from the default configuration, {option: value}."""
-    default = asdict(Hopper())
-    return {name: value for name, value in asdict(config).items() if value != default[name]}
+        found.append((position, time_of(library, plans, seconds)))
+    return round((before + time_of(library, theirs, seconds)) / 2, 2), found
 
 
 def main(arguments=None):
@@ -97,9 +82,9 @@ def main(arguments=None):
     parser.add_argument("--json", required=True, help="write the record to this file")
     parser.add_argument("--shapes", type=int, default=60, help="random products")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.002, help="of a turn; a configuration has four")
+    parser.add_argument("--seconds", type=float, default=0.002, help="of a turn; a configuration has three")
     options = parser.parse_args(arguments)
-    library, sms = Torch(), driver.cuda().attribute(0, 16)
+    library, sms = Torch(), driver.cuda().multiprocessors(0)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
     needed = sorted({(position, problem.dtype) for problem, positions in work for position in positions})
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
@@ -111,13 +96,10 @@ def main(arguments=None):
         rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
         best = min(found, key=lambda f: f[1])
         print(f"{number:>4} {problem!s:<36} cuBLAS {cublas:>9.1f} us, best {best[1]:>9.1f} of {len(found):>3}, "
-              f"{cublas / best[1]:.3f}: {options_of(CANDIDATES[best[0]])}", flush=True)
+              f"{cublas / best[1]:.3f}: {CANDIDATES[best[0]].changes}", flush=True)
         library.free()
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}
-    configs = ",\n  ".join(json.dumps(options_of(c)) for c in CANDIDATES)
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
-    body = f',\n "configs": [\n  {configs}\n ],\n "rows": [\n  {lines}\n ]\n}}\n'
-    write_whole(options.json, json.dumps(head, indent=1)[:-2] + body)
+    write_record(options.json, head, configs=[c.changes for c in CANDIDATES], rows=rows)
     return 0
 
 

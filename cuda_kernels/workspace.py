@@ -4,8 +4,8 @@ from threading import Lock
 
 from cuda_kernels.gemm.hopper_split import piece_bytes
 
-LARGEST_TILE = 2 * piece_bytes(256)
-"""Bytes that one part of the largest tile takes, 128 x 256; a GPU has at most one part of a cut tile per SM."""
+LARGEST_TILE = 3 * piece_bytes(192)
+"""Bytes that one part of the largest tile takes, 192 x 192; what an SM has of cut tiles at a time is no more."""
 
 STREAMS = 16
 """Streams that get a workspace of their own; calls on further ones bring theirs along."""
@@ -23,7 +23,7 @@ class Workspaces:
         That is so while the stream is captured (a graph may be replayed beside later calls), if more is needed than a wave
         of the largest tiles has, and if too many streams have one.
         """
-        room = LARGEST_TILE * cuda.attribute(device, 16)
+        room = LARGEST_TILE * cuda.multiprocessors(device)
         counters = -(-counter_bytes // 4096) * 4096
         if nbytes > room or counters > 4096 or cuda.capturing(stream):
             return 0, 0

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -41,3 +42,12 @@ def write_whole(path, content):
     except OSError as error:
         os.unlink(temporary)
         raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_record(path, head, **lists):
+    """Writes JSON, whole or not at all: what `head` (a dict) holds, then each list with an item per line."""
+    parts = [json.dumps(head, indent=1)[:-2]]
+    for name, items in lists.items():
+        lines = ",\n  ".join(json.dumps(item) for item in items)
+        parts.append(f' {json.dumps(name)}: [\n  {lines}\n ]')
+    write_whole(path, ",\n".join(parts) + "\n}\n")

@@ -95,7 +95,7 @@ def test_as_many_clusters_fit_at_a_time_as_the_grid_assumes(slices, resident):
     shape = driver.Shape((64 * slices, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=slices)
     found = ctypes.c_int()
     status = cuda.library.cuOccupancyMaxActiveClusters(ctypes.byref(found), ctypes.c_void_p(kernel), shape.on(0))
-    assert status == 0 and found.value * slices >= config.slots(cuda.attribute(0, 16))
+    assert status == 0 and found.value * slices >= config.slots(cuda.multiprocessors(0))
 
 
 def test_kernels_that_overlap_wait_for_the_ones_before_them():

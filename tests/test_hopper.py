@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_ptx import assembled, needs_tools, of_class
 
-from cuda_kernels.emitted import wgmma as emitted
-from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, maps_by_value, ptx
+from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_value, ptx
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import COSTS, choose
 from cuda_kernels.gemm.hopper_model import Estimates
 from cuda_kernels.gemm.hopper_parts import tile_of
-from cuda_kernels.gemm.hopper_plan import EMITTED, store_access
+from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
 from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
 from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
@@ -98,8 +97,7 @@ def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(cost, ma
 @pytest.mark.parametrize("access", EMITTED["wgmma"], ids=lambda access: access.name)
 def test_c_is_staged_and_exchanged_without_conflicts_and_as_emitted(access):
     assert access.analyze().excess.sum() == 0
-    function = getattr(emitted, access.name.replace(" ", "_"))
-    assert (function(*access.points()) == access.offsets() * dtype_of(access.dtype).bytes).all()
+    assert (emitted_function(access)(*access.points()) == access.offsets() * dtype_of(access.dtype).bytes).all()
 
 
 @given(st.sampled_from(range(16, 257, 16)), st.sampled_from("NM"))
@@ -180,7 +178,7 @@ def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms
     table = Estimates(CANDIDATES[::7])
     rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
     tiles = -(-rows // (table.tile_m * table.cluster)) * -(-cols // table.tile_n) * matrices
-    whole, parts = table.cut(tiles, table.slots(sms), -(-K // 64))
+    whole, parts = cut_tiles(table, tiles, table.slots(sms), -(-K // 64))
     for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
         m, n, *found = map(int, found)
         assert found == [config.tiles(m, n, matrices), *config.cut(m, n, K, matrices, sms)]

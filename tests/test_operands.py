@@ -1,12 +1,11 @@
 """prove_operand: the loads of a kernel against the descriptors of its wgmma."""
 
-
 import numpy as np
 import pytest
 
 import simlayout as sl
-from cuda_kernels.gemm import hopper_parts
 from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.hopper_job import loads_of
 from simlayout.errors import LayoutError, VerificationError
 from simlayout.hardware.wgmma import Descriptor
 
@@ -56,28 +55,16 @@ def test_nothing_is_not_proved(loads, steps):
         sl.prove_operand(TENSOR, loads, steps, 64)
 
 
-def loads_of(monkeypatch, major, size, cluster, first, k):
-    """[(coordinates, address)] of all boxes that make_load's function moves, in all CTAs of the cluster, for a tile at 0."""
-    moved = []
-    monkeypatch.setattr(hopper_parts, "tma_load_3d", lambda address, tensor, mbarrier, *c: moved.append((c, int(address))))
-    monkeypatch.setattr(hopper_parts, "tma_load_3d_multicast",
-                        lambda address, tensor, mbarrier, ctas, *c: moved.append((c, int(address))))
-    load = hopper_parts.make_load(major, size, hopper_parts.DEPTH, cluster)
-    for rank in range(cluster):
-        load(0, None, 0, first, k, 0, rank)
-    return [(tuple(int(x) for x in coords), address) for coords, address in moved]
-
-
 @pytest.mark.parametrize("major", ["K", "MN"])
 @pytest.mark.parametrize("tile_m, tile_n, cluster", [
     (64, 64, 1), (64, 16, 1), (64, 256, 1), (128, 128, 2), (128, 256, 2), (128, 176, 1), (192, 192, 1), (256, 112, 1),
     (256, 128, 2)])
-def test_the_wgmma_kernels_read_every_element_where_their_own_loads_put_it(monkeypatch, major, tile_m, tile_n, cluster):
+def test_the_wgmma_kernels_read_every_element_where_their_own_loads_put_it(major, tile_m, tile_n, cluster):
     config = Hopper(tile_m, tile_n, 2, 1, a_major=major, b_major=major, cluster=cluster, producer=1)
     boxes, (of_a, of_b), first, k = config.boxes(), config.operands, 384, 128
     for box, tile, size, parts, rows in ((boxes[0], of_a, tile_m, 1, 64), (boxes[1], of_b, of_b.rows, cluster, tile_n)):
         tensor = sl.TensorMap("f16", (8192, 8192, 1), (16384, 16384), box, swizzle=128)
-        loads = loads_of(monkeypatch, major, size, parts, first, k)
+        loads = loads_of(major, size, parts, first, k)
         for part in range(size // tile.rows):            # each consumer's 64 rows of A; all of B
             starts = [tile.descriptor(tile.bytes * part).encode() + (start >> 4) for start in tile.starts]
             made = sl.prove_operand(tensor, loads, starts, rows, (first + tile.rows * part, k), major)

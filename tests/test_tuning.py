@@ -33,8 +33,8 @@ def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
 
 def test_the_candidates_are_different_configurations_that_the_options_name():
     assert len(set(CANDIDATES)) == len(CANDIDATES)
-    assert all(Hopper(**tuning.options_of(c)) == c for c in CANDIDATES)
-    assert tuning.options_of(Hopper()) == {}
+    assert all(Hopper(**c.changes) == c for c in CANDIDATES)
+    assert Hopper().changes == {}
 
 
 class FakeLibrary:
@@ -49,11 +49,14 @@ class FakeLibrary:
     def multiply(self, a, b, out):
         out.value, self.now = 1.0, self.now + 1e-5
 
+    def clear(self, out):
+        out.value = 0.0
+
     def copy(self, x):
-        return x.value
+        return SimpleNamespace(value=x.value)
 
     def distance(self, x, y):
-        return abs(x.value - y)
+        return abs(x.value - y.value)
 
     def repeated(self, calls, count):
         return lambda: [calls[i % len(calls)]() for i in range(count)]
@@ -80,6 +83,13 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
         tuning.measure(library, problem, [3], 1e-3)
 
 
+def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
+    library = FakeLibrary()
+    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
+    with pytest.raises(DeviceError, match="and cuBLAS differ by 1.0"):
+        tuning.measure(library, Problem(64, 64, 64), [3], 1e-3)
+
+
 def test_counts_of_stmatrix_are_added_up_over_the_instructions_of_a_kernel():
     page = {0: Counted("@P0 STSM.16.M88.4 [R1], R2", 64, 8, 8), 16: Counted("STSM.16.MT88.4 [R1], R2", 32, 5, 4),
             32: Counted("STS [R1], R2", 32, 1, 1)}
@@ -102,7 +112,7 @@ def record(tmp_path, rates):
         times = Estimates(configs)(M, N, K, 1, 132, K % 16 == 8, rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
-    path.write_text(json.dumps({"configs": [tuning.options_of(c) for c in configs], "rows": rows}))
+    path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))
     return path
 
 

@@ -5,10 +5,50 @@ import numpy as np
 from simlayout.errors import DeviceError
 
 
-class Torch:
+class Library:
+    """What the libraries have in common.
+
+    how: calls are repeated; dtypes: of operands; cublas: whether it has a cuBLAS to compare with; version: its name too;
+    full: the exception for a lack of memory.
+    """
+
+    how, dtypes, cublas = "back-to-back launches", ("f16",), True
+
+    def operands(self, problem):
+        """(a, b, out) of a Problem, a and b random normal."""
+        def matrix(rows, cols, order):
+            made = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
+            return self.on_gpu(made.T if order == "T" else made)
+
+        (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
+        return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.dtype)
+
+    def on_gpu(self, made):
+        """An array that `normal` made, on the GPU in the same order of memory."""
+        return made
+
+    def clear(self, x):
+        """Writes zeros to an array."""
+        x[...] = 0
+
+    def repeated(self, calls, count):
+        """A function that makes `count` of some calls in rotation."""
+        return lambda: _rotate(calls, count)
+
+    def elapsed(self, work):
+        """Seconds that a GPU needs for what a function launches."""
+        start, end = self.event(), self.event()
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        return self.milliseconds(start, end) / 1e3
+
+
+class Torch(Library):
     """torch: f16 and bf16, cuBLAS, and CUDA graphs."""
 
-    how, dtypes, cublas = "CUDA graphs", ("f16", "bf16"), True
+    how, dtypes = "CUDA graphs", ("f16", "bf16")
 
     def __init__(self):
         import torch
@@ -16,18 +56,15 @@ class Torch:
         if not torch.cuda.is_available():
             raise ImportError("this torch has no CUDA")
         self.torch, self.version, self.full = torch, f"torch {torch.__version__}", torch.cuda.OutOfMemoryError
+        self._kinds = {"f16": torch.float16, "bf16": torch.bfloat16}
 
-    def operands(self, problem):
-        """(a, b, out) of a Problem, a and b random normal."""
-        kind = {"f16": self.torch.float16, "bf16": self.torch.bfloat16}[problem.dtype]
+    def normal(self, shape, dtype):
+        """Random normal numbers, C-contiguous."""
+        return self.torch.randn(*shape, device="cuda", dtype=self._kinds[dtype])
 
-        def matrix(rows, cols, order):
-            shape = (cols, rows) if order == "T" else (rows, cols)
-            made = self.torch.randn(*shape, device="cuda", dtype=kind)
-            return made.T if order == "T" else made
-
-        (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
-        return matrix(M, K, first), matrix(K, N, second), self.torch.empty(M, N, device="cuda", dtype=kind)
+    def empty(self, shape, dtype):
+        """An array whose elements are not set."""
+        return self.torch.empty(*shape, device="cuda", dtype=self._kinds[dtype])
 
     def multiply(self, a, b, out):
         """out = a @ b by cuBLAS."""
@@ -49,39 +86,34 @@ class Torch:
             _rotate(calls, count)
         return graph.replay
 
-    def elapsed(self, work):
-        """Seconds that a GPU needs for what a function launches."""
-        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        work()
-        end.record()
-        self.torch.cuda.synchronize()
-        return start.elapsed_time(end) / 1e3
+    def event(self):
+        """An event that can be timed."""
+        return self.torch.cuda.Event(enable_timing=True)
+
+    def milliseconds(self, start, end):
+        """Between two events."""
+        return start.elapsed_time(end)
 
     def free(self):
         """Gives cached memory back."""
         self.torch.cuda.empty_cache()
 
 
-class Cupy:
+class Cupy(Library):
     """CuPy: f16 and cuBLAS. CuPy's cuBLAS refuses to be captured, so calls are launched one behind the other."""
-
-    how, dtypes, cublas = "back-to-back launches", ("f16",), True
 
     def __init__(self):
         import cupy
 
         self.cupy, self.version, self.full = cupy, f"CuPy {cupy.__version__}", cupy.cuda.memory.OutOfMemoryError
 
-    def operands(self, problem):
-        """(a, b, out) of a Problem, a and b random normal."""
-        def matrix(rows, cols, order):
-            shape = (cols, rows) if order == "T" else (rows, cols)
-            made = self.cupy.random.standard_normal(shape, dtype=np.float32).astype(np.float16)
-            return made.T if order == "T" else made
+    def normal(self, shape, dtype):
+        """Random normal numbers, C-contiguous."""
+        return self.cupy.random.standard_normal(shape, dtype=np.float32).astype(np.float16)
 
-        (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
-        return matrix(M, K, first), matrix(K, N, second), self.cupy.empty((M, N), np.float16)
+    def empty(self, shape, dtype):
+        """An array whose elements are not set."""
+        return self.cupy.empty(shape, np.float16)
 
     def multiply(self, a, b, out):
         """out = a @ b by cuBLAS."""
@@ -95,59 +127,54 @@ class Cupy:
         """The largest difference of two arrays; NaN if one is in them."""
         return float(abs(x.astype(np.float32) - y.astype(np.float32)).max())
 
-    def repeated(self, calls, count):
-        """A function that makes `count` of some calls in rotation."""
-        return lambda: _rotate(calls, count)
+    def event(self):
+        """An event that can be timed."""
+        return self.cupy.cuda.Event()
 
-    def elapsed(self, work):
-        """Seconds that a GPU needs for what a function launches."""
-        start, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        return self.cupy.cuda.get_elapsed_time(start, end) / 1e3
+    def milliseconds(self, start, end):
+        """Between two events."""
+        return self.cupy.cuda.get_elapsed_time(start, end)
 
     def free(self):
         """Gives cached memory back."""
         self.cupy.get_default_memory_pool().free_all_blocks()
 
 
-class Numba:
+class Numba(Library):
     """Numba alone: f16 arrays, back-to-back launches, and no cuBLAS to compare with."""
 
-    how, dtypes, cublas = "back-to-back launches", ("f16",), False
+    cublas = False
     version = "neither torch nor CuPy is installed: no cuBLAS beside it"
     full = MemoryError
 
-    def operands(self, problem):
-        """(a, b, out) of a Problem, a and b random normal."""
+    def __init__(self):
+        self._source = np.random.default_rng()
+
+    def normal(self, shape, dtype):
+        """Random normal numbers, C-contiguous, in the CPU's memory."""
+        return self._source.standard_normal(shape, np.float32).astype(np.float16)
+
+    def on_gpu(self, made):
+        """An array that `normal` made, on the GPU in the same order of memory."""
+        return self._cuda.to_device(made)
+
+    def empty(self, shape, dtype):
+        """An array whose elements are not set."""
+        return self._cuda.device_array(shape, np.float16)
+
+    def event(self):
+        """An event that can be timed."""
+        return self._cuda.event()
+
+    def milliseconds(self, start, end):
+        """Between two events."""
+        return self._cuda.event_elapsed_time(start, end)
+
+    @property
+    def _cuda(self):
         from numba import cuda
 
-        source = np.random.default_rng()
-
-        def matrix(rows, cols, order):
-            shape = (cols, rows) if order == "T" else (rows, cols)
-            made = source.standard_normal(shape, np.float32).astype(np.float16)
-            return cuda.to_device(made.T if order == "T" else made)
-
-        (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
-        return matrix(M, K, first), matrix(K, N, second), cuda.device_array((M, N), np.float16)
-
-    def repeated(self, calls, count):
-        """A function that makes `count` of some calls in rotation."""
-        return lambda: _rotate(calls, count)
-
-    def elapsed(self, work):
-        """Seconds that a GPU needs for what a function launches."""
-        from numba import cuda
-
-        start, end = cuda.event(), cuda.event()
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        return cuda.event_elapsed_time(start, end) / 1e3
+        return cuda
 
     def free(self):
         """Nothing is cached."""

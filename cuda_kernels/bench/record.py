@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
-from simlayout.files import write_whole
+from simlayout.files import write_record
 
 SMS = 132
 """Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
@@ -141,8 +141,7 @@ def parse_config(text):
 
 def write(path, record):
     """Writes a Record, whole or not at all; one row per line."""
-    lines = ",\n  ".join(json.dumps(row.as_dict()) for row in record.rows)
-    write_whole(path, json.dumps(record.head, indent=1)[:-2] + f',\n "rows": [\n  {lines}\n ]\n}}\n')
+    write_record(path, record.head, rows=[row.as_dict() for row in record.rows])
 
 
 def read(path):

@@ -36,7 +36,7 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False):
     try:
         sets, ours = _made(case, library, overlap)
         if library.cublas:
-            _check(library, case, ours[0], *sets[0])
+            _check(library, case, ours[0], sets[0])
         return _timed(case, library, sets, ours, rounds, seconds)
     except library.full:
         raise DeviceError(f"{case}: the GPU's memory is too small for {case.problem.nbytes} bytes of A, B and C: leave it "
@@ -45,16 +45,25 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False):
 
 def _made(case, library, overlap=False):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
-    count = min(SETS_OF_OPERANDS, 1 + int(ROTATED / case.problem.nbytes))
-    sets = [library.operands(case.problem) for _ in range(count)]
+    sets = rotated(library, case.problem)
     return sets, [prepared(case.kernel, *three, overlap) for three in sets]
+
+
+def rotated(library, problem):
+    """Sets of operands (a, b, out) of a Problem, together larger than L2."""
+    return [library.operands(problem) for _ in range(min(SETS_OF_OPERANDS, 1 + int(ROTATED / problem.nbytes)))]
+
+
+def by_cublas(library, sets):
+    """What multiplies each of some sets of operands by cuBLAS."""
+    return [lambda three=three: library.multiply(*three) for three in sets]
 
 
 def _timed(case, library, sets, ours, rounds, seconds):
     """The Row of a Case that is right."""
-    takers = [_turn(library, ours, seconds)]
+    takers = [turn(library, ours, seconds)]
     if library.cublas:
-        takers.append(_turn(library, [lambda x=x: library.multiply(*x) for x in sets], seconds))
+        takers.append(turn(library, by_cublas(library, sets), seconds))
     times = alternate(takers, rounds)
     shares = [theirs / mine for mine, theirs in zip(*times)] if library.cublas else None
     microseconds = [1e6 * statistics.median(found) for found in times]
@@ -106,7 +115,7 @@ class MmaLaunch:
         self._launch(self._stream())
 
 
-def _turn(library, calls, seconds):
+def turn(library, calls, seconds):
     """A function that takes a turn of about `seconds` and returns the seconds of one call."""
     for call in calls:
         call()
@@ -136,14 +145,23 @@ def alternate(takers, rounds):
     return times
 
 
-def _check(library, case, call, a, b, out):
-    """Raises DeviceError if the call's product is further from cuBLAS's than rounding explains."""
+def fault(library, problem, call, operands, looser=1):
+    """How far a call's product is from cuBLAS's, if that is more than rounding, or `looser` times as much, explains; else
+    None."""
+    out = operands[2]
+    library.clear(out)
     call()
     ours = library.copy(out)
-    library.multiply(a, b, out)
-    wrong, problem = library.distance(ours, out), case.problem
+    library.multiply(*operands)
+    wrong = library.distance(ours, out)
+    return None if wrong <= TOLERANCE[problem.dtype] * looser * problem.K ** 0.5 else wrong
+
+
+def _check(library, case, call, operands):
+    """Raises DeviceError if the call's product is wrong."""
     looser = LOOSER if getattr(getattr(case.kernel, "options", None), "accumulate", "") == "f16" else 1
-    if not wrong <= TOLERANCE[problem.dtype] * looser * problem.K ** 0.5:
+    wrong = fault(library, case.problem, call, operands, looser)
+    if wrong is not None:
         raise DeviceError(f"{case}: the product and cuBLAS's differ by {wrong}: the kernel is wrong, run pytest "
                           "tests/test_gpu_matmul.py")
 

@@ -8,19 +8,14 @@ executions, wavefronts and ideal wavefronts. All must equal `cuda_kernels.gemm.h
 """
 
 import argparse
-import json
 import sys
-import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_plan import predict
-from cuda_kernels.launch import gpu_problem
-from cuda_kernels.tuning import options_of
 from simlayout.errors import DeviceError
-from simlayout.files import write_whole
+from simlayout.files import write_record
 
 METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}
 
@@ -97,25 +92,21 @@ def main(arguments=None):
     if options.launch:
         launch_all()
         return 0
-    missing = gpu_problem() or ncu.problem()
-    if missing:
-        raise DeviceError(missing)
-    with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.mkdir(exist_ok=True)
+    ncu.refuse()
+    with ncu.folder(options.keep) as folder:
         found = measure(folder)
     wrong = 0
     for (config, problem), counts in zip(CASES, found):
         said = expected(config, problem)
-        print(f"{'x'.join(map(str, problem))} {options_of(config) or 'default'}")
+        print(f"{'x'.join(map(str, problem))} {config.changes or 'default'}")
         for name, value in counts.items():
             wrong += value != said[name]
             print(f"  {name:<18}{said[name]:>12}{value:>12}  {'equal' if value == said[name] else 'DIFFERENT'}")
     print(f"{sum(map(len, found))} counts checked, {wrong} wrong")
     if options.json:
-        rows = ",\n  ".join(json.dumps({"config": options_of(c), "shape": p, **n}) for (c, p), n in zip(CASES, found))
         head = {**where_and_when("cuda_kernels.conformance.hopper", arguments), "ncu": ncu.version()}
-        write_whole(options.json, json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n  {rows}\n ]\n}}\n')
+        rows = [{"config": config.changes, "shape": problem, **counts} for (config, problem), counts in zip(CASES, found)]
+        write_record(options.json, head, rows=rows)
     return 1 if wrong else 0
 
 

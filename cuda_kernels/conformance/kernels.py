@@ -16,9 +16,7 @@ import json
 import os
 import re
 import sys
-import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from multiprocessing import get_context
@@ -29,7 +27,6 @@ from cuda_kernels.compile import cubin, ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.job import kernel_named
-from cuda_kernels.launch import gpu_problem
 from cuda_kernels.run import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
@@ -212,13 +209,9 @@ def _done(answer):
 
 def measure(kernels, problem, keep=None, traced=False):
     """[(label, Rows, strangers, pipe)] of the variants, measured on this machine's GPU; keep, traced: see `main`."""
-    missing = gpu_problem() or ncu.problem()
-    if missing:
-        raise DeviceError(missing)
+    ncu.refuse()
     chosen = variants(kernels)
-    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.mkdir(exist_ok=True)
+    with ncu.folder(keep) as folder:
         build_all(folder, list(chosen), problem, this_arch())
         copies = all_copies(list(chosen), problem) if traced else [{}] * len(chosen)
         source, raw = ncu.pages(folder, ["-m", "cuda_kernels.conformance.kernels", "--launch", folder],

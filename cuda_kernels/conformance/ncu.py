@@ -6,7 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
+from cuda_kernels.launch import gpu_problem
 from simlayout.errors import DeviceError
 
 
@@ -42,6 +46,22 @@ def profile(arguments, metrics, kernels):
     if running.returncode:
         raise DeviceError(f"ncu failed: {_last_line(text)}")
     return parse(text)
+
+
+def refuse():
+    """Raises DeviceError where no GPU is there to be profiled, or no Nsight Compute."""
+    missing = gpu_problem() or problem()
+    if missing:
+        raise DeviceError(missing)
+
+
+@contextmanager
+def folder(keep):
+    """A folder for what ncu writes: `keep` (a Path), made where it is not there, or, for None, a temporary one."""
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
+        found = Path(name)
+        found.mkdir(exist_ok=True)
+        yield found
 
 
 def pages(folder, arguments, metrics, kernels):

@@ -1,10 +1,12 @@
 """A wgmma + TMA GEMM for Hopper as a configuration: what is constant in its kernel, and how it is compiled and launched."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
 from math import gcd
+
+import numpy as np
 
 from cuda_kernels.gemm.hopper_parts import DEPTH
 from cuda_kernels.gemm.hopper_split import piece_bytes
@@ -111,6 +113,15 @@ class Hopper:
                                  "buffers")
 
     @property
+    def changes(self):
+        """What differs from the default configuration, {option: value}.
+
+        >>> Hopper(tile_n=128, stages=6).changes
+        {'tile_n': 128, 'stages': 6}
+        """
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+    @property
     def consumers(self):
         """Warpgroups that multiply."""
         return self.tile_m // 64
@@ -213,16 +224,8 @@ class Hopper:
         Full waves of tiles stay whole; the rest is cut: into `slices`, if they fit into the last wave, or, with split, so
         that its parts fill the last wave, as far as that is sooner.
         """
-        tiles, steps, wave = self.tiles(M, N, matrices), -(-K // DEPTH), self.slots(sms)
-        rest = tiles % wave
-        if self.slices > 1:
-            fits = 0 < rest * self.slices <= wave and self.slices <= steps
-            return (tiles - rest, self.slices) if fits else (tiles, 1)
-        if not rest or not self.split:
-            return tiles, 1
-        reduce = REDUCE_STEPS * 128 * 256 // (self.tile_m * self.tile_n)
-        longest = -(-steps // min(wave // rest, steps))
-        return (tiles - rest, -(-steps // longest)) if longest + reduce < steps else (tiles, 1)
+        whole, parts = cut_tiles(self, self.tiles(M, N, matrices), self.slots(sms), -(-K // DEPTH))
+        return int(whole), int(parts)
 
     def grid(self, M, N, K, matrices=1, sms=132):
         """CTAs: one per tile, or, persistent, as many as fit or one per unit of work where there are fewer."""
@@ -243,6 +246,18 @@ class Hopper:
     def compile(self):
         """(name of the entry, machine code for sm_90a); no GPU needed."""
         return _compiled(self)
+
+
+def cut_tiles(config, tiles, slots, steps):
+    """`Hopper.cut` of a configuration or, with arrays for all but the steps, of many. tiles: of C; slots: units of work at a
+    time; steps: of a tile."""
+    rest = tiles % slots
+    sliced = (config.slices > 1) & (rest > 0) & (rest * config.slices <= slots) & (config.slices <= steps)
+    longest = -(-steps // np.minimum(slots // np.maximum(rest, 1), steps))
+    reduce = REDUCE_STEPS * 128 * 256 // (config.tile_m * config.tile_n)
+    split = config.split & (rest > 0) & (longest + reduce < steps)
+    parts = np.where(sliced, config.slices, np.where(split, -(-steps // longest), 1))
+    return np.where(parts > 1, tiles - rest, tiles), parts
 
 
 HOPPER = {

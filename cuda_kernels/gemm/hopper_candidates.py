@@ -1,7 +1,5 @@
 """The configurations of `wgmma_persistent` that may suit a product."""
 
-from math import gcd
-
 from cuda_kernels.gemm.hopper import RESERVED, SHARED_LIMIT, Hopper
 from simlayout.errors import SimlayoutError
 
@@ -11,18 +9,18 @@ TILES = {64: range(16, 257, 16), 128: range(16, 257, 16), 192: (64, 96, 128, 144
 
 
 def fitted(tile_m, tile_n, resident=1, **options):
-    """The Hopper configuration with as many stages as fit, to 12, and two staging buffers or, where that leaves fewer than
-    four stages, one; None where it cannot be."""
-    room = SHARED_LIMIT // resident - RESERVED
-    width = gcd(tile_n, 64) if options.get("c_major", "N") == "N" else max(n for n in (16, 32, 48, 64) if tile_n % n == 0)
-    stage = 128 * (tile_m + tile_n) + 16
-    for buffers in (4, 2, 1):
-        stages = min(12, (room - 2 * tile_m * width * buffers) // stage)
-        if buffers * width <= tile_n and (stages >= 4 or buffers == 1) or buffers == 1:
-            break
+    """The Hopper configuration with as many stages as fit, to 12, and four staging buffers or, where that leaves fewer than
+    four stages or is more than the tile has, two or one; None where it cannot be."""
+    sizes = dict(tile_m=tile_m, tile_n=tile_n, resident=resident, producer=1 if resident == 2 or tile_m > 128 else 4)
     try:
-        return Hopper(tile_m, tile_n, stages, buffers, resident=resident, producer=1 if resident == 2 or tile_m > 128 else 4,
-                      **options)
+        least = Hopper(**sizes, stages=2, buffers=1, c_major=options.get("c_major", "N"))
+        room = SHARED_LIMIT // resident - RESERVED
+        for buffers in (4, 2, 1):
+            staging = least.consumers * least.staging_bytes * buffers
+            stages = min(12, (room - staging) // (least.stage_bytes + 16))
+            if stages >= 4 and buffers * least.box_n <= tile_n:
+                break
+        return Hopper(**sizes, stages=stages, buffers=buffers, **options)
     except SimlayoutError:
         return None
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.gemm.hopper import REDUCE_STEPS
+from cuda_kernels.gemm.hopper import cut_tiles
 from cuda_kernels.gemm.hopper_parts import DEPTH
 
 
@@ -63,7 +63,7 @@ class Estimates:
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tiles = _up(rows, self.tile_m * self.cluster) * _up(cols, self.tile_n) * matrices
         slots, steps = self.slots(sms), -(-K // DEPTH)
-        whole, parts = self.cut(tiles, slots, steps)
+        whole, parts = cut_tiles(self, tiles, slots, steps)
         left = tiles - whole
         busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.cluster
         together = _up(busy, sms)
@@ -78,16 +78,6 @@ class Estimates:
         time = time + (left > 0) * (_up(steps, parts) * step + tile + add_up)
         memory = rates.launch + tile + 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e6
         return np.maximum(time, memory) + rates.lost * np.minimum(time, memory)
-
-    def cut(self, tiles, slots, steps):
-        """(whole tiles, parts of the others) of each configuration, as `Hopper.cut` has them."""
-        rest = tiles % slots
-        sliced = (self.slices > 1) & (rest > 0) & (rest * self.slices <= slots) & (self.slices <= steps)
-        longest = _up(steps, np.minimum(slots // np.maximum(rest, 1), steps))
-        reduce = REDUCE_STEPS * 128 * 256 // (self.tile_m * self.tile_n)
-        split = self.split & (rest > 0) & (longest + reduce < steps)
-        parts = np.where(sliced, self.slices, np.where(split, _up(steps, longest), 1))
-        return np.where(parts > 1, tiles - rest, tiles), parts
 
     @lru_cache(8)                                        # noqa: B019  one table, few GPUs
     def slots(self, sms):

@@ -4,9 +4,7 @@ Plain Python, and makers of it: what a maker closes over is constant in the kern
 tile each; `t` is a thread's index in its warpgroup.
 """
 
-from importlib import import_module
-
-from cuda_kernels.gemm.hopper_plan import store_access
+from cuda_kernels.gemm.hopper_plan import emitted_function, store_access
 from cuda_kernels.ptx import (
     bar_sync_some,
     bulk_commit_group_if,
@@ -92,7 +90,7 @@ def make_store_tma(config):
     Every tile begins with the first buffer: where the last round of the one before was of fewer boxes than there are
     buffers, these are younger than the rest, and fewer stores may still read when they are written again.
     """
-    address_of = getattr(import_module("cuda_kernels.emitted.wgmma"), store_access(config).name.replace(" ", "_"))
+    address_of = emitted_function(store_access(config))
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
     down, width, buffers = config.c_major == "M", config.box_n, config.buffers
     stmatrix = stmatrix_x4_trans if down else stmatrix_x4

@@ -2,9 +2,11 @@
 TMA and wgmma do the rest."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 
 from simlayout.algebra import Layout, Swizzle
+from simlayout.codegen import identifier
 from simlayout.errors import VerificationError
 from simlayout.hardware.wgmma import operand_wavefronts
 from simlayout.proofs import Access
@@ -43,6 +45,11 @@ EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, EXCHANGE)}
 def store_access(config):
     """How a configuration stages C for TMA: one of the accesses above."""
     return STORE_M if config.c_major == "M" else {64: STORE_N64, 32: STORE_N32, 16: STORE_N16}[config.box_n]
+
+
+def emitted_function(access):
+    """The emitted index function of an access: what a kernel calls."""
+    return getattr(import_module("cuda_kernels.emitted.wgmma"), identifier(access.name))
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,7 @@ class Kernel:
 
     def variant(self, **changes):
         """The same kernel with other options, for example variant(stages=4, accumulate="f32")."""
-        known = [f.name for f in fields(self.options)]
-        for key in changes:
-            if key not in known:
-                raise SimlayoutError(f"kernel {self.name} has no option {key!r}; it has {', '.join(known)}")
-        return replace(self, options=replace(self.options, **changes))
+        return with_options(self, changes)
 
     @cached_property
     def plan(self):
@@ -92,6 +88,15 @@ class Kernel:
         ab_aligned = K % 8 == lda % 8 == ldb % 8 == 0
         return self.variant(ab_aligned=ab_aligned, c_aligned=N % 8 == ldc % 8 == 0,
                             whole=ab_aligned and M % rows == N % cols == K % depth == 0)
+
+
+def with_options(kernel, changes):
+    """A kernel, a dataclass with a name and options, with other options. Raises SimlayoutError for one that it has not."""
+    known = [f.name for f in fields(kernel.options)]
+    for key in changes:
+        if key not in known:
+            raise SimlayoutError(f"kernel {kernel.name} has no option {key!r}; it has {', '.join(known)}")
+    return replace(kernel, options=replace(kernel.options, **changes))
 
 
 def choice(name, value, allowed):
