@@ -22,7 +22,6 @@ from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems,
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_model import Estimates
-from simlayout.errors import DeviceError
 from simlayout.files import write_record
 
 ESTIMATES = Estimates(CANDIDATES)
@@ -59,19 +58,37 @@ def time_of(library, calls, seconds):
 
 
 def measure(library, problem, positions, seconds):
-    """(cuBLAS's microseconds, [(candidate, microseconds)]) of a Problem; raises DeviceError if a result is wrong."""
+    """(cuBLAS's microseconds, [(candidate, microseconds)], [what was wrong]) of a Problem."""
     from cuda_kernels import plan_matmul
 
     sets = rotated(library, problem)
     theirs = by_cublas(library, sets)
-    before, found = time_of(library, theirs, seconds), []
+    before, found, faults = time_of(library, theirs, seconds), [], []
     for position in positions:
         plans = [plan_matmul(*three, kernel=CANDIDATES[position]) for three in sets]
         wrong = fault(library, problem, plans[0], sets[0])
-        if wrong is not None:
-            raise DeviceError(f"{problem}: {CANDIDATES[position]} and cuBLAS differ by {wrong}")
-        found.append((position, time_of(library, plans, seconds)))
-    return round((before + time_of(library, theirs, seconds)) / 2, 2), found
+        if wrong is None:
+            found.append((position, time_of(library, plans, seconds)))
+        else:
+            faults.append(f"{problem}: {CANDIDATES[position]} and cuBLAS differ by {wrong}")
+    return round((before + time_of(library, theirs, seconds)) / 2, 2), found, faults
+
+
+def timed(library, problem, positions, seconds, faults):
+    """The record's row of a problem; appends what was wrong to `faults`."""
+    cublas, found, wrong = measure(library, problem, positions, seconds)
+    faults += wrong
+    library.free()
+    return [[problem.M, problem.N, problem.K, problem.dtype], cublas, found]
+
+
+def told(row):
+    """A row of the record as a line: the best configuration of it."""
+    (M, N, K, dtype), cublas, found = row
+    best, time = min(found, key=lambda f: f[1], default=(None, float("inf")))
+    options = "none right" if best is None else CANDIDATES[best].changes
+    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(found):>3}, "
+            f"{cublas / time:.3f}: {options}")
 
 
 def main(arguments=None):
@@ -90,17 +107,17 @@ def main(arguments=None):
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         for done, _ in enumerate(pool.map(compile_one, *zip(*needed), [driver.cuda().version] * len(needed)), 1):
             print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
-    rows = []
-    for number, (problem, positions) in enumerate(work, 1):
-        cublas, found = measure(library, problem, positions, options.seconds)
-        rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
-        best = min(found, key=lambda f: f[1])
-        print(f"{number:>4} {problem!s:<36} cuBLAS {cublas:>9.1f} us, best {best[1]:>9.1f} of {len(found):>3}, "
-              f"{cublas / best[1]:.3f}: {CANDIDATES[best[0]].changes}", flush=True)
-        library.free()
+    rows, faults = [], []
+    try:
+        for problem, positions in work:
+            rows.append(timed(library, problem, positions, options.seconds, faults))
+            print(f"{len(rows):>4} {told(rows[-1])}", flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}
     write_record(options.json, head, configs=[c.changes for c in CANDIDATES], rows=rows)
-    return 0
+    print("\n".join(faults), file=sys.stderr)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time
             assert torch.equal(matmul(a, b, out, kernel=config), first)
 
 
-@pytest.mark.parametrize("slices", range(1, 9))
+@pytest.mark.parametrize("slices", range(2, 9))
 @pytest.mark.parametrize("resident", [1, 2])
 def test_as_many_clusters_fit_at_a_time_as_the_grid_assumes(slices, resident):
     config = Hopper(128, 64, 4, 1, producer=1, slices=slices, resident=resident)
@@ -199,7 +199,7 @@ BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (6
         (HOPPER["wgmma_tma"], (70, 64, 96)), (HOPPER["wgmma_specialized"], (130, 136, 72)),
         (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster=2), (260, 264, 136)),
         (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72)),
-        (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (130, 72, 136)),
+        (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (136, 72, 136)),
         (Hopper(192, 160, 3, 1, producer=1, resident=1, a_major="MN"), (200, 72, 136)),
         (Hopper(tile_n=256, stages=3, dtype="bf16", out="bf16"), (130, 264, 136))]
 

@@ -21,8 +21,10 @@ specifications)."""
 
 RESERVED = 1024
 
-GPC = 16
-"""SMs of a graphics processing cluster, in which a cluster of CTAs must lie, at least: some have 18."""
+CLUSTERS, CLUSTERS_SMS = {2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}, 132
+"""Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and those are
+not all of a size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py
+asks again). Where fewer fit, the last ones start late; nothing is wrong."""
 
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
@@ -215,8 +217,7 @@ class Hopper:
         """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share B."""
         if self.slices == 1:
             return self.resident * sms // self.cluster
-        together = min(GPC, sms) if self.slices > 2 else 2         # SMs come in pairs
-        return self.resident * self.slices * max(1, sms // together * (together // self.slices))
+        return self.resident * self.slices * max(1, sms * CLUSTERS[self.slices] // CLUSTERS_SMS)
 
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
