@@ -35,14 +35,16 @@ class BytesCount(AccessCount):
     bytes: int = 0
 
 
-def loads_of(major, size, cluster, first, k):
-    """[(coordinates, shared byte address)] of the boxes that `make_load`'s function moves, in all CTAs of a cluster.
+def loads_of(major, size, parts, first, k):
+    """[(coordinates, shared byte address)] of the boxes that `make_load`'s function moves, of all parts.
 
     The kernel's own code, with instructions that note their operands: size rows of A or columns of B from `first` on, and
     `hopper_parts.DEPTH` of K from k on, to address 0.
 
     >>> loads_of("K", 128, 2, 256, 64)
     [((64, 256, 0), 0), ((64, 320, 0), 8192)]
+    >>> loads_of("MN", 128, 2, 256, 64)
+    [((256, 64, 0), 0), ((320, 64, 0), 8192), ((256, 96, 0), 4096), ((320, 96, 0), 12288)]
     """
     moved = []
 
@@ -54,9 +56,9 @@ def loads_of(major, size, cluster, first, k):
 
     names = {**vars(hopper_parts), "tma_load_3d": load, "tma_load_3d_multicast": load_multicast}
     make = FunctionType(hopper_parts.make_load.__code__, names, argdefs=hopper_parts.make_load.__defaults__)
-    tile = make(major, size, hopper_parts.DEPTH, cluster)
-    for rank in range(cluster):
-        tile(0, None, 0, first, k, 0, rank)
+    tile = make(major, size, parts)
+    for part in range(parts):
+        tile(0, None, 0, first, k, 0, part, 0)
     return moved
 
 
@@ -69,7 +71,8 @@ class HopperPlan:
     @property
     def tile(self):
         """(rows, columns, depth) of the tile that a CTA, or a cluster, works on at a time."""
-        return self.config.cluster * self.config.tile_m, self.config.tile_n, hopper_parts.DEPTH
+        config = self.config
+        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, hopper_parts.DEPTH
 
     @property
     def accesses(self):
@@ -80,7 +83,7 @@ class HopperPlan:
         """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
         config, said = self.config, predict(self.config, M, N, K)
         steps = -(-K // hopper_parts.DEPTH)
-        stages = config.cluster * config.tiles(M, N) * steps
+        stages = config.sharing * config.tiles(M, N) * steps
         wgmmas, wavefronts = 4 * config.consumers, operand_wavefronts(config.wgmma)[0]
         boxes = sum(len(loads_of(major, size, cluster, 0, 0)) // cluster for major, size, cluster in self._loads)
         counts = [BytesCount("load A, B", "cp.async.bulk.tensor", stages * boxes, 0, 0,
@@ -97,7 +100,7 @@ class HopperPlan:
     def _loads(self):
         """(major, rows or columns, CTAs that share the load) of A and of B."""
         config = self.config
-        return ((config.a_major, config.tile_m, 1), (config.b_major, config.operands[1].rows, config.cluster))
+        return ((config.a_major, config.tile_m, config.cluster_n), (config.b_major, config.operands[1].rows, config.cluster_m))
 
     def prove(self):
         """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.
@@ -167,7 +170,7 @@ class HopperKernel:
         stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
         plan = (f"tile {config.tile_m}x{config.tile_n}x{hopper_parts.DEPTH}, {config.block} threads, {stages} and "
                 f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {said.ctas}, tiles: "
-                f"{config.cluster * config.tiles(M, N)}, K steps: {said.steps}")
+                f"{config.sharing * config.tiles(M, N)}, K steps: {said.steps}")
         return plan, (f"{said.mma_clocks:.0f} clocks of wgmma, {said.shared_clocks} of shared memory for its operands per K "
                       f"step of a CTA: bound by {'wgmma' if said.bound == 'mma' else said.bound}")
 

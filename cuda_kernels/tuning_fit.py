@@ -19,6 +19,8 @@ from cuda_kernels.gemm.hopper import Hopper
 from cuda_kernels.gemm.hopper_model import H200, Estimates, Rates
 from simlayout.errors import DeviceError, ParseError
 
+NEAR = 0.1
+
 NAMES = [f.name for f in fields(Rates)]
 
 
@@ -39,9 +41,11 @@ class Measured:
                 for (M, N, K), tried in zip(self.problems, self.tried)]
 
     def error(self, rates):
-        """The mean of |log(estimate / time)|."""
-        pairs = zip(self.estimated(rates), self.times)
-        return float(np.mean(np.abs(np.log(np.concatenate([said / time for said, time in pairs])))))
+        """The mean of |log(estimate / time)|, of times near the least one most: by half where they are NEAR above it."""
+        found = [(np.abs(np.log(said / time)), 0.5 ** ((time / time.min() - 1) / NEAR))
+                 for said, time in zip(self.estimated(rates), self.times)]
+        off, weights = (np.concatenate(x) for x in zip(*found))
+        return float(np.average(off, weights=weights))
 
     def choices(self, rates):
         """[(time of the chosen over the least, number of the chosen, number of the best)] by problem."""
@@ -59,7 +63,9 @@ def read(path):
         rows = [(tuple(shape[:3]), cublas, *zip(*found)) for shape, cublas, found in record["rows"]]
         problems, cublas, tried, times = zip(*rows)
         estimates = Estimates(tuple(Hopper(**options) for options in record["configs"]))
-        return Measured(estimates, problems, cublas, tuple(np.array(x) for x in tried), tuple(np.array(x) for x in times))
+        tried, times = (tuple(np.array(x) for x in rows) for rows in (tried, times))
+        known = [np.isfinite(estimates(*p)[t]) for p, t in zip(problems, tried)]
+        return Measured(estimates, problems, cublas, *(tuple(x[k] for x, k in zip(rows, known)) for rows in (tried, times)))
     except (ValueError, KeyError, TypeError) as error:
         raise ParseError(f"{path} is no record of cuda_kernels.tuning: {error}") from None
 
@@ -77,7 +83,8 @@ def fit(measured, start=H200, rounds=3):
 
     scales = np.ones(len(NAMES))
     for _ in range(rounds):
-        scales = minimize(lambda x: measured.error(rates(x)), scales, method="Powell", options={"maxiter": 6}).x
+        scales = minimize(lambda x: measured.error(rates(x)), scales, method="Powell", bounds=[(0.05, 20)] * len(NAMES),
+                          options={"maxiter": 6}).x
         yield rates(scales)
 
 

@@ -27,9 +27,9 @@ def test_gemm_predicts_proves_and_checks_the_wgmma_kernels(capsys, kernel):
 
 def test_gemm_of_wgmma_takes_its_options_and_prints_json(capsys):
     out = printed(capsys, "gemm", "--kernel", "wgmma_persistent", "--tile-m", "64", "--tile-n", "128", "--stages", "3",
-                  "--cluster", "2", "--cpu", "--json", "-M", "100", "-N", "133", "-K", "70")
+                  "--cluster-m", "2", "--cpu", "--json", "-M", "100", "-N", "133", "-K", "70")
     found = json.loads(out)
-    assert found["ok"] is True and found["options"]["cluster"] == 2 and found["options"]["stages"] == 3
+    assert found["ok"] is True and found["options"]["cluster_m"] == 2 and found["options"]["stages"] == 3
     assert found["options"]["store"] == "direct", "rows of 133 halves do not start on 16 bytes"
     moved = 2 * 2 * 2 * (64 + 128) * 128                     # two CTAs, tiles and steps: A and B of each
     assert found["executed"]["load A, B"] == {"instructions": 2 * 2 * 2 * 2, "wavefronts": 0, "ideal": 0, "bytes": moved}
@@ -75,7 +75,7 @@ def test_a_gpu_without_wgmma_is_refused_unless_the_cpu_machine_is_asked_for(caps
 @pytest.mark.parametrize("arguments, expected", [
     (["--warps", "8"], "kernel wgmma_persistent has no option 'warps'; it has tile_m"),
     (["--stages", "1"], "stages = 1"), (["--stages", "9"], "use fewer stages"), (["--tile-n", "40"], "tile_n = 40"),
-    (["--cluster", "3"], "cluster = 3")])
+    (["--cluster-m", "3"], "cluster_m = 3")])
 def test_options_that_no_wgmma_kernel_can_have_are_refused(capsys, arguments, expected):
     assert expected in refused(capsys, "gemm", "--kernel", "wgmma_persistent", "--cpu", *arguments)
 

@@ -51,7 +51,7 @@ def by_the_book(config, a, b, sms):
         _, _, first, last = unit_of(part, 0, parts, -(-K // 64))
         made = numerics.gemm(config.wgmma, a[..., 64 * first:64 * last], b[..., 64 * first:64 * last, :])
         cut = made if cut is None else cut + made
-    height, width = config.cluster * config.tile_m, config.tile_n
+    height, width = config.cluster_m * config.tile_m, config.cluster_n * config.tile_n
     rows, cols = -(-M // height), -(-N // width)
     for tile in range(whole, config.tiles(M, N, matrices)):
         row, col, matrix = tile_of(tile, rows, cols, config.group)
@@ -88,12 +88,13 @@ def assert_moved(counts, said):
 
 
 def assert_exchanged(config, counts, tiles):
-    """Each CTA of a sliced tile stores its accumulators once, and they are loaded once, by whoever adds them up."""
+    """Each CTA of a sliced tile stores its accumulators once; each adds up a share of the columns, rounded up."""
     warps = tiles * config.slices * config.consumers * 4
     stored, loaded = counts["st.shared.b128"], counts["ld.shared::cluster.b128"]
     written = warps * config.tile_n // 8
     assert (stored.instructions, stored.wavefronts) == (written, written * int(EXCHANGE.analyze().wavefronts[0]))
-    assert loaded.instructions == written and loaded.bytes == 512 * written
+    loads = warps * config.slices * -(-config.tile_n // 8 // config.slices)
+    assert loaded.instructions == loads and loaded.bytes == 512 * loads
 
 
 TMA = dict(stages=3, buffers=1)
@@ -120,9 +121,14 @@ KINDS = {
     "direct, one stored by columns": (Hopper(64, 64, out="f32", store="direct", c_major="M", **TMA), (65, 67, 75)),
     "everything ragged": (Hopper(128, 64, store="direct", **TMA), (133, 71, 203)),
     "a single element": (Hopper(64, 64, store="direct", **TMA), (1, 1, 1)),
-    "cluster": (Hopper(64, 128, cluster=2, **TMA), (200, 136, 136)),
-    "cluster, B by rows": (Hopper(64, 128, cluster=2, b_major="MN", **TMA), (130, 136, 72)),
-    "cluster, a column of tiles too many": (Hopper(64, 64, cluster=2, **TMA), (60, 64, 136)),
+    "cluster": (Hopper(64, 128, cluster_m=2, **TMA), (200, 136, 136)),
+    "cluster, B by rows": (Hopper(64, 128, cluster_m=2, b_major="MN", **TMA), (130, 136, 72)),
+    "cluster, side by side": (Hopper(64, 64, cluster_n=2, **TMA), (70, 264, 136)),
+    "cluster, A by columns": (Hopper(128, 64, cluster_n=4, a_major="MN", producer=1, **TMA), (136, 264, 136)),
+    "cluster of 2 x 2": (Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA), (200, 136, 136)),
+    "cluster of 4 x 2": (Hopper(64, 64, cluster_m=4, cluster_n=2, a_major="MN", **TMA), (200, 136, 136)),
+    "cluster of 2 x 4": (Hopper(64, 32, cluster_m=2, cluster_n=4, b_major="MN", c_major="M", **TMA), (136, 136, 72)),
+    "cluster, a column of tiles too many": (Hopper(64, 64, cluster_m=2, **TMA), (60, 64, 136)),
     "not persistent": (Hopper(64, 64, persistent=False, group=1, **TMA), (130, 72, 136)),
     "split that cuts nothing": (Hopper(64, 64, split=True, **TMA), (128, 64, 72)),
 }
@@ -138,7 +144,7 @@ BATCHES = [(3, 3), (1, 3), (3, 1)]
 
 
 @pytest.mark.parametrize("matrices", BATCHES, ids=str)
-@pytest.mark.parametrize("config", [HOPPER["wgmma_tma"], Hopper(64, 64, **TMA), Hopper(64, 64, cluster=2, **TMA)],
+@pytest.mark.parametrize("config", [HOPPER["wgmma_tma"], Hopper(64, 64, **TMA), Hopper(64, 64, cluster_m=2, **TMA)],
                          ids=["wgmma_tma", "persistent", "cluster"])
 def test_a_batch_of_matrices_may_share_an_operand(config, matrices):
     assert_right_and_as_predicted(config, 66, 72, 72, matrices)
@@ -149,11 +155,11 @@ CUT = {
     "whole tiles before them": (Hopper(64, 64, split=True, **TMA), (130, 136, 264), 4),
     "ragged, stored directly": (Hopper(128, 64, split=True, store="direct", out="f32", **TMA), (133, 71, 203), 8),
     "C by columns": (Hopper(64, 96, split=True, c_major="M", **TMA), (72, 104, 136), 9),
-    "in clusters": (Hopper(64, 64, split=True, cluster=2, **TMA), (130, 64, 136), 8),
+    "in clusters": (Hopper(64, 64, split=True, cluster_m=2, **TMA), (130, 64, 136), 8),
     "two CTAs per SM": (Hopper(128, 64, split=True, producer=1, resident=2, **TMA), (136, 72, 136), 4),
     "slices": (Hopper(64, 64, slices=2, **TMA), (64, 64, 136), 4),
     "slices, ragged": (Hopper(128, 80, 5, 1, slices=3), (133, 88, 203), 16),
-    "slices, C by columns": (Hopper(64, 64, 4, 1, slices=4, b_major="MN", c_major="M"), (72, 72, 264), 16),
+    "slices, C by columns": (Hopper(64, 64, 4, 1, slices=4, b_major="MN", c_major="M"), (72, 72, 264), 20),
     "slices behind whole tiles": (Hopper(64, 64, slices=2, **TMA), (300, 64, 136), 4),
 }
 """Configuration, (M, N, K), SMs: so that tiles are cut along K."""
@@ -199,8 +205,8 @@ def configurations(draw):
     allowed = dict(
         tile_m=[64, 64, 128, 192], tile_n=range(16, 145, 16), stages=range(2, 6), buffers=range(1, 4), group=range(1, 4),
         a_major=["K", "MN"], b_major=["K", "MN"], c_major=["N", "M"], dtype=["f16", "bf16"], out=["f16", "bf16", "f32"],
-        store=["tma", "direct"], split=[False, True], persistent=[True, False], producer=[4, 1], cluster=[1, 2],
-        slices=[1, 1, 2, 3], resident=[1, 2])
+        store=["tma", "direct"], split=[False, True], persistent=[True, False], producer=[4, 1],
+        cluster_m=[1, 1, 2, 4], cluster_n=[1, 1, 2, 4], slices=[1, 1, 2, 3], resident=[1, 2])
     options = {name: draw(st.sampled_from(values)) for name, values in allowed.items()}
     try:
         config = Hopper(**options)

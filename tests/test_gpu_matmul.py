@@ -66,10 +66,12 @@ def test_every_kernel_is_right_where_it_is_asked_for_by_name(name, shape):
 
 OPTIONS = [
     Hopper(c_major="M"), Hopper(tile_n=96, stages=6), Hopper(tile_n=176), Hopper(tile_n=176, c_major="M"),
-    Hopper(64, 16, 12, 1, c_major="M"), Hopper(192, 192, 3, 2, producer=1), Hopper(256, 128, 3, 1, producer=1, cluster=2),
+    Hopper(64, 16, 12, 1, c_major="M"), Hopper(192, 192, 3, 2, producer=1), Hopper(256, 128, 3, 1, producer=1, cluster_m=2),
     Hopper(256, 64, 4, 1, producer=1, c_major="M", split=True), Hopper(128, 128, 3, 1, producer=1, resident=2),
     Hopper(64, 256, 2, 1, producer=1, resident=2), Hopper(128, 128, 4, 1, slices=4), Hopper(64, 32, 8, 1, slices=8),
     Hopper(128, 256, 4, 2, slices=2), Hopper(192, 128, 4, 1, producer=1, slices=3, c_major="M"),
+    Hopper(64, 64, 8, 1, cluster_m=4, cluster_n=2), Hopper(128, 96, 6, 2, cluster_m=2, cluster_n=2, split=True),
+    Hopper(64, 112, 8, 1, cluster_m=2, cluster_n=4, c_major="M", split=True), Hopper(128, 160, 5, 2, cluster_n=4),
     Hopper(128, 64, 4, 1, producer=1, resident=2, slices=2), Hopper(128, 96, 4, 1, out="f32", store="direct", c_major="M")]
 
 
@@ -118,7 +120,7 @@ def test_kernels_that_overlap_wait_for_the_ones_before_them():
     assert torch.equal(d, want)
 
 
-@pytest.mark.parametrize("config", [Hopper(split=True), Hopper(split=True, cluster=2), Hopper(64, 128, 8, split=True),
+@pytest.mark.parametrize("config", [Hopper(split=True), Hopper(split=True, cluster_m=2), Hopper(64, 128, 8, split=True),
                                     Hopper(split=True, out="f32", store="direct")], ids=str)
 def test_cut_tiles_give_the_same_bits_every_time_and_the_right_ones(config):
     a, b = normal(300, 8000), normal(8000, 700)
@@ -197,9 +199,10 @@ def test_ten_thousand_calls_from_two_threads_on_two_streams_leak_nothing():
 
 BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (64, 136, 136)),
         (HOPPER["wgmma_tma"], (70, 64, 96)), (HOPPER["wgmma_specialized"], (130, 136, 72)),
-        (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster=2), (260, 264, 136)),
+        (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster_m=2), (260, 264, 136)),
         (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72)),
         (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (136, 72, 136)),
+        (Hopper(64, 64, 4, 1, cluster_m=4, cluster_n=2), (200, 136, 136)),
         (Hopper(192, 160, 3, 1, producer=1, resident=1, a_major="MN"), (200, 72, 136)),
         (Hopper(tile_n=256, stages=3, dtype="bf16", out="bf16"), (130, 264, 136))]
 

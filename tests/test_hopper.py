@@ -28,12 +28,12 @@ SIZES = st.integers(1, 40)
 
 COMPILED = {
     "wgmma_tma": HOPPER["wgmma_tma"], "wgmma_specialized": HOPPER["wgmma_specialized"],
-    "cut and in clusters": Hopper(a_major="MN", b_major="MN", split=True, cluster=2),
+    "cut and in clusters": Hopper(a_major="MN", b_major="MN", split=True, cluster_m=2),
     "f32 C, stored directly": Hopper(out="f32", store="direct", split=True, dtype="bf16"),
     "one consumer": Hopper(tile_m=64, tile_n=128, stages=8, split=True),
     "columns of C": Hopper(tile_n=176, c_major="M", b_major="MN", split=True),
     "three consumers": Hopper(192, 192, 3, 1, producer=1, split=True),
-    "four consumers": Hopper(256, 128, 3, 1, producer=1, cluster=2),
+    "four consumers": Hopper(256, 128, 3, 1, producer=1, cluster_m=2),
     "two CTAs per SM": Hopper(128, 128, 3, 1, producer=1, resident=2, split=True),
     "slices": Hopper(64, 16, 8, 1, c_major="M", slices=8), "big slices": Hopper(slices=3)}
 
@@ -56,7 +56,7 @@ def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(config, t
 @pytest.mark.parametrize("b_major", ["K", "MN"])
 def test_every_configuration_that_is_chosen_compiles_without_spills(cost, a_major, b_major, tmp_path):
     config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=a_major, b_major=b_major, split=True,
-                    cluster=cost.cluster)
+                    cluster_m=cost.cluster)
     said, _ = assembled(ptx(config), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
 
@@ -83,7 +83,7 @@ def test_tensor_maps_become_parameters_of_128_bytes_whose_address_the_kernel_tak
 @pytest.mark.parametrize("cost", COSTS, ids=str)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(cost, major):
-    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=major, b_major=major, cluster=cost.cluster)
+    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=major, b_major=major, cluster_m=cost.cluster)
     for tile, rows in zip(config.operands, (64, cost.tile_n)):
         assert tile.prove().elements == rows * 64
     whole = OperandTile(cost.tile_m, 64, "f16", major).put()     # a consumer's part of A is a tile of its own
@@ -140,7 +140,7 @@ def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
        st.sampled_from([1, 7, 114, 132]))
 def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(cost, M, N, K, matrices, sms):
     sms = max(sms, cost.cluster)
-    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, split=True, cluster=cost.cluster)
+    config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, split=True, cluster_m=cost.cluster)
     tiles = config.tiles(M, N, matrices)
     whole, parts = config.cut(M, N, K, matrices, sms)
     grid = config.grid(M, N, K, matrices, sms)
@@ -177,7 +177,7 @@ def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_
 def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms):
     table = Estimates(CANDIDATES[::7])
     rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
-    tiles = -(-rows // (table.tile_m * table.cluster)) * -(-cols // table.tile_n) * matrices
+    tiles = -(-rows // (table.tile_m * table.cluster_m)) * -(-cols // (table.tile_n * table.cluster_n)) * matrices
     whole, parts = cut_tiles(table, tiles, table.slots(sms), -(-K // 64))
     for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
         m, n, *found = map(int, found)
@@ -198,10 +198,11 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
     ({"tile_n": 40}, "tile_n = 40"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
-    ({"stages": 5}, "need 278608 bytes"), ({"cluster": 4}, "cluster = 4"), ({"body": "other"}, "body = 'other'"),
-    ({"cluster": 2, "tile_n": 192, "b_major": "MN"}, "a multiple of 128"),
+    ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
+    ({"cluster_m": 4, "tile_n": 80, "stages": 8}, "a multiple of 32"),
+    ({"cluster_m": 4, "cluster_n": 4}, "at most 8 CTAs"),
     ({"split": True, "persistent": False}, "needs persistent=True"), 
-    ({"slices": 2, "split": True}, "slices need persistent=True, split=False"), ({"slices": 2, "cluster": 2}, "slices need"),
+    ({"slices": 2, "split": True}, "slices need persistent=True, split=False"), ({"slices": 2, "cluster_m": 2}, "slices need"),
     ({"slices": 2, "stages": 2}, "add up f32 tiles of 131072 bytes .* 98304 bytes: use more stages"),
     ({"resident": 2, "tile_n": 128, "stages": 2}, "may have 80 registers, 64 of them accumulators"),
     ({"resident": 2, "tile_n": 128, "stages": 4, "producer": 1}, "a CTA has 115712"),

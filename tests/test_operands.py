@@ -56,13 +56,13 @@ def test_nothing_is_not_proved(loads, steps):
 
 
 @pytest.mark.parametrize("major", ["K", "MN"])
-@pytest.mark.parametrize("tile_m, tile_n, cluster", [
-    (64, 64, 1), (64, 16, 1), (64, 256, 1), (128, 128, 2), (128, 256, 2), (128, 176, 1), (192, 192, 1), (256, 112, 1),
-    (256, 128, 2)])
-def test_the_wgmma_kernels_read_every_element_where_their_own_loads_put_it(major, tile_m, tile_n, cluster):
-    config = Hopper(tile_m, tile_n, 2, 1, a_major=major, b_major=major, cluster=cluster, producer=1)
+@pytest.mark.parametrize("tile_m, tile_n, below, beside", [
+    (64, 64, 1, 1), (64, 16, 1, 1), (64, 256, 1, 4), (128, 128, 2, 1), (128, 256, 2, 1), (128, 176, 1, 2), (192, 192, 2, 2),
+    (256, 112, 1, 1), (256, 128, 2, 1), (64, 96, 4, 2), (64, 112, 2, 4)])
+def test_the_wgmma_kernels_read_every_element_where_their_own_loads_put_it(major, tile_m, tile_n, below, beside):
+    config = Hopper(tile_m, tile_n, 2, 1, a_major=major, b_major=major, cluster_m=below, cluster_n=beside, producer=1)
     boxes, (of_a, of_b), first, k = config.boxes(), config.operands, 384, 128
-    for box, tile, size, parts, rows in ((boxes[0], of_a, tile_m, 1, 64), (boxes[1], of_b, of_b.rows, cluster, tile_n)):
+    for box, tile, size, parts, rows in ((boxes[0], of_a, tile_m, beside, 64), (boxes[1], of_b, of_b.rows, below, tile_n)):
         tensor = sl.TensorMap("f16", (8192, 8192, 1), (16384, 16384), box, swizzle=128)
         loads = loads_of(major, size, parts, first, k)
         for part in range(size // tile.rows):            # each consumer's 64 rows of A; all of B

@@ -49,13 +49,13 @@ STEPS = (
     Step("persistent CTAs, tiles row by row", 400, f"{WORKLOG}, kernel 6 in naive order", {"persistent": True}),
     Step("tiles in groups of 8 rows", 660, f"{WORKLOG}, kernel 6 (groups of 16x8, 128 SMs)", {"group": 8}),
     Step("mbarriers written in PTX", 704, f"{WORKLOG}, kernel 7", why="ours are mbarriers in PTX from the first step on"),
-    Step("clusters of 2 share the loads of B", 734, f"{WORKLOG}, kernel 8", {"cluster": 2}),
+    Step("clusters of 2 share the loads of B", 734, f"{WORKLOG}, kernel 8", {"cluster_m": 2}),
     Step("store order, cache hints, no zeroing", 747, f"{WORKLOG}, kernel 9",
          why="our first wgmma of a tile overwrites its accumulators from the first step on; C is stored without hints"),
     Step("C through shared memory and TMA", 758, f"{WORKLOG}, kernel 10 (st.shared; here stmatrix)", {"store": "tma"}),
     Step("tiles along a Hilbert curve", 764, f"{WORKLOG}, kernel 11", why="ours stay in groups of 8 rows"),
     Step("stmatrix into padded rows", 763, f"{CODE}, README, kernel 12", why="our stmatrix, two steps up, swizzles instead"),
-    Step("without clusters", change={"cluster": 1}),
+    Step("without clusters", change={"cluster_m": 1}),
     Step("the last wave's tiles cut along K", change={"split": True}),
 )
 

@@ -8,7 +8,7 @@ from math import gcd
 
 import numpy as np
 
-from cuda_kernels.gemm.hopper_parts import DEPTH
+from cuda_kernels.gemm.hopper_parts import DEPTH, load_box
 from cuda_kernels.gemm.hopper_split import piece_bytes
 from cuda_kernels.gemm.kernel import choice
 from cuda_kernels.ptx.wgmma import wgmma_steps
@@ -42,7 +42,7 @@ MAPS = 3
 
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
-    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster=(1, 2), slices=range(1, 9),
+    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4), slices=range(1, 9),
     resident=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
 """What the options of a configuration may be."""
 
@@ -57,8 +57,8 @@ class Hopper:
     "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (16-bit C whose lines start on 16 bytes) or "direct" (any C);
     split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per
     tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
-    (setmaxnreg); cluster: CTAs with tiles below one another, which share the loads of B; slices: CTAs of a cluster that
-    compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and
+    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside
+    one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and
     consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what does not fit.
     """
 
@@ -77,7 +77,8 @@ class Hopper:
     persistent: bool = True
     producer: int = 4
     move_registers: bool = True
-    cluster: int = 1
+    cluster_m: int = 1
+    cluster_n: int = 1
     slices: int = 1
     resident: int = 1
     body: str = "wgmma_persistent"
@@ -87,18 +88,20 @@ class Hopper:
             choice(name, getattr(self, name), allowed)
         if self.store == "tma" and self.out == "f32":
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
-        if self.b_major == "MN" and self.operands[1].rows // self.cluster % 64:
-            raise SimlayoutError(f"tile_n = {self.tile_n}: a cluster of {self.cluster} shares it by 64 columns: use a "
-                                 "multiple of 128")
-        simple = dict(tile_m=64, stages=1, cluster=1, slices=1, resident=1, store="direct", split=False, persistent=False)
+        if self.sharing > 8:
+            raise SimlayoutError(f"cluster_m = {self.cluster_m} and cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
+        if self.b_major == "K" and self.tile_n % (8 * self.cluster_m):
+            raise SimlayoutError(f"tile_n = {self.tile_n}: {self.cluster_m} CTAs share it by 8 columns: use a multiple of "
+                                 f"{8 * self.cluster_m}")
+        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, store="direct", split=False, persistent=False)
         other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
         if self.body == "wgmma_tma" and other:
             raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")
         if self.split and not self.persistent:
             raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
-        if self.slices > 1 and (self.cluster > 1 or self.split or not self.persistent):
-            raise SimlayoutError("slices need persistent=True, split=False and cluster=1: their CTAs form the cluster, and "
-                                 "cut tiles their own way")
+        if self.slices > 1 and (self.sharing > 1 or self.split or not self.persistent):
+            raise SimlayoutError("slices need persistent=True, split=False and cluster_m=cluster_n=1: their CTAs form the "
+                                 "cluster, and cut tiles their own way")
         if self.stages < 2 and self.body == "wgmma_persistent":
             raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
         if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
@@ -134,9 +137,14 @@ class Hopper:
         return 128 if self.body == "wgmma_tma" else 128 * self.consumers + 32 * self.producer
 
     @property
+    def sharing(self):
+        """CTAs that share loads."""
+        return self.cluster_m * self.cluster_n
+
+    @property
     def cluster_ctas(self):
         """CTAs per cluster."""
-        return self.cluster * self.slices
+        return self.sharing * self.slices
 
     @property
     def registers(self):
@@ -200,8 +208,7 @@ class Hopper:
 
     def boxes(self):
         """The boxes of the maps of A, B and C, innermost first, in elements; `swizzles` go with them."""
-        a = (64, self.tile_m, 1) if self.a_major == "K" else (64, 64, 1)
-        b = (64, self.tile_n // self.cluster, 1) if self.b_major == "K" else (64, 64, 1)
+        a, b = load_box(self.a_major, self.tile_m, self.cluster_n), load_box(self.b_major, self.tile_n, self.cluster_m)
         return a, b, (self.box_n, 64, 1) if self.c_major == "N" else (64, self.box_n, 1)
 
     @property
@@ -211,13 +218,18 @@ class Hopper:
 
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once."""
-        return -(-M // (self.tile_m * self.cluster)) * -(-N // self.tile_n) * matrices
+        rows, cols = self.tile_grid(M, N)
+        return rows * cols * matrices
+
+    def tile_grid(self, M, N):
+        """(rows, columns) of tiles of C, those of a cluster counted once."""
+        return -(-M // (self.tile_m * self.cluster_m)), -(-N // (self.tile_n * self.cluster_n))
 
     def slots(self, sms=132):
-        """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share B."""
-        if self.slices == 1:
-            return self.resident * sms // self.cluster
-        return self.resident * self.slices * max(1, sms * CLUSTERS[self.slices] // CLUSTERS_SMS)
+        """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share loads."""
+        if self.cluster_ctas == 1:
+            return self.resident * sms
+        return self.resident * self.slices * max(1, sms * CLUSTERS[self.cluster_ctas] // CLUSTERS_SMS)
 
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
@@ -234,14 +246,14 @@ class Hopper:
         units = whole + parts * (self.tiles(M, N, matrices) - whole)
         if self.persistent:
             units = min(self.slots(sms), -(-units // self.slices) * self.slices)
-        return self.cluster * units
+        return self.sharing * units
 
     def workspace(self, M, N, K, matrices=1, sms=132):
         """(bytes of workspace, bytes of counters, which must be zero) for the tiles that are cut."""
         whole, parts = self.cut(M, N, K, matrices, sms)
         if not self.split:
             return 0, 0
-        cut = self.cluster * self.consumers * (self.tiles(M, N, matrices) - whole)
+        cut = self.sharing * self.consumers * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
     def compile(self):

@@ -7,6 +7,9 @@ TILES = {64: range(16, 257, 16), 128: range(16, 257, 16), 192: (64, 96, 128, 144
          256: (32, 64, 96, 112, 128)}
 """Columns of the tiles that are considered, by their rows; each for C and for its transpose."""
 
+SHARED = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (4, 2), (2, 4))
+"""(cluster_m, cluster_n) that are considered."""
+
 
 def fitted(tile_m, tile_n, resident=1, **options):
     """The Hopper configuration with as many stages as fit, to 12, and four staging buffers or, where that leaves fewer than
@@ -27,8 +30,8 @@ def fitted(tile_m, tile_n, resident=1, **options):
 
 def _candidates():
     for tile_m, tile_n, c_major in ((m, n, c) for m, columns in TILES.items() for n in columns for c in "NM"):
-        for cluster in (1, 2) if tile_n >= 64 else (1,):
-            yield fitted(tile_m, tile_n, c_major=c_major, cluster=cluster, split=True)
+        for cluster_m, cluster_n in SHARED if tile_n >= 32 else ((1, 1),):
+            yield fitted(tile_m, tile_n, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, split=True)
         if tile_m <= 128 and tile_n >= 64:
             yield fitted(tile_m, tile_n, 2, c_major=c_major, split=True)
         for slices in (2, 3, 4, 6, 8):

@@ -45,7 +45,7 @@ layers; one NVIDIA H200, driver 580.159, 2026-11-21): half of them within 10 per
 def estimate(cost, config, M, N, K, matrices, sms, half_sectors):
     """Microseconds that a product may take. half_sectors: whether rows start in the middle of a 32-byte sector of L2."""
     whole, parts = config.cut(M, N, K, matrices, sms)
-    wave, steps = sms // config.cluster, -(-K // 64)
+    wave, steps = sms // config.cluster_m, -(-K // 64)
     tiles = config.tiles(M, N, matrices)
     busy = min(sms, config.grid(M, N, K, matrices, sms))
     loaded = 128 * (min(M, cost.tile_m) + min(N, cost.tile_n) / cost.cluster)
@@ -71,7 +71,7 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     for cost in COSTS:
         store = "direct" if out == "f32" else "tma"
         config = Hopper(cost.tile_m, cost.tile_n, cost.stages, cost.buffers, a_major=a_major, b_major=b_major, dtype=dtype,
-                        out=out, store=store, split=True, cluster=cost.cluster)
+                        out=out, store=store, split=True, cluster_m=cost.cluster)
         if cost.tile_n == 64 and (M <= 32 or (M <= 64 and config.tiles(M, N, matrices) > sms)):
             continue                                     # it waits for memory, of which this tile has little under way
         needed = estimate(cost, config, M, N, K, matrices, sms, half)

@@ -33,11 +33,16 @@ class Rates:
     l2_half: float
     clocks: float
     column_clocks: float
-    ghz: float
+    sm: float = 20.0
+    fill: float = 6.0
+    reduce_part: float = 0.3
+    cluster: float = 0.2
 
 
-H200 = Rates(launch=1.13, latency=1.6, reduce=10.3, exchange=2.5, tile=0.44, tile_corner=1.38, lost=0.26, dram=3.95, l2=14.5,
-             l2_half=7.3, clocks=58, column_clocks=0.52, ghz=1.485)
+GHZ = 1.485
+
+H200 = Rates(launch=1.5, latency=1.6, reduce=10.3, exchange=3.0, tile=0.44, tile_corner=1.38, lost=0.2, dram=4.2, l2=11.7,
+             l2_half=6.84, clocks=200, column_clocks=0.52, sm=8.0, fill=5.0, reduce_part=0.3, cluster=0.3)
 """Fitted to 1,712 times of 12 configurations at 111 products (one NVIDIA H200, driver 580.159, 2026-11-21): half of them
 within 9 percent. exchange is a guess."""
 
@@ -53,7 +58,7 @@ class Estimates:
 
     def __init__(self, configs):
         self.configs = configs
-        for name in ("tile_m", "tile_n", "stages", "cluster", "slices", "split", "resident"):
+        for name in ("tile_m", "tile_n", "stages", "cluster_m", "cluster_n", "slices", "split", "resident"):
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
         self.turned = np.array([c.c_major == "M" for c in configs])
 
@@ -61,23 +66,34 @@ class Estimates:
         """float64 [configurations]: microseconds. M, N: of C; a configuration whose c_major is "M" makes its transpose.
         half_sectors: whether rows of A or B start in the middle of a 32-byte sector."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
-        tiles = _up(rows, self.tile_m * self.cluster) * _up(cols, self.tile_n) * matrices
+        height, width = self.tile_m * self.cluster_m, self.tile_n * self.cluster_n
+        tall, wide = _up(rows, height), _up(cols, width)
+        tiles = tall * wide * matrices
         slots, steps = self.slots(sms), -(-K // DEPTH)
         whole, parts = cut_tiles(self, tiles, slots, steps)
         left = tiles - whole
-        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.cluster
+        waves = _up(whole, slots)
+        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.cluster_m * self.cluster_n
         together = _up(busy, sms)
-        clocks = np.maximum(rates.clocks, rates.column_clocks * self.tile_n)
-        multiply = together * self.tile_m / 16 * clocks / rates.ghz / 1e3
-        loaded = 2 * DEPTH * (np.minimum(rows, self.tile_m) + np.minimum(cols, self.tile_n) / self.cluster)
+        multiply = np.maximum(together * self.tile_m / 16 * rates.column_clocks * self.tile_n, rates.clocks) / GHZ / 1e3
+        loaded = 2 * DEPTH * (np.minimum(rows, self.tile_m) / self.cluster_n
+                              + np.minimum(cols, self.tile_n) / self.cluster_m)
         loads = loaded * busy / (rates.l2_half if half_sectors else rates.l2) / 1e6
-        step = np.maximum(np.maximum(multiply, loads), rates.latency / self.stages)
+        beyond_m, beyond_n = tall * height - rows, wide * width - cols
+        most = np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m
+        mean = beyond_m / tall / self.cluster_m / self.cluster_n + beyond_n / wide / self.cluster_n / self.cluster_m
+        own = loaded * together * rates.sm / 1e6
+        fill_mean, fill_most = (together * x * rates.fill / GHZ / 1e3 for x in (mean, most))
+        step = np.maximum(np.maximum(multiply, loads), np.maximum(rates.latency / self.stages, own + fill_mean))
+        last = np.maximum(step, own + fill_most)
         tile = rates.tile + rates.tile_corner * self.tile_m * self.tile_n / 32768
-        add_up = np.where(self.slices > 1, rates.exchange, rates.reduce)
-        time = rates.launch + _up(whole, slots) * (steps * step + tile)
-        time = time + (left > 0) * (_up(steps, parts) * step + tile + add_up)
+        add_up = np.where(self.slices > 1, rates.exchange, rates.reduce + rates.reduce_part * parts)
+        time = rates.launch + np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
+        time = time + (left > 0) * (_up(steps, parts) * last + tile + add_up)
+        time = time + rates.cluster * (self.cluster_m * self.cluster_n * self.slices > 1)
         memory = rates.launch + tile + 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e6
-        return np.maximum(time, memory) + rates.lost * np.minimum(time, memory)
+        time = np.maximum(time, memory) + rates.lost * np.minimum(time, memory)
+        return np.where((self.slices > 1) & (parts == 1), np.inf, time)
 
     @lru_cache(8)                                        # noqa: B019  one table, few GPUs
     def slots(self, sms):

@@ -54,30 +54,35 @@ def tile_of(index, rows, cols, group):
     return s32(band * group + rest - col * height), col, matrix
 
 
-def make_load(major, size, depth, cluster=1):
-    """load(stage address, map, mbarrier, first, k, matrix, rank) of an operand's tile: `size` rows of A or columns of B from
-    `first` on, `depth` of K.
+def load_box(major, size, parts=1):
+    """The TMA box of an operand of `size` rows or columns, DEPTH of K, of which `parts` CTAs load a part each: elements,
+    innermost first."""
+    return (BLOCK, size // parts if major == "K" else DEPTH // parts, 1)
 
-    A K-major tile is one box per 64 of K, an MN-major one a box of 64 x depth per 64 rows. The CTAs of a cluster load a part
-    of the tile each, and each part goes to all of them.
+
+def make_load(major, size, parts=1):
+    """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of B
+    from `first` on, DEPTH of K from `k` on.
+
+    A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
+    K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`.
     """
-    part, everyone = size // cluster, (1 << cluster) - 1
+    wide = load_box(major, size, parts)[1]
 
-    def box(address, tensor_map, mbarrier, c0, c1, c2):
-        if cluster == 1:
+    def box(address, tensor_map, mbarrier, c0, c1, c2, ctas):
+        if parts == 1:
             tma_load_3d(u32(address), tensor_map, u32(mbarrier), s32(c0), s32(c1), s32(c2))
         else:
-            tma_load_3d_multicast(u32(address), tensor_map, u32(mbarrier), u32(everyone), s32(c0), s32(c1), s32(c2))
+            tma_load_3d_multicast(u32(address), tensor_map, u32(mbarrier), u32(ctas), s32(c0), s32(c1), s32(c2))
 
-    def load_k(address, tensor_map, mbarrier, first, k, matrix, rank):
-        mine = part * rank
-        for i in range(depth // BLOCK):
-            box(address + 2 * BLOCK * (size * i + mine), tensor_map, mbarrier, k + BLOCK * i, first + mine, matrix)
+    def load_k(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
+        mine = wide * part
+        box(address + 2 * BLOCK * mine, tensor_map, mbarrier, k, first + mine, matrix, ctas)
 
-    def load_mn(address, tensor_map, mbarrier, first, k, matrix, rank):
-        mine = part * rank
-        for i in range(part // BLOCK):
-            box(address + 2 * depth * (mine + BLOCK * i), tensor_map, mbarrier, first + mine + BLOCK * i, k, matrix)
+    def load_mn(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
+        mine = wide * part
+        for i in range(size // BLOCK):
+            box(address + 2 * BLOCK * (DEPTH * i + mine), tensor_map, mbarrier, first + BLOCK * i, k + mine, matrix, ctas)
 
     return load_k if major == "K" else load_mn
 

@@ -69,7 +69,7 @@ def predict(config, M, N, K, matrices=1):
 
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
-    tiles = -(-M // (config.tile_m * config.cluster)) * config.cluster * -(-N // config.tile_n) * matrices
+    tiles = config.sharing * config.tiles(M, N, matrices)
     stages = tiles * -(-K // 64)
     wgmmas = stages * 4 * config.consumers
     stores = tiles * config.consumers * 4 * config.tile_n // 16 if config.store == "tma" else 0
@@ -88,7 +88,7 @@ def prove_order(config, M, N, matrices=1, sms=132):
     """
     from cuda_kernels.gemm.hopper_parts import tile_of
 
-    rows, cols = -(-M // (config.tile_m * config.cluster)), -(-N // config.tile_n)
+    rows, cols = config.tile_grid(M, N)
     order = [tile_of(i, rows, cols, config.group) for i in range(rows * cols * matrices)]
     missed = set(product(range(rows), range(cols), range(matrices))) - set(order)
     if missed:

@@ -20,6 +20,7 @@ def make_add_slices(config):
     """
     slices, groups, store_quad = config.slices, config.tile_n // 8, make_store_quad(config)
     part_bytes, consuming = 256 * config.tile_n, 128 * config.consumers
+    at_once = -(-groups // slices)                       # so many loads are under way together
 
     def add(acc, stages, t, consumer, part, c, row, col, M, N, ldc):
         mine = s32(stages + part_bytes * consumer)
@@ -28,14 +29,17 @@ def make_add_slices(config):
             st_shared_v4_f32(u32(mine + exchange(t, j)), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
         cluster_sync()
         at_row, at_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
-        j, last = quotient(part * groups, slices), quotient((part + 1) * groups, slices)
-        while j < last:
-            at = u32(mine + exchange(t, j))
+        first, last = quotient(part * groups, slices), quotient((part + 1) * groups, slices)
+        for i in range(at_once):
+            at = u32(mine + exchange(t, s32(min(first + i, groups - 1))))
             s0, s1, s2, s3 = ld_shared_cluster_v4_f32(at, u32(0))
             for other in range(1, slices):
                 p0, p1, p2, p3 = ld_shared_cluster_v4_f32(at, u32(other))
                 s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
-            store_quad(c, ldc, at_row, s32(at_col + 8 * j), M, N, s0, s1, s2, s3)
-            j = s32(j + 1)
+            acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = s0, s1, s2, s3
+        for i in range(at_once):
+            if first + i < last:
+                store_quad(c, ldc, at_row, s32(at_col + 8 * (first + i)), M, N, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                           acc[4 * i + 3])
 
     return add

@@ -6,6 +6,8 @@ there, and adds up its share of the tile's columns, the first part first: the sa
 CTAs wait for one another, so all of them must be resident: the launch is cooperative.
 """
 
+from math import gcd
+
 from cuda_kernels.gemm.hopper_parts import make_store_quad, quotient
 from cuda_kernels.ptx import (
     atom_add_acq_rel_gpu,
@@ -18,6 +20,14 @@ from cuda_kernels.ptx import (
     u64,
     wait_global_at_least,
 )
+
+
+def loads_at_once(config):
+    """Groups of 8 columns that a thread adds up at a time: so many loads, each of which waits for L2, are under way together.
+    As many as do not push the accumulators out of the registers."""
+    if config.launch_registers - config.tile_n // 2 < 40:
+        return 1
+    return gcd(4 if config.consumers <= 2 else 2, config.tile_n // 8)
 
 
 def piece_bytes(columns):
@@ -49,6 +59,8 @@ def make_reduce(config):
     """
     columns, consumers, store_quad = config.tile_n, config.consumers, make_store_quad(config)
     groups, piece = columns // 8, piece_bytes(columns)
+    at_once = loads_at_once(config)
+    rounds = groups // at_once
 
     def come(counter, parts, t):
         if t == 0:
@@ -60,6 +72,19 @@ def make_reduce(config):
             if atom_add_acq_rel_gpu(counter + u64(4), u32(1)) == parts - 1:
                 st_global_b32(counter, 0)
                 st_global_b32(counter + u64(4), 0)
+
+    def add_up(acc, source, parts):
+        """acc[4 i ...]: of the groups of 8 columns from `source` on, the sums over the parts."""
+        for i in range(at_once):
+            acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = ld_relaxed_v4_f32(source + u64(2048 * i))
+        for _ in range(parts - 1):
+            source = source + u64(piece * consumers)
+            for i in range(at_once):
+                p0, p1, p2, p3 = ld_relaxed_v4_f32(source + u64(2048 * i))
+                acc[4 * i] += p0
+                acc[4 * i + 1] += p1
+                acc[4 * i + 2] += p2
+                acc[4 * i + 3] += p3
 
     def reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc):
         first = workspace + u64(piece) * u64(tile * parts * consumers + consumer) + u64(16 * t)
@@ -73,17 +98,15 @@ def make_reduce(config):
         come(counter, parts, t)
         bar_sync_some(u32(consumer + 1), u32(128))
         at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
-        j, last = quotient(part * groups, parts), quotient((part + 1) * groups, parts)
-        while j < last:
+        turn, last = quotient(part * rounds, parts), quotient((part + 1) * rounds, parts)
+        while turn < last:
+            j = s32(at_once * turn)
             if warp_row < M:
-                source = first + u64(2048) * u64(j)
-                s0, s1, s2, s3 = ld_relaxed_v4_f32(source)
-                for _ in range(parts - 1):
-                    source = source + u64(piece * consumers)
-                    p0, p1, p2, p3 = ld_relaxed_v4_f32(source)
-                    s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
-                store_quad(c, ldc, at_row, s32(at_col + 8 * j), M, N, s0, s1, s2, s3)
-            j = s32(j + 1)
+                add_up(acc, first + u64(2048) * u64(j), parts)
+                for i in range(at_once):
+                    store_quad(c, ldc, at_row, s32(at_col + 8 * (j + i)), M, N, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                               acc[4 * i + 3])
+            turn = s32(turn + 1)
         bar_sync_some(u32(consumer + 1), u32(128))
         leave(counter, parts, t)
 

@@ -1,8 +1,10 @@
 """wgmma_persistent: one CTA per SM walks over tiles; a producer keeps TMA loads in flight, consumer warpgroups multiply.
 
 full[s] counts the bytes of stage s, empty[s] one arrival per consumer warpgroup. The producer does not stop where a tile
-ends: while consumers store one tile of C, the stages of the next one fill. The CTAs of a cluster work on tiles below one
-another: each loads a part of their columns of B and sends it to all of them, so empty[s] counts the consumers of all.
+ends: while consumers store one tile of C, the stages of the next one fill. The CTAs of a cluster work on neighbouring tiles,
+`cluster_m` below one another and `cluster_n` beside one another: of the rows of A that it shares with those beside it each
+loads a part and sends it to all of them, and so of the columns of B with those below it. So empty[s] counts the consumers
+of all that a CTA sends to, which are those that it receives from.
 """
 
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma, quotient, tile_of
@@ -19,6 +21,7 @@ from cuda_kernels.ptx import (
     fence_mbarrier_init,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
+    here,
     mbarrier_arrive_cluster_if,
     mbarrier_arrive_expect_tx,
     mbarrier_arrive_if,
@@ -56,9 +59,10 @@ def make_body(config):
     at_b, at_c = stages * bytes_a, stages * (bytes_a + bytes_b)
     at_full = at_c + consumers * staging
     at_empty = at_full + 8 * stages
-    by_tma, split, slices, cluster, ctas = (config.store == "tma", config.split, config.slices, config.cluster,
-                                            config.cluster_ctas)
-    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, tile_b.rows, DEPTH, cluster)
+    by_tma, split, slices, ctas = config.store == "tma", config.split, config.slices, config.cluster_ctas
+    below, beside, cluster = config.cluster_m, config.cluster_n, config.sharing
+    load_a, load_b = make_load(config.a_major, rows, beside), make_load(config.b_major, tile_b.rows, below)
+    peers, first_row_of_ctas = below + beside - 1, sum(1 << below * i for i in range(beside))
     part_a = tile_a.bytes                                # a consumer's 64 rows of A: in both orders they lie together
     multiply = config.multiply
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
@@ -79,8 +83,8 @@ def make_body(config):
     def release_own(t, leader, condition, address):
         mbarrier_arrive_if(s32(leader * condition), address)
 
-    def release_cluster(t, leader, condition, address):
-        mbarrier_arrive_cluster_if(s32((t < cluster) * condition), address, u32(t))
+    def release_cluster(t, peer, condition, address):
+        mbarrier_arrive_cluster_if(s32((t < peers) * condition), address, u32(peer))
 
     release = release_own if cluster == 1 else release_cluster
 
@@ -93,8 +97,24 @@ def make_body(config):
     def rank_in_cluster():
         return cluster_ctarank() if cluster > 1 else s32(0)
 
-    def first_row(tile_row, rank):
-        return s32(rows * (cluster * tile_row + rank)) if cluster > 1 else s32(rows * tile_row)
+    def place(rank):
+        """(which of the CTAs below one another, which of those beside one another) a CTA is."""
+        if below == 1:
+            return s32(0), rank
+        return (rank, s32(0)) if beside == 1 else (s32(rank % below), s32(rank // below))
+
+    def first_row(tile_row, down):
+        return s32(rows * (below * tile_row + down)) if below > 1 else s32(rows * tile_row)
+
+    def first_col(tile_col, right):
+        return s32(cols * (beside * tile_col + right)) if beside > 1 else s32(cols * tile_col)
+
+    def peer_of(t, down, right):
+        """The CTAs that thread t = 0, 1, ... tells of free stages: those below and above, then those beside."""
+        if below == 1 or beside == 1:
+            return t
+        other, near = s32(t - below), s32(t < below)
+        return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
 
     def meet():
         if ctas > 1:
@@ -104,18 +124,21 @@ def make_body(config):
 
     def produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b):
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
+        down, right = place(rank)
+        of_row, of_col = u32(first_row_of_ctas << down), u32(((1 << below) - 1) << (below * right))
         unit = first_unit()
         while unit < units:
             tile, _, step, end = cut(unit, whole, parts, steps)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, group)
-            row, col = first_row(tile_row, rank), s32(cols * tile_col)
+            row, col = first_row(tile_row, down), first_col(tile_col, right)
             while step < end:
                 full = u32(smem + at_full + 8 * stage)
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 mbarrier_arrive_expect_tx(full, u32(bytes_a + bytes_b))
-                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(DEPTH * step), s32(matrix * batched_a), 0)
+                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(DEPTH * step), s32(matrix * batched_a),
+                       right, of_row)
                 load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(DEPTH * step), s32(matrix * batched_b),
-                       rank)
+                       down, of_col)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)
@@ -125,6 +148,8 @@ def make_body(config):
                 workspace, counters):
         acc = register_array((accumulators,), f32)
         stage, parity, leader = s32(0), s32(0), s32(t == 0)
+        down, right = place(rank)
+        tells = leader if cluster == 1 else peer_of(t, down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
         from_a, from_b = s32(window + part_a * consumer), s32(window + at_b)
         unit = first_unit()
@@ -138,20 +163,20 @@ def make_body(config):
                 mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
                 multiply(acc, a, b, added)
                 wait_one()                               # the products before these have read their stage
-                release(t, leader, added, before)
+                release(t, tells, added, before)
                 added, before = s32(1), u32(smem + at_empty + 8 * stage)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)
             wait_all(acc)
-            release(t, leader, 1, before)
-            row, col = s32(first_row(tile_row, rank) + 64 * consumer), s32(cols * tile_col)
+            release(t, tells, 1, before)
+            row, col = s32(first_row(tile_row, down) + 64 * consumer), first_col(tile_col, right)
             matrix_at = c + u64(matrix) * matrix_c
             if slices > 1 and unit >= whole:
-                add_slices(acc, smem, t, consumer, part, matrix_at, row, col, M, N, ldc)
+                add_slices(acc, smem, t, consumer, part, matrix_at, row, col, here(M), here(N), here(ldc))
             elif split and unit >= whole:
-                reduce(acc, workspace, counters, t, consumer, s32(cluster * (tile - whole) + rank), part, parts, matrix_at,
-                       row, col, M, N, ldc)
+                reduce(acc, workspace, counters, here(t), consumer, s32(cluster * (tile - whole) + rank), part, here(parts),
+                       matrix_at, row, col, here(M), here(N), here(ldc))
             elif by_tma:
                 store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
             else:
@@ -171,13 +196,13 @@ def make_body(config):
         if tid == 0:
             for s in range(stages):
                 mbarrier_init(u32(smem + at_full + 8 * s), u32(1))
-                mbarrier_init(u32(smem + at_empty + 8 * s), u32(consumers * cluster))
+                mbarrier_init(u32(smem + at_empty + 8 * s), u32(consumers * peers))
             fence_mbarrier_init()
         meet()
         griddepcontrol_launch_dependents()               # the next kernel may take SMs as this one leaves them
         griddepcontrol_wait()                            # what the one before has written is there
         rank = rank_in_cluster()
-        tiles_m, tiles_n = quotient(M + cluster * rows - 1, cluster * rows), quotient(N + cols - 1, cols)
+        tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
         steps = quotient(K + DEPTH - 1, DEPTH)
         units = s32(whole + parts * (tiles_m * tiles_n * matrices - whole))
         warpgroup = uniform(s32(tid // 128))

@@ -30,7 +30,7 @@ def make_body(config):
     tile_a, tile_b = config.operands
     bytes_a, bytes_b = tile_a.bytes, tile_b.bytes
     at_mbarrier, accumulators = bytes_a + bytes_b, cols // 2
-    load_a, load_b = make_load(config.a_major, rows, DEPTH), make_load(config.b_major, tile_b.rows, DEPTH)
+    load_a, load_b = make_load(config.a_major, rows), make_load(config.b_major, tile_b.rows)
     multiply = config.multiply
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
     wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(config)
@@ -55,8 +55,8 @@ def make_body(config):
         while k < K:
             if tid == 0:
                 mbarrier_arrive_expect_tx(mbarrier, u32(bytes_a + bytes_b))
-                load_a(smem, map_a, mbarrier, row, k, s32(matrix * batched_a), 0)
-                load_b(s32(smem + bytes_a), map_b, mbarrier, col, k, s32(matrix * batched_b), 0)
+                load_a(smem, map_a, mbarrier, row, k, s32(matrix * batched_a), 0, 0)
+                load_b(s32(smem + bytes_a), map_b, mbarrier, col, k, s32(matrix * batched_b), 0, 0)
             mbarrier_wait(mbarrier, u32(parity))
             multiply(acc, a, b, k)
             wait_all(acc)

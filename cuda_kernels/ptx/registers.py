@@ -55,6 +55,13 @@ def successor(warp, value):
     return value + 1
 
 
+@instruction("mov.b32 $0, $1;", "s32 <- s32")
+def here(warp, value):
+    """The value itself, known to the compiler from here on: what follows from it is not worked out, and kept in registers,
+    before a loop ahead."""
+    return value
+
+
 @lru_cache(None)
 def setmaxnreg(count, increase):
     """The instruction that gives every thread of a warpgroup `count` registers: `more = setmaxnreg(240, True)` outside the

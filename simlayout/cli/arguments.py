@@ -135,7 +135,7 @@ def _add_gemm(commands):
         simlayout gemm --kernel mma_base --cpu -M 256 -N 256 -K 128
         simlayout gemm --kernel mma_permuted -M 1000 -N 1384 -K 520 --stages 4 --accumulate f32
         simlayout gemm --kernel mma_crosswise --warps 8 --loads mixed --json
-        simlayout gemm --kernel wgmma_persistent --tile-n 128 --stages 6 --cluster 2
+        simlayout gemm --kernel wgmma_persistent --tile-n 128 --stages 6 --cluster-m 2
         """, """
     C (M, N) = A (M, K) times B (N, K) transposed, in f16. Without a GPU the same kernel runs on the CPU machine, which
     counts its wavefronts. The wgmma kernels need a GPU of compute capability 9.0, or --cpu. The exit code is 1 if C or a
@@ -162,7 +162,8 @@ def _add_kernel_options(parser):
     parser.add_argument("--c-store", help="float2 or scalar")
     parser.add_argument("--tile-m", type=int, help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup")
     parser.add_argument("--tile-n", type=int, help="of wgmma kernels: columns, a multiple of 16 to 256")
-    parser.add_argument("--cluster", type=int, help="of wgmma kernels: 1 or 2 CTAs that share their loads of B")
+    parser.add_argument("--cluster-m", type=int, help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B")
+    parser.add_argument("--cluster-n", type=int, help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random matrices (default: %(default)s)")
 
 

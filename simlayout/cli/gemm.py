@@ -9,7 +9,7 @@ from simlayout.errors import DeviceError
 
 CPU_SIZE = {"M": 256, "N": 256, "K": 128}
 GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}
-OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_n", "cluster")
+OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_n", "cluster_m", "cluster_n")
 """The options of kernels that the command line can set; a kernel has some of them."""
 
 
