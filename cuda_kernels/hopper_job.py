@@ -100,7 +100,8 @@ class HopperPlan:
     def _loads(self):
         """(major, rows or columns, CTAs that share the load) of A and of B."""
         config = self.config
-        return ((config.a_major, config.tile_m, config.cluster_n), (config.b_major, config.operands[1].rows, config.cluster_m))
+        of_b = config.operands[1].rows
+        return (config.a_major, config.tile_m, config.cluster_n), (config.b_major, of_b, config.cluster_m)
 
     def prove(self):
         """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.

@@ -74,14 +74,6 @@ def measure(library, problem, positions, seconds):
     return round((before + time_of(library, theirs, seconds)) / 2, 2), found, faults
 
 
-def timed(library, problem, positions, seconds, faults):
-    """The record's row of a problem; appends what was wrong to `faults`."""
-    cublas, found, wrong = measure(library, problem, positions, seconds)
-    faults += wrong
-    library.free()
-    return [[problem.M, problem.N, problem.K, problem.dtype], cublas, found]
-
-
 def told(row):
     """A row of the record as a line: the best configuration of it."""
     (M, N, K, dtype), cublas, found = row
@@ -110,7 +102,10 @@ def main(arguments=None):
     rows, faults = [], []
     try:
         for problem, positions in work:
-            rows.append(timed(library, problem, positions, options.seconds, faults))
+            cublas, found, wrong = measure(library, problem, positions, options.seconds)
+            library.free()
+            faults += wrong
+            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
             print(f"{len(rows):>4} {told(rows[-1])}", flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)

@@ -107,7 +107,7 @@ def test_the_older_record_of_kernels_is_read_with_its_numbers():
 
 
 @pytest.mark.parametrize("config, waves", [
-    ({}, 40 * 12 / 132), ({"tile_n": 128, "stages": 5}, 40 * 24 / 132), ({"cluster": 2}, 20 * 12 / 66),
+    ({}, 40 * 12 / 132), ({"tile_n": 128, "stages": 5}, 40 * 24 / 132), ({"cluster_m": 2}, 20 * 12 / 66),
     ({"tile_m": 64, "tile_n": 64}, 79 * 47 / 132), ({"c_major": "M"}, 24 * 20 / 132)], ids=str)
 def test_waves_are_the_tiles_over_the_ctas_that_the_gpu_holds(config, waves):
     row = Row("random", "matmul", Problem(5000, 3000, 64), asdict(Hopper(**config)), 1.0, 1.0, 1.0)

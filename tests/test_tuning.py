@@ -13,7 +13,7 @@ from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_model import H200, Estimates
-from simlayout.errors import DeviceError, ParseError
+from simlayout.errors import ParseError
 
 
 def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():
@@ -77,17 +77,17 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
 
     monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
     problem = Problem(64, 64, 64)
-    assert tuning.measure(library, problem, [3, 5], 1e-3) == (10.0, [(3, 20.0), (5, 20.0)])
+    assert tuning.measure(library, problem, [3, 5], 1e-3) == (10.0, [(3, 20.0), (5, 20.0)], [])
     library.wrong = 1.0
-    with pytest.raises(DeviceError, match="and cuBLAS differ by 1.0"):
-        tuning.measure(library, problem, [3], 1e-3)
+    _, found, faults = tuning.measure(library, problem, [3], 1e-3)
+    assert found == [] and len(faults) == 1 and "and cuBLAS differ by 1.0" in faults[0]
 
 
 def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
     library = FakeLibrary()
     monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
-    with pytest.raises(DeviceError, match="and cuBLAS differ by 1.0"):
-        tuning.measure(library, Problem(64, 64, 64), [3], 1e-3)
+    _, found, faults = tuning.measure(library, Problem(64, 64, 64), [3], 1e-3)
+    assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
 
 
 def test_counts_of_stmatrix_are_added_up_over_the_instructions_of_a_kernel():
@@ -118,17 +118,18 @@ def record(tmp_path, rates):
 
 def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path):
     measured = tuning_fit.read(record(tmp_path, H200))
-    assert measured.error(H200) < 1e-12 and {cost for cost, *_ in measured.choices(H200)} == {1.0}
-    slower = replace(H200, ghz=H200.ghz / 2, exchange=20.0)
-    assert measured.error(slower) > 0.1 and max(cost for cost, *_ in measured.choices(slower)) > 1
+    right = measured.estimated(H200)
+    assert measured.error(right) < 1e-12 and set(measured.choices(right)[1]) == {1.0}
+    slower = measured.estimated(replace(H200, column_clocks=2 * H200.column_clocks, exchange=20.0))
+    assert measured.error(slower) > 0.1 and max(measured.choices(slower)[1]) > 1
 
 
 def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
     pytest.importorskip("scipy")
-    path = record(tmp_path, replace(H200, launch=2.0, ghz=1.7))
+    path = record(tmp_path, replace(H200, launch=4.0, column_clocks=0.4))
     measured = tuning_fit.read(path)
     *_, found = tuning_fit.fit(measured, rounds=1)
-    assert measured.error(found) < measured.error(H200) / 5
+    assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(H200)) / 3
     assert tuning_fit.main([str(path), "--rounds", "1"]) == 0 and "Rates(launch=" in capsys.readouterr().out
 
 

@@ -22,9 +22,9 @@ specifications)."""
 RESERVED = 1024
 
 CLUSTERS, CLUSTERS_SMS = {2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}, 132
-"""Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and those are
-not all of a size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py
-asks again). Where fewer fit, the last ones start late; nothing is wrong."""
+"""Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and GPCs
+differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py asks
+again). Where fewer fit, the last ones start late; nothing is wrong."""
 
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
@@ -42,8 +42,8 @@ MAPS = 3
 
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
-    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4), slices=range(1, 9),
-    resident=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
+    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    slices=range(1, 9), resident=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
 """What the options of a configuration may be."""
 
 
@@ -57,9 +57,10 @@ class Hopper:
     "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (16-bit C whose lines start on 16 bytes) or "direct" (any C);
     split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per
     tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
-    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside
-    one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and
-    consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what does not fit.
+    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
+    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
+    CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and consumers) or "wgmma_tma" (one warpgroup, one
+    stage). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -89,11 +90,12 @@ class Hopper:
         if self.store == "tma" and self.out == "f32":
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
         if self.sharing > 8:
-            raise SimlayoutError(f"cluster_m = {self.cluster_m} and cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
+            raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
         if self.b_major == "K" and self.tile_n % (8 * self.cluster_m):
             raise SimlayoutError(f"tile_n = {self.tile_n}: {self.cluster_m} CTAs share it by 8 columns: use a multiple of "
                                  f"{8 * self.cluster_m}")
-        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, store="direct", split=False, persistent=False)
+        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, store="direct", split=False,
+                      persistent=False)
         other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
         if self.body == "wgmma_tma" and other:
             raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")

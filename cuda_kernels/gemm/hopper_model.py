@@ -1,5 +1,6 @@
 """How long configurations of `wgmma_persistent` take at a product: an estimate for many of them at once."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -7,44 +8,64 @@ import numpy as np
 
 from cuda_kernels.gemm.hopper import cut_tiles
 from cuda_kernels.gemm.hopper_parts import DEPTH
+from cuda_kernels.gemm.hopper_split import loads_at_once
+
+GHZ = 1.485
+"""The clock that clocks below are counted in. The GPU's own moves between 1.2 and 1.98 GHz with the power that it draws."""
+
+ROW_BYTES = 2 * DEPTH
+"""Of a row of A or a column of B in a stage."""
 
 
 @dataclass(frozen=True)
 class Rates:
     """What an estimate is made of, for one GPU.
 
-    launch, latency: microseconds before a kernel's first step, and of a load that nothing hides. reduce, exchange:
-    microseconds that adding up the parts of cut tiles takes, through global memory and in a cluster. tile, tile_corner:
-    microseconds that a tile costs besides its steps, and more of it for each 128 x 256 elements. lost: of computing and
-    of memory traffic, the share of the shorter that does not hide behind the longer. dram, l2, l2_half: bytes per nanosecond
-    from DRAM; from L2 by all SMs, where rows start on whole 32-byte sectors, and where they start in the middle of one.
-    clocks, column_clocks: of a wgmma m64nNk16 in a kernel, at least and per column; ghz: the clock then.
+    A launch, microseconds: launch; cluster: in clusters, more; skew: until all SMs have begun, where all do.
+    A step of 64 along K: column_clocks of a wgmma m64nNk16 per column; tall: times as much for more than two consumers;
+    turn: clocks at least, turn_pair times as many for two or more consumers; latency: microseconds of a load that only the
+    stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs, in rows inside; delivered:
+    bytes per nanosecond that L2 sends to all SMs. Where rows start in the middle of a 32-byte sector, TMA takes half_row
+    times as long, and L2 serves no more than half_l2 bytes per nanosecond, a row for several CTAs of a cluster counted once.
+    A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
+    CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
+    round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
+    dram: bytes per nanosecond. hard, hard_memory: the power in which times that overlap are added: 1 is a sum, much is a
+    maximum; within a step, and of computing and DRAM.
     """
 
     launch: float
-    latency: float
-    reduce: float
-    exchange: float
-    tile: float
-    tile_corner: float
-    lost: float
-    dram: float
-    l2: float
-    l2_half: float
-    clocks: float
+    cluster: float
+    skew: float
     column_clocks: float
-    sm: float = 20.0
-    fill: float = 6.0
-    reduce_part: float = 0.3
-    cluster: float = 0.2
+    tall: float
+    turn: float
+    turn_pair: float
+    latency: float
+    row: float
+    beyond: float
+    delivered: float
+    half_row: float
+    half_l2: float
+    tile: float
+    corner: float
+    box: float
+    second: float
+    reduce: float
+    reduce_load: float
+    exchange: float
+    exchange_load: float
+    dram: float
+    hard: float
+    hard_memory: float
 
 
-GHZ = 1.485
-
-H200 = Rates(launch=1.5, latency=1.6, reduce=10.3, exchange=3.0, tile=0.44, tile_corner=1.38, lost=0.2, dram=4.2, l2=11.7,
-             l2_half=6.84, clocks=200, column_clocks=0.52, sm=8.0, fill=5.0, reduce_part=0.3, cluster=0.3)
-"""Fitted to 1,712 times of 12 configurations at 111 products (one NVIDIA H200, driver 580.159, 2026-11-21): half of them
-within 9 percent. exchange is a guess."""
+H200 = Rates(launch=2.01, cluster=0.537, skew=0.316, column_clocks=0.46, tall=1.03, turn=130, turn_pair=1.15, latency=0.584,
+             row=1.23, beyond=0.229, delivered=15700, half_row=1.88, half_l2=10900, tile=0.024, corner=1.34, box=0.0861,
+             second=0.636, reduce=3.1, reduce_load=0.268, exchange=1.92, exchange_load=0.154, dram=4120, hard=3.82,
+             hard_memory=4.02)
+"""Fitted to 4,159 times of 728 configurations at 162 products (`tests/data/h200_tuning.json`): `python -m
+cuda_kernels.tuning_fit`. They are for choosing: not each of them is what its name says."""
 
 
 class Estimates:
@@ -58,42 +79,64 @@ class Estimates:
 
     def __init__(self, configs):
         self.configs = configs
-        for name in ("tile_m", "tile_n", "stages", "cluster_m", "cluster_n", "slices", "split", "resident"):
+        for name in ("tile_m", "tile_n", "box_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
+                     "split"):
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
         self.turned = np.array([c.c_major == "M" for c in configs])
+        self.clustered = self.sharing * self.slices > 1
+        self.rounds = np.array([c.tile_n // 8 // loads_at_once(c) for c in configs])
+
+    def take(self, numbers):
+        """The Estimates of the configurations with these numbers, in their order."""
+        taken = copy(self)
+        taken.configs = tuple(self.configs[i] for i in numbers)
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray):
+                setattr(taken, name, values[numbers])
+        return taken
 
     def __call__(self, M, N, K, matrices=1, sms=132, half_sectors=False, rates=H200):
-        """float64 [configurations]: microseconds. M, N: of C; a configuration whose c_major is "M" makes its transpose.
-        half_sectors: whether rows of A or B start in the middle of a 32-byte sector."""
+        """float64 [configurations]: microseconds; infinity for slices that cut nothing, which the same without slices does
+        better. M, N: of C; a configuration whose c_major is "M" makes its transpose. half_sectors: whether rows of A or B
+        start in the middle of a 32-byte sector. All of them may be arrays with a value for each configuration."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
-        height, width = self.tile_m * self.cluster_m, self.tile_n * self.cluster_n
-        tall, wide = _up(rows, height), _up(cols, width)
-        tiles = tall * wide * matrices
-        slots, steps = self.slots(sms), -(-K // DEPTH)
+        tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
+        tiles, slots, steps = tall * wide * matrices, self.slots(sms), _up(K, DEPTH)
         whole, parts = cut_tiles(self, tiles, slots, steps)
-        left = tiles - whole
-        waves = _up(whole, slots)
-        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.cluster_m * self.cluster_n
-        together = _up(busy, sms)
-        multiply = np.maximum(together * self.tile_m / 16 * rates.column_clocks * self.tile_n, rates.clocks) / GHZ / 1e3
-        loaded = 2 * DEPTH * (np.minimum(rows, self.tile_m) / self.cluster_n
-                              + np.minimum(cols, self.tile_n) / self.cluster_m)
-        loads = loaded * busy / (rates.l2_half if half_sectors else rates.l2) / 1e6
-        beyond_m, beyond_n = tall * height - rows, wide * width - cols
+        left, waves = tiles - whole, _up(whole, slots)
+        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.sharing
+        beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
+        usual = beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing)
         most = np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m
-        mean = beyond_m / tall / self.cluster_m / self.cluster_n + beyond_n / wide / self.cluster_n / self.cluster_m
-        own = loaded * together * rates.sm / 1e6
-        fill_mean, fill_most = (together * x * rates.fill / GHZ / 1e3 for x in (mean, most))
-        step = np.maximum(np.maximum(multiply, loads), np.maximum(rates.latency / self.stages, own + fill_mean))
-        last = np.maximum(step, own + fill_most)
-        tile = rates.tile + rates.tile_corner * self.tile_m * self.tile_n / 32768
-        add_up = np.where(self.slices > 1, rates.exchange, rates.reduce + rates.reduce_part * parts)
-        time = rates.launch + np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
-        time = time + (left > 0) * (_up(steps, parts) * last + tile + add_up)
-        time = time + rates.cluster * (self.cluster_m * self.cluster_n * self.slices > 1)
-        memory = rates.launch + tile + 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e6
-        time = np.maximum(time, memory) + rates.lost * np.minimum(time, memory)
-        return np.where((self.slices > 1) & (parts == 1), np.inf, time)
+        step, last = (self._step(rates, rows, cols, x, busy, sms, half_sectors) for x in (usual, most))
+        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
+        tile = tile * np.where(busy > sms, 1 + rates.second, 1)
+        time = np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
+        time = time + (left > 0) * (_up(steps, parts) * last + tile)
+        memory = 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e3
+        ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(busy / sms, 1)
+        ends = ends + (left > 0) * self._add_up(rates, parts)
+        return np.where((self.slices > 1) & (parts == 1), np.inf, ends + _together(rates.hard_memory, time, memory))
+
+    def _step(self, rates, rows, cols, beyond, busy, sms, half_sectors):
+        """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
+        together = _up(busy, sms)                        # CTAs of an SM
+        multiply = together * self.tile_m * self.tile_n / 16 * rates.column_clocks
+        multiply = multiply * np.where(self.tile_m > 128, rates.tall, 1)
+        turn = rates.turn * np.where(self.tile_m > 64, rates.turn_pair, 1)
+        own_m, own_n = np.minimum(rows, self.tile_m), np.minimum(cols, self.tile_n)
+        asked = own_m / self.cluster_n + own_n / self.cluster_m
+        tma = together * (asked + rates.beyond * beyond) * rates.row * np.where(half_sectors, rates.half_row, 1)
+        served = np.where(half_sectors, (asked + rates.beyond * beyond) / rates.half_l2, 0)
+        delivered = (own_m + own_n) / rates.delivered
+        return _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
+                         *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)))
+
+    def _add_up(self, rates, parts):
+        """Microseconds that adding up the parts of a tile takes."""
+        return np.where(self.slices > 1,
+                        rates.exchange + rates.exchange_load * _up(self.tile_n // 8, self.slices) * self.slices,
+                        rates.reduce + rates.reduce_load * _up(self.rounds, parts) * parts)
 
     @lru_cache(8)                                        # noqa: B019  one table, few GPUs
     def slots(self, sms):
@@ -103,3 +146,9 @@ class Estimates:
 
 def _up(a, b):
     return -(-a // b)
+
+
+def _together(power, *times):
+    """The norm of times that overlap: at least the longest of them."""
+    longest = np.maximum.reduce(np.broadcast_arrays(*times))
+    return longest * sum((x / longest) ** power for x in times) ** (1 / power)

@@ -61,8 +61,8 @@ def load_box(major, size, parts=1):
 
 
 def make_load(major, size, parts=1):
-    """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of B
-    from `first` on, DEPTH of K from `k` on.
+    """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of
+    B from `first` on, DEPTH of K from `k` on.
 
     A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
     K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`.

@@ -23,7 +23,7 @@ from cuda_kernels.ptx import (
 
 
 def loads_at_once(config):
-    """Groups of 8 columns that a thread adds up at a time: so many loads, each of which waits for L2, are under way together.
+    """Groups of 8 columns that a thread adds up at a time: so many loads, each of which waits for L2, are under way at once.
     As many as do not push the accumulators out of the registers."""
     if config.launch_registers - config.tile_n // 2 < 40:
         return 1
