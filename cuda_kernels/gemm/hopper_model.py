@@ -24,9 +24,10 @@ class Rates:
     A launch, microseconds: launch; cluster: in clusters, more; skew: until all SMs have begun, where all do.
     A step of 64 along K: column_clocks of a wgmma m64nNk16 per column; tall: times as much for more than two consumers;
     turn: clocks at least, turn_pair times as many for two or more consumers; latency: microseconds of a load that only the
-    stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs, in rows inside; delivered:
-    bytes per nanosecond that L2 sends to all SMs. Where rows start in the middle of a 32-byte sector, TMA takes half_row
-    times as long, and L2 serves no more than half_l2 bytes per nanosecond, a row for several CTAs of a cluster counted once.
+    stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs a CTA, in rows inside;
+    nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that L2 sends to all SMs. Where
+    rows start in the middle of a 32-byte sector, TMA takes half_row times as long, and L2 serves no more than half_l2 bytes
+    per nanosecond, a row for several CTAs of a cluster counted once.
     A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
     CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
     round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
@@ -44,6 +45,7 @@ class Rates:
     latency: float
     row: float
     beyond: float
+    nowhere: float
     delivered: float
     half_row: float
     half_l2: float
@@ -61,11 +63,12 @@ class Rates:
 
 
 H200 = Rates(launch=2.01, cluster=0.537, skew=0.316, column_clocks=0.46, tall=1.03, turn=130, turn_pair=1.15, latency=0.584,
-             row=1.23, beyond=0.229, delivered=15700, half_row=1.88, half_l2=10900, tile=0.024, corner=1.34, box=0.0861,
-             second=0.636, reduce=3.1, reduce_load=0.268, exchange=1.92, exchange_load=0.154, dram=4120, hard=3.82,
-             hard_memory=4.02)
+             row=1.23, beyond=0.229, nowhere=23, delivered=15700, half_row=1.88, half_l2=10900, tile=0.024, corner=1.34,
+             box=0.0861, second=0.636, reduce=3.1, reduce_load=0.268, exchange=1.92, exchange_load=0.154, dram=4120,
+             hard=3.82, hard_memory=4.02)
 """Fitted to 4,159 times of 728 configurations at 162 products (`tests/data/h200_tuning.json`): `python -m
-cuda_kernels.tuning_fit`. They are for choosing: not each of them is what its name says."""
+cuda_kernels.tuning_fit`; but nowhere is from the four products of it where these rows alone explain the time. They are for
+choosing: not each of them is what its name says."""
 
 
 class Estimates:
@@ -108,7 +111,7 @@ class Estimates:
         beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         usual = beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing)
         most = np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m
-        step, last = (self._step(rates, rows, cols, x, busy, sms, half_sectors) for x in (usual, most))
+        step, last = (self._step(rates, rows, cols, x, usual, busy, sms, half_sectors) for x in (usual, most))
         tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
         tile = tile * np.where(busy > sms, 1 + rates.second, 1)
         time = np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
@@ -118,7 +121,7 @@ class Estimates:
         ends = ends + (left > 0) * self._add_up(rates, parts)
         return np.where((self.slices > 1) & (parts == 1), np.inf, ends + _together(rates.hard_memory, time, memory))
 
-    def _step(self, rates, rows, cols, beyond, busy, sms, half_sectors):
+    def _step(self, rates, rows, cols, beyond, usual, busy, sms, half_sectors):
         """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
         together = _up(busy, sms)                        # CTAs of an SM
         multiply = together * self.tile_m * self.tile_n / 16 * rates.column_clocks
@@ -130,7 +133,7 @@ class Estimates:
         served = np.where(half_sectors, (asked + rates.beyond * beyond) / rates.half_l2, 0)
         delivered = (own_m + own_n) / rates.delivered
         return _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
-                         *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)))
+                         *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)), busy * usual / rates.nowhere / 1e3)
 
     def _add_up(self, rates, parts):
         """Microseconds that adding up the parts of a tile takes."""
