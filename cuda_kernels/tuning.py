@@ -21,6 +21,7 @@ from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
+from cuda_kernels.gemm.hopper_choice import in_order
 from cuda_kernels.gemm.hopper_model import Estimates
 from simlayout.files import write_record
 
@@ -44,11 +45,16 @@ def worth_measuring(problem, sms):
     return [int(i) for i in order if guesses[i] <= WORTH * guesses[order[0]]]
 
 
-def compile_one(position, dtype, version):
-    """Compiles a candidate for a type and a version of the driver, into the cache."""
+def config_of(position, problem):
+    """A candidate as `matmul` would run it for a product."""
+    return replace(in_order(CANDIDATES[position], problem.M, problem.N), dtype=problem.dtype, out=problem.dtype)
+
+
+def compile_one(config, version):
+    """Compiles a configuration for a version of the driver, into the cache."""
     from cuda_kernels import cache
 
-    cache.compiled(replace(CANDIDATES[position], dtype=dtype, out=dtype), version)
+    cache.compiled(config, version)
 
 
 def time_of(library, calls, seconds):
@@ -65,7 +71,7 @@ def measure(library, problem, positions, seconds):
     theirs = by_cublas(library, sets)
     before, found, faults = time_of(library, theirs, seconds), [], []
     for position in positions:
-        plans = [plan_matmul(*three, kernel=CANDIDATES[position]) for three in sets]
+        plans = [plan_matmul(*three, kernel=config_of(position, problem)) for three in sets]
         wrong = fault(library, problem, plans[0], sets[0])
         if wrong is None:
             found.append((position, time_of(library, plans, seconds)))
@@ -95,9 +101,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, sms = Torch(), driver.cuda().multiprocessors(0)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
-    needed = sorted({(position, problem.dtype) for problem, positions in work for position in positions})
+    needed = list(dict.fromkeys(config_of(position, problem) for problem, positions in work for position in positions))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        for done, _ in enumerate(pool.map(compile_one, *zip(*needed), [driver.cuda().version] * len(needed)), 1):
+        for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
             print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
     rows, faults = [], []
     try:

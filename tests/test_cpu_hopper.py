@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
-from cuda_kernels.gemm import hopper_split
+from cuda_kernels.gemm import hopper_split, wgmma_persistent
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_parts import tile_of
 from cuda_kernels.gemm.hopper_plan import EXCHANGE, predict
@@ -16,7 +16,7 @@ from cuda_kernels.gemm.hopper_split import unit_of
 from cuda_kernels.ptx import Instruction
 from cuda_kernels.run_hopper import run_hopper
 from simlayout import machine, numerics
-from simlayout.errors import HazardError, SimlayoutError
+from simlayout.errors import HazardError, MachineError, SimlayoutError
 from simlayout.machine.trace import AccessCount
 
 NUMPY = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32}
@@ -257,3 +257,31 @@ def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race
     found = caught.value.hazard
     assert found.kind == "global race" and found.first.cta != found.second.cta
     assert found.first.file.endswith("hopper_split.py") and "uint8 array" in str(caught.value)
+
+
+def told(wanted):
+    """mbarrier_arrive_cluster_if that leaves out the CTAs for which wanted(rank, own rank) is false."""
+    def arrive(warp, condition, address, cta):
+        kept = wanted(np.asarray(cta), warp.cluster_rank())
+        lanes = np.broadcast_to(kept & (np.asarray(condition) != 0), (32,))
+        warp.mbarrier_arrive_remote(address, cta, lanes=lanes)
+    return Instruction("mbarrier_arrive_cluster_if", "", (), ("s32", "u32", "u32"), arrive)
+
+
+def test_a_cluster_whose_ctas_do_not_tell_those_beside_them_of_free_stages_hangs_and_it_is_said_who_waits(monkeypatch):
+    monkeypatch.setattr(wgmma_persistent, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta // 2 == own // 2))
+    config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
+    with pytest.raises(MachineError, match="mbarrier .* which lacks 1 of 3 arrivals"):
+        run_hopper(config, *operands(config, 128, 128, 400), sms=4)
+
+
+def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what_others_still_read(monkeypatch):
+    def init(warp, address, count):
+        warp.mbarrier_init(address, 1)
+
+    monkeypatch.setattr(wgmma_persistent, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta == own))
+    monkeypatch.setattr(wgmma_persistent, "mbarrier_init", Instruction("mbarrier_init", "", (), ("u32", "u32"), init))
+    config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
+    with pytest.raises(HazardError) as caught:
+        run_hopper(config, *operands(config, 128, 128, 400), sms=4)
+    assert caught.value.hazard.kind == "write in flight" and "of CTA (2, 0, 0)" in str(caught.value)
