@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.gemm.hopper_choice import in_order
 from cuda_kernels.gemm.hopper_model import H200, Estimates, Rates
 from simlayout.errors import DeviceError, ParseError
 
@@ -71,8 +72,8 @@ class Measured:
 
 
 def read(path):
-    """The Measured of a file that `cuda_kernels.tuning` wrote; ParseError for another one. Slices that cut nothing are left
-    out: nobody chooses them."""
+    """The Measured of a file that `cuda_kernels.tuning` wrote; ParseError for another one. What nobody chooses is left out:
+    slices that cut nothing, and tiles in another order than `in_order` gives them."""
     try:
         record = json.loads(Path(path).read_text())
         problems, cublas, found = zip(*((tuple(shape[:3]), cublas, found) for shape, cublas, found in record["rows"]))
@@ -80,7 +81,9 @@ def read(path):
         tried, times = np.array([pair for pairs in found for pair in pairs]).T
         product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
         measured = Measured(estimates, problems, cublas, product, tried.astype(int), times)
-        known = np.isfinite(measured.estimated(H200))
+        chosen = [in_order(estimates.configs[i], *problems[p][:2]) == estimates.configs[i]
+                  for p, i in zip(product, measured.tried)]
+        known = np.isfinite(measured.estimated(H200)) & chosen
         return Measured(estimates, problems, cublas, product[known], measured.tried[known], times[known])
     except (ValueError, KeyError, TypeError) as error:
         raise ParseError(f"{path} is no record of cuda_kernels.tuning: {error}") from None
