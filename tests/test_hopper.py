@@ -14,7 +14,7 @@ from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_va
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import choose, suited
 from cuda_kernels.gemm.hopper_model import H200, Estimates
-from cuda_kernels.gemm.hopper_parts import tile_of
+from cuda_kernels.gemm.hopper_parts import tile_of, tile_soon
 from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
 from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
 from cuda_kernels.tuning_fit import read
@@ -134,6 +134,12 @@ def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
         assert [p for p, *_ in found] == list(range(len(found))) and len(found) == (parts if tile >= whole else 1)
         assert found[0][1] == 0 and found[-1][2] == steps
         assert all(a[2] == b[1] for a, b in zip(found, found[1:]))
+
+
+@given(SIZES, SIZES, st.integers(1, 12), st.data())
+def test_a_producer_finds_its_tile_where_the_consumers_do(rows, cols, group, data):
+    index = data.draw(st.integers(0, 3 * rows * cols - 1))
+    assert tile_soon(index, rows, cols, group) == tile_of(index, rows, cols, group)
 
 
 @given(st.sampled_from([c for c in CANDIDATES if c.split]), *[st.integers(1, 9000)] * 3, st.integers(1, 3),

@@ -153,8 +153,8 @@ class Hopper:
         """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
         if not self.move_registers or self.consumers == 1 or self.producer == 1:
             return None
-        more = (self.launch_registers * self.block - 24 * 128) // (128 * self.consumers)
-        return 24, min(240, more // 8 * 8)
+        more = (self.launch_registers * self.block - 40 * 128) // (128 * self.consumers)
+        return 40, min(240, more // 8 * 8)
 
     @property
     def launch_registers(self):

@@ -54,6 +54,16 @@ def tile_of(index, rows, cols, group):
     return s32(band * group + rest - col * height), col, matrix
 
 
+def tile_soon(index, rows, cols, group):
+    """The same as `tile_of`; of the first tiles sooner, with one division instead of three: a producer's first load waits
+    for it."""
+    if index < cols * min(group, rows):
+        height = s32(min(group, rows))
+        col = quotient(index, height)
+        return s32(index - col * height), col, s32(0)
+    return tile_of(index, rows, cols, group)
+
+
 def load_box(major, size, parts=1):
     """The TMA box of an operand of `size` rows or columns, DEPTH of K, of which `parts` CTAs load a part each: elements,
     innermost first."""

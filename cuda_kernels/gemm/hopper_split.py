@@ -25,9 +25,9 @@ from cuda_kernels.ptx import (
 def loads_at_once(config):
     """Groups of 8 columns that a thread adds up at a time: so many loads, each of which waits for L2, are under way at once.
     As many as do not push the accumulators out of the registers."""
-    if config.launch_registers - config.tile_n // 2 < 40:
-        return 1
-    return gcd(4 if config.consumers <= 2 else 2, config.tile_n // 8)
+    left = config.launch_registers - config.tile_n // 2
+    most = 1 if left < 40 else 2 if config.consumers > 2 else 4
+    return gcd(most, config.tile_n // 8)
 
 
 def piece_bytes(columns):

@@ -7,7 +7,15 @@ loads a part and sends it to all of them, and so of the columns of B with those 
 of all that a CTA sends to, which are those that it receives from.
 """
 
-from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma, quotient, tile_of
+from cuda_kernels.gemm.hopper_parts import (
+    DEPTH,
+    make_load,
+    make_store_direct,
+    make_store_tma,
+    quotient,
+    tile_of,
+    tile_soon,
+)
 from cuda_kernels.gemm.hopper_slices import make_add_slices
 from cuda_kernels.gemm.hopper_split import make_reduce, unit_of
 from cuda_kernels.ptx import (
@@ -68,7 +76,7 @@ def make_body(config):
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
     wait_all, wait_one = wgmma_wait_group(cols // 2, 0), wgmma_wait_group(0, 1)
     move_registers = config.registers is not None
-    fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (24, 240)))
+    fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (40, 232)))
     stores_read, store_tma = bulk_wait_group_read_if(0), make_store_tma(config) if by_tma else None
     store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
     last, accumulators = stages - 1, cols // 2
@@ -129,7 +137,7 @@ def make_body(config):
         unit = first_unit()
         while unit < units:
             tile, _, step, end = cut(unit, whole, parts, steps)
-            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, group)
+            tile_row, tile_col, matrix = tile_soon(tile, tiles_m, tiles_n, group)
             row, col = first_row(tile_row, down), first_col(tile_col, right)
             while step < end:
                 full = u32(smem + at_full + 8 * stage)
@@ -193,10 +201,9 @@ def make_body(config):
             prefetch_tensormap(map_b)
             if by_tma:
                 prefetch_tensormap(map_c)
-        if tid == 0:
-            for s in range(stages):
-                mbarrier_init(u32(smem + at_full + 8 * s), u32(1))
-                mbarrier_init(u32(smem + at_empty + 8 * s), u32(consumers * peers))
+        if tid < stages:
+            mbarrier_init(u32(smem + at_full + 8 * tid), u32(1))
+            mbarrier_init(u32(smem + at_empty + 8 * tid), u32(consumers * peers))
             fence_mbarrier_init()
         meet()
         griddepcontrol_launch_dependents()               # the next kernel may take SMs as this one leaves them
