@@ -1,0 +1,82 @@
+"""Compiled kernels on disk, and the structures that the driver takes."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuda_kernels import cache, driver
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiles:
+    """A configuration that counts its compilations."""
+
+    size: int
+    times = []
+
+    def compile(self):
+        self.times.append(self.size)
+        return f"entry_{self.size}", bytes(range(256)) * self.size
+
+
+def test_a_kernel_is_compiled_once_and_read_back_whole(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path / "new" / "folder"))
+    Compiles.times.clear()
+    first = cache.compiled(Compiles(3))
+    assert cache.compiled(Compiles(3)) == first == Compiles(3).compile() and Compiles.times == [3, 3]
+    cache.compiled(Compiles(4))
+    cache.compiled(Compiles(3), driver=13010)
+    assert Compiles.times == [3, 3, 4, 3] and len(list((tmp_path / "new" / "folder").iterdir())) == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 800), st.integers(1, 255), st.booleans())
+def test_a_damaged_file_is_compiled_again(tmp_path_factory, at, bits, cut):
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIMLAYOUT_CACHE", str(folder))
+        first = cache.compiled(Compiles(3))
+        (path,) = folder.iterdir()
+        data = bytearray(path.read_bytes())
+        at %= len(data)
+        data[at] ^= bits
+        path.write_bytes(data[:at] if cut else data)
+        Compiles.times.clear()
+        assert cache.compiled(Compiles(3)) == first and Compiles.times == [3]
+        assert cache.compiled(Compiles(3)) == first and Compiles.times == [3]
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path / "file"))
+    assert cache.compiled(Compiles(2)) == Compiles(2).compile()
+
+
+def test_the_cache_lies_where_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.delenv("SIMLAYOUT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "simlayout"
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert cache.folder().parts[-2:] == (".cache", "simlayout")
+
+
+def test_structures_are_laid_out_as_in_cuda_h():
+    import ctypes
+
+    assert (ctypes.sizeof(driver.Config), driver.Config.stream.offset, driver.Config.count.offset) == (56, 32, 48)
+    assert (ctypes.sizeof(driver.Attribute), driver.Attribute.value.offset) == (72, 8)
+    shape = driver.Shape((4, 1, 1), (384, 1, 1), 1000, cluster=2, overlap=True)
+    config = shape.on(5)._obj
+    assert [config.attributes[i].id for i in range(config.count)] == [4, 6]
+    assert list(config.attributes[0].value[:3]) == [2, 1, 1] and config.attributes[1].value[0] == 1
+    assert shape.on(5) is shape.on(5) and shape.on(0)._obj.stream is None
+
+
+def test_the_copy_kernel_compiles_for_hopper_and_ampere():
+    from cuda_kernels.repack import Copy
+
+    for config in (Copy(2), Copy(4), Copy(2, "sm_80")):
+        entry, code = config.compile()
+        assert entry.isidentifier() and code[:4] == b"\x7fELF"
