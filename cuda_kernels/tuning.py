@@ -80,11 +80,28 @@ def measure(library, problem, positions, seconds):
     return round((before + time_of(library, theirs, seconds)) / 2, 2), found, faults
 
 
-def told(row):
-    """A row of the record as a line: the best configuration of it."""
+def measure_all(library, work, seconds):
+    """(configurations as they ran, the record's rows, what was wrong) of [(Problem, candidates)]; says a line per row.
+    Interrupted, it returns what it has."""
+    tried, rows, faults = {}, [], []                     # configuration -> its number in the record
+    try:
+        for problem, positions in work:
+            cublas, found, wrong = measure(library, problem, positions, seconds)
+            library.free()
+            faults += wrong
+            found = [[tried.setdefault(in_order(CANDIDATES[i], problem.M, problem.N), len(tried)), us] for i, us in found]
+            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
+            print(f"{len(rows):>4} {told(rows[-1], list(tried))}", flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
+    return list(tried), rows, faults
+
+
+def told(row, configs):
+    """A row of the record as a line: the best of its configurations."""
     (M, N, K, dtype), cublas, found = row
     best, time = min(found, key=lambda f: f[1], default=(None, float("inf")))
-    options = "none right" if best is None else CANDIDATES[best].changes
+    options = "none right" if best is None else configs[best].changes
     return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(found):>3}, "
             f"{cublas / time:.3f}: {options}")
 
@@ -105,19 +122,11 @@ def main(arguments=None):
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
             print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
-    rows, faults = [], []
-    try:
-        for problem, positions in work:
-            cublas, found, wrong = measure(library, problem, positions, options.seconds)
-            library.free()
-            faults += wrong
-            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
-            print(f"{len(rows):>4} {told(rows[-1])}", flush=True)
-    except KeyboardInterrupt:
-        print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
+    configs, rows, faults = measure_all(library, work, options.seconds)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}
-    write_record(options.json, head, configs=[c.changes for c in CANDIDATES], rows=rows)
-    print("\n".join(faults), file=sys.stderr)
+    write_record(options.json, head, configs=[c.changes for c in configs], rows=rows)
+    for text in faults:
+        print(text, file=sys.stderr)
     return 1 if faults else 0
 
 

@@ -52,6 +52,9 @@ class FakeLibrary:
     def clear(self, out):
         out.value = 0.0
 
+    def free(self):
+        """Nothing to free."""
+
     def copy(self, x):
         return SimpleNamespace(value=x.value)
 
@@ -88,6 +91,22 @@ def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_
     monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
     _, found, faults = tuning.measure(library, Problem(64, 64, 64), [3], 1e-3)
     assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
+
+
+def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(monkeypatch, capsys):
+    def measured(library, problem, positions, seconds):
+        if problem.M == 1:
+            raise KeyboardInterrupt
+        return 10.0, [(i, 2.0 + i) for i in positions], ["one was wrong"]
+
+    monkeypatch.setattr(tuning, "measure", measured)
+    library = FakeLibrary()
+    work = [(Problem(8192, 32, 64), [0]), (Problem(32, 8192, 64), [0, 1]), (Problem(1, 8, 8), [0])]
+    configs, rows, faults = tuning.measure_all(library, work, 1e-3)
+    assert [c.group for c in configs] == [1, 8, 8] and configs[1] == CANDIDATES[0]
+    assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [2, 3.0]]] and faults == ["one was wrong"] * 2
+    said = capsys.readouterr()
+    assert "interrupted after 2 of 3 products" in said.err and "best       2.0 of   2, 5.000" in said.out
 
 
 def test_counts_of_stmatrix_are_added_up_over_the_instructions_of_a_kernel():
