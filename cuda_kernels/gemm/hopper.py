@@ -24,7 +24,10 @@ RESERVED = 1024
 CLUSTERS, CLUSTERS_SMS = {2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}, 132
 """Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and GPCs
 differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py asks
-again). Where fewer fit, the last ones start late; nothing is wrong."""
+again). Where fewer fit, the last ones start late; if they wait for one another (split), the driver refuses the launch."""
+
+PRODUCER_REGISTERS = 40
+"""Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
 
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
@@ -153,8 +156,8 @@ class Hopper:
         """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
         if not self.move_registers or self.consumers == 1 or self.producer == 1:
             return None
-        more = (self.launch_registers * self.block - 40 * 128) // (128 * self.consumers)
-        return 40, min(240, more // 8 * 8)
+        more = (self.launch_registers * self.block - PRODUCER_REGISTERS * 128) // (128 * self.consumers)
+        return PRODUCER_REGISTERS, min(240, more // 8 * 8)
 
     @property
     def launch_registers(self):
