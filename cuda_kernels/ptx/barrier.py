@@ -31,6 +31,26 @@ def bar_sync_some(warp, barrier, threads):
     warp.barrier(int(barrier), int(threads))
 
 
+@instruction("bar.arrive $0, $1;", "<- u32 u32", converged=True)
+def bar_arrive_some(warp, barrier, threads):
+    """Arrives at barrier 0..15, where others wait for `threads` threads with `bar_sync_some`, and goes on (PTX ISA:
+    bar.arrive)."""
+    warp.barrier_arrive(int(barrier), int(threads))
+
+
+@instruction("barrier.cluster.arrive.relaxed.aligned;", "<-", converged=True)
+def cluster_arrive_relaxed(warp):
+    """Arrives where `cluster_wait` waits for all threads of the cluster. It orders what a `fence_mbarrier_init` before it
+    covers, not other memory accesses (PTX ISA: barrier.cluster.arrive.relaxed)."""
+    warp.cluster_arrive(relaxed=True)
+
+
+@instruction("barrier.cluster.wait.acquire.aligned;", "<-", converged=True)
+def cluster_wait(warp):
+    """Waits until all threads of the cluster have arrived (PTX ISA: barrier.cluster.wait)."""
+    warp.cluster_wait()
+
+
 @instruction("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;", "<-", converged=True)
 def cluster_sync(warp):
     """Waits for all threads of the cluster; orders their memory accesses (PTX ISA: barrier.cluster)."""

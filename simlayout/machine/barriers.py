@@ -1,15 +1,15 @@
 """Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
 
 from simlayout.errors import MachineError
-from simlayout.machine.clocks import joined
+from simlayout.machine.clocks import fenced, joined
 from simlayout.machine.tags import LANES
 
 
 class Barrier:
     """A named barrier of a CTA: opens when the expected number of threads has arrived.
 
-    A barrier of the whole CTA makes everyone know everything; one of some warps collects their clocks, and gives them to
-    each as it leaves.
+    `bar.sync 0` of the whole CTA makes everyone know everything; where a count of threads is named, the barrier collects
+    the clocks of those who arrive, and gives them to each that waits, as it leaves.
     """
 
     def __init__(self, cta, id):
@@ -19,15 +19,16 @@ class Barrier:
         self._known = Knowledge()
 
     def arrive(self, warp, threads):
-        """Counts a warp in; returns (ready, text) for Warp.block_until."""
-        expected = self.cta.threads_padded if threads is None else threads
+        """Counts a warp in; returns (ready, text) for Warp.block_until. threads: None for the whole CTA, if all wait."""
+        everyone, expected = threads is None, self.cta.threads_padded if threads is None else threads
         if expected % LANES or not 0 < expected <= self.cta.threads_padded:
             raise MachineError(f"bar.sync {self.id} of {expected} threads: a barrier takes a multiple of 32, at most "
                                f"the {self.cta.threads_padded} of the CTA")
-        if self.arrived and expected != self.expected:
+        if self.arrived and (expected, everyone) != self.expected:
             raise MachineError(f"bar.sync {self.id} of {expected} threads while others wait there for "
-                               f"{self.expected}: give every warp the same number, or use another barrier id")
-        self.expected = expected
+                               f"{self.expected[0]}: give every warp the same number (all or none of them may leave it "
+                               "out), or use another barrier id")
+        self.expected = expected, everyone
         self.arrived += LANES
         turn, last = self.opened, self.arrived == expected
         if self.cta.shadow is not None:
@@ -38,7 +39,7 @@ class Barrier:
 
     def _release(self, warp, last):
         """Collects what the warp did, and hands out what all did when the last one has come."""
-        if self.expected == self.cta.threads_padded and self.cta.alone:
+        if self.expected[1] and self.cta.alone:
             if last:
                 self.cta.clocks.meet()
                 self.cta.shadow.met()
@@ -57,19 +58,19 @@ class ClusterBarrier:
         self.warps, self.arrived, self.opened = warps, 0, 0
         self._known = Knowledge()
 
-    def arrive(self, warp):
-        """As Barrier.arrive."""
+    def arrive(self, warp, relaxed=False):
+        """As Barrier.arrive. relaxed: it hands on only what a fence of the warp has covered."""
         self.arrived += 1
         turn, last = self.opened, self.arrived == self.warps
         if warp.cta.shadow is not None:
-            self._known.arrive(warp, last)
+            self._known.arrive(warp, last, relaxed)
         if last:
             self.arrived, self.opened = 0, turn + 1
         return (lambda: self.opened > turn), f"barrier.cluster of {self.warps} warps"
 
-    def leave(self, warp):
+    def leave(self, warp, relaxed=False):
         """As Barrier.leave."""
-        self._known.leave(warp)
+        self._known.leave(warp, relaxed)
 
 
 class Knowledge:
@@ -78,16 +79,18 @@ class Knowledge:
     def __init__(self):
         self._clock, self._leaving = None, {}            # what arrived; warp number -> the clock it leaves with
 
-    def arrive(self, warp, last):
-        """A warp arrives; after the last one each may leave."""
-        self._clock = joined(self._clock, warp.cta.clocks.release(warp.threads(warp.lane)))
+    def arrive(self, warp, last, relaxed=False):
+        """A warp arrives; after the last one each may leave. relaxed: only what has passed a fence is handed on."""
+        clock = warp.cta.clocks.release(warp.threads(warp.lane))
+        self._clock = joined(self._clock, fenced(clock) if relaxed else clock)
         self._leaving[warp.number] = None
         if last:
             self._leaving = {number: self._clock if clock is None else clock for number, clock in self._leaving.items()}
             self._clock = None
 
-    def leave(self, warp):
+    def leave(self, warp, relaxed=False):
         """A warp goes on, and knows what the others did before they arrived."""
         if warp.number in self._leaving:
             warp.cta.clocks.acquire(warp.threads(warp.lane), self._leaving.pop(warp.number))
-            warp.cta.shadow.met(warp.number)
+            if not relaxed:
+                warp.cta.shadow.met(warp.number)

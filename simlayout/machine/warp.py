@@ -57,6 +57,7 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         self.arrays = WeakSet()                          # its RegisterArrays
         self.waiting = None                              # while blocked: see block_until
         self.pause = None                                # set by the scheduler: gives the turn back
+        self._meeting = None                             # from cluster_arrive to cluster_wait
         self.copies = Copies()
         super().__init__(self.tid < cta.threads, cta.launch.elements)
 
@@ -202,6 +203,11 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         self.block_until(*barrier.arrive(self, threads))
         barrier.leave(self)
 
+    def barrier_arrive(self, id, threads):
+        """bar.arrive id, threads: counts the warp in where others wait for that many threads, and goes on."""
+        self.require_convergence(f"bar.arrive {id}")
+        self.cta.barrier(id).arrive(self, threads)
+
     def sync(self, mask=None):
         """bar.warp.sync mask: orders the shared-memory accesses of the lanes in it; by default of all lanes.
 
@@ -222,12 +228,28 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         """%cluster_ctarank: the CTA's index in its cluster."""
         return self.cta.rank
 
+    def cluster_arrive(self, relaxed=False):
+        """barrier.cluster.arrive: counts the warp in; a cluster_wait follows. relaxed: without .release, it hands on only
+        what a fence of this warp has covered (mbarriers and their fence)."""
+        self.require_convergence("barrier.cluster.arrive")
+        if self._meeting is not None:
+            raise MachineError("barrier.cluster.arrive a second time without barrier.cluster.wait between: wait first")
+        self._meeting = self.cta.cluster.barrier.arrive(self, relaxed), relaxed
+
+    def cluster_wait(self):
+        """barrier.cluster.wait: waits until all threads of all CTAs of the cluster have arrived."""
+        self.require_convergence("barrier.cluster.wait")
+        if self._meeting is None:
+            raise MachineError("barrier.cluster.wait without barrier.cluster.arrive before it: arrive first")
+        waits, relaxed = self._meeting
+        self.block_until(*waits)
+        self.cta.cluster.barrier.leave(self, relaxed)
+        self._meeting = None
+
     def cluster_sync(self):
-        """barrier.cluster: waits for all threads of all CTAs of the cluster."""
-        self.require_convergence("barrier.cluster")
-        barrier = self.cta.cluster.barrier
-        self.block_until(*barrier.arrive(self))
-        barrier.leave(self)
+        """barrier.cluster: arrives, and waits for all threads of all CTAs of the cluster."""
+        self.cluster_arrive()
+        self.cluster_wait()
 
     def block_until(self, ready, text, mbarrier=None):
         """Gives the turn to other warps until ready() is true.
