@@ -198,12 +198,12 @@ class _Current:
 class TensorMapMaker:
     """Encodes one tensor map for any base address: all the rest is fixed and prepared.
 
-    layout: a `simlayout.hardware.tma.TensorMap`, which has checked the limits; its address is not used.
+    device: its index; layout: a `simlayout.hardware.tma.TensorMap`, which has checked the limits; its address is not used.
     """
 
-    def __init__(self, cuda, layout):
+    def __init__(self, cuda, device, layout):
         rank = len(layout.dims)
-        self._cuda, self._function = cuda, cuda.library.cuTensorMapEncodeTiled
+        self._cuda, self._device, self._function = cuda, device, cuda.library.cuTensorMapEncodeTiled
         self._arrays = ((c_uint64 * rank)(*layout.dims), (c_uint64 * max(rank - 1, 1))(*layout.strides),
                         (c_uint32 * rank)(*layout.box), (c_uint32 * rank)(*(layout.element_strides or (1,) * rank)))
         self._head = layout.dtype_enum, rank
@@ -215,6 +215,9 @@ class TensorMapMaker:
     def encode(self, target, address):
         """Writes the 128 bytes of the map of an array at `address` to host memory at `target`, a multiple of 128."""
         status = self._function(target, *self._head, address, *self._tail)
+        if status in NO_CONTEXT:
+            with self._cuda.on(self._device):
+                status = self._function(target, *self._head, address, *self._tail)
         if status:
             self._cuda.check(status, f"refused a tensor map at {address:#x}")
 

@@ -160,7 +160,7 @@ class HopperSteps(Steps):
         shape = Shape((config.grid(M, N, K, work.count, self.sms), 1, 1), (config.block, 1, 1), config.shared_bytes,
                       together=waits, overlap=self.overlap and not waits)
         makers = self.makers(config, inputs, place_c.matrices, work.count)
-        kernel = self.kernel(config, "matmul")
+        kernel = self.kernel(config.program, "matmul")
         m = place_c.matrices
         for i, piece in enumerate(work.pieces):
             for x in inputs:
@@ -169,7 +169,8 @@ class HopperSteps(Steps):
                               x.place.offset)
             places = [x.at(i) for x in inputs] + [("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)]
             values = (places[2], M, N, K, work.count, *(int(x.place.matrices.matrix > 0) for x in inputs),
-                      m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0), ("counters", 0))
+                      m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0), ("counters", 0),
+                      *config.order(M, N, parts))
             maps = tuple((maker, *place) for maker, place in zip(makers, places))
             self.steps.append(Step(kernel, shape, maps, self.types(), values, f"{M}x{N}x{K} of {config}"))
             if copy_c:
@@ -222,7 +223,7 @@ class HopperSteps(Steps):
             pitch = matrices.row_pitch(size)
             dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
             layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)
-            return TensorMapMaker(self.cuda, layout)
+            return TensorMapMaker(self.cuda, self.device, layout)
 
         lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
         *found, for_c = zip((*lines, c), config.boxes(), config.swizzles, (self.dtype, self.dtype, self.out))

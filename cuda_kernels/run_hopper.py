@@ -43,7 +43,8 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
     grid = config.grid(M, N, K, matrices, sms)
     sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), lines[1], c.strides[0], whole, parts
     trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters,
-                        shared_bytes=config.shared_bytes, cluster=config.cluster_ctas, together=config.split and parts > 1,
-                        progress=progress, hazards=hazards, registers=config.launch_registers)
+                        *config.order(M, N, parts), shared_bytes=config.shared_bytes, cluster=config.cluster_ctas,
+                        together=config.split and parts > 1, progress=progress, hazards=hazards,
+                        registers=config.launch_registers)
     c = c if config.c_major == "N" else c.transpose(0, 2, 1)
     return Run(c if matrices > 1 else c[0], "CPU machine", trace)

@@ -3,7 +3,8 @@
     python -m cuda_kernels.tuning --json FILE [--shapes 60] [--seed 7] [--seconds 0.002]
 
 For each product, the configurations that may be good there run one after another, each as a replayed CUDA graph of calls
-that rotate over operands of at least 150 MB; cuBLAS (torch's) runs before and after them. Operands are random normal.
+that rotate over operands of at least 150 MB; then the best of them with their tiles in other orders. cuBLAS (torch's) runs
+before and after them. Operands are random normal.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems,
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import in_order
-from cuda_kernels.gemm.hopper_model import Estimates
+from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.files import write_record
 
 ESTIMATES = Estimates(CANDIDATES)
@@ -38,23 +39,32 @@ def problems(count, seed):
     return random_problems(count - count // 3, seed) + small + LAYERS + FEW_TILES + squares(SQUARES[:-1])
 
 
+ORDERS, REORDERED = (1, 2, 4, 8, 16), 2
+"""Rows of tiles in a group, and how many of the best configurations of a product are measured in all these orders."""
+
+
 def worth_measuring(problem, sms):
-    """The candidates for a product, likely ones first."""
-    guesses = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, problem.K % 16 == 8)
+    """The configurations for a product as `matmul` would run them, likely ones first."""
+    guesses = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K))
     order = np.argsort(guesses, kind="stable")[:MOST]
-    return [int(i) for i in order if guesses[i] <= WORTH * guesses[order[0]]]
+    likely = [CANDIDATES[i] for i in order if guesses[i] <= WORTH * guesses[order[0]]]
+    return [replace(in_order(c, problem.M, problem.N), dtype=problem.dtype, out=problem.dtype) for c in likely]
 
 
-def config_of(position, problem):
-    """A candidate as `matmul` would run it for a product."""
-    return replace(in_order(CANDIDATES[position], problem.M, problem.N), dtype=problem.dtype, out=problem.dtype)
+def reordered(config, problem):
+    """The configuration with the other ORDERS that differ from its own for a product."""
+    rows, cols = config.tile_grid(*((problem.M, problem.N) if config.c_major == "N" else (problem.N, problem.M)))
+    if cols == 1:
+        return []
+    groups = sorted({min(group, rows) for group in ORDERS} - {min(config.group, rows)})
+    return [replace(config, group=group) for group in groups]
 
 
 def compile_one(config, version):
     """Compiles a configuration for a version of the driver, into the cache."""
     from cuda_kernels import cache
 
-    cache.compiled(config, version)
+    cache.compiled(config.program, version)
 
 
 def time_of(library, calls, seconds):
@@ -63,33 +73,40 @@ def time_of(library, calls, seconds):
     return round(1e6 * statistics.median(take() for _ in range(3)), 2)
 
 
-def measure(library, problem, positions, seconds):
-    """(cuBLAS's microseconds, [(candidate, microseconds)], [what was wrong]) of a Problem."""
+def measure(library, problem, configs, seconds):
+    """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Problem."""
     from cuda_kernels import plan_matmul
 
     sets = rotated(library, problem)
     theirs = by_cublas(library, sets)
     before, found, faults = time_of(library, theirs, seconds), [], []
-    for position in positions:
-        plans = [plan_matmul(*three, kernel=config_of(position, problem)) for three in sets]
+
+    def take(config):
+        plans = [plan_matmul(*three, kernel=config) for three in sets]
         wrong = fault(library, problem, plans[0], sets[0])
         if wrong is None:
-            found.append((position, time_of(library, plans, seconds)))
+            found.append((config, time_of(library, plans, seconds)))
         else:
-            faults.append(f"{problem}: {CANDIDATES[position]} and cuBLAS differ by {wrong}")
+            faults.append(f"{problem}: {config} and cuBLAS differ by {wrong}")
+
+    for config in configs:
+        take(config)
+    for config, _ in sorted(found, key=lambda f: f[1])[:REORDERED]:
+        for other in reordered(config, problem):
+            take(other)
     return round((before + time_of(library, theirs, seconds)) / 2, 2), found, faults
 
 
 def measure_all(library, work, seconds):
-    """(configurations as they ran, the record's rows, what was wrong) of [(Problem, candidates)]; says a line per row.
-    Interrupted, it returns what it has."""
+    """(configurations, the record's rows, what was wrong) of [(Problem, configurations)]; says a line per row. Interrupted,
+    it returns what it has. In the record all configurations are of f16: a row names its type."""
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:
-        for problem, positions in work:
-            cublas, found, wrong = measure(library, problem, positions, seconds)
+        for problem, configs in work:
+            cublas, found, wrong = measure(library, problem, configs, seconds)
             library.free()
             faults += wrong
-            found = [[tried.setdefault(in_order(CANDIDATES[i], problem.M, problem.N), len(tried)), us] for i, us in found]
+            found = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in found]
             rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
             print(f"{len(rows):>4} {told(rows[-1], list(tried))}", flush=True)
     except KeyboardInterrupt:
@@ -118,7 +135,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, sms = Torch(), driver.cuda().multiprocessors(0)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
-    needed = list(dict.fromkeys(config_of(position, problem) for problem, positions in work for position in positions))
+    needed = list(dict.fromkeys(config.program for _, configs in work for config in configs))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
             print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)

@@ -8,6 +8,7 @@ import ctypes
 import struct
 import sys
 import types
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -118,6 +119,8 @@ class FakeLibrary:
         return 0
 
     def cuTensorMapEncodeTiled(self, target, dtype, rank, address, dims, strides, box, steps, interleave, swizzle, l2, fill):
+        if self.fails.get("encode"):
+            return self.fails["encode"].pop(0)
         dims = list((ctypes.c_uint64 * rank).from_address(dims))
         strides = list((ctypes.c_uint64 * (rank - 1)).from_address(strides))
         box = list((ctypes.c_uint32 * rank).from_address(box))
@@ -179,11 +182,12 @@ class Run:
 
         config = self.program
         values = self.read(hopper.SIGNATURE.split(maxsplit=3)[-1], 3)
-        c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters = values
+        c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
         a, b = self.array_of_map(0, config.dtype), self.array_of_map(1, config.dtype)
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
+        assert order[1:] == list(replace(config, group=order[0]).order(M, N, parts))[1:]
         dtype = DTYPES[config.out]
         lines = (M, N) if config.c_major == "N" else (N, M)
         target = view(c, dtype, (count, *lines), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))

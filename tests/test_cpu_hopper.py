@@ -10,7 +10,7 @@ from ml_dtypes import bfloat16
 
 from cuda_kernels.gemm import hopper_split, wgmma_persistent
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
-from cuda_kernels.gemm.hopper_parts import tile_of
+from cuda_kernels.gemm.hopper_order import divider, order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EXCHANGE, predict
 from cuda_kernels.gemm.hopper_split import unit_of
 from cuda_kernels.ptx import Instruction
@@ -48,13 +48,13 @@ def by_the_book(config, a, b, sms):
     whole, parts = config.cut(M, N, K, matrices, sms)
     c, cut = numerics.gemm(config.wgmma, a, b), None
     for part in range(parts if parts > 1 else 0):
-        _, _, first, last = unit_of(part, 0, parts, -(-K // 64))
+        _, _, first, last = unit_of(part, 0, parts, -(-K // 64), divider(parts))
         made = numerics.gemm(config.wgmma, a[..., 64 * first:64 * last], b[..., 64 * first:64 * last, :])
         cut = made if cut is None else cut + made
     height, width = config.cluster_m * config.tile_m, config.cluster_n * config.tile_n
     rows, cols = -(-M // height), -(-N // width)
     for tile in range(whole, config.tiles(M, N, matrices)):
-        row, col, matrix = tile_of(tile, rows, cols, config.group)
+        row, col, matrix = tile_of(tile, rows, cols, order_of(rows, cols, config.group))
         where = matrix, slice(height * row, height * (row + 1)), slice(width * col, width * (col + 1))
         c[where] = cut[where]
     return c.astype(NUMPY[config.out])
@@ -179,7 +179,7 @@ def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
     kept, run = [], machine.run
 
     def spied(*args, **options):
-        kept.append(args[-1])
+        kept.append(args[-7])                            # the order of tiles follows
         return run(*args, **options)
 
     monkeypatch.setattr(machine, "run", spied)
@@ -285,3 +285,19 @@ def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what
     with pytest.raises(HazardError) as caught:
         run_hopper(config, *operands(config, 128, 128, 400), sms=4)
     assert caught.value.hazard.kind == "write in flight" and "of CTA (2, 0, 0)" in str(caught.value)
+
+
+def test_a_producer_that_does_not_wait_for_the_last_stages_ends_before_its_peers_have_told_it(monkeypatch):
+    """The end of a cluster has no barrier of its own: the producers' last waits keep the CTAs."""
+    waits, wait = {}, wgmma_persistent.mbarrier_wait
+
+    def impatient(warp, address, parity):
+        producing = warp.warp_index == 4 and np.asarray(address).max() % 1024 >= 24      # empty[s], behind three full[s]
+        waits[warp.number] = waits.get(warp.number, 0) + producing
+        if not producing or waits[warp.number] <= 2:                                     # two steps, then the last waits
+            wait.twin(warp, address, parity)
+
+    monkeypatch.setattr(wgmma_persistent, "mbarrier_wait", Instruction("mbarrier_wait", "", (), ("u32", "u32"), impatient))
+    config = Hopper(64, 64, cluster_m=2, **TMA)
+    with pytest.raises((HazardError, MachineError), match="early exit|which has ended"):
+        run_hopper(config, *operands(config, 128, 64, 128), sms=2)

@@ -14,7 +14,7 @@ from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_va
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import choose, suited
 from cuda_kernels.gemm.hopper_model import H200, Estimates
-from cuda_kernels.gemm.hopper_parts import tile_of, tile_soon
+from cuda_kernels.gemm.hopper_order import divided, divider, order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
 from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
 from cuda_kernels.tuning_fit import read
@@ -117,7 +117,8 @@ def test_a_staging_buffer_is_what_tma_reads_as_a_box_of_c(tile_n, c_major):
 
 @given(SIZES, SIZES, st.integers(1, 3), st.integers(1, 12))
 def test_every_tile_of_every_matrix_is_visited_once(rows, cols, matrices, group):
-    found = {tile_of(i, rows, cols, group) for i in range(rows * cols * matrices)}
+    order = order_of(rows, cols, group)
+    found = {tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)}
     assert found == {(r, c, m) for r in range(rows) for c in range(cols) for m in range(matrices)}
 
 
@@ -126,7 +127,7 @@ def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
     steps = parts + more
     seen = {}
     for unit in range(whole + cut * parts):
-        tile, part, first, last = unit_of(unit, whole, parts, steps)
+        tile, part, first, last = unit_of(unit, whole, parts, steps, divider(parts))
         assert first < last
         seen.setdefault(tile, []).append((part, first, last))
     assert sorted(seen) == list(range(whole + cut))
@@ -136,10 +137,17 @@ def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
         assert all(a[2] == b[1] for a, b in zip(found, found[1:]))
 
 
-@given(SIZES, SIZES, st.integers(1, 12), st.data())
-def test_a_producer_finds_its_tile_where_the_consumers_do(rows, cols, group, data):
-    index = data.draw(st.integers(0, 3 * rows * cols - 1))
-    assert tile_soon(index, rows, cols, group) == tile_of(index, rows, cols, group)
+@given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1), st.integers(-1, 1))
+def test_a_product_with_the_divider_is_the_quotient(n, d, beside):
+    for number in (n, n // d * d + beside, 2**31 - 1):       # next to a multiple, where a rounded product would fail
+        if 0 <= number < 2**31:
+            assert divided(number, divider(d)) == number // d
+
+
+def test_a_divider_fits_what_the_kernel_takes():
+    for d in [*range(1, 70), *(2**p + i for p in range(7, 31) for i in (-1, 0, 1)), 2**31 - 1]:
+        assert divider(d) % 2**32 * d >= 2 ** (divider(d) >> 32) and divider(d) < 2**64
+        assert {divided(n, divider(d)) for n in (d, 2 * d - 1) if n < 2**31} == {1}
 
 
 @given(st.sampled_from([c for c in CANDIDATES if c.split]), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
@@ -173,7 +181,7 @@ def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_
         return
     assert parts == slices <= steps and whole % grid == 0 and units - whole <= grid
     for unit in range(whole, units):
-        tile, part, first, last = unit_of(unit, whole, parts, steps)
+        tile, part, first, last = unit_of(unit, whole, parts, steps, divider(parts))
         cta = unit % grid
         assert (cta // slices, cta % slices) == (tile - whole, part) and first < last and unit + grid >= units
 
@@ -198,12 +206,12 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     assert (config.a_major, config.b_major, config.dtype, config.out) == (*majors, *types)
 
 
-def test_choosing_costs_at_most_three_percent_of_the_least_measured_times():
+def test_choosing_costs_at_most_two_percent_of_the_least_measured_times():
     measured = read(Path(__file__).parent / "data" / "h200_tuning.json")
     estimated = measured.estimated(H200)
-    assert len(measured.problems) == 162 and measured.error(estimated) < 0.06
+    assert len(measured.problems) == 89 and measured.error(estimated) < 0.07
     cost = measured.choices(estimated)[1]
-    assert np.exp(np.log(cost).mean()) < 1.03 and cost.max() < 1.25
+    assert np.exp(np.log(cost).mean()) < 1.02 and cost.max() < 1.15
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -213,7 +221,6 @@ def test_choosing_costs_at_most_three_percent_of_the_least_measured_times():
     ({"tile_n": 40}, "tile_n = 40"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
     ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
-    ({"cluster_m": 4, "tile_n": 80, "stages": 8}, "a multiple of 32"),
     ({"cluster_m": 4, "cluster_n": 4}, "at most 8 CTAs"),
     ({"split": True, "persistent": False}, "needs persistent=True"), 
     ({"slices": 2, "split": True}, "slices need persistent=True, split=False"),

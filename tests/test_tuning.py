@@ -12,7 +12,7 @@ from cuda_kernels.conformance.hopper import CASES, counted, expected
 from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
-from cuda_kernels.gemm.hopper_model import H200, Estimates
+from cuda_kernels.gemm.hopper_model import H200, Estimates, lie_of
 from simlayout.errors import ParseError
 
 
@@ -26,9 +26,17 @@ def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchma
 @pytest.mark.parametrize("problem", [Problem(1, 4096, 4096), Problem(8192, 8192, 8192), Problem(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     found = tuning.worth_measuring(problem, 132)
-    guesses = tuning.ESTIMATES(problem.M, problem.N, problem.K)
+    sizes = problem.M, problem.N, problem.K, 1, 132, lie_of(problem.K)
+    guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
-    assert guesses[found[0]] == guesses.min() and list(guesses[found]) == sorted(guesses[found])
+    assert guesses[0] == tuning.ESTIMATES(*sizes).min() and list(guesses) == sorted(guesses)
+
+
+def test_other_orders_of_tiles_are_those_that_differ():
+    problem = Problem(640, 4096, 64)                     # five rows of tiles
+    assert [c.group for c in tuning.reordered(Hopper(), problem)] == [1, 2, 4]
+    assert [c.group for c in tuning.reordered(Hopper(group=2), problem)] == [1, 4, 5]
+    assert tuning.reordered(Hopper(c_major="M"), Problem(100, 640, 64)) == []
 
 
 def test_the_candidates_are_different_configurations_that_the_options_name():
@@ -80,31 +88,34 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
 
     monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
     problem = Problem(64, 64, 64)
-    assert tuning.measure(library, problem, [3, 5], 1e-3) == (10.0, [(3, 20.0), (5, 20.0)], [])
+    one, other = Hopper(), Hopper(tile_n=128)
+    assert tuning.measure(library, problem, [one, other], 1e-3) == (10.0, [(one, 20.0), (other, 20.0)], [])
     library.wrong = 1.0
-    _, found, faults = tuning.measure(library, problem, [3], 1e-3)
+    _, found, faults = tuning.measure(library, problem, [one], 1e-3)
     assert found == [] and len(faults) == 1 and "and cuBLAS differ by 1.0" in faults[0]
 
 
 def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
     library = FakeLibrary()
     monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
-    _, found, faults = tuning.measure(library, Problem(64, 64, 64), [3], 1e-3)
+    _, found, faults = tuning.measure(library, Problem(64, 64, 64), [Hopper()], 1e-3)
     assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
 
 
 def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(monkeypatch, capsys):
-    def measured(library, problem, positions, seconds):
+    def measured(library, problem, configs, seconds):
         if problem.M == 1:
             raise KeyboardInterrupt
-        return 10.0, [(i, 2.0 + i) for i in positions], ["one was wrong"]
+        return 10.0, [(c, 2.0 + i) for i, c in enumerate(configs)], ["one was wrong"]
 
     monkeypatch.setattr(tuning, "measure", measured)
     library = FakeLibrary()
-    work = [(Problem(8192, 32, 64), [0]), (Problem(32, 8192, 64), [0, 1]), (Problem(1, 8, 8), [0])]
+    one, other = Hopper(), Hopper(group=1)
+    half = replace(one, dtype="bf16", out="bf16")
+    work = [(Problem(8192, 32, 64), [other]), (Problem(32, 8192, 64, "bf16"), [half, other]), (Problem(1, 8, 8), [one])]
     configs, rows, faults = tuning.measure_all(library, work, 1e-3)
-    assert [c.group for c in configs] == [1, 8, 8] and configs[1] == CANDIDATES[0]
-    assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [2, 3.0]]] and faults == ["one was wrong"] * 2
+    assert configs == [other, one]
+    assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [0, 3.0]]] and faults == ["one was wrong"] * 2
     said = capsys.readouterr()
     assert "interrupted after 2 of 3 products" in said.err and "best       2.0 of   2, 5.000" in said.out
 
@@ -128,7 +139,7 @@ def record(tmp_path, rates):
     configs, rows = CANDIDATES[::20], []
     for problem in tuning.problems(12, 3)[:20]:
         M, N, K = problem.M, problem.N, problem.K
-        times = Estimates(configs)(M, N, K, 1, 132, K % 16 == 8, rates)
+        times = Estimates(configs)(M, N, K, 1, 132, lie_of(K), rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
     path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))

@@ -1,13 +1,14 @@
 """A wgmma + TMA GEMM for Hopper as a configuration: what is constant in its kernel, and how it is compiled and launched."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import import_module
 from math import gcd
 
 import numpy as np
 
+from cuda_kernels.gemm.hopper_order import divider, order_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, load_box
 from cuda_kernels.gemm.hopper_split import piece_bytes
 from cuda_kernels.gemm.kernel import choice
@@ -32,9 +33,9 @@ PRODUCER_REGISTERS = 40
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
 
-SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64"
+SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
-and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters."""
+and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters; `Hopper.order`."""
 
 REDUCE_STEPS = 8
 """What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
@@ -94,9 +95,6 @@ class Hopper:
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
         if self.sharing > 8:
             raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
-        if self.b_major == "K" and self.tile_n % (8 * self.cluster_m):
-            raise SimlayoutError(f"tile_n = {self.tile_n}: {self.cluster_m} CTAs share it by 8 columns: use a multiple of "
-                                 f"{8 * self.cluster_m}")
         simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, store="direct", split=False,
                       persistent=False)
         other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
@@ -261,9 +259,18 @@ class Hopper:
         cut = self.sharing * self.consumers * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
+    def order(self, M, N, parts):
+        """The order of tiles, of `order_of`, and the divider by the parts of a tile: what the kernel takes last."""
+        return *order_of(*self.tile_grid(M, N), self.group), divider(parts)
+
+    @property
+    def program(self):
+        """What is compiled: the configuration without what is only passed to the kernel, its order of tiles."""
+        return replace(self, group=Hopper.group)
+
     def compile(self):
         """(name of the entry, machine code for sm_90a); no GPU needed."""
-        return _compiled(self)
+        return _compiled(self.program)
 
 
 def cut_tiles(config, tiles, slots, steps):
@@ -271,7 +278,8 @@ def cut_tiles(config, tiles, slots, steps):
     time; steps: of a tile."""
     rest = tiles % slots
     sliced = (config.slices > 1) & (rest > 0) & (rest * config.slices <= slots) & (config.slices <= steps)
-    longest = -(-steps // np.minimum(slots // np.maximum(rest, 1), steps))
+    most = np.minimum(steps, (2**31 - 1) // steps)       # `unit_of` multiplies parts with steps
+    longest = -(-steps // np.minimum(slots // np.maximum(rest, 1), most))
     reduce = REDUCE_STEPS * 128 * 256 // (config.tile_m * config.tile_n)
     split = config.split & (rest > 0) & (longest + reduce < steps)
     parts = np.where(sliced, config.slices, np.where(split, -(-steps // longest), 1))

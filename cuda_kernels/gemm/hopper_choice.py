@@ -6,14 +6,10 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
-from cuda_kernels.gemm.hopper_model import Estimates
+from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
 ESTIMATES = Estimates(CANDIDATES)
-
-FEW = 4
-"""Columns of tiles that are walked before the next row."""
-
 
 @lru_cache(4096)
 def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
@@ -23,8 +19,8 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     >>> choose(8192, 8192, 8192, 1, 132, "K", "K", "f16", "f16").tile_m
     128
     """
-    half_sectors = any(n % 16 == 8 for n in (K if a_major == "K" else M, K if b_major == "K" else N))
-    times = ESTIMATES(M, N, K, matrices, sms, half_sectors)
+    lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
+    times = ESTIMATES(M, N, K, matrices, sms, lie)
     for i in np.argsort(times, kind="stable").tolist():
         config = suited(CANDIDATES[i], a_major, b_major, dtype, out)
         if config is not None:
@@ -35,15 +31,24 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
 def in_order(config, M, N):
     """The configuration with the order of tiles for C (M, N) or, where its c_major is "M", for the transpose of that.
 
-    Neighbouring SMs should share what there is more of. Where C has few columns of tiles and many rows, they work on one row
-    (group=1: they share rows of A), otherwise on groups of 8 rows. Two columns in groups of 8 rows took 1.3 times as long as
-    their mirror image, two rows (128 x 4096 x 14336 in tiles of 64 x 64, in `tests/data/h200_tuning.json`).
+    CTAs that run side by side should share what there is more of. In groups of 8 rows they do so in wide matrices; where C
+    has few columns of tiles, smaller groups do, and clusters, which share by themselves, want 4. What the orders 1, 2, 4, 8
+    and 16 take is in `tests/data/h200_tuning.json`: this rule is within 1 % of the best of them for most grids of tiles, and
+    64 x 2 tiles in groups of 8 took 1.3 times as long as in rows.
 
     >>> in_order(CANDIDATES[0], 8192, 32).group, in_order(CANDIDATES[0], 32, 8192).group
     (1, 8)
     """
     rows, cols = config.tile_grid(*((M, N) if config.c_major == "N" else (N, M)))
-    return replace(config, group=1) if 1 < cols <= FEW and rows >= 2 * cols else config
+    if cols > 12:
+        group = 8
+    elif config.sharing > 1:
+        group = 4
+    elif cols > 4:
+        group = 2
+    else:
+        group = 1 if rows >= 2 * cols else 8
+    return replace(config, group=group)
 
 
 def suited(candidate, a_major, b_major, dtype, out):

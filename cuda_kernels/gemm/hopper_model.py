@@ -25,9 +25,10 @@ class Rates:
     A step of 64 along K: column_clocks of a wgmma m64nNk16 per column; tall: times as much for more than two consumers;
     turn: clocks at least, turn_pair times as many for two or more consumers; latency: microseconds of a load that only the
     stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs a CTA, in rows inside;
-    nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that L2 sends to all SMs. Where
-    rows start in the middle of a 32-byte sector, TMA takes half_row times as long, and L2 serves no more than half_l2 bytes
-    per nanosecond, a row for several CTAs of a cluster counted once.
+    nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that all SMs take; l2: that L2
+    serves, a row for several CTAs of a cluster counted once; peers: the part of a step that waiting for them costs, for each
+    doubling of their number. Where rows lie across L2's lines of 128 bytes, TMA takes across_row times as long, and L2
+    serves across_l2; where they also start in the middle of a sector of 32 bytes, half_row and half_l2.
     A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
     CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
     round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
@@ -47,6 +48,10 @@ class Rates:
     beyond: float
     nowhere: float
     delivered: float
+    peers: float
+    l2: float
+    across_row: float
+    across_l2: float
     half_row: float
     half_l2: float
     tile: float
@@ -62,13 +67,12 @@ class Rates:
     hard_memory: float
 
 
-H200 = Rates(launch=2.01, cluster=0.537, skew=0.316, column_clocks=0.46, tall=1.03, turn=130, turn_pair=1.15, latency=0.584,
-             row=1.23, beyond=0.229, nowhere=23, delivered=15700, half_row=1.88, half_l2=10900, tile=0.024, corner=1.34,
-             box=0.0861, second=0.636, reduce=3.1, reduce_load=0.268, exchange=1.92, exchange_load=0.154, dram=4120,
-             hard=3.82, hard_memory=4.02)
-"""Fitted to 4,159 times of 728 configurations at 162 products (`tests/data/h200_tuning.json`): `python -m
-cuda_kernels.tuning_fit`; but nowhere is from the four products of it where these rows alone explain the time. They are for
-choosing: not each of them is what its name says."""
+H200 = Rates(launch=1.71, cluster=0.228, skew=0.404, column_clocks=0.456, tall=1.01, turn=117, turn_pair=1.71,
+             latency=0.818, row=1.21, beyond=0.37, nowhere=14, delivered=17600, peers=0.012, l2=18500, across_row=1.17,
+             across_l2=14200, half_row=1.79, half_l2=10500, tile=0.0232, corner=1.49, box=0.0661, second=0.628, reduce=3.37,
+             reduce_load=0.181, exchange=2.16, exchange_load=0.172, dram=4290, hard=3.7, hard_memory=3.65)
+"""Fitted to 6,073 times of 623 configurations at 89 products (`tests/data/h200_tuning.json`): `python -m
+cuda_kernels.tuning_fit`. They are for choosing: not each of them is what its name says."""
 
 
 class Estimates:
@@ -87,6 +91,7 @@ class Estimates:
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
         self.turned = np.array([c.c_major == "M" for c in configs])
         self.clustered = self.sharing * self.slices > 1
+        self.doublings = np.log2(self.sharing)
         self.rounds = np.array([c.tile_n // 8 // loads_at_once(c) for c in configs])
 
     def take(self, numbers):
@@ -98,10 +103,10 @@ class Estimates:
                 setattr(taken, name, values[numbers])
         return taken
 
-    def __call__(self, M, N, K, matrices=1, sms=132, half_sectors=False, rates=H200):
+    def __call__(self, M, N, K, matrices=1, sms=132, lie=0, rates=H200):
         """float64 [configurations]: microseconds; infinity for slices that cut nothing, which the same without slices does
-        better. M, N: of C; a configuration whose c_major is "M" makes its transpose. half_sectors: whether rows of A or B
-        start in the middle of a 32-byte sector. All of them may be arrays with a value for each configuration."""
+        better. M, N: of C; a configuration whose c_major is "M" makes its transpose. lie: of the rows of A and B,
+        as of `lie_of`. All of them may be arrays with a value for each configuration."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         tiles, slots, steps = tall * wide * matrices, self.slots(sms), _up(K, DEPTH)
@@ -111,7 +116,7 @@ class Estimates:
         beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         usual = beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing)
         most = np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m
-        step, last = (self._step(rates, rows, cols, x, usual, busy, sms, half_sectors) for x in (usual, most))
+        step, last = (self._step(rates, rows, cols, x, usual, busy, sms, lie) for x in (usual, most))
         tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
         tile = tile * np.where(busy > sms, 1 + rates.second, 1)
         time = np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
@@ -121,7 +126,7 @@ class Estimates:
         ends = ends + (left > 0) * self._add_up(rates, parts)
         return np.where((self.slices > 1) & (parts == 1), np.inf, ends + _together(rates.hard_memory, time, memory))
 
-    def _step(self, rates, rows, cols, beyond, usual, busy, sms, half_sectors):
+    def _step(self, rates, rows, cols, beyond, usual, busy, sms, lie):
         """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
         together = _up(busy, sms)                        # CTAs of an SM
         multiply = together * self.tile_m * self.tile_n / 16 * rates.column_clocks
@@ -129,11 +134,12 @@ class Estimates:
         turn = rates.turn * np.where(self.tile_m > 64, rates.turn_pair, 1)
         own_m, own_n = np.minimum(rows, self.tile_m), np.minimum(cols, self.tile_n)
         asked = own_m / self.cluster_n + own_n / self.cluster_m
-        tma = together * (asked + rates.beyond * beyond) * rates.row * np.where(half_sectors, rates.half_row, 1)
-        served = np.where(half_sectors, (asked + rates.beyond * beyond) / rates.half_l2, 0)
+        tma = together * (asked + rates.beyond * beyond) * rates.row * np.choose(lie, (1, rates.across_row, rates.half_row))
+        served = (asked + rates.beyond * beyond) / np.choose(lie, (rates.l2, rates.across_l2, rates.half_l2))
         delivered = (own_m + own_n) / rates.delivered
-        return _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
+        step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
                          *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)), busy * usual / rates.nowhere / 1e3)
+        return step * (1 + rates.peers * self.doublings)
 
     def _add_up(self, rates, parts):
         """Microseconds that adding up the parts of a tile takes."""
@@ -145,6 +151,17 @@ class Estimates:
     def slots(self, sms):
         """int64 [configurations]: `Hopper.slots` of each."""
         return np.array([c.slots(sms) for c in self.configs])
+
+
+def lie_of(*sizes):
+    """How rows of so many 16-bit elements lie in memory, one after another: 0 on lines of 128 bytes; 1 across them; 2 across
+    them and, some, from the middle of a sector of 32 bytes on. The worst of several, or of several arrays.
+
+    >>> lie_of(4096, 128), lie_of(4096, 144), lie_of(136)
+    (0, 1, 2)
+    """
+    found = np.max([np.where(np.asarray(n) % 64 == 0, 0, np.where(np.asarray(n) % 16 == 0, 1, 2)) for n in sizes], axis=0)
+    return found if found.ndim else int(found)
 
 
 def _up(a, b):

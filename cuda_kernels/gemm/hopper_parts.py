@@ -1,4 +1,4 @@
-"""Device functions that the wgmma kernels share: the order of tiles, the loads of a stage, the ways to store C.
+"""Device functions that the wgmma kernels share: the loads of a stage, the ways to store C.
 
 Plain Python, and makers of it: what a maker closes over is constant in the kernel. Consumer warpgroups own 64 rows of the
 tile each; `t` is a thread's index in its warpgroup.
@@ -29,39 +29,6 @@ DEPTH = 64
 
 BLOCK = 64
 """Elements along the contiguous dimension of a TMA box of 16-bit elements: 128 bytes, the span of the swizzle."""
-
-
-def quotient(a, b):
-    """a // b of numbers from 0 to 2**31, in 32 bits (Numba's 64-bit division is a subroutine on the GPU)."""
-    return s32(u32(a) // u32(b))
-
-
-def tile_of(index, rows, cols, group):
-    """(row, column, matrix) of tile number `index` in a batch of rows x cols tiles.
-
-    `group` rows of tiles are walked together, column by column, so that tiles in flight share rows of A and columns of B
-    in L2.
-
-    >>> [tile_of(i, 3, 2, 2)[:2] for i in range(6)]
-    [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)]
-    """
-    matrix = quotient(index, rows * cols)
-    rest = s32(index - matrix * rows * cols)
-    band = quotient(rest, group * cols)
-    rest = s32(rest - band * group * cols)
-    height = s32(min(group, rows - band * group))
-    col = quotient(rest, height)
-    return s32(band * group + rest - col * height), col, matrix
-
-
-def tile_soon(index, rows, cols, group):
-    """The same as `tile_of`; of the first tiles sooner, with one division instead of three: a producer's first load waits
-    for it."""
-    if index < cols * min(group, rows):
-        height = s32(min(group, rows))
-        col = quotient(index, height)
-        return s32(index - col * height), col, s32(0)
-    return tile_of(index, rows, cols, group)
 
 
 def load_box(major, size, parts=1):

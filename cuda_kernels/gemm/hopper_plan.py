@@ -86,10 +86,11 @@ def prove_order(config, M, N, matrices=1, sms=132):
     >>> print(prove_order(Hopper(), 4096, 4096).claims[1])
     132 tiles in flight lie in at most 16 rows and 16 columns of tiles
     """
-    from cuda_kernels.gemm.hopper_parts import tile_of
+    from cuda_kernels.gemm.hopper_order import order_of, tile_of
 
     rows, cols = config.tile_grid(M, N)
-    order = [tile_of(i, rows, cols, config.group) for i in range(rows * cols * matrices)]
+    order = order_of(rows, cols, config.group)
+    order = [tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)]
     missed = set(product(range(rows), range(cols), range(matrices))) - set(order)
     if missed:
         raise VerificationError(f"the tile order of {rows} x {cols} tiles in groups of {config.group} never comes to row, "

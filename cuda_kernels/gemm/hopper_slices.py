@@ -6,7 +6,8 @@ Work comes in the same units. Full waves of tiles are whole, so that a unit's pa
 """
 
 from cuda_kernels.emitted.wgmma import exchange
-from cuda_kernels.gemm.hopper_parts import make_store_quad, quotient
+from cuda_kernels.gemm.hopper_order import quotient
+from cuda_kernels.gemm.hopper_parts import make_store_quad
 from cuda_kernels.ptx import bar_sync_some, cluster_sync, ld_shared_cluster_v4_f32, s32, st_shared_v4_f32, u32
 
 

@@ -8,7 +8,8 @@ CTAs wait for one another, so all of them must be resident: the launch is cooper
 
 from math import gcd
 
-from cuda_kernels.gemm.hopper_parts import make_store_quad, quotient
+from cuda_kernels.gemm.hopper_order import divided
+from cuda_kernels.gemm.hopper_parts import make_store_quad
 from cuda_kernels.ptx import (
     atom_add_acq_rel_gpu,
     bar_sync_some,
@@ -35,23 +36,25 @@ def piece_bytes(columns):
     return 2048 * (columns // 8)
 
 
-def unit_of(unit, whole, parts, steps):
-    """(tile, part, first step, one past the last step) of unit number `unit`; steps: of a whole tile. parts <= steps.
+def unit_of(unit, whole, parts, steps, by_parts):
+    """(tile, part, first step, one past the last step) of unit number `unit`; steps: of a whole tile. parts <= steps;
+    by_parts: `divider(parts)`.
 
-    >>> [unit_of(u, 2, 3, 8) for u in (1, 2, 3, 4)]
+    >>> from cuda_kernels.gemm.hopper_order import divider
+    >>> [unit_of(u, 2, 3, 8, divider(3)) for u in (1, 2, 3, 4)]
     [(1, 0, 0, 8), (2, 0, 0, 2), (2, 1, 2, 5), (2, 2, 5, 8)]
     """
     if unit < whole:
         return s32(unit), s32(0), s32(0), s32(steps)
     cut = s32(unit - whole)
-    tile = quotient(cut, parts)
+    tile = divided(cut, by_parts)
     part = s32(cut - tile * parts)
-    return s32(whole + tile), part, quotient(part * steps, parts), quotient((part + 1) * steps, parts)
+    return s32(whole + tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
 
 
 def make_reduce(config):
-    """reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc): writes this CTA's share of
-    the columns of the consumer's 64 rows of C, summed over all parts.
+    """reduce(acc, workspace, counters, t, consumer, tile, part, parts, by_parts, c, row, col, M, N, ldc): writes this CTA's
+    share of the columns of the consumer's 64 rows of C, summed over all parts.
 
     workspace: a piece for each (cut tile, part, consumer); counters: two u32 for each (cut tile, consumer), zero before and
     after. tile: number among the cut tiles. c: address of the matrix; row, col: the consumer's first ones; ldc: elements
@@ -86,7 +89,7 @@ def make_reduce(config):
                 acc[4 * i + 2] += p2
                 acc[4 * i + 3] += p3
 
-    def reduce(acc, workspace, counters, t, consumer, tile, part, parts, c, row, col, M, N, ldc):
+    def reduce(acc, workspace, counters, t, consumer, tile, part, parts, by_parts, c, row, col, M, N, ldc):
         first = workspace + u64(piece) * u64(tile * parts * consumers + consumer) + u64(16 * t)
         mine = first + u64(piece * consumers) * u64(part)
         counter = counters + u64(8 * (consumers * tile + consumer))
@@ -98,7 +101,7 @@ def make_reduce(config):
         come(counter, parts, t)
         bar_sync_some(u32(consumer + 1), u32(128))
         at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
-        turn, last = quotient(part * rounds, parts), quotient((part + 1) * rounds, parts)
+        turn, last = divided(part * rounds, by_parts), divided((part + 1) * rounds, by_parts)
         while turn < last:
             j = s32(at_once * turn)
             if warp_row < M:

@@ -4,26 +4,23 @@ full[s] counts the bytes of stage s, empty[s] one arrival per consumer warpgroup
 ends: while consumers store one tile of C, the stages of the next one fill. The CTAs of a cluster work on neighbouring tiles,
 `cluster_m` below one another and `cluster_n` beside one another: of the rows of A that it shares with those beside it each
 loads a part and sends it to all of them, and so of the columns of B with those below it. So empty[s] counts the consumers
-of all that a CTA sends to, which are those that it receives from.
+of all that a CTA sends to, which are those that it receives from. A cluster ends without a barrier: each producer waits last
+until all stages are released, so that no CTA ends while another may still arrive at its mbarriers.
 """
 
-from cuda_kernels.gemm.hopper_parts import (
-    DEPTH,
-    make_load,
-    make_store_direct,
-    make_store_tma,
-    quotient,
-    tile_of,
-    tile_soon,
-)
+from cuda_kernels.gemm.hopper_order import quotient, tile_of
+from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma
 from cuda_kernels.gemm.hopper_slices import make_add_slices
 from cuda_kernels.gemm.hopper_split import make_reduce, unit_of
 from cuda_kernels.ptx import (
     aligned_shared,
-    bar_sync,
+    bar_arrive_some,
+    bar_sync_some,
     bulk_wait_group_read_if,
+    cluster_arrive_relaxed,
     cluster_ctarank,
     cluster_sync,
+    cluster_wait,
     ctaid_x,
     f32,
     fence_mbarrier_init,
@@ -49,7 +46,7 @@ from cuda_kernels.ptx import (
 )
 
 
-def one_tile(unit, whole, parts, steps):
+def one_tile(unit, whole, parts, steps, by_parts):
     """unit_of where no tile is cut."""
     return s32(unit), s32(0), s32(0), s32(steps)
 
@@ -59,15 +56,16 @@ def make_body(config):
 
     Its arguments: tensor maps of A, B and C; the address of C; M, N, K; matrices in the batch; 1 or 0: whether A and B have
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
-    how many parts each of the others is cut, with their workspace and counters (`hopper_split`).
+    how many parts each of the others is cut, with their workspace and counters (`hopper_split`); `Hopper.order`.
     """
-    rows, cols, stages, consumers, group = config.tile_m, config.tile_n, config.stages, config.consumers, config.group
+    block = config.block
+    rows, cols, stages, consumers = config.tile_m, config.tile_n, config.stages, config.consumers
     tile_a, tile_b = config.operands
     bytes_a, bytes_b, staging = consumers * tile_a.bytes, tile_b.bytes, config.staging_bytes
     at_b, at_c = stages * bytes_a, stages * (bytes_a + bytes_b)
     at_full = at_c + consumers * staging
     at_empty = at_full + 8 * stages
-    by_tma, split, slices, ctas = config.store == "tma", config.split, config.slices, config.cluster_ctas
+    by_tma, split, slices = config.store == "tma", config.split, config.slices
     below, beside, cluster = config.cluster_m, config.cluster_n, config.sharing
     load_a, load_b = make_load(config.a_major, rows, beside), make_load(config.b_major, tile_b.rows, below)
     peers, first_row_of_ctas = below + beside - 1, sum(1 << below * i for i in range(beside))
@@ -124,20 +122,37 @@ def make_body(config):
         other, near = s32(t - below), s32(t < below)
         return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
 
-    def meet():
-        if ctas > 1:
-            cluster_sync()
-        else:
-            bar_sync()
+    def begin(smem, map_a, map_b):
+        prefetch_tensormap(map_a)
+        prefetch_tensormap(map_b)
+        for i in range(stages):                          # by one thread: at an address per lane, 32 ns each (measured)
+            mbarrier_init(u32(smem + at_full + 8 * i), u32(1))
+            mbarrier_init(u32(smem + at_empty + 8 * i), u32(consumers * peers))
+        fence_mbarrier_init()
 
-    def produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b):
+    def show_mbarriers():
+        if cluster > 1:
+            cluster_arrive_relaxed()
+            cluster_wait()                               # those of the peers are there
+        else:
+            bar_arrive_some(u32(0), u32(block))
+
+    def await_mbarriers():
+        if cluster > 1:
+            cluster_arrive_relaxed()
+            cluster_wait()
+        else:
+            bar_sync_some(u32(0), u32(block))
+
+    def produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b,
+                order, by_parts):
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
         down, right = place(rank)
         of_row, of_col = u32(first_row_of_ctas << down), u32(((1 << below) - 1) << (below * right))
         unit = first_unit()
         while unit < units:
-            tile, _, step, end = cut(unit, whole, parts, steps)
-            tile_row, tile_col, matrix = tile_soon(tile, tiles_m, tiles_n, group)
+            tile, _, step, end = cut(unit, whole, parts, steps, by_parts)
+            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             row, col = first_row(tile_row, down), first_col(tile_col, right)
             while step < end:
                 full = u32(smem + at_full + 8 * stage)
@@ -151,9 +166,14 @@ def make_body(config):
                 stage = next_stage(stage)
                 step = successor(step)
             unit = next_unit(unit)
+        if cluster > 1:
+            for _ in range(stages):
+                mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
+                parity = next_parity(parity, stage)
+                stage = next_stage(stage)
 
     def consume(smem, rank, t, consumer, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N, steps, ldc, matrix_c,
-                workspace, counters):
+                workspace, counters, order, by_parts):
         acc = register_array((accumulators,), f32)
         stage, parity, leader = s32(0), s32(0), s32(t == 0)
         down, right = place(rank)
@@ -162,8 +182,8 @@ def make_body(config):
         from_a, from_b = s32(window + part_a * consumer), s32(window + at_b)
         unit = first_unit()
         while unit < units:
-            tile, part, step, end = cut(unit, whole, parts, steps)
-            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, group)
+            tile, part, step, end = cut(unit, whole, parts, steps, by_parts)
+            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             added, before = s32(0), u32(smem + at_empty)
             while step < end:
                 a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
@@ -184,7 +204,7 @@ def make_body(config):
                 add_slices(acc, smem, t, consumer, part, matrix_at, row, col, here(M), here(N), here(ldc))
             elif split and unit >= whole:
                 reduce(acc, workspace, counters, here(t), consumer, s32(cluster * (tile - whole) + rank), part, here(parts),
-                       matrix_at, row, col, here(M), here(N), here(ldc))
+                       by_parts, matrix_at, row, col, here(M), here(N), here(ldc))
             elif by_tma:
                 store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
             else:
@@ -194,38 +214,36 @@ def make_body(config):
             stores_read(leader)                          # shared memory must outlive the copies that read it
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters):
-        tid, smem = tid_x(), aligned_shared()
-        if tid == 32:
-            prefetch_tensormap(map_a)
-            prefetch_tensormap(map_b)
-            if by_tma:
-                prefetch_tensormap(map_c)
-        if tid < stages:
-            mbarrier_init(u32(smem + at_full + 8 * tid), u32(1))
-            mbarrier_init(u32(smem + at_empty + 8 * tid), u32(consumers * peers))
-            fence_mbarrier_init()
-        meet()
-        griddepcontrol_launch_dependents()               # the next kernel may take SMs as this one leaves them
-        griddepcontrol_wait()                            # what the one before has written is there
-        rank = rank_in_cluster()
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts):
+        tid, smem, rank = tid_x(), aligned_shared(), rank_in_cluster()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
-        steps = quotient(K + DEPTH - 1, DEPTH)
+        steps, order = quotient(K + DEPTH - 1, DEPTH), (group, by_matrix, by_group, by_rows, by_last)
         units = s32(whole + parts * (tiles_m * tiles_n * matrices - whole))
-        warpgroup = uniform(s32(tid // 128))
+        warpgroup = uniform(s32(u32(tid) // u32(128)))
         if warpgroup == consumers:
+            if tid == 128 * consumers:
+                begin(smem, map_a, map_b)
+            show_mbarriers()
             if move_registers:
                 fewer()
+            griddepcontrol_launch_dependents()           # the next kernel may take SMs as this one leaves them
+            griddepcontrol_wait()                        # what the one before has written is there
             if tid == 128 * consumers:
-                produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b)
+                produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b,
+                        order, by_parts)
             if slices > 1 and ctaid_x() < units - whole:
                 cluster_sync()                           # as the consumers do when they add up the slices of a tile
         else:
+            if by_tma and tid == 0:
+                prefetch_tensormap(map_c)
+            await_mbarriers()
             if move_registers:
                 more()
+            griddepcontrol_launch_dependents()
+            griddepcontrol_wait()
             consume(smem, rank, s32(tid % 128), warpgroup, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N,
-                    steps, ldc, matrix_c, workspace, counters)
-        if ctas > 1:
-            cluster_sync()                               # no CTA ends while another may arrive at its mbarriers or read it
+                    steps, ldc, matrix_c, workspace, counters, order, by_parts)
+        if slices > 1:
+            cluster_sync()                               # no CTA ends while another reads its part of a tile
 
     return gemm

@@ -43,9 +43,10 @@ def mbarrier_wait(warp, address, parity):
     warp.mbarrier_wait(address, parity)
 
 
-@instruction("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;", "<-")
+@instruction("fence.mbarrier_init.release.cluster;", "<-")
 def fence_mbarrier_init(warp):
-    """Makes this thread's mbarrier.init visible to the copy engine and to the cluster."""
+    """Makes this thread's mbarrier.init visible to the copy engine and, behind a barrier, to the cluster (PTX ISA:
+    fence.mbarrier_init)."""
     warp.fence_proxy_async()
 
 
