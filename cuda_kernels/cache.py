@@ -70,6 +70,11 @@ def compiled(config, driver=0):
     return found
 
 
+def holds(config, driver=0):
+    """Whether a configuration's file is there; it may be damaged."""
+    return (folder() / f"{key(config, driver)}.kernel").exists()
+
+
 def _read(path):
     try:
         data = path.read_bytes()

@@ -199,15 +199,10 @@ class HopperSteps(Steps):
 
     def configure(self, kernel, sizes, major_a, major_b, by_tma):
         """The Hopper configuration for a problem."""
-        from cuda_kernels.gemm.hopper_choice import choose
+        from cuda_kernels.gemm.hopper_choice import configured
 
         M, N, K, count = sizes
-        if kernel is None:
-            found = choose(M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
-        else:
-            majors = (major_a, major_b) if kernel.c_major == "N" else (major_b, major_a)
-            found = replace(kernel, a_major=majors[0], b_major=majors[1], dtype=self.dtype, out=self.out,
-                            store=kernel.store if by_tma else "direct")
+        found = configured(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
         if found.store == "tma" and not by_tma:
             found = replace(found, store="direct")
         if found.tiles(M, N, count) >= INT_LIMIT:

@@ -8,15 +8,13 @@ before and after them. Operands are random normal.
 """
 
 import argparse
-import os
 import statistics
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 
 import numpy as np
 
+from cuda_kernels.ahead import compile_ahead
 from cuda_kernels.bench.libraries import Torch
 from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
@@ -58,13 +56,6 @@ def reordered(config, problem):
         return []
     groups = sorted({min(group, rows) for group in ORDERS} - {min(config.group, rows)})
     return [replace(config, group=group) for group in groups]
-
-
-def compile_one(config, version):
-    """Compiles a configuration for a version of the driver, into the cache."""
-    from cuda_kernels import cache
-
-    cache.compiled(config.program, version)
 
 
 def time_of(library, calls, seconds):
@@ -135,10 +126,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, sms = Torch(), driver.cuda().multiprocessors(0)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
-    needed = list(dict.fromkeys(config.program for _, configs in work for config in configs))
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        for done, _ in enumerate(pool.map(compile_one, needed, [driver.cuda().version] * len(needed)), 1):
-            print(f"compiled {done} of {len(needed)}", end="\r", file=sys.stderr)
+    compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}
     write_record(options.json, head, configs=[c.changes for c in configs], rows=rows)

@@ -11,7 +11,8 @@ import pytest
 from host_kit import DTYPES, install
 
 from cuda_kernels import KERNELS, launch
-from cuda_kernels.bench import compare_with_cublas, default_variants, libraries, record, run, timing
+from cuda_kernels.bench import compare_with_cublas, default_variants, host, libraries, record, run, timing
+from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.record import Problem, Row
 from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
@@ -181,6 +182,27 @@ def test_a_kernel_launched_as_it_is_wants_its_order_of_memory(library):
     a, b, out = library.operands(SMALL)
     with pytest.raises(SimlayoutError, match="f16 in the order NT"):
         timing.prepared(KERNELS["mma_base"], a, library.torch.Tensor(np.ascontiguousarray(b.array)), out)
+
+
+@pytest.mark.parametrize("kernel", ["auto", Hopper(tile_n=64, stages=4, c_major="M", group=2), HOPPER["wgmma_specialized"],
+                                    KERNELS["mma_base"]], ids=["auto", "Hopper", "specialized", "mma"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
+    if kernel is KERNELS["mma_base"] and dtype == "bf16":
+        pytest.skip("mma_base multiplies f16")
+    case = Case("few", "", replace(SMALL, dtype=dtype), kernel)
+    timing.prepared(kernel, *library.operands(case.problem))()
+    (launched,) = {program for program, *_ in library.fake.launches}
+    assert programs([case], (9, 0), 132) == [launched]
+    assert programs([Case("few", "", case.problem, TRITON)], (9, 0), 132) == []
+    assert programs([case], (8, 9), 128) == ([] if kernel is not KERNELS["mma_base"] else [replace(launched, arch="sm_89")])
+
+
+def test_the_ways_to_call_that_are_timed_launch_one_product_each(library):
+    calls = host.ways(library, 16)
+    for name in ("prepared", "matmul with out", "matmul"):
+        calls[name]()
+    assert len(library.fake.launches) == 3 and list(calls)[3:] == ["torch.matmul with out", "torch.matmul"]
 
 
 def test_the_main_jobs_times_have_a_share_where_there_is_a_cublas(library):

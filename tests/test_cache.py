@@ -1,12 +1,15 @@
 """Compiled kernels on disk, and the structures that the driver takes."""
 
 import dataclasses
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_kernels import cache, driver
+from cuda_kernels.ahead import compile_ahead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +32,30 @@ def test_a_kernel_is_compiled_once_and_read_back_whole(tmp_path, monkeypatch):
     cache.compiled(Compiles(4))
     cache.compiled(Compiles(3), driver=13010)
     assert Compiles.times == [3, 3, 4, 3] and len(list((tmp_path / "new" / "folder").iterdir())) == 3
+
+
+def test_what_the_cache_lacks_is_compiled_ahead_once_and_a_single_program_is_not(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    Compiles.times.clear()
+    wanted = [Compiles(3), Compiles(4), Compiles(3), Compiles(5)]
+    assert compile_ahead(wanted, 13010, ThreadPoolExecutor(2)) == 3 and sorted(Compiles.times) == [3, 4, 5]
+    assert "compiled 3 of 3 kernels" in capsys.readouterr().err
+    assert compile_ahead([*wanted, Compiles(6)], 13010) == 0 and len(Compiles.times) == 3
+    assert cache.compiled(Compiles(4), 13010) == Compiles(4).compile() and Compiles.times[3:] == [4]
+
+
+def test_compiling_ahead_stops_where_it_is_interrupted(tmp_path, monkeypatch):
+    class Interrupts(Compiles):
+        def compile(self):
+            self.times.append(self.size)
+            time.sleep(0.02)
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    Compiles.times.clear()
+    with pytest.raises(KeyboardInterrupt):
+        compile_ahead([Interrupts(i) for i in range(1, 40)], executor=ThreadPoolExecutor(1))
+    assert len(Compiles.times) < 39
 
 
 @settings(max_examples=30, deadline=None)

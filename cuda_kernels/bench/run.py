@@ -5,8 +5,10 @@ import statistics
 from dataclasses import dataclass
 from datetime import date
 
+from cuda_kernels.ahead import compile_ahead
 from cuda_kernels.bench import record
 from cuda_kernels.bench.libraries import cublas_library
+from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from simlayout.errors import SimlayoutError
@@ -71,6 +73,7 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     if choice.triton:
         _check_triton(library)
     cases = _possible(cases, library, say)
+    _compile(cases)
     head, rows = {**about(choice), "library": library.version, "how": library.how}, []
     try:
         for case in cases:
@@ -123,6 +126,14 @@ def _possible(cases, library, say):
     if not fitting:
         raise SimlayoutError("nothing is left to measure: see the notes above, or name other sets")
     return fitting
+
+
+def _compile(cases):
+    """Compiles what the cases need, many kernels at a time."""
+    from cuda_kernels import driver, launch
+
+    cuda = driver.cuda()
+    compile_ahead(programs(cases, launch.compute_capability(), cuda.multiprocessors(0)), cuda.version)
 
 
 def about(choice):

@@ -28,6 +28,15 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     raise SimlayoutError(f"no candidate suits {a_major}-major A and {b_major}-major B of {dtype}")
 
 
+def configured(kernel, M, N, K, matrices, sms, a_major, b_major, dtype, out):
+    """The Hopper configuration for a product: `kernel` with its orders and types or, without one, what is chosen."""
+    if kernel is None:
+        return choose(M, N, K, matrices, sms, a_major, b_major, dtype, out)
+    first, second = (a_major, b_major) if kernel.c_major == "N" else (b_major, a_major)
+    return replace(kernel, a_major=first, b_major=second, dtype=dtype, out=out,
+                   store="direct" if out == "f32" else kernel.store)
+
+
 def in_order(config, M, N):
     """The configuration with the order of tiles for C (M, N) or, where its c_major is "M", for the transpose of that.
 

@@ -1,0 +1,33 @@
+"""Kernels compiled ahead: all that a run needs at once, in several processes, into the cache on disk."""
+
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from cuda_kernels import cache
+
+
+def compile_ahead(programs, driver=0, executor=None):
+    """Compiles what the cache lacks of some programs (as of `cache.compiled`); returns how many. It says on stderr how far
+    it is.
+
+    driver: the driver's version number; executor: of concurrent.futures, by default a process per CPU. A program alone is
+    left to whoever launches it: a process takes longer to start than it saves. Interrupted, it compiles nothing further.
+    """
+    missing = [p for p in dict.fromkeys(programs) if not cache.holds(p, driver)]
+    if len(missing) < 2:
+        return 0
+    with executor or ProcessPoolExecutor(min(os.cpu_count() or 1, len(missing)), get_context("spawn")) as pool:
+        try:
+            for done, _ in enumerate(pool.map(_compile, missing, [driver] * len(missing)), 1):
+                print(f"compiled {done} of {len(missing)} kernels", end="\r", file=sys.stderr, flush=True)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    print(file=sys.stderr)
+    return len(missing)
+
+
+def _compile(program, driver):
+    cache.compiled(program, driver)
