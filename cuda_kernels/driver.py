@@ -39,7 +39,8 @@ _SIGNATURES = {
     "cuMemsetD2D8Async": (c_uint64, c_size_t, c_uint8, c_size_t, c_size_t, c_void_p),
     "cuTensorMapEncodeTiled": (c_void_p, c_int, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int,
                                c_int, c_int),
-    "cuMemAlloc_v2": (c_void_p, c_size_t), "cuStreamIsCapturing": (c_void_p, c_void_p), "cuStreamSynchronize": (c_void_p,),
+    "cuOccupancyMaxActiveClusters": (c_void_p, c_void_p, c_void_p), "cuMemAlloc_v2": (c_void_p, c_size_t),
+    "cuStreamIsCapturing": (c_void_p, c_void_p), "cuStreamSynchronize": (c_void_p,),
     "cuGetErrorName": (c_int, c_void_p), "cuGetErrorString": (c_int, c_void_p),
 }
 
@@ -163,6 +164,11 @@ class Cuda:
             status = self.library.cuKernelSetAttribute(MAX_DYNAMIC_SHARED, shared_bytes, found, device)
             self.check(status, f"refused {shared_bytes} bytes of shared memory for {name}")
         return found
+
+    def clusters(self, device, kernel, shape):
+        """How many clusters of a launch (a Shape) of a kernel (its handle) the GPU holds at a time."""
+        with self.on(device):
+            return self._int(self.library.cuOccupancyMaxActiveClusters, kernel, shape.on(0))
 
     def zero(self, address, strides, shape, itemsize, stream, device):
         """Writes zeros to an array with strides in bytes, without overlap."""

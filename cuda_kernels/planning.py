@@ -153,6 +153,8 @@ class HopperSteps(Steps):
         config = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), by_tma)
         if config.c_major == "M":                        # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
+        if not self.fits(config, (M, N, K, work.count)):
+            config = replace(config, split=False)
         whole, parts = config.cut(M, N, K, work.count, self.sms)
         waits = config.split and parts > 1
         split, counters = config.workspace(M, N, K, work.count, self.sms)
@@ -176,6 +178,15 @@ class HopperSteps(Steps):
             if copy_c:
                 self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
         self.config = config
+
+    def fits(self, config, sizes):
+        """Whether all clusters of a launch that wait for one another are on the GPU at a time: what is assumed of it, the
+        H200's numbers, may be more than another one with as many SMs holds."""
+        if not config.split or config.sharing == 1 or config.cut(*sizes, self.sms)[1] == 1:
+            return True
+        grid = config.grid(*sizes, self.sms)
+        shape = Shape((grid, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=config.sharing)
+        return self.cuda.clusters(self.device, self.kernel(config.program, "matmul"), shape) * config.sharing >= grid
 
     @staticmethod
     def types():

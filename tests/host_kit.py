@@ -38,11 +38,13 @@ class _Function:
 
 
 class FakeLibrary:
-    """libcuda of a machine with `devices` GPUs of one kind. launches: what ran; programs: what handles of kernels are."""
+    """libcuda of a machine with `devices` GPUs of one kind. launches: what ran; programs: what handles of kernels are;
+    ctas: that its clusters have at most at a time."""
 
     def __init__(self, capability=(9, 0), devices=1, sms=132):
         self.attributes = {75: capability[0], 76: capability[1], 16: sms}
         self.devices, self.launches, self.encoded, self.contexts, self.captured = devices, [], 0, [], False
+        self.ctas = sms
         self.programs, self.memory, self.fails, self.cpu, self.places = {}, [], {}, set(), {}
         for name in dir(self):
             if name.startswith("cu"):
@@ -98,6 +100,12 @@ class FakeLibrary:
     def cuPointerGetAttribute(self, at, attribute, address):
         device = self.places.get(address, 0)
         ctypes.c_int.from_address(at).value = {2: 1 if address in self.cpu else 2, 9: device}[attribute]
+        return 0
+
+    def cuOccupancyMaxActiveClusters(self, at, kernel, config):
+        attributes = config._obj.attributes
+        assert kernel in self.programs and config._obj.count == 1 and attributes[0].id == 4 and self.contexts
+        ctypes.c_int.from_address(at).value = self.ctas // attributes[0].value[0]
         return 0
 
     def cuMemAlloc_v2(self, at, nbytes):

@@ -1,6 +1,5 @@
 """matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
-import ctypes
 import random
 import threading
 
@@ -95,9 +94,7 @@ def test_as_many_clusters_fit_at_a_time_as_the_grid_assumes(slices, resident):
     cuda = driver.cuda()
     kernel = cuda.kernel(*config.compile(), config.shared_bytes, 0, "matmul")
     shape = driver.Shape((64 * slices, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=slices)
-    found = ctypes.c_int()
-    status = cuda.library.cuOccupancyMaxActiveClusters(ctypes.byref(found), ctypes.c_void_p(kernel), shape.on(0))
-    assert status == 0 and found.value * slices >= config.slots(cuda.multiprocessors(0))
+    assert cuda.clusters(0, kernel, shape) * slices >= config.slots(cuda.multiprocessors(0))
 
 
 def test_kernels_that_overlap_wait_for_the_ones_before_them():

@@ -372,6 +372,17 @@ def test_streams_that_disagree_must_be_named(machine):
     assert [x[4] for x in library.launches] == [5, 7]
 
 
+@pytest.mark.parametrize("ctas, split", [(132, True), (40, False)])
+def test_tiles_are_cut_in_clusters_only_where_all_that_wait_for_one_another_are_on_the_gpu(monkeypatch, ctas, split):
+    library, torch = install(monkeypatch)
+    library.ctas = ctas
+    a, b = torch.Tensor(aligned(numbers((128, 8192)))), torch.Tensor(aligned(numbers((8192, 64))))
+    config = Hopper(64, 64, 4, 1, split=True, cluster_m=2)
+    host.matmul(a, b, kernel=config)
+    ((program, grid, *_, attributes),) = library.launches
+    assert (program.split, attributes) == (split, (2,) if split else ()) and (grid[0] > 40) == split
+
+
 def test_bare_addresses_are_told_apart_by_gpu(monkeypatch):
     library, torch = install(monkeypatch, devices=2)
     arrays = [[aligned(numbers((16, 16))) for _ in range(3)] for _ in range(2)]

@@ -25,7 +25,8 @@ RESERVED = 1024
 CLUSTERS, CLUSTERS_SMS = {2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}, 132
 """Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and GPCs
 differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py asks
-again). Where fewer fit, the last ones start late; if they wait for one another (split), the driver refuses the launch."""
+again). Where fewer fit, the last ones start late; where they would wait for one another (split), `matmul` asks the driver
+and leaves tiles whole."""
 
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
