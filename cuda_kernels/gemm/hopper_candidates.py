@@ -11,6 +11,10 @@ SHARED = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (4, 2), (2, 4))
 """(cluster_m, cluster_n) that are considered."""
 
 
+SLICES_REGISTERS = 36
+"""What a kernel that adds up slices needs beside its accumulators: with 32 it spilled (192 x 192 in two slices)."""
+
+
 def fitted(tile_m, tile_n, resident=1, **options):
     """The Hopper configuration with as many stages as fit, to 12, and four staging buffers or, where that leaves fewer than
     four stages or is more than the tile has, two or one; None where it cannot be."""
@@ -35,7 +39,9 @@ def _candidates():
         if tile_m <= 128 and tile_n >= 64:
             yield fitted(tile_m, tile_n, 2, c_major=c_major, split=True)
         for slices in (2, 3, 4, 6, 8):
-            yield fitted(tile_m, tile_n, c_major=c_major, slices=slices)
+            made = fitted(tile_m, tile_n, c_major=c_major, slices=slices)
+            if made and tile_n // 2 + SLICES_REGISTERS <= made.launch_registers:
+                yield made
 
 
 CANDIDATES = tuple(c for c in _candidates() if c is not None)
