@@ -20,14 +20,15 @@ from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
-from cuda_kernels.gemm.hopper_choice import in_order
-from cuda_kernels.gemm.hopper_model import Estimates, lie_of
+from cuda_kernels.gemm.hopper_choice import ESTIMATES, in_order
+from cuda_kernels.gemm.hopper_model import lie_of
 from simlayout.files import write_record
-
-ESTIMATES = Estimates(CANDIDATES)
 
 WORTH, MOST = 1.6, 48
 """Measured are configurations whose estimate is within this factor of the least one, and no more than so many."""
+
+ORDERS, REORDERED = (1, 2, 4, 8, 16), 2
+"""Rows of tiles in a group, and how many of the best configurations of a product are measured in all these orders."""
 
 
 def problems(count, seed):
@@ -35,10 +36,6 @@ def problems(count, seed):
     small = [replace(p, **{size: -(-getattr(p, size) // 96) * 8 for size in "MNK"})
              for p in random_problems(count // 3, seed + 1)]
     return random_problems(count - count // 3, seed) + small + LAYERS + FEW_TILES + squares(SQUARES[:-1])
-
-
-ORDERS, REORDERED = (1, 2, 4, 8, 16), 2
-"""Rows of tiles in a group, and how many of the best configurations of a product are measured in all these orders."""
 
 
 def worth_measuring(problem, sms):

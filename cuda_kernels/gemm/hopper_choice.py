@@ -32,9 +32,7 @@ def configured(kernel, M, N, K, matrices, sms, a_major, b_major, dtype, out):
     """The Hopper configuration for a product: `kernel` with its orders and types or, without one, what is chosen."""
     if kernel is None:
         return choose(M, N, K, matrices, sms, a_major, b_major, dtype, out)
-    first, second = (a_major, b_major) if kernel.c_major == "N" else (b_major, a_major)
-    return replace(kernel, a_major=first, b_major=second, dtype=dtype, out=out,
-                   store="direct" if out == "f32" else kernel.store)
+    return _with_types(kernel, a_major, b_major, dtype, out)
 
 
 def in_order(config, M, N):
@@ -63,9 +61,13 @@ def in_order(config, M, N):
 def suited(candidate, a_major, b_major, dtype, out):
     """A candidate for operands of these orders and types; None where it cannot be: tiles of MN-major operands may need more
     shared memory. a_major, b_major: of the product, whose operands change places where the candidate's c_major is "M"."""
-    first, second = (a_major, b_major) if candidate.c_major == "N" else (b_major, a_major)
     try:
-        return replace(candidate, a_major=first, b_major=second, dtype=dtype, out=out,
-                       store="direct" if out == "f32" else "tma")
+        return _with_types(candidate, a_major, b_major, dtype, out)
     except SimlayoutError:
         return None
+
+
+def _with_types(config, a_major, b_major, dtype, out):
+    first, second = (a_major, b_major) if config.c_major == "N" else (b_major, a_major)
+    return replace(config, a_major=first, b_major=second, dtype=dtype, out=out,
+                   store="direct" if out == "f32" else config.store)
