@@ -101,6 +101,29 @@ def gemm(a, b, c, K, N):
         store_tile(acc, c + 4 * 64 * N * (group - 1), tid % 128, N)
 
 
+def two_bands(a, b, c):
+    """128 rows of C by one warpgroup, in two register arrays: a wgmma of each in turns, all in one group."""
+    tid = tid_x()
+    if tid == 0:
+        mbarrier_init(MBARRIER, 1)
+        fence_proxy_async()
+        mbarrier_expect(MBARRIER, 3 * BOX)
+        tma_load(a, (0, 0), 0, MBARRIER)
+        tma_load(a, (0, 64), BOX, MBARRIER)
+        tma_load(b, (0, 0), 2 * BOX, MBARRIER)
+    bar_sync()
+    mbarrier_wait(MBARRIER, 0)
+    first, second = registers((32,), np.float32), registers((32,), np.float32)
+    wgmma_fence()
+    for i in range(4):
+        wgmma(N64, first, descriptor(0) + STEPS[i], descriptor(2 * BOX) + STEPS[i], 1 if i else 0)
+        wgmma(N64, second, descriptor(BOX) + STEPS[i], descriptor(2 * BOX) + STEPS[i], 1 if i else 0)
+    wgmma_commit()
+    wgmma_wait(0)
+    store_tile(first, c, tid, 64)
+    store_tile(second, c + 4 * 64 * 64, tid, 64)
+
+
 def through_shared_memory(source, target):
     """A box is loaded, changed by the threads, and stored."""
     tid = tid_x()

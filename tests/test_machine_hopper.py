@@ -52,6 +52,12 @@ def test_a_warp_specialised_gemm_gives_the_bits_of_the_hardware():
     assert "TMA bytes" in str(trace) and str(5 * 3 * BOX) in str(trace)
 
 
+def test_products_into_two_register_arrays_may_take_turns_in_a_group():
+    a, b, c = halves(128, 64), halves(64, 64, 1), np.zeros((128, 64), np.float32)
+    trace = run(hopper.two_bands, 1, 128, tensor(a), tensor(b), c, shared_bytes=SHARED)
+    assert np.array_equal(c, numerics.gemm(hopper.N64, a, b.T)) and trace.hazards == trace.notes == ()
+
+
 def test_a_box_goes_through_shared_memory_and_back():
     a, out = halves(64, 64), np.zeros((64, 64), np.float16)
     run(hopper.through_shared_memory, 1, 128, tensor(a), tensor(out), shared_bytes=SHARED)

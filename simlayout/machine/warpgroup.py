@@ -109,14 +109,16 @@ class Warpgroup:
         count = self._ends[number - 1] - self._forgotten
         todo, self._products = self._products[:count], self._products[count:]
         self._forgotten += count
-        for chain in _chains(todo):
+        chains = _chains(todo)
+        for i, chain in enumerate(chains):
             first, last = chain[0], chain[-1]
             key = id(first.arrays[0])
             held = self._held.pop(key, None)
             c = (_gathered(first) if held is None else held) if first.scale_d else None
             made = multiplied(chain, c, self.cta)
-            if any(p.arrays[0] is first.arrays[0] for p in self._products):
-                self._held[key] = made                   # products that are under way go on from here
+            later = [other[0] for other in chains[i + 1:]] + self._products
+            if any(p.arrays[0] is first.arrays[0] for p in later):
+                self._held[key] = made                   # later products go on from here, not from the registers
             last.made = _scattered(op_of(last), made)
 
     def state(self, touch):
@@ -138,14 +140,15 @@ def _shown(what):
 
 
 def _chains(products):
-    """Products cut where the next does not simply go on: other accumulators, another name, or not added to what was."""
-    chains = []
+    """Products by accumulators, cut where the next does not simply go on: another name, or not added to what was."""
+    chains, newest = [], {}                              # id of accumulators -> their last chain
     for product in products:
-        last = chains[-1][-1] if chains else None
-        if last and product.scale_d and last.arrays[0] is product.arrays[0] and last.name == product.name:
-            chains[-1].append(product)
+        chain = newest.get(id(product.arrays[0]))
+        if chain and product.scale_d and chain[-1].name == product.name:
+            chain.append(product)
         else:
-            chains.append([product])
+            newest[id(product.arrays[0])] = made = [product]
+            chains.append(made)
     return chains
 
 
