@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from cuda_kernels.assembler import assembler
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
 
@@ -48,7 +49,7 @@ def _versions():
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             pass
-    return ", ".join(found)
+    return ", ".join([*found, assembler()])
 
 
 def key(config, driver=0):

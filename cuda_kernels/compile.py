@@ -120,14 +120,6 @@ def marks(kernel):
     return {access.name: FIRST_MARK + i for i, access in enumerate(kernel.plan.accesses)}
 
 
-def cubin(text, arch="sm_90a"):
-    """The machine code of a PTX text, bytes, by the linker that numba-cuda itself uses; no GPU needed."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-
-    linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch))
-    return bytes(linker.link("cubin").code)
-
-
 def on_device(module, access):
     """An access's emitted function, called on the GPU as a device function over its whole domain.
 

@@ -293,7 +293,8 @@ class MmaProgram:
         """(name of the entry, machine code); no GPU needed."""
         import re
 
-        from cuda_kernels.compile import cubin, ptx
+        from cuda_kernels.assembler import cubin
+        from cuda_kernels.compile import ptx
         from cuda_kernels.gemm import KERNELS
 
         options = {f: getattr(self.options, f) for f in self.options.__dataclass_fields__}

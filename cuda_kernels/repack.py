@@ -80,7 +80,8 @@ def make_body(size):
 def _compiled(config):
     from numba import cuda
 
-    from cuda_kernels.compile import bound_kernel, cubin, signature
+    from cuda_kernels.assembler import cubin
+    from cuda_kernels.compile import bound_kernel, signature
 
     digits = config.arch.removeprefix("sm_")
     number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")

@@ -1,42 +1,44 @@
 """Fits the rates of the cost model to a record of `cuda_kernels.tuning`. Needs scipy, but no GPU.
 
-    python -m cuda_kernels.tuning_fit RECORD
+    python -m cuda_kernels.tuning_fit RECORD [RECORD ...]
 
 Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen configuration
-over the least one, geometric mean), the rates, and the products where the choice is worst.
+over the least one, geometric mean), the rates, and the products where the choice is worst; writes, with --write, what the
+estimates then still lack (`cuda_kernels.gemm.hopper_corrections`).
 """
 
 import argparse
 import json
 import statistics
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from cuda_kernels.gemm.hopper import Hopper
-from cuda_kernels.gemm.hopper_choice import in_order
+from cuda_kernels.gemm.hopper_corrections import ORDERS, Corrections, kind_of
 from cuda_kernels.gemm.hopper_model import H200, Estimates, Rates, lie_of
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
 
+SMS = 132
+"""Of the GPU of the records."""
+
 NEAR = 0.15
 """A time that is this much above the least one of its product has half the weight."""
 
-CHOICE, BEHIND = 0.3, 3.0
-"""The weight of what choosing costs, beside the error of the estimates; and of that part of the cost that leaves the chosen
-configuration behind cuBLAS, beside the rest. With more weight on choices the fit chooses better where it was made and worse
-elsewhere (cross-validated over the products)."""
+USUAL, HOLD = 0.03, 0.0025
+"""Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
+towards where the fit starts."""
 
-SHARPNESS = (0.06, 0.03, 0.015)
-"""How far, as a logarithm, estimates differ where one of two is chosen 2.7 times as often: choosing softly makes the cost
-smooth, and it becomes sharper during a descent."""
+SHRINK = 40
+"""So many measurements near the least time, by their weights, make a correction half of what they say."""
 
-SPREAD, HOLD = 0.15, 2e-3
-"""Of the places where descents start, and the pull towards the middle: logarithms of rates."""
+FIXED = ("exchange", "exchange_load")
+"""Rates of which the records say too little: no sliced tile is likely enough to be measured."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,10 @@ class Measured:
 
     @cached_property
     def _of_each(self):
-        """(the estimates of each measurement's configuration, its arguments)."""
+        """(the estimates of each measurement's configuration, their work)."""
         M, N, K = np.array(self.problems)[self.product].T
-        return self.estimates.take(self.tried), (M, N, K, 1, 132, lie_of(K))
+        estimates = self.estimates.take(self.tried)
+        return estimates, estimates.work(M, N, K, 1, SMS, lie_of(K))
 
     @cached_property
     def _over_least(self):
@@ -65,30 +68,46 @@ class Measured:
         return self.times / least[self.product]
 
     def estimated(self, rates):
+        """Microseconds of each measurement, as the estimates say without corrections."""
+        estimates, work = self._of_each
+        return estimates.times(work, SMS, rates)
+
+    def corrections(self, rates):
+        """The Corrections of estimates with these rates: of each kind of configurations, and of each order in each kind of
+        clusters, what they are off beyond the others of their products; the mean, held back by SHRINK near measurements at
+        which they are not."""
+        estimates, work = self._of_each
+        off, weights = np.log(self.times / self.estimated(rates)), self._weights
+        off = off - (np.bincount(self.product, weights * off) / np.bincount(self.product, weights))[self.product]
+        kinds, kind = _numbered([kind_of(c) for c in estimates.configs])
+        orders, order = _numbered([(c.cluster_m, c.cluster_n, int(i)) for c, i in zip(estimates.configs, work.order)])
+        found = [np.zeros(len(kinds)), np.zeros(len(orders))]
+        for _ in range(3):
+            for mine, number, rest in ((0, kind, lambda: found[1][order]), (1, order, lambda: found[0][kind])):
+                found[mine] = np.bincount(number, weights * (off - rest())) / (np.bincount(number, weights) + SHRINK)
+        by_order = {}
+        for (*cluster, i), x in zip(orders, np.exp(found[1])):
+            by_order.setdefault(tuple(cluster), [1.0] * len(ORDERS))[i] = float(x)
+        return Corrections(dict(zip(kinds, np.exp(found[0]).tolist())), {k: tuple(v) for k, v in by_order.items()})
+
+    def corrected(self, rates, corrections):
         """Microseconds of each measurement, as the estimates say."""
-        estimates, arguments = self._of_each
-        return estimates(*arguments, rates)
+        estimates, work = self._of_each
+        order = np.take_along_axis(corrections.of_orders(estimates.configs), work.order[:, None], 1)[:, 0]
+        return estimates.times(work, SMS, rates) * corrections.of_programs(estimates.configs) * order
+
+    @cached_property
+    def _weights(self):
+        return 0.5 ** ((self._over_least - 1) / NEAR)
 
     def error(self, estimated):
         """The mean of |log(estimate / time)|, of the measurements near the least time of their product most."""
-        return float(np.average(np.abs(np.log(estimated / self.times)), weights=0.5 ** ((self._over_least - 1) / NEAR)))
+        return float(np.average(np.abs(np.log(estimated / self.times)), weights=self._weights))
 
-    @cached_property
-    def _costs(self):
-        """What it costs to choose each measurement's configuration: the logarithm of its time over the product's least one,
-        more where that leaves it above cuBLAS's."""
-        over, behind = np.log(self._over_least), np.log(self.times / np.array(self.cublas)[self.product])
-        return over + BEHIND * (np.maximum(behind, 0) - np.maximum(behind - over, 0)) + 2 * over ** 2
-
-    def loss(self, rates, sharpness):
-        """What a fit makes small: the error of the estimates, and the cost of a soft choice by them."""
-        estimated = self.estimated(rates)
-        off = np.log(estimated / self.times)
-        error = np.average(np.sqrt(off ** 2 + 1e-4), weights=0.5 ** ((self._over_least - 1) / NEAR))
-        ends = np.flatnonzero(np.r_[True, np.diff(self.product) > 0])
-        likely = np.minimum.reduceat(estimated, ends)[np.searchsorted(ends, np.arange(len(off)), "right") - 1] / estimated
-        likely **= 1 / sharpness
-        return error + CHOICE * np.mean(np.add.reduceat(likely * self._costs, ends) / np.add.reduceat(likely, ends))
+    def residuals(self, rates):
+        """What a fit makes small: errors, weighted, large ones by less."""
+        off = np.log(self.estimated(rates) / self.times) / USUAL
+        return np.sqrt(2 * (np.sqrt(1 + off ** 2) - 1) * self._weights / self._weights.sum())
 
     def choices(self, estimated):
         """(numbers of the measurements with the least estimate of each product, their times over the least ones)."""
@@ -97,74 +116,67 @@ class Measured:
         return chosen, self._over_least[chosen]
 
 
-def read(path):
-    """The Measured of a file that `cuda_kernels.tuning` wrote; ParseError for another one.
+def read(*paths):
+    """The Measured of files that `cuda_kernels.tuning` wrote, without slices that cut nothing; ParseError for others."""
+    configs, rows = {}, []
+    for path in paths:
+        try:
+            record = json.loads(Path(path).read_text())
+            numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
+            rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in found])
+                     for shape, cublas, found in record["rows"]]
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ParseError(f"{path} is no record of cuda_kernels.tuning: {error}") from None
+    problems, cublas, found = zip(*rows)
+    tried, times = np.array([pair for pairs in found for pair in pairs]).T
+    product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
+    measured = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    known = np.isfinite(measured.estimated(H200))
+    return Measured(measured.estimates, problems, cublas, product[known], measured.tried[known], times[known])
 
-    A configuration counts once at each product: with its tiles in the order of `in_order` or, where that was not measured,
-    in the first one that was. Slices that cut nothing are left out.
-    """
+
+def _numbered(values):
+    """(the different values, int64: which of them each is)."""
+    numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return list(numbers), np.array([numbers[value] for value in values])
+
+
+def fit(measured, start=H200, rounds=6):
+    """Rates with little error; yields the best so far after each round of five steps of least squares from `start`."""
     try:
-        record = json.loads(Path(path).read_text())
-        problems, cublas, found = zip(*((tuple(shape[:3]), cublas, found) for shape, cublas, found in record["rows"]))
-        estimates = Estimates(tuple(Hopper(**options) for options in record["configs"]))
-        tried, times = np.array([pair for pairs in found for pair in pairs]).T
-        product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
-        measured = Measured(estimates, problems, cublas, product, tried.astype(int), times)
-        known = np.isfinite(measured.estimated(H200)) & _once(estimates.configs, problems, product, measured.tried)
-        return Measured(estimates, problems, cublas, product[known], measured.tried[known], times[known])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ParseError(f"{path} is no record of cuda_kernels.tuning: {error}") from None
-
-
-def _once(configs, problems, product, tried):
-    """bool: which measurements count, of those of one configuration in several orders of tiles at one product."""
-    counts = {}                                          # (product, program) -> the measurement
-    for i, (p, c) in enumerate(zip(product.tolist(), tried.tolist())):
-        key = p, configs[c].program
-        if key not in counts or configs[c] == in_order(configs[c], *problems[p][:2]):
-            counts[key] = i
-    kept = np.zeros(len(product), bool)
-    kept[list(counts.values())] = True
-    return kept
-
-
-def fit(measured, start=H200, rounds=6, seed=0):
-    """Rates with little error and cost of choosing; yields the best so far after each round: a descent (L-BFGS) from
-    `start`, later ones from random places near it."""
-    try:
-        from scipy.optimize import minimize
+        from scipy.optimize import least_squares
     except ImportError:
         raise DeviceError("fitting needs scipy: pip install scipy") from None
-    first, source, least = np.array([getattr(start, name) for name in NAMES]), np.random.default_rng(seed), np.inf
+    names = [name for name in NAMES if name not in FIXED]
+    first, at = np.array([getattr(start, name) for name in names]), np.zeros(len(names))
 
     def rates(logarithms):
-        return Rates(**{name: float(value) for name, value in zip(NAMES, np.exp(logarithms) * first)})
+        return replace(start, **{name: float(value) for name, value in zip(names, np.exp(logarithms) * first)})
 
-    for turn in range(rounds):
-        at = source.normal(0, SPREAD if turn else 0, len(NAMES))
-        for sharpness in SHARPNESS:
-            at = minimize(lambda x, s=sharpness: measured.loss(rates(x), s) + HOLD * (x * x).sum(), at, method="L-BFGS-B",
-                          bounds=[(-2, 2)] * len(NAMES), options={"maxiter": 40}).x
-        found = measured.loss(rates(at), SHARPNESS[-1])
-        if found < least:
-            least, best = found, rates(at)
-        yield best
+    for _ in range(rounds):
+        at = least_squares(lambda x: np.r_[measured.residuals(rates(x)), HOLD * x], at, bounds=(-2.5, 2.5), max_nfev=5,
+                           x_scale=0.3).x
+        yield rates(at)
 
 
 def main(arguments=None):
     """Prints the fit."""
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.tuning_fit", description=__doc__.split("\n\n")[0])
-    parser.add_argument("record", help="a file that `python -m cuda_kernels.tuning --json FILE` wrote")
+    parser.add_argument("records", nargs="+", help="files that `python -m cuda_kernels.tuning --json FILE` wrote")
     parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
-                        help="descents, about 10 seconds each; 0 shows the rates as they are")
-    parser.add_argument("--seed", type=int, default=0, help="of the places where descents start")
+                        help="of the fit, some seconds each; 0 shows the rates as they are")
+    parser.add_argument("--write", metavar="FILE", help="write the corrections of the rates here")
     options = parser.parse_args(arguments)
-    measured, rates = read(options.record), H200
-    print(_summary(measured, rates))
-    for rates in fit(measured, rounds=options.rounds, seed=options.seed):
-        print(_summary(measured, rates), flush=True)
+    measured, rates = read(*options.records), H200
+    print(_summary(measured, measured.estimated(rates)))
+    for rates in fit(measured, rounds=options.rounds):
+        print(_summary(measured, measured.estimated(rates)), flush=True)
     print(rates)
-    chosen, cost = measured.choices(measured.estimated(rates))
+    corrections = measured.corrections(rates)
+    print("corrected:", _summary(measured, measured.corrected(rates, corrections)))
+    if options.write:
+        corrections.write(options.write, {"records": [Path(path).name for path in options.records]})
+    chosen, cost = measured.choices(measured.corrected(rates, corrections))
     for i in np.argsort(-cost)[:20]:
         of_product = np.flatnonzero(measured.product == i)
         best = of_product[np.argmin(measured.times[of_product])]
@@ -174,8 +186,7 @@ def main(arguments=None):
     return 0
 
 
-def _summary(measured, rates):
-    estimated = measured.estimated(rates)
+def _summary(measured, estimated):
     chosen, cost = measured.choices(estimated)
     shares = measured.cublas / measured.times[chosen]
     g = statistics.geometric_mean

@@ -205,7 +205,7 @@ class Run:
             target = by_map
         if parts > 1 and config.split:
             cut = config.tiles(M, N, count) - whole
-            assert not any(ctypes.string_at(counters, 8 * config.consumers * cut))
+            assert not any(ctypes.string_at(counters, 8 * config.tile_m // 64 * cut))
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
         made = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)

@@ -108,6 +108,8 @@ KINDS = {
     "64 x 256": (Hopper(64, 256, **TMA), (64, 264, 72)),
     "three consumers": (Hopper(192, 96, producer=1, **TMA), (200, 104, 136)),
     "four consumers": (Hopper(256, 64, producer=1, **TMA), (264, 64, 136)),
+    "two bands": (Hopper(256, 64, bands=2, **TMA), (264, 64, 136)),
+    "two bands, A by columns": (Hopper(128, 64, bands=2, a_major="MN", c_major="M", **TMA), (136, 72, 136)),
     "16 columns": (Hopper(64, 16, 4, 1), (72, 40, 136)),
     "columns in boxes of 32": (Hopper(64, 96, **TMA), (72, 104, 136)),
     "two CTAs per SM": (Hopper(128, 64, producer=1, resident=2, **TMA), (300, 72, 136)),

@@ -67,6 +67,8 @@ OPTIONS = [
     Hopper(c_major="M"), Hopper(tile_n=96, stages=6), Hopper(tile_n=176), Hopper(tile_n=176, c_major="M"),
     Hopper(64, 16, 12, 1, c_major="M"), Hopper(192, 192, 3, 2, producer=1), Hopper(256, 128, 3, 1, producer=1, cluster_m=2),
     Hopper(256, 64, 4, 1, producer=1, c_major="M", split=True), Hopper(128, 128, 3, 1, producer=1, resident=2),
+    Hopper(256, 160, 3, 2, bands=2, split=True), Hopper(256, 192, 3, 1, bands=2, c_major="M", cluster_n=2),
+    Hopper(128, 64, 4, 1, bands=2, split=True, cluster_m=2),
     Hopper(64, 256, 2, 1, producer=1, resident=2), Hopper(128, 128, 4, 1, slices=4), Hopper(64, 32, 8, 1, slices=8),
     Hopper(128, 256, 4, 2, slices=2), Hopper(192, 128, 4, 1, producer=1, slices=3, c_major="M"),
     Hopper(64, 64, 8, 1, cluster_m=4, cluster_n=2), Hopper(128, 96, 6, 2, cluster_m=2, cluster_n=2, split=True),

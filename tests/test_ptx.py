@@ -1,16 +1,14 @@
 """The kernels as machine code: no spills, the instructions that the plan names, and addresses as cheap as by hand."""
 
 import re
-import shutil
 import subprocess
 from collections import Counter
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cuda_kernels import KERNELS
+from cuda_kernels.assembler import find_tool
 from simlayout.codegen import identifier
 
 pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
@@ -19,16 +17,6 @@ from cuda_kernels.compile import bound_kernel, ptx, signature  # noqa: E402 (aft
 from cuda_kernels.ptx import instruction, tid_x  # noqa: E402
 
 ARCH = "sm_90a"
-
-
-def find_tool(name):
-    """A CUDA tool of the nvidia-cuda-* wheels, or of the PATH; None if there is none."""
-    found = find_spec("nvidia")
-    for root in (found.submodule_search_locations or ()) if found else ():
-        for path in sorted(Path(root).glob(f"*/bin/{name}"), reverse=True):
-            return str(path)
-    return shutil.which(name)
-
 
 PTXAS, CUOBJDUMP = find_tool("ptxas"), find_tool("cuobjdump")
 

@@ -5,9 +5,10 @@ from math import prod
 import numpy as np
 import pytest
 
+from cuda_kernels.assembler import find_tool
 from cuda_kernels.bench import default_variants
 from cuda_kernels.compile import FIRST_MARK, marks
-from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble, find_nvdisasm, parse, ptx_name
+from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble, parse, ptx_name
 from cuda_kernels.run import run
 from simlayout.errors import VerificationError
 
@@ -92,12 +93,13 @@ def test_every_access_of_every_variant_has_a_line_of_its_own():
 
 # ---- compiled --------------------------------------------------------------------------------------------------------
 
-needs_compiler = pytest.mark.skipif(find_nvdisasm() is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm")
+needs_compiler = pytest.mark.skipif(find_tool("nvdisasm") is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm")
 
 
 def machine_code(kernel, marked):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
-    from cuda_kernels.compile import cubin, ptx
+    from cuda_kernels.assembler import cubin
+    from cuda_kernels.compile import ptx
 
     return disassemble(cubin(ptx(kernel, marked=marked)))
 

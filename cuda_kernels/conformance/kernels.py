@@ -22,8 +22,9 @@ from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 
+from cuda_kernels.assembler import cubin
 from cuda_kernels.bench import default_variants, where_and_when
-from cuda_kernels.compile import cubin, ptx
+from cuda_kernels.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.job import kernel_named

@@ -6,12 +6,12 @@ its instructions and refuses a kernel in which a shared-memory instruction has n
 """
 
 import re
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuda_kernels.assembler import find_tool
 from cuda_kernels.compile import marks
 from simlayout.errors import DeviceError, VerificationError
 from simlayout.hardware import instruction as instruction_of
@@ -59,18 +59,9 @@ def parse(listing):
     return tuple(found)
 
 
-def find_nvdisasm():
-    """The path of nvdisasm, of a wheel or a CUDA toolkit; None if there is none."""
-    try:
-        from cuda.pathfinder import find_nvidia_binary_utility
-    except ImportError:                              # no numba-cuda either
-        return shutil.which("nvdisasm")
-    return find_nvidia_binary_utility("nvdisasm") or shutil.which("nvdisasm")
-
-
 def disassemble(cubin):
     """Machine code, bytes -> its SassInstructions; DeviceError without nvdisasm."""
-    tool = find_nvdisasm()
+    tool = find_tool("nvdisasm")
     if tool is None:
         raise DeviceError("nvdisasm is not installed: pip install nvidia-cuda-nvdisasm, or put a CUDA toolkit on the PATH")
     with tempfile.TemporaryDirectory() as folder:

@@ -34,6 +34,9 @@ PRODUCER_REGISTERS = 40
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
 
+BANDS_REGISTERS = {False: 36, True: 60}
+"""The same of one with two bands, without split and with it: with 56 it spilled."""
+
 SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
 and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters; `Hopper.order`."""
@@ -48,7 +51,7 @@ MAPS = 3
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
-    slices=range(1, 9), resident=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
+    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
 """What the options of a configuration may be."""
 
 
@@ -56,16 +59,16 @@ CHOICES = dict(
 class Hopper:
     """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
 
-    tile_m: 64 to 256 rows, 64 for each of the `consumers` warpgroups; tile_n: columns, a multiple of 16 to 256; stages of 64
-    along K; buffers: staging buffers (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked
-    together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype:
-    "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (16-bit C whose lines start on 16 bytes) or "direct" (any C);
-    split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per
-    tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
-    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
-    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
-    CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and consumers) or "wgmma_tma" (one warpgroup, one
-    stage). Raises SimlayoutError for what does not fit.
+    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 16 to 256; bands: of 64 rows that each of the `consumers`
+    warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers (64 x `box_n`) per consumer
+    for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension
+    of an operand, c_major: "N" or "M", that of C; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of
+    16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut along K; persistent: as many
+    CTAs as the GPU holds walk over tiles, else there is one per tile; producer: its warps, 4 or 1; move_registers: two or
+    more consumers take the registers of a producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with
+    tiles below one another, which share the loads of B, and beside one another, which share those of A; slices: CTAs of a
+    cluster that compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a
+    producer and consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -87,6 +90,7 @@ class Hopper:
     cluster_n: int = 1
     slices: int = 1
     resident: int = 1
+    bands: int = 1
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
@@ -96,25 +100,28 @@ class Hopper:
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
         if self.sharing > 8:
             raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
-        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, store="direct", split=False,
-                      persistent=False)
+        if self.tile_m % (64 * self.bands):
+            raise SimlayoutError(f"tile_m = {self.tile_m} is no multiple of the {64 * self.bands} rows of a consumer")
+        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, bands=1, store="direct",
+                      split=False, persistent=False)
         other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
         if self.body == "wgmma_tma" and other:
             raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")
         if self.split and not self.persistent:
             raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
-        if self.slices > 1 and (self.sharing > 1 or self.split or not self.persistent):
-            raise SimlayoutError("slices need persistent=True, split=False and cluster_m=cluster_n=1: their CTAs form the "
-                                 "cluster, and cut tiles their own way")
+        if self.slices > 1 and (self.sharing > 1 or self.split or self.bands > 1 or not self.persistent):
+            raise SimlayoutError("slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs "
+                                 "form the cluster, and cut tiles their own way")
         if self.stages < 2 and self.body == "wgmma_persistent":
             raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
         if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
             raise SimlayoutError(f"{self.slices} slices add up f32 tiles of {4 * self.tile_m * self.tile_n} bytes where the "
                                  f"stages were, {self.stages * self.stage_bytes} bytes: use more stages")
-        if self.tile_n // 2 + OTHER_REGISTERS > self.launch_registers:
+        others = OTHER_REGISTERS if self.bands == 1 else BANDS_REGISTERS[self.split]
+        if self.accumulators + others > self.consumer_registers:
             raise SimlayoutError(f"{self.tile_m}x{self.tile_n} with {self.resident} CTAs of {self.block} threads per SM: a "
-                                 f"thread may have {self.launch_registers} registers, {self.tile_n // 2} of them "
-                                 f"accumulators, and needs {OTHER_REGISTERS} more: use producer=1, resident=1 or a smaller "
+                                 f"thread may have {self.consumer_registers} registers, {self.accumulators} of them "
+                                 f"accumulators, and needs {others} more: use producer=1, resident=1 or a smaller "
                                  "tile")
         if self.resident * (self.shared_bytes + RESERVED) > SHARED_LIMIT:
             raise SimlayoutError(f"{self.stages} stages of {self.tile_m}x{self.tile_n}x64 need {self.shared_bytes} bytes of "
@@ -133,7 +140,12 @@ class Hopper:
     @property
     def consumers(self):
         """Warpgroups that multiply."""
-        return self.tile_m // 64
+        return self.tile_m // 64 // self.bands
+
+    @property
+    def accumulators(self):
+        """f32 per thread of a consumer."""
+        return self.bands * self.tile_n // 2
 
     @property
     def block(self):
@@ -166,13 +178,19 @@ class Hopper:
         return min(255, 512 // warps // 8 * 8)
 
     @property
+    def consumer_registers(self):
+        """Registers per thread of a consumer. Those that it takes over count for a second band alone: an instruction must do
+        with what there is at the launch (ptxas C7602)."""
+        return self.registers[1] if self.bands > 1 and self.registers else self.launch_registers
+
+    @property
     def wgmma(self):
         """The wgmma that a warpgroup issues."""
         return f"wgmma.m64n{self.tile_n}k16.f32.{self.dtype}.{self.dtype}"
 
     @property
     def operands(self):
-        """What one wgmma k-chunk reads: the OperandTiles of a consumer's 64 rows of A and of all columns of B, which in an
+        """What one wgmma k-chunk reads: the OperandTiles of 64 rows of A and of all columns of B, which in an
         MN-major order are loaded by 64."""
         cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
         return OperandTile(64, DEPTH, self.dtype, self.a_major), OperandTile(cols, DEPTH, self.dtype, self.b_major)
@@ -181,13 +199,14 @@ class Hopper:
     def multiply(self):
         """The instruction that multiplies a stage."""
         a, b = self.operands
-        return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"))
+        bands = tuple(a.bytes * i for i in range(self.bands))
+        return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
 
     @property
     def stage_bytes(self):
         """Bytes that TMA brings per stage."""
         a, b = self.operands
-        return self.consumers * a.bytes + b.bytes
+        return self.tile_m // 64 * a.bytes + b.bytes
 
     @property
     def box_n(self):
@@ -257,7 +276,7 @@ class Hopper:
         whole, parts = self.cut(M, N, K, matrices, sms)
         if not self.split:
             return 0, 0
-        cut = self.sharing * self.consumers * (self.tiles(M, N, matrices) - whole)
+        cut = self.sharing * self.tile_m // 64 * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
     def order(self, M, N, parts):
@@ -330,7 +349,7 @@ def maps_by_value(text, count):
 
 @lru_cache(256)
 def _compiled(config):
-    from cuda_kernels.compile import cubin
+    from cuda_kernels.assembler import cubin
 
     text = ptx(config)
     return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, "sm_90a")

@@ -1,15 +1,27 @@
 """The configurations of `wgmma_persistent` that may suit a product."""
 
+from itertools import product
+
 from cuda_kernels.gemm.hopper import RESERVED, SHARED_LIMIT, Hopper
 from simlayout.errors import SimlayoutError
 
-TILES = {64: range(16, 257, 16), 128: range(16, 257, 16), 192: (64, 96, 128, 144, 160, 176, 192),
-         256: (32, 64, 96, 112, 128)}
-"""Columns of the tiles that are considered, by their rows; each for C and for its transpose."""
+FEW = "1x1", "2x1", "1x2"
+SOME = *FEW, "4x1", "1x4", "2x4"
+MANY = *SOME, "4x2"
+"""cluster_m x cluster_n."""
 
-SHARED = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (4, 2), (2, 4))
-"""(cluster_m, cluster_n) that are considered."""
+TILES = ((64, 1, (16,), FEW[:1]), (64, 1, (32, 48, 64, 80, 96, 112, 128), MANY),
+         (64, 1, (144, 192, 224, 240), (*FEW, "4x1")),
+         (128, 1, (16, 32, 48), FEW[:2]), (128, 1, (64, 80, 96, 112, 128, 144), SOME),
+         (128, 1, (160, 176, 192, 208, 224, 240, 256), FEW), (192, 1, (96, 128, 144, 160, 176, 192), FEW),
+         (256, 2, (128, 144, 160, 176, 192), FEW), (256, 1, (64, 112, 128), FEW))
+"""(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
 
+SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
+"""Into how many slices tiles may be cut."""
+
+TWICE = ((64, 64), (64, 128), (128, 64), (128, 128))
+"""Tiles of which an SM may hold two CTAs."""
 
 SLICES_REGISTERS = 36
 """What a kernel that adds up slices needs beside its accumulators: with 32 it spilled (192 x 192 in two slices)."""
@@ -18,7 +30,9 @@ SLICES_REGISTERS = 36
 def fitted(tile_m, tile_n, resident=1, **options):
     """The Hopper configuration with as many stages as fit, to 12, and four staging buffers or, where that leaves fewer than
     four stages or is more than the tile has, two or one; None where it cannot be."""
-    sizes = dict(tile_m=tile_m, tile_n=tile_n, resident=resident, producer=1 if resident == 2 or tile_m > 128 else 4)
+    bands = options.pop("bands", 1)
+    sizes = dict(tile_m=tile_m, tile_n=tile_n, resident=resident, bands=bands,
+                 producer=1 if resident == 2 or tile_m // bands > 128 else 4)
     try:
         least = Hopper(**sizes, stages=2, buffers=1, c_major=options.get("c_major", "N"))
         room = SHARED_LIMIT // resident - RESERVED
@@ -33,15 +47,16 @@ def fitted(tile_m, tile_n, resident=1, **options):
 
 
 def _candidates():
-    for tile_m, tile_n, c_major in ((m, n, c) for m, columns in TILES.items() for n in columns for c in "NM"):
-        for cluster_m, cluster_n in SHARED if tile_n >= 32 else ((1, 1),):
-            yield fitted(tile_m, tile_n, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, split=True)
-        if tile_m <= 128 and tile_n >= 64:
-            yield fitted(tile_m, tile_n, 2, c_major=c_major, split=True)
-        for slices in (2, 3, 4, 6, 8):
-            made = fitted(tile_m, tile_n, c_major=c_major, slices=slices)
-            if made and tile_n // 2 + SLICES_REGISTERS <= made.launch_registers:
-                yield made
+    for tile_m, bands, columns, clusters in TILES:
+        for tile_n, cluster, c_major in product(columns, clusters, "NM"):
+            cluster_m, cluster_n = map(int, cluster.split("x"))
+            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n)
+            yield fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
+    for (tile_m, tile_n), slices in SLICED.items():
+        for c_major in "NM":
+            yield from (fitted(tile_m, tile_n, c_major=c_major, slices=n) for n in slices)
+    for tile_m, tile_n in TWICE:
+        yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
 
 
 CANDIDATES = tuple(c for c in _candidates() if c is not None)

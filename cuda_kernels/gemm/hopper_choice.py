@@ -1,4 +1,5 @@
-"""Which configuration of `wgmma_persistent` a product gets: the candidate with the least estimate that its types allow."""
+"""Which configuration of `wgmma_persistent` a product gets: the candidate, in one of several orders of tiles, with the least
+estimate that its types allow."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -6,25 +7,28 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
+from cuda_kernels.gemm.hopper_corrections import ORDERS
 from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
-ESTIMATES = Estimates(CANDIDATES)
+ESTIMATES = Estimates(tuple(replace(c, group=group) for c in CANDIDATES for group in ORDERS))
+
 
 @lru_cache(4096)
 def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     """The Hopper configuration for C (M, N) = A (M, K) times B (K, N), `matrices` of them, on a GPU with `sms` SMs. Where
     its c_major is "M" it makes the transpose of C: its A is the product's B.
 
-    >>> choose(8192, 8192, 8192, 1, 132, "K", "K", "f16", "f16").tile_m
-    128
+    >>> chosen = choose(1, 4096, 14336, 1, 132, "K", "K", "f16", "f16")
+    >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
+    ('M', 16)
     """
     lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
     times = ESTIMATES(M, N, K, matrices, sms, lie)
     for i in np.argsort(times, kind="stable").tolist():
-        config = suited(CANDIDATES[i], a_major, b_major, dtype, out)
+        config = suited(ESTIMATES.configs[i], a_major, b_major, dtype, out)
         if config is not None:
-            return in_order(config, M, N)
+            return config
     raise SimlayoutError(f"no candidate suits {a_major}-major A and {b_major}-major B of {dtype}")
 
 
@@ -33,29 +37,6 @@ def configured(kernel, M, N, K, matrices, sms, a_major, b_major, dtype, out):
     if kernel is None:
         return choose(M, N, K, matrices, sms, a_major, b_major, dtype, out)
     return _with_types(kernel, a_major, b_major, dtype, out)
-
-
-def in_order(config, M, N):
-    """The configuration with the order of tiles for C (M, N) or, where its c_major is "M", for the transpose of that.
-
-    CTAs that run side by side should share what there is more of. In groups of 8 rows they do so in wide matrices; where C
-    has few columns of tiles, smaller groups do, and clusters, which share by themselves, want 4. What the orders 1, 2, 4, 8
-    and 16 take is in `tests/data/h200_tuning.json`: this rule is within 1 % of the best of them for most grids of tiles, and
-    64 x 2 tiles in groups of 8 took 1.3 times as long as in rows.
-
-    >>> in_order(CANDIDATES[0], 8192, 32).group, in_order(CANDIDATES[0], 32, 8192).group
-    (1, 8)
-    """
-    rows, cols = config.tile_grid(*((M, N) if config.c_major == "N" else (N, M)))
-    if cols > 12:
-        group = 8
-    elif config.sharing > 1:
-        group = 4
-    elif cols > 4:
-        group = 2
-    else:
-        group = 1 if rows >= 2 * cols else 8
-    return replace(config, group=group)
 
 
 def suited(candidate, a_major, b_major, dtype, out):

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from cuda_kernels.gemm import hopper_corrections
 from cuda_kernels.gemm.hopper import cut_tiles
 from cuda_kernels.gemm.hopper_parts import DEPTH
 from cuda_kernels.gemm.hopper_split import loads_at_once
@@ -15,6 +16,10 @@ GHZ = 1.485
 
 ROW_BYTES = 2 * DEPTH
 """Of a row of A or a column of B in a stage."""
+
+GPCS = 8
+"""Of an H200. CTAs fill one GPC before the next, in the order of their numbers; clusters go to the GPCs in turns (%smid,
+measured)."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +31,17 @@ class Rates:
     turn: clocks at least, turn_pair times as many for two or more consumers; latency: microseconds of a load that only the
     stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs a CTA, in rows inside;
     nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that all SMs take; l2: that L2
-    serves, a row for several CTAs of a cluster counted once; peers: the part of a step that waiting for them costs, for each
-    doubling of their number. Where rows lie across L2's lines of 128 bytes, TMA takes across_row times as long, and L2
-    serves across_l2; where they also start in the middle of a sector of 32 bytes, half_row and half_l2.
+    serves, a row for several CTAs of a cluster counted once. L2 serves CTAs near one another that ask for the same row at
+    about the same time together: pair, near, near_clusters are the parts of such rows that it does, for the two SMs of a
+    TPC, the others of a GPC, and clusters of a GPC. peers_2, peers_4, peers_8: a step in clusters of so many CTAs takes so
+    many times as long. Where rows lie across L2's lines of 128 bytes, TMA takes across_row times as long, and L2 serves
+    across_l2 of what it does; where they also start in the middle of a sector of 32 bytes, half_row and half_l2.
     A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
     CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
     round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
-    dram: bytes per nanosecond. hard, hard_memory: the power in which times that overlap are added: 1 is a sum, much is a
-    maximum; within a step, and of computing and DRAM.
+    dram: bytes per nanosecond; sustained: TFLOP/s that the GPU's power allows. hard, hard_memory, hard_power: the power in
+    which times that overlap are added: 1 is a sum, much is a maximum; within a step, of that and DRAM, and of all that and
+    the power's limit.
     """
 
     launch: float
@@ -48,8 +56,13 @@ class Rates:
     beyond: float
     nowhere: float
     delivered: float
-    peers: float
     l2: float
+    pair: float
+    near: float
+    near_clusters: float
+    peers_2: float
+    peers_4: float
+    peers_8: float
     across_row: float
     across_l2: float
     half_row: float
@@ -63,20 +76,59 @@ class Rates:
     exchange: float
     exchange_load: float
     dram: float
+    sustained: float
     hard: float
     hard_memory: float
+    hard_power: float
 
 
-H200 = Rates(launch=1.71, cluster=0.228, skew=0.404, column_clocks=0.456, tall=1.01, turn=117, turn_pair=1.71,
-             latency=0.818, row=1.21, beyond=0.37, nowhere=14, delivered=17600, peers=0.012, l2=18500, across_row=1.17,
-             across_l2=14200, half_row=1.79, half_l2=10500, tile=0.0232, corner=1.49, box=0.0661, second=0.628, reduce=3.37,
-             reduce_load=0.181, exchange=2.16, exchange_load=0.172, dram=4290, hard=3.7, hard_memory=3.65)
-"""Fitted to 6,073 times of 623 configurations at 89 products (`tests/data/h200_tuning.json`): `python -m
-cuda_kernels.tuning_fit`. They are for choosing: not each of them is what its name says."""
+H200 = Rates(launch=1.76, cluster=0.102, skew=0.344, column_clocks=0.458, tall=0.993, turn=143, turn_pair=1.31,
+             latency=0.0463, row=0.124, beyond=0.208, nowhere=19.8, delivered=32200, l2=11700, pair=0.78, near=0.704,
+             near_clusters=0.265, peers_2=0.976, peers_4=0.963, peers_8=1.12, across_row=9.29, across_l2=0.788,
+             half_row=18.8, half_l2=0.722, tile=5.49e-05, corner=1.89, box=0.0933, second=0.616, reduce=3.69,
+             reduce_load=0.145, exchange=2.16, exchange_load=0.172, dram=4710, sustained=672, hard=3.39,
+             hard_memory=2.02, hard_power=8.98)
+"""Fitted to the measurements in `tests/data/h200_tuning.json`: `python -m cuda_kernels.tuning_fit`. They are for choosing:
+not each of them is what its name says."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What Estimates have to do for a product, each an array with a value per configuration (steps, memory, flops: of the
+    product, perhaps a number).
+
+    rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each of those;
+    waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave and with the cut tiles; usual, most:
+    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; lie: of `lie_of`;
+    apart: rows that a CTA asks for in a step; paired, gathered: how many if those that a TPC, a GPC has in common counted
+    once; memory: bytes of A, B and C; flops: 2 M N K with what tiles have beyond C;
+    order: of `order_index`.
+    """
+
+    rows: np.ndarray
+    cols: np.ndarray
+    steps: np.ndarray
+    whole: np.ndarray
+    left: np.ndarray
+    parts: np.ndarray
+    waves: np.ndarray
+    busy: np.ndarray
+    busy_last: np.ndarray
+    busy_cut: np.ndarray
+    usual: np.ndarray
+    most: np.ndarray
+    lie: np.ndarray
+    apart: np.ndarray
+    paired: np.ndarray
+    gathered: np.ndarray
+    memory: np.ndarray
+    flops: np.ndarray
+    order: np.ndarray
 
 
 class Estimates:
-    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter.
+    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter. corrections:
+    those of an H200, if none are given.
 
     >>> from cuda_kernels.gemm.hopper import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -84,14 +136,15 @@ class Estimates:
     True
     """
 
-    def __init__(self, configs):
+    def __init__(self, configs, corrections=None):
         self.configs = configs
+        corrections = hopper_corrections.read() if corrections is None else corrections
+        self.by_program, self.by_order = corrections.of_programs(configs), corrections.of_orders(configs)
         for name in ("tile_m", "tile_n", "box_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
-                     "split"):
+                     "split", "group", "consumers"):
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
         self.turned = np.array([c.c_major == "M" for c in configs])
         self.clustered = self.sharing * self.slices > 1
-        self.doublings = np.log2(self.sharing)
         self.rounds = np.array([c.tile_n // 8 // loads_at_once(c) for c in configs])
 
     def take(self, numbers):
@@ -107,39 +160,84 @@ class Estimates:
         """float64 [configurations]: microseconds; infinity for slices that cut nothing, which the same without slices does
         better. M, N: of C; a configuration whose c_major is "M" makes its transpose. lie: of the rows of A and B,
         as of `lie_of`. All of them may be arrays with a value for each configuration."""
+        work = self.work(M, N, K, matrices, sms, lie)
+        return self.times(work, sms, rates) * self.correction(work)
+
+    def correction(self, work):
+        """float64 [configurations]: what the times for the Work are multiplied by."""
+        return self.by_program * np.take_along_axis(self.by_order, work.order[:, None], 1)[:, 0]
+
+    def work(self, M, N, K, matrices=1, sms=132, lie=0):
+        """The Work at a product; no rate is in it."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         tiles, slots, steps = tall * wide * matrices, self.slots(sms), _up(K, DEPTH)
         whole, parts = cut_tiles(self, tiles, slots, steps)
         left, waves = tiles - whole, _up(whole, slots)
-        busy = np.minimum(slots, np.where(whole > 0, tiles, left * parts)) * self.sharing
+        units = np.minimum(slots, np.where(whole > 0, tiles, left * parts))
         beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
-        usual = beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing)
-        most = np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m
-        step, last = (self._step(rates, rows, cols, x, usual, busy, sms, lie) for x in (usual, most))
-        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
-        tile = tile * np.where(busy > sms, 1 + rates.second, 1)
-        time = np.maximum(waves - 1, 0) * (steps * step + tile) + (waves > 0) * (steps * last + tile)
-        time = time + (left > 0) * (_up(steps, parts) * last + tile)
-        memory = 2 * matrices * (M * K + N * K + M * N) / rates.dram / 1e3
-        ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(busy / sms, 1)
-        ends = ends + (left > 0) * self._add_up(rates, parts)
-        return np.where((self.slices > 1) & (parts == 1), np.inf, ends + _together(rates.hard_memory, time, memory))
+        last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * slots), units)
+        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), sms)
+        return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
+                    np.clip(left * parts, 1, slots) * self.sharing,
+                    beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing),
+                    np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m,
+                    lie, *shared, 2 * matrices * (M * K + N * K + M * N),
+                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K,
+                    hopper_corrections.order_index(np.minimum(self.group, tall)))
 
-    def _step(self, rates, rows, cols, beyond, usual, busy, sms, lie):
+    def _shared(self, rows, cols, tall, wide, units, parts, sms):
+        """(apart, paired, gathered) of Work: by looking at the units that one GPC works on at a time."""
+        tall, wide, parts, units = (np.asarray(x, np.int32) for x in (tall, wide, parts, units))
+        group = np.minimum(self.group, tall).astype(np.int32)
+        clustered, count = self.sharing > 1, np.maximum(units // GPCS, 1)
+        i = np.arange(sms // GPCS + 1, dtype=np.int32)   # the units of a GPC
+        at = np.where(clustered[:, None], 3 + GPCS * i, 3 * count[:, None] + i)
+        have = i < count[:, None]
+        tile, part = at // parts[:, None], at % parts[:, None]
+        g, w = group[:, None], wide[:, None]
+        first = tile // (g * w) * g
+        rest, height = tile - first * w, np.clip(tall[:, None] - first, 1, g)
+        row, col = (first + rest % height) * parts[:, None] + part, rest // height * parts[:, None] + part
+        own_m, own_n = np.minimum(rows, self.tile_m) / self.cluster_n, np.minimum(cols, self.tile_n) / self.cluster_m
+        apart = own_m + own_n
+        gathered = (own_m * _different(row, have) + own_n * _different(col, have)) / count
+        neighbours = have[:, 1:] & (i[1:] % 2 == 1)      # a second CTA of a TPC
+        pairs = np.where(clustered, 0, np.clip(2 - sms / np.maximum(units, 1), 0, 1))
+        alike = [((x[:, 1:] == x[:, :-1]) & neighbours).sum(1) / np.maximum(neighbours.sum(1), 1) for x in (row, col)]
+        paired = apart - pairs * (own_m * alike[0] + own_n * alike[1]) / 2
+        return apart, paired, np.minimum(paired, gathered)
+
+    def times(self, work, sms=132, rates=H200):
+        """float64 [configurations]: microseconds for the Work, not corrected."""
+        usual, last, cut = (self._step(rates, work, beyond, busy, sms) for beyond, busy in (
+            (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
+        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
+        tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
+        time = np.maximum(work.waves - 1, 0) * (work.steps * usual + tile) + (work.waves > 0) * (work.steps * last + tile)
+        time = time + (work.left > 0) * (_up(work.steps, work.parts) * cut + tile)
+        time = _together(rates.hard_memory, time, work.memory / rates.dram / 1e3)
+        time = _together(rates.hard_power, time, work.flops / rates.sustained / 1e6)
+        ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(work.busy / sms, 1)
+        ends = ends + (work.left > 0) * self._add_up(rates, work.parts)
+        return np.where((self.slices > 1) & (work.parts == 1), np.inf, ends + time)
+
+    def _step(self, rates, work, beyond, busy, sms):
         """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
         together = _up(busy, sms)                        # CTAs of an SM
         multiply = together * self.tile_m * self.tile_n / 16 * rates.column_clocks
-        multiply = multiply * np.where(self.tile_m > 128, rates.tall, 1)
-        turn = rates.turn * np.where(self.tile_m > 64, rates.turn_pair, 1)
-        own_m, own_n = np.minimum(rows, self.tile_m), np.minimum(cols, self.tile_n)
-        asked = own_m / self.cluster_n + own_n / self.cluster_m
-        tma = together * (asked + rates.beyond * beyond) * rates.row * np.choose(lie, (1, rates.across_row, rates.half_row))
-        served = (asked + rates.beyond * beyond) / np.choose(lie, (rates.l2, rates.across_l2, rates.half_l2))
-        delivered = (own_m + own_n) / rates.delivered
+        multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
+        turn = rates.turn * np.where(self.consumers > 1, rates.turn_pair, 1)
+        tma = together * (work.apart + rates.beyond * beyond) * rates.row
+        tma = tma * np.choose(work.lie, (1, rates.across_row, rates.half_row))
+        near = np.where(self.sharing > 1, rates.near_clusters, rates.near)
+        served = work.apart - rates.pair * (work.apart - work.paired) - near * (work.paired - work.gathered)
+        served = (served + rates.beyond * beyond) / (rates.l2 * np.choose(work.lie, (1, rates.across_l2, rates.half_l2)))
+        delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered
         step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
-                         *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)), busy * usual / rates.nowhere / 1e3)
-        return step * (1 + rates.peers * self.doublings)
+                         *(ROW_BYTES * busy * x / 1e3 for x in (served, delivered)), busy * work.usual / rates.nowhere / 1e3)
+        peers = (1, 1, rates.peers_2, rates.peers_2, rates.peers_4, 1, 1, 1, rates.peers_8)
+        return step * np.choose(self.sharing, peers)
 
     def _add_up(self, rates, parts):
         """Microseconds that adding up the parts of a tile takes."""
@@ -162,6 +260,12 @@ def lie_of(*sizes):
     """
     found = np.max([np.where(np.asarray(n) % 64 == 0, 0, np.where(np.asarray(n) % 16 == 0, 1, 2)) for n in sizes], axis=0)
     return found if found.ndim else int(found)
+
+
+def _different(values, have):
+    """int64 [configurations]: how many different values there are in each row, where `have`."""
+    ordered = np.sort(np.where(have, values, -1), axis=1)
+    return (ordered[:, 0] >= 0) + ((ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)).sum(1)
 
 
 def _up(a, b):

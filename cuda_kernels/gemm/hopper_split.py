@@ -26,13 +26,13 @@ from cuda_kernels.ptx import (
 def loads_at_once(config):
     """Groups of 8 columns that a thread adds up at a time: so many loads, each of which waits for L2, are under way at once.
     As many as do not push the accumulators out of the registers."""
-    left = config.launch_registers - config.tile_n // 2
+    left = config.consumer_registers - config.accumulators
     most = 1 if left < 40 else 2 if config.consumers > 2 else 4
     return gcd(most, config.tile_n // 8)
 
 
 def piece_bytes(columns):
-    """Bytes of the workspace for one consumer's products of one part: f32 [columns / 8, 128, 4]."""
+    """Bytes of the workspace for one band's products of one part: f32 [columns / 8, 128, 4]."""
     return 2048 * (columns // 8)
 
 
@@ -53,14 +53,14 @@ def unit_of(unit, whole, parts, steps, by_parts):
 
 
 def make_reduce(config):
-    """reduce(acc, workspace, counters, t, consumer, tile, part, parts, by_parts, c, row, col, M, N, ldc): writes this CTA's
-    share of the columns of the consumer's 64 rows of C, summed over all parts.
+    """reduce(acc, workspace, counters, t, barrier, band, tile, part, parts, by_parts, c, row, col, M, N, ldc): writes this
+    CTA's share of the columns of a band of 64 rows of C, summed over all parts.
 
-    workspace: a piece for each (cut tile, part, consumer); counters: two u32 for each (cut tile, consumer), zero before and
-    after. tile: number among the cut tiles. c: address of the matrix; row, col: the consumer's first ones; ldc: elements
-    from line to line. Rows beyond M are left alone.
+    workspace: a piece for each (cut tile, part, band); counters: two u32 for each (cut tile, band), zero before and after.
+    barrier: a named one of the consumer's; tile: number among the cut tiles. c: address of the matrix; row, col: the band's
+    first ones; ldc: elements from line to line. Rows beyond M are left alone.
     """
-    columns, consumers, store_quad = config.tile_n, config.consumers, make_store_quad(config)
+    columns, bands, store_quad = config.tile_n, config.tile_m // 64, make_store_quad(config)
     groups, piece = columns // 8, piece_bytes(columns)
     at_once = loads_at_once(config)
     rounds = groups // at_once
@@ -81,7 +81,7 @@ def make_reduce(config):
         for i in range(at_once):
             acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = ld_relaxed_v4_f32(source + u64(2048 * i))
         for _ in range(parts - 1):
-            source = source + u64(piece * consumers)
+            source = source + u64(piece * bands)
             for i in range(at_once):
                 p0, p1, p2, p3 = ld_relaxed_v4_f32(source + u64(2048 * i))
                 acc[4 * i] += p0
@@ -89,17 +89,17 @@ def make_reduce(config):
                 acc[4 * i + 2] += p2
                 acc[4 * i + 3] += p3
 
-    def reduce(acc, workspace, counters, t, consumer, tile, part, parts, by_parts, c, row, col, M, N, ldc):
-        first = workspace + u64(piece) * u64(tile * parts * consumers + consumer) + u64(16 * t)
-        mine = first + u64(piece * consumers) * u64(part)
-        counter = counters + u64(8 * (consumers * tile + consumer))
+    def reduce(acc, workspace, counters, t, barrier, band, tile, part, parts, by_parts, c, row, col, M, N, ldc):
+        first = workspace + u64(piece) * u64(tile * parts * bands + band) + u64(16 * t)
+        mine = first + u64(piece * bands) * u64(part)
+        counter = counters + u64(8 * (bands * tile + band))
         warp_row = s32(row + t // 32 * 16)
         if warp_row < M:
             for j in range(groups):
                 st_global_v4_f32(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
-        bar_sync_some(u32(consumer + 1), u32(128))
+        bar_sync_some(u32(barrier), u32(128))
         come(counter, parts, t)
-        bar_sync_some(u32(consumer + 1), u32(128))
+        bar_sync_some(u32(barrier), u32(128))
         at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
         turn, last = divided(part * rounds, by_parts), divided((part + 1) * rounds, by_parts)
         while turn < last:
@@ -110,7 +110,7 @@ def make_reduce(config):
                     store_quad(c, ldc, at_row, s32(at_col + 8 * (j + i)), M, N, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
                                acc[4 * i + 3])
             turn = s32(turn + 1)
-        bar_sync_some(u32(consumer + 1), u32(128))
+        bar_sync_some(u32(barrier), u32(128))
         leave(counter, parts, t)
 
     return reduce

@@ -59,9 +59,9 @@ def make_body(config):
     how many parts each of the others is cut, with their workspace and counters (`hopper_split`); `Hopper.order`.
     """
     block = config.block
-    rows, cols, stages, consumers = config.tile_m, config.tile_n, config.stages, config.consumers
+    rows, cols, stages, consumers, bands = config.tile_m, config.tile_n, config.stages, config.consumers, config.bands
     tile_a, tile_b = config.operands
-    bytes_a, bytes_b, staging = consumers * tile_a.bytes, tile_b.bytes, config.staging_bytes
+    bytes_a, bytes_b, staging = rows // 64 * tile_a.bytes, tile_b.bytes, config.staging_bytes
     at_b, at_c = stages * bytes_a, stages * (bytes_a + bytes_b)
     at_full = at_c + consumers * staging
     at_empty = at_full + 8 * stages
@@ -69,10 +69,10 @@ def make_body(config):
     below, beside, cluster = config.cluster_m, config.cluster_n, config.sharing
     load_a, load_b = make_load(config.a_major, rows, beside), make_load(config.b_major, tile_b.rows, below)
     peers, first_row_of_ctas = below + beside - 1, sum(1 << below * i for i in range(beside))
-    part_a = tile_a.bytes                                # a consumer's 64 rows of A: in both orders they lie together
-    multiply = config.multiply
+    band_a = tile_a.bytes                                # 64 rows of A: in both orders they lie together
+    multiply, wait_step = config.multiply, wgmma_wait_group(0, 1)
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
-    wait_all, wait_one = wgmma_wait_group(cols // 2, 0), wgmma_wait_group(0, 1)
+    wait_all = wgmma_wait_group(cols // 2, 0, bands)
     move_registers = config.registers is not None
     fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (40, 232)))
     stores_read, store_tma = bulk_wait_group_read_if(0), make_store_tma(config) if by_tma else None
@@ -144,6 +144,27 @@ def make_body(config):
         else:
             bar_sync_some(u32(0), u32(block))
 
+    def multiply_one(acc, other, a, b, added):
+        multiply(acc, a, b, added)
+
+    def multiply_two(acc, other, a, b, added):
+        multiply(acc, other, a, b, added)
+
+    def wait_one(acc, other):
+        wait_all(acc)
+
+    def wait_two(acc, other):
+        wait_all(acc, other)
+
+    multiply_bands, wait_bands = (multiply_one, wait_one) if bands == 1 else (multiply_two, wait_two)
+
+    def store(acc, smem, t, consumer, map_c, matrix_at, row, col, matrix, M, N, ldc):
+        """A band of C, whole."""
+        if by_tma:
+            store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
+        else:
+            store_direct(acc, matrix_at, t, row, col, M, N, ldc)
+
     def produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b,
                 order, by_parts):
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
@@ -174,12 +195,12 @@ def make_body(config):
 
     def consume(smem, rank, t, consumer, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N, steps, ldc, matrix_c,
                 workspace, counters, order, by_parts):
-        acc = register_array((accumulators,), f32)
+        acc, other = register_array((accumulators,), f32), register_array((accumulators if bands == 2 else 1,), f32)
         stage, parity, leader = s32(0), s32(0), s32(t == 0)
         down, right = place(rank)
         tells = leader if cluster == 1 else peer_of(t, down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
-        from_a, from_b = s32(window + part_a * consumer), s32(window + at_b)
+        from_a, from_b = s32(window + band_a * bands * consumer), s32(window + at_b)
         unit = first_unit()
         while unit < units:
             tile, part, step, end = cut(unit, whole, parts, steps, by_parts)
@@ -189,26 +210,29 @@ def make_body(config):
                 a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
                 b = u64(describe_b) | u64(u32(from_b + bytes_b * stage) >> 4)
                 mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
-                multiply(acc, a, b, added)
-                wait_one()                               # the products before these have read their stage
+                multiply_bands(acc, other, a, b, added)
+                wait_step()                              # the products before these have read their stage
                 release(t, tells, added, before)
                 added, before = s32(1), u32(smem + at_empty + 8 * stage)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)
-            wait_all(acc)
+            wait_bands(acc, other)
             release(t, tells, 1, before)
-            row, col = s32(first_row(tile_row, down) + 64 * consumer), first_col(tile_col, right)
-            matrix_at = c + u64(matrix) * matrix_c
+            row, col = s32(first_row(tile_row, down) + 64 * bands * consumer), first_col(tile_col, right)
+            matrix_at, cut_tile = c + u64(matrix) * matrix_c, s32(cluster * (tile - whole) + rank)
             if slices > 1 and unit >= whole:
                 add_slices(acc, smem, t, consumer, part, matrix_at, row, col, here(M), here(N), here(ldc))
             elif split and unit >= whole:
-                reduce(acc, workspace, counters, here(t), consumer, s32(cluster * (tile - whole) + rank), part, here(parts),
+                reduce(acc, workspace, counters, here(t), consumer + 1, s32(bands * consumer), cut_tile, part, here(parts),
                        by_parts, matrix_at, row, col, here(M), here(N), here(ldc))
-            elif by_tma:
-                store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, map_c, row, col, matrix)
+                if bands == 2:
+                    reduce(other, workspace, counters, here(t), consumer + 1, s32(bands * consumer + 1), cut_tile, part,
+                           here(parts), by_parts, matrix_at, s32(row + 64), col, here(M), here(N), here(ldc))
             else:
-                store_direct(acc, matrix_at, t, row, col, M, N, ldc)
+                store(acc, smem, t, consumer, map_c, matrix_at, row, col, matrix, M, N, ldc)
+                if bands == 2:
+                    store(other, smem, t, consumer, map_c, matrix_at, s32(row + 64), col, matrix, M, N, ldc)
             unit = next_unit(unit)
         if by_tma:
             stores_read(leader)                          # shared memory must outlive the copies that read it
