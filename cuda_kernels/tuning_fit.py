@@ -93,8 +93,7 @@ class Measured:
     def corrected(self, rates, corrections):
         """Microseconds of each measurement, as the estimates say."""
         estimates, work = self._of_each
-        order = np.take_along_axis(corrections.of_orders(estimates.configs), work.order[:, None], 1)[:, 0]
-        return estimates.times(work, SMS, rates) * corrections.of_programs(estimates.configs) * order
+        return estimates.times(work, SMS, rates) * Estimates(estimates.configs, corrections).correction(work)
 
     @cached_property
     def _weights(self):

@@ -19,6 +19,7 @@ from cuda_kernels.gemm.hopper_order import divided, divider, order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
 from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
 from cuda_kernels.tuning_fit import read
+from cuda_kernels.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tma import TensorMap
@@ -170,6 +171,11 @@ def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(config, M
         assert cut * parts <= config.slots(sms)
         pieces = cut * config.sharing * config.tile_m // 64
         assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(config.tile_n) * pieces * parts, 8 * pieces)
+
+
+def test_what_an_sm_has_of_cut_tiles_fits_into_the_workspace_of_a_stream():
+    each = {c.resident * c.tile_m // 64 * piece_bytes(c.tile_n) for c in CANDIDATES if c.split}
+    assert max(each) == LARGEST_TILE
 
 
 @given(st.integers(1, 8), st.integers(1, 2), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
