@@ -92,6 +92,7 @@ from cuda_kernels.ptx.shared import (
     stmatrix_x4_trans,
 )
 from cuda_kernels.ptx.wgmma import wgmma_steps, wgmma_wait_group
+from cuda_kernels.ptx.wmma import wmma_load, wmma_mma, wmma_store
 
 __all__ = [
     "aligned_shared", "atom_add_acq_rel_gpu", "b32", "bar_arrive_some", "bar_sync", "bar_sync_some", "bar_sync_zero",
@@ -109,5 +110,5 @@ __all__ = [
     "st_global_f32", "st_global_v4_f32", "st_shared_b128", "st_shared_b32", "st_shared_f32", "st_shared_v2_f32",
     "st_shared_v4_f32", "stmatrix_x2", "stmatrix_x2_trans", "stmatrix_x4", "stmatrix_x4_trans", "successor", "tid_x",
     "tma_load_3d", "tma_load_3d_multicast", "tma_store_3d_if", "u32", "u64", "uniform", "wait_global_at_least",
-    "wgmma_steps", "wgmma_wait_group",
+    "wgmma_steps", "wgmma_wait_group", "wmma_load", "wmma_mma", "wmma_store",
 ]
