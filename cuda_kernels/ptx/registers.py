@@ -31,6 +31,12 @@ def ctaid_z(warp):
     return warp.index[2]
 
 
+@instruction("mov.u32 $0, %smid;", "s32 <-")
+def smid(warp):
+    """The SM that the CTA runs on (PTX ISA, Special Registers: %smid). On the CPU machine each has one of its own."""
+    return warp.index[0]
+
+
 @instruction("mov.u32 $0, %nctaid.x;", "s32 <-", ordered=False)
 def nctaid_x(warp):
     """How many CTAs the grid has, x (PTX ISA, Special Registers: %nctaid)."""

@@ -1,0 +1,159 @@
+"""What L2 delivers to SMs that load the same rows: `python -m cuda_kernels.neighbours [--json FILE]`.
+
+One CTA per SM copies boxes of 128 rows of 64 halves through TMA into a ring of stages, and nothing else. All of that is in
+L2; what varies is which CTAs read the same rows: neighbours, launched one after another, or others. Needs torch and a GPU of
+compute capability 9.0.
+"""
+
+import argparse
+import statistics
+import sys
+from dataclasses import dataclass
+from functools import partial
+
+from cuda_kernels.gemm.hopper import maps_by_value
+from cuda_kernels.gemm.hopper_order import quotient
+from cuda_kernels.ptx import (
+    aligned_shared,
+    ctaid_x,
+    fence_mbarrier_init,
+    mbarrier_arrive_expect_tx,
+    mbarrier_init,
+    mbarrier_wait,
+    s32,
+    smid,
+    st_global_b32,
+    tid_x,
+    tma_load_3d,
+    u32,
+    u64,
+)
+from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.files import check_writable, write_record
+
+BOX_ROWS, BOXES, STAGES = 128, 3, 4
+"""Rows of a box, boxes of a stage, stages of the ring: 48 KB per stage, 192 KB under way per SM."""
+
+BOX_BYTES = 128 * BOX_ROWS
+STAGE_BYTES = BOXES * BOX_BYTES
+STREAM_ROWS = STAGES * BOXES * BOX_ROWS
+"""Rows that a CTA reads again and again."""
+
+SHARED_BYTES = STAGES * (STAGE_BYTES + 8)
+SIGNATURE = "u64 u64 s32 s32 s32"
+STEPS, TURNS = 1000, 5
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Who reads the same rows: CTA c reads stream number c // together % streams; streams: 0 is as many as there are SMs."""
+
+    name: str
+    together: int = 1
+    streams: int = 0
+
+
+CASES = (Sharing("all different"), *(Sharing(f"{n} neighbours", n) for n in (2, 4, 8, 16, 33, 66)),
+         Sharing("all the same", 132), *(Sharing(f"CTAs {n} apart", 1, n) for n in (66, 33, 16, 8, 4, 2)))
+
+
+def loads(rows, out, steps, together, streams):
+    """The kernel: rows: a tensor map of f16 [rows, 64]; out: s32 [CTAs], on which SM each ran. One thread does all."""
+    if tid_x() == 0:
+        smem, cta = aligned_shared(), ctaid_x()
+        full = s32(smem + STAGES * STAGE_BYTES)
+        for i in range(STAGES):
+            mbarrier_init(u32(full + 8 * i), u32(1))
+        fence_mbarrier_init()
+        st_global_b32(out + u64(4) * u64(cta), smid())
+        group = quotient(cta, together)
+        first = s32(STREAM_ROWS * (group - streams * quotient(group, streams)))
+        stage, parity = s32(0), s32(1)
+        for step in range(steps + STAGES):
+            at = u32(full + 8 * stage)
+            if step >= STAGES:
+                mbarrier_wait(at, u32(parity))
+            if step < steps:
+                mbarrier_arrive_expect_tx(at, u32(STAGE_BYTES))
+                for i in range(BOXES):
+                    tma_load_3d(u32(smem + STAGE_BYTES * stage + BOX_BYTES * i), rows, at, s32(0),
+                                s32(first + BOX_ROWS * (BOXES * stage + i)), s32(0))
+            stage = s32(stage + 1)
+            if stage == STAGES:
+                stage, parity = s32(0), s32(1 - parity)
+
+
+def tensor_map(rows):
+    """The TensorMap of f16 [rows, 64] in boxes."""
+    from simlayout.hardware.tma import TensorMap
+
+    return TensorMap("f16", (64, rows, 1), (128, 128 * rows), (64, BOX_ROWS, 1), swizzle=128)
+
+
+def compiled():
+    """(name of the entry, machine code) of `loads` for sm_90a; no GPU needed."""
+    import re
+
+    from numba import cuda
+
+    from cuda_kernels.assembler import cubin
+    from cuda_kernels.compile import bound_kernel, signature
+
+    text, _ = cuda.compile_ptx(bound_kernel(loads), signature(SIGNATURE), cc=(9, 0, "a"), launch_bounds=(32, 1))
+    text = maps_by_value(text, 1)
+    return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, "sm_90a")
+
+
+def measure(library, cases=CASES):
+    """[(Sharing, bytes per nanosecond that all SMs took together)], and on which SMs the CTAs ran."""
+    from cuda_kernels import driver
+
+    cuda, torch = driver.cuda(), library.torch
+    sms = cuda.multiprocessors(0)
+    rows = library.normal((sms * STREAM_ROWS, 64), "f16")
+    places = torch.zeros(sms, dtype=torch.int32, device="cuda")
+    kernel = cuda.kernel(*compiled(), SHARED_BYTES, 0, "loads")
+    shape, found = driver.Shape((sms, 1, 1), (32, 1, 1), SHARED_BYTES), []
+    maker = driver.TensorMapMaker(cuda, 0, tensor_map(len(rows)))
+    for case in cases:
+        numbers = places.data_ptr(), STEPS, case.together, case.streams or sms
+        parameters = driver.Parameters([(maker, rows.data_ptr())], SIGNATURE.removeprefix("u64 "), numbers)
+        launch = driver.Launch(cuda, 0, kernel, shape, parameters, "loads")
+        turn = partial(launch, torch.cuda.current_stream().cuda_stream)
+        times = [library.elapsed(turn) for _ in range(TURNS + 1)][1:]
+        found.append((case, sms * STEPS * STAGE_BYTES / statistics.median(times) / 1e9))
+    return found, places.tolist()
+
+
+def main(arguments=None):
+    """Prints a line per case, and writes them where asked."""
+    from cuda_kernels import launch
+    from cuda_kernels.bench.libraries import Torch
+    from cuda_kernels.bench.record import where_and_when
+
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.neighbours", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--json", help="write what was measured to this file")
+    options = parser.parse_args(arguments)
+    if problem := launch.gpu_problem():
+        raise DeviceError(problem)
+    if options.json:
+        check_writable(options.json)
+    try:
+        library = Torch()
+    except ImportError as error:
+        raise DeviceError(f"the arrays are torch's, and {error}: pip install torch") from None
+    found, places = measure(library)
+    for case, rate in found:
+        print(f"{case.name:<20}{rate / 1e3:>7.2f} TB/s")
+    print(f"CTA 0, 1, ... on SM {', '.join(map(str, places))}")
+    if options.json:
+        head = {**where_and_when("cuda_kernels.neighbours", arguments), "library": library.version, "places": places}
+        write_record(options.json, head, rows=[{"case": case.name, "bytes per ns": round(rate)} for case, rate in found])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SimlayoutError as error:
+        sys.exit(f"cuda_kernels.neighbours: {error}")
