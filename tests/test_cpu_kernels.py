@@ -38,6 +38,7 @@ VARIANTS = [
     KERNELS["mma_crosswise"].variant(warps=8, c_store="scalar"), KERNELS["mma_crosswise"].variant(accumulate="f16"),
     KERNELS["mma_blocks"].variant(warps=8, accumulate="f16"),
     KERNELS["mma_blocks"].variant(loads="lds", c_store="scalar"),
+    *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
 ]
 
 

@@ -18,6 +18,7 @@ VARIANTS = [
     *(KERNELS[name].variant(warps=w, loads=load) for name in ("mma_blocks", "mma_crosswise") for w in (4, 8)
       for load in ("ldmatrix", "lds", "mixed")),
     KERNELS["mma_crosswise"].variant(c_store="scalar"),
+    *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
 ]
 
 

@@ -21,6 +21,7 @@ VARIANTS = [
     *(KERNELS[name].variant(ab_aligned=False) for name in KERNELS),
     *(KERNELS[name].variant(warps=w, loads=load, c_store=c) for name in TUTORIAL for w in (4, 8)
       for load in ("ldmatrix", "lds", "mixed") for c in ("float2", "scalar")),
+    *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
 ]
 
 
@@ -202,12 +203,18 @@ def test_numpy_integers_are_sizes_too():
     assert Problem(np.int32(40000), np.int32(40000), np.int32(40000)).flops == 2 * 40000**3
 
 
+def test_wmma_is_refused_where_the_lines_of_a_block_have_no_stride():
+    with pytest.raises(SimlayoutError, match="lines that lie 16 elements apart.*use mma_blocks"):
+        KERNELS["mma_crosswise"].variant(loads="wmma").plan  # noqa: B018  it is the plan that is refused
+
+
 @pytest.mark.parametrize("name, options, complaint", [
     ("mma_permuted", {"stages": 5}, "stages = 5: choose one of 1, 2, 3, 4"),
     ("mma_base", {"accumulate": "f64"}, "accumulate = 'f64': choose one of 'f16', 'f32'"),
     ("mma_padded", {"warps": 4}, "kernel mma_padded has no option 'warps'; it has stages, accumulate"),
     ("mma_crosswise", {"warps": 16}, "warps = 16: choose one of 4, 8"),
-    ("mma_crosswise", {"loads": "tma"}, "loads = 'tma': choose one of 'ldmatrix', 'lds', 'mixed'"),
+    ("mma_crosswise", {"loads": "tma"}, "loads = 'tma': choose one of 'ldmatrix', 'lds', 'mixed', 'wmma'"),
+    ("mma_blocks", {"loads": "wmma", "accumulate": "f16"}, "loads=\"wmma\" accumulates in f32 and stores pairs"),
     ("mma_blocks", {"c_store": "wide"}, "c_store = 'wide': choose one of 'float2', 'scalar'"),
     ("mma_blocks", {"stages": 2}, "kernel mma_blocks has no option 'stages'"),
 ])

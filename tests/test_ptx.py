@@ -45,6 +45,16 @@ def of_class(opcodes, name):
 
 
 @needs_tools
+def test_wmma_becomes_the_instructions_of_ldmatrix_and_mma(tmp_path):
+    made = []
+    for loads in ("wmma", "ldmatrix"):
+        said, opcodes = assembled(ptx(KERNELS["mma_blocks"].variant(loads=loads), ARCH), tmp_path)
+        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+        made.append({name: of_class(opcodes, name) for name in ("LDSM", "HMMA", "STS", "LDS", "MOVM", "LDGSTS")})
+    assert made[0] == made[1]
+
+
+@needs_tools
 @pytest.mark.parametrize("name, loads", [("mma_permuted", {"4": 4 * 2, "2": 8 * 2}), ("mma_base", {"4": 8, "2": 16}),
                                          ("mma_crosswise", {"4": (4 + 4) * 2})])
 def test_a_kernel_keeps_its_values_in_registers(name, loads, tmp_path):

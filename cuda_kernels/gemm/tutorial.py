@@ -27,19 +27,27 @@ from cuda_kernels.ptx import (
     st_shared_v2_f32,
     tid_x,
     u64,
+    wmma_load,
+    wmma_mma,
+    wmma_store,
 )
+from simlayout.errors import SimlayoutError
 from simlayout.proofs import Access, Plan
 
 BLOCK, CHUNK_K, STAGES = 128, 32, 4
 WARP_ROWS = 64
 
+WMMA_STRIDE = 16
+"""Elements from line to line of the blocks that wmma loads and stores."""
+
 
 @dataclass(frozen=True)
 class Options:
-    """warps: 4 (64x64 each) or 8 (64x32 each). loads: fragments by "ldmatrix", by plain "lds", or "mixed" (A plain, B by
-    ldmatrix). c_store: "float2" (st.shared.b64) or "scalar". accumulate: "f16" or "f32". The rest is set by
-    `Kernel.fitted`: ab_aligned, c_aligned: rows of A and B, of C, start on 16 bytes (C is stored by halves either way);
-    whole: M, N and K are multiples of the tile, so no copy needs a guard."""
+    """warps: 4 (64x64 each) or 8 (64x32 each). loads: fragments by "ldmatrix", by plain "lds", "mixed" (A plain, B by
+    ldmatrix), or "wmma": wmma.load, wmma.mma and wmma.store of 16x16 blocks, which must lie in lines of one stride. c_store:
+    "float2" (st.shared.b64) or "scalar". accumulate: "f16" or "f32". The rest is set by `Kernel.fitted`: ab_aligned,
+    c_aligned: rows of A and B, of C, start on 16 bytes (C is stored by halves either way); whole: M, N and K are multiples
+    of the tile, so no copy needs a guard."""
 
     warps: int = 4
     loads: str = "ldmatrix"
@@ -51,9 +59,11 @@ class Options:
 
     def __post_init__(self):
         choice("warps", self.warps, (4, 8))
-        choice("loads", self.loads, ("ldmatrix", "lds", "mixed"))
+        choice("loads", self.loads, ("ldmatrix", "lds", "mixed", "wmma"))
         choice("c_store", self.c_store, ("float2", "scalar"))
         choice("accumulate", self.accumulate, ("f16", "f32"))
+        if self.loads == "wmma" and (self.c_store, self.accumulate) != ("float2", "f32"):
+            raise SimlayoutError('loads="wmma" accumulates in f32 and stores pairs: set accumulate="f32", c_store="float2"')
 
     @property
     def stages(self):
@@ -134,10 +144,19 @@ def _all_accesses(ab_tile, c_tile, excess, options):
             for name, instruction, tile, dtype, loops in table}
 
 
+def _stride(ab_tile):
+    """Elements from one row of a 16 x 16 block to the next, None where that varies."""
+    found = {ab_tile(row + 1, col, 0, 0) - ab_tile(row, col, 0, 0) for row in range(15) for col in range(16)}
+    return found.pop() if len(found) == 1 else None
+
+
 def make_plan(name, ab_tile, c_tile, excess, options):
     """The plan for a tile layout. ab_tile: (row, column, stage, operand); c_tile: (row, column), f32."""
     made = _all_accesses(ab_tile, c_tile, excess, options)
-    load_a = "load A" if options.loads == "ldmatrix" else "lds A"
+    if options.loads == "wmma" and _stride(ab_tile) != WMMA_STRIDE:
+        raise SimlayoutError(f"{name}: wmma reads lines that lie {WMMA_STRIDE} elements apart, and those of its tiles do "
+                             "not: use mma_blocks")
+    load_a = "load A" if options.loads in ("ldmatrix", "wmma") else "lds A"
     load_b = "lds B" if options.loads == "lds" else "load B"
     store_c = "store C" if options.c_store == "float2" else "store C scalar"
     agreements = ((("copy A",), load_a), (("copy B",), load_b), ((store_c,), "read C"))
@@ -192,17 +211,45 @@ def make_body(index, options):
                 for q in range(2):
                     rb[buffer, 2 * i + h, q] = ld_shared_b32(smem + lds_b(tid, i, h, q, ks, stage))
 
-    fragments_a = a_by_ldmatrix if options.loads == "ldmatrix" else a_by_lds
-    fragments_b = b_by_lds if options.loads == "lds" else b_by_ldmatrix
+    wmma_a, wmma_b = wmma_load("a", "f16", "row"), wmma_load("b", "f16", "col")
+    wmma_multiply, wmma_c = wmma_mma("row", "col"), wmma_store("f32", "row")
+
+    def a_by_wmma(smem, tid, ks, stage, buffer, ra):
+        for i in range(4):
+            (ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], ra[buffer, i, 4], ra[buffer, i, 5],
+             ra[buffer, i, 6], ra[buffer, i, 7]) = wmma_a(smem + load_a(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
+
+    def b_by_wmma(smem, tid, ks, stage, buffer, rb):
+        for i in range(tiles_n // 2):
+            (rb[buffer, i, 0], rb[buffer, i, 1], rb[buffer, i, 2], rb[buffer, i, 3], rb[buffer, i, 4], rb[buffer, i, 5],
+             rb[buffer, i, 6], rb[buffer, i, 7]) = wmma_b(smem + load_b(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
+
+    by_wmma = options.loads == "wmma"
+    fragments_a = {"ldmatrix": a_by_ldmatrix, "wmma": a_by_wmma}.get(options.loads, a_by_lds)
+    fragments_b = {"lds": b_by_lds, "wmma": b_by_wmma}.get(options.loads, b_by_ldmatrix)
 
     def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
         fragments_a(smem, tid, ks, stage, buffer, ra)
         fragments_b(smem, tid, ks, stage, buffer, rb)
 
-    def multiply_fragments(buffer, ra, rb, acc):
+    def multiply_by_mma(buffer, ra, rb, acc):
         for i in range(4):
             for j in range(tiles_n):
                 multiply(acc, i, j if i % 2 == 0 else tiles_n - 1 - j, ra, rb, buffer)
+
+    def multiply_by_wmma(buffer, ra, rb, acc):
+        for i in range(4):
+            for n in range(tiles_n // 2):
+                j = 2 * n
+                (acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3], acc[i, j + 1, 0], acc[i, j + 1, 1],
+                 acc[i, j + 1, 2], acc[i, j + 1, 3]) = wmma_multiply(
+                    ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], ra[buffer, i, 4],
+                    ra[buffer, i, 5], ra[buffer, i, 6], ra[buffer, i, 7], rb[buffer, n, 0], rb[buffer, n, 1],
+                    rb[buffer, n, 2], rb[buffer, n, 3], rb[buffer, n, 4], rb[buffer, n, 5], rb[buffer, n, 6],
+                    rb[buffer, n, 7], acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3], acc[i, j + 1, 0],
+                    acc[i, j + 1, 1], acc[i, j + 1, 2], acc[i, j + 1, 3])
+
+    multiply_fragments = multiply_by_wmma if by_wmma else multiply_by_mma
 
     main_loop = make_main_loop(options.stages, CHUNK_K, copy_chunk, load_fragments, multiply_fragments, meet)
 
@@ -215,14 +262,30 @@ def make_body(index, options):
 
     store = store_pairs if options.c_store == "float2" else store_scalars
 
+    def store_by_mma(smem, tid, acc):
+        for i in range(4):
+            for j in range(tiles_n):
+                for r in range(2):
+                    store(smem, tid, i, j, r, acc)
+
+    def store_by_wmma(smem, tid, acc):
+        for i in range(4):
+            for n in range(tiles_n // 2):
+                j = 2 * n
+                wmma_c(smem + store_c(tid - tid % 32, i, j, 0), WMMA_STRIDE, acc[i, j, 0], acc[i, j, 1], acc[i, j, 2],
+                       acc[i, j, 3], acc[i, j + 1, 0], acc[i, j + 1, 1], acc[i, j + 1, 2], acc[i, j + 1, 3])
+
+    store_tile = store_by_wmma if by_wmma else store_by_mma
+    shape_a, shape_b = ((2, 4, 8), (2, tiles_n // 2, 8)) if by_wmma else ((2, 4, 4), (2, tiles_n, 2))
+
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = cta_row(BLOCK), cta_col(BLOCK)
         if row0 >= M or col0 >= N:
             return
         tid, smem = tid_x(), dynamic_shared()
         acc = register_array((4, tiles_n, registers), scalar)
-        ra = register_array((2, 4, 4), b32)           # two buffers: one is loaded while the other is multiplied
-        rb = register_array((2, tiles_n, 2), b32)
+        ra = register_array(shape_a, b32)             # two buffers: one is loaded while the other is multiplied
+        rb = register_array(shape_b, b32)
         for i in range(4):
             for j in range(tiles_n):
                 for r in range(registers):
@@ -230,10 +293,7 @@ def make_body(index, options):
         from_a = element(a, row0 + copy_row(tid, 0), lda, copy_col(tid))     # further rows are `below` down, each
         from_b = element(b, col0 + copy_row(tid, 0), ldb, copy_col(tid))
         main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-        for i in range(4):
-            for j in range(tiles_n):
-                for r in range(2):
-                    store(smem, tid, i, j, r, acc)
+        store_tile(smem, tid, acc)
         bar_sync()
         for i in range(BLOCK * deep // 4):
             value = ld_volatile_shared_f32(smem + read_c(tid, i))

@@ -119,7 +119,7 @@ class _Matrix:
         """[registers]: of 16 bits a block each, of f32 two per block."""
         base = self._checked(address, stride)
         if self.matrices:
-            rows = warp.shared_rows(f"ldmatrix.x4{'.trans' if self.turned else ''}", base + self._rows(stride))
+            rows = warp.shared_rows(f"ldmatrix.x4{'.trans' if self.turned else ''}", _moved(base, self._rows(stride)))
             return list(_distribute(_transposed(rows) if self.turned else rows))
         if self.size == 4:
             found = []
@@ -139,25 +139,25 @@ class _Matrix:
                 register = next(each)
                 data = _bytes(_turned(register) if self.turned else register)
             if self.shared:
-                warp.shared_store(f"st.shared.b{8 * data.shape[1]}", base + offsets, data)
+                warp.shared_store(f"st.shared.b{8 * data.shape[1]}", _moved(base, offsets), data)
             else:
                 (base + offsets).write(warp.active, data)
 
     def _read(self, warp, base, offsets):
         nbytes = 8 if self.size == 4 and not self.turned else 4
         if self.shared:
-            return warp.shared_load(f"ld.shared.b{8 * nbytes}", base + offsets, nbytes)
+            return warp.shared_load(f"ld.shared.b{8 * nbytes}", _moved(base, offsets), nbytes)
         return (base + offsets).read(warp.active, nbytes)
 
     def _checked(self, address, stride):
-        """The address, one for the warp; AddressError where lanes differ or it is not aligned."""
+        """The address, which all lanes have; AddressError where they differ or it is not aligned."""
         where = np.unique(address if self.shared else address.offset)
         if where.size > 1 or np.unique(stride).size > 1:
             raise AddressError("wmma takes one address and one stride for the warp, and its lanes give different ones")
         if where[0] % ALIGNED or int(np.max(stride)) * self.size % 16:
             raise AddressError(f"wmma at byte {where[0]} with a stride of {int(np.max(stride)) * self.size} bytes: the "
                                f"address must be a multiple of {ALIGNED}, the stride of 16")
-        return int(where[0]) if self.shared else address
+        return address
 
     def _offset(self, row, col, stride):
         line, at = (row, col) if self.along else (col, row)
@@ -180,6 +180,15 @@ class _Matrix:
                 continue
             across, down = (lane // 4, lane % 4 * 2) if self.along else (lane % 4 * 2, lane // 4)
             yield self._offset(row + across, col + down, stride)
+
+
+def _moved(address, offsets):
+    """address + offsets. An address that an index function made keeps its access's name, but not which element it is of: the
+    offsets lead to others."""
+    from simlayout.machine import Tagged, tag
+
+    made = address + offsets
+    return tag(np.asarray(made), made.access) if isinstance(made, Tagged) else made
 
 
 def _turned(register):

@@ -158,7 +158,7 @@ def _add_kernel_options(parser):
     parser.add_argument("--stages", type=int, help="stages of shared memory: 1 to 4; of wgmma kernels from 2 to what fits")
     parser.add_argument("--accumulate", help="f16 or f32")
     parser.add_argument("--warps", type=int, help="4 or 8")
-    parser.add_argument("--loads", help="ldmatrix, lds or mixed")
+    parser.add_argument("--loads", help="ldmatrix, lds, mixed or, of mma_blocks, wmma")
     parser.add_argument("--c-store", help="float2 or scalar")
     parser.add_argument("--tile-m", type=int, help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup")
     parser.add_argument("--tile-n", type=int, help="of wgmma kernels: columns, a multiple of 16 to 256")
