@@ -6,6 +6,7 @@ on an H200. So it is only used where there is no ptxas that knows the text's ver
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -32,6 +33,17 @@ def assembler():
         return "nvJitLink"
     found = os.stat(path)
     return f"{path} {found.st_size} {found.st_mtime_ns}"
+
+
+def entry_of(text):
+    """The name of the kernel in a PTX text."""
+    (name,) = re.findall(r"\.entry ([\w$]+)\(", text)
+    return name
+
+
+def program(text, arch="sm_90a"):
+    """(name of the entry, machine code) of the PTX text of one kernel: what `cuda_kernels.cache` keeps."""
+    return entry_of(text), cubin(text, arch)
 
 
 def cubin(text, arch="sm_90a"):

@@ -84,7 +84,7 @@ class HopperPlan:
         config, said = self.config, predict(self.config, M, N, K)
         steps = -(-K // hopper_parts.DEPTH)
         stages = config.sharing * config.tiles(M, N) * steps
-        wgmmas, wavefronts = config.tile_m // 16, operand_wavefronts(config.wgmma)[0]
+        wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         boxes = sum(len(loads_of(major, size, cluster, 0, 0)) // cluster for major, size, cluster in self._loads)
         counts = [BytesCount("load A, B", "cp.async.bulk.tensor", stages * boxes, 0, 0,
                              bytes=4 * said.bank_writes - 512 * said.stores),
@@ -109,7 +109,7 @@ class HopperPlan:
         Raises VerificationError.
         """
         config, first, k, made = self.config, 384, 128, {}
-        parts = config.tile_m // 64, 1
+        parts = config.row_bands, 1
         for name, (major, size, cluster), tile, box, count in zip("AB", self._loads, config.operands, config.boxes(), parts):
             rows = tile.rows if name == "A" else config.tile_n
             tensor = TensorMap(config.dtype, (8192, 8192, 1), (16384, 16384), box, swizzle=128)

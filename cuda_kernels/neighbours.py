@@ -28,7 +28,7 @@ from cuda_kernels.ptx import (
     u32,
     u64,
 )
-from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.errors import SimlayoutError
 from simlayout.files import check_writable, write_record
 
 BOX_ROWS, BOXES, STAGES = 128, 3, 4
@@ -92,16 +92,13 @@ def tensor_map(rows):
 
 def compiled():
     """(name of the entry, machine code) of `loads` for sm_90a; no GPU needed."""
-    import re
-
     from numba import cuda
 
-    from cuda_kernels.assembler import cubin
+    from cuda_kernels.assembler import program
     from cuda_kernels.compile import bound_kernel, signature
 
     text, _ = cuda.compile_ptx(bound_kernel(loads), signature(SIGNATURE), cc=(9, 0, "a"), launch_bounds=(32, 1))
-    text = maps_by_value(text, 1)
-    return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, "sm_90a")
+    return program(maps_by_value(text, 1))
 
 
 def measure(library, cases=CASES):
@@ -127,21 +124,15 @@ def measure(library, cases=CASES):
 
 def main(arguments=None):
     """Prints a line per case, and writes them where asked."""
-    from cuda_kernels import launch
-    from cuda_kernels.bench.libraries import Torch
+    from cuda_kernels.bench.libraries import torch_library
     from cuda_kernels.bench.record import where_and_when
 
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.neighbours", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", help="write what was measured to this file")
     options = parser.parse_args(arguments)
-    if problem := launch.gpu_problem():
-        raise DeviceError(problem)
+    library = torch_library("the arrays are torch's")
     if options.json:
         check_writable(options.json)
-    try:
-        library = Torch()
-    except ImportError as error:
-        raise DeviceError(f"the arrays are torch's, and {error}: pip install torch") from None
     found, places = measure(library)
     for case, rate in found:
         print(f"{case.name:<20}{rate / 1e3:>7.2f} TB/s")

@@ -291,15 +291,12 @@ class MmaProgram:
 
     def compile(self):
         """(name of the entry, machine code); no GPU needed."""
-        import re
-
-        from cuda_kernels.assembler import cubin
+        from cuda_kernels.assembler import program
         from cuda_kernels.compile import ptx
         from cuda_kernels.gemm import KERNELS
 
         options = {f: getattr(self.options, f) for f in self.options.__dataclass_fields__}
-        text = ptx(KERNELS[self.name].variant(**options), self.arch)
-        return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, self.arch)
+        return program(ptx(KERNELS[self.name].variant(**options), self.arch), self.arch)
 
 
 def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):

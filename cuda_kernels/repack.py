@@ -3,7 +3,6 @@
 One thread per element and step; a warp walks along the innermost dimension, which the caller makes the contiguous one.
 """
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,11 +79,11 @@ def make_body(size):
 def _compiled(config):
     from numba import cuda
 
-    from cuda_kernels.assembler import cubin
+    from cuda_kernels.assembler import program
     from cuda_kernels.compile import bound_kernel, signature
 
     digits = config.arch.removeprefix("sm_")
     number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
     cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
     text, _ = cuda.compile_ptx(bound_kernel(config.python), signature(SIGNATURE), cc=cc, launch_bounds=(BLOCK, 1))
-    return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, config.arch)
+    return program(text, config.arch)

@@ -30,7 +30,7 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
     (_, M, K), N, matrices = a.shape, b.shape[2], max(len(a), len(b))
     if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: they have no product")
-    lines = (M, N) if config.c_major == "N" else (N, M)
+    lines = config.turned(M, N)
     c = np.full((matrices, *lines), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
     lines_a, lines_b = (x if last else x.transpose(0, 2, 1) for x, last in ((a, config.a_major == "K"),
                                                                             (b, config.b_major == "MN")))

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from cuda_kernels.ahead import compile_ahead
-from cuda_kernels.bench.libraries import Torch
+from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
@@ -45,7 +45,7 @@ def worth_measuring(problem, sms):
         if guesses[i] > WORTH * guesses.min() or len(made) == MOST:
             break
         config = ESTIMATES.configs[i]
-        rows, cols = config.tile_grid(*((problem.M, problem.N) if config.c_major == "N" else (problem.N, problem.M)))
+        rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
         same = replace(config, group=1 if cols == 1 else min(config.group, rows))
         made.setdefault(same, replace(config, dtype=problem.dtype, out=problem.dtype))
     return list(made.values())
@@ -110,7 +110,8 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
     options = parser.parse_args(arguments)
-    library, sms = Torch(), driver.cuda().multiprocessors(0)
+    library = torch_library("cuBLAS is torch's")
+    sms = driver.cuda().multiprocessors(0)
     source = random.Random(options.seed)
     work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
     compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)

@@ -129,9 +129,9 @@ def read(*paths):
     problems, cublas, found = zip(*rows)
     tried, times = np.array([pair for pairs in found for pair in pairs]).T
     product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
-    measured = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
-    known = np.isfinite(measured.estimated(H200))
-    return Measured(measured.estimates, problems, cublas, product[known], measured.tried[known], times[known])
+    cut = [c.slices == 1 or c.cut(*c.turned(*problems[p][:2]), problems[p][2])[1] > 1
+           for p, c in zip(product.tolist(), map(list(configs).__getitem__, tried.astype(int).tolist()))]
+    return Measured(Estimates(tuple(configs)), problems, cublas, product[cut], tried[cut].astype(int), times[cut])
 
 
 def _numbered(values):

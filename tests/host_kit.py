@@ -197,7 +197,7 @@ class Run:
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
         assert order[1:] == list(replace(config, group=order[0]).order(M, N, parts))[1:]
         dtype = DTYPES[config.out]
-        lines = (M, N) if config.c_major == "N" else (N, M)
+        lines = config.turned(M, N)
         target = view(c, dtype, (count, *lines), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))
         if config.store == "tma":
             by_map = self.array_of_map(2, config.out)
@@ -205,7 +205,7 @@ class Run:
             target = by_map
         if parts > 1 and config.split:
             cut = config.tiles(M, N, count) - whole
-            assert not any(ctypes.string_at(counters, 8 * config.tile_m // 64 * cut))
+            assert not any(ctypes.string_at(counters, 8 * config.row_bands * cut))
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
         made = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)

@@ -56,7 +56,7 @@ def test_the_times_are_printed_and_kept(monkeypatch, tmp_path, capsys):
         torch = type("torch", (), {"cuda": type("cuda", (), {"synchronize": staticmethod(lambda: None)})})
 
     monkeypatch.setattr(launch, "gpu_problem", lambda: None)
-    monkeypatch.setattr(host, "Torch", Library)
+    monkeypatch.setattr("cuda_kernels.bench.libraries.Torch", Library)
     monkeypatch.setattr(host, "ways", lambda library, size: {"prepared": lambda: None})
     monkeypatch.setattr(host, "first_calls", lambda: (4.76, 0.13))
     monkeypatch.setattr(host, "where_and_when", lambda module, arguments: {"command": module})

@@ -35,7 +35,7 @@ def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
     found = tuning.worth_measuring(Problem(640, 4096, 64), 132)
-    grids = [c.tile_grid(640, 4096) if c.c_major == "N" else c.tile_grid(4096, 640) for c in found]
+    grids = [c.tile_grid(*c.turned(640, 4096)) for c in found]
     as_walked = {(c.program, 1 if cols == 1 else min(c.group, rows)) for c, (rows, cols) in zip(found, grids)}
     assert len(as_walked) == len(found) > len({c.program for c in found})
 

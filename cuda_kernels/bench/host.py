@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from cuda_kernels.bench.libraries import Torch
+from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.record import Problem, where_and_when
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable, write_record
@@ -76,8 +76,6 @@ def _first_call(folder):
 
 def main(arguments=None):
     """Prints the times, and writes them where asked."""
-    from cuda_kernels import launch
-
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.host", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", help="write the times to this file")
     parser.add_argument("--size", type=int, default=64, help="M = N = K of the calls that are repeated")
@@ -85,14 +83,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.size < 1 or options.rounds < 1:
         raise SimlayoutError(f"--size {options.size}, --rounds {options.rounds}: both are at least 1")
-    if problem := launch.gpu_problem():
-        raise DeviceError(problem)
+    library = torch_library("torch is what matmul is compared with here")
     if options.json:
         check_writable(options.json)
-    try:
-        library = Torch()
-    except ImportError as error:
-        raise DeviceError(f"torch is what matmul is compared with here, and {error}: pip install torch") from None
     found = per_call(ways(library, options.size), options.rounds, library.torch.cuda.synchronize)
     for name, microseconds in found.items():
         print(f"{name:<24}{microseconds:>7.2f} us of the host per call", flush=True)

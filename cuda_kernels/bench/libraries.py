@@ -185,6 +185,18 @@ def _rotate(calls, count):
         calls[i % len(calls)]()
 
 
+def torch_library(why):
+    """torch. Raises DeviceError where there is no GPU, or no torch with `why` it is needed."""
+    from cuda_kernels.launch import gpu_problem
+
+    if problem := gpu_problem():
+        raise DeviceError(problem)
+    try:
+        return Torch()
+    except ImportError as error:
+        raise DeviceError(f"{why}, and {error}: pip install torch") from None
+
+
 def array_library():
     """torch, else CuPy, else Numba alone."""
     for library in (Torch, Cupy):

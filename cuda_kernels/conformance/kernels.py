@@ -14,7 +14,6 @@ rest is shown, as are the l1tex pipe's own counters.
 import argparse
 import json
 import os
-import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 
-from cuda_kernels.assembler import cubin
+from cuda_kernels.assembler import program
 from cuda_kernels.bench import default_variants, where_and_when
 from cuda_kernels.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
@@ -139,8 +138,7 @@ def variants(kernels):
 
 def build(label, problem, arch):
     """A variant with marks for one problem, without a GPU: the name of its entry and its machine code."""
-    text = ptx(variants(())[label].fitted(*problem), arch, marked=True)
-    return re.search(r"\.entry ([\w$]+)", text)[1], cubin(text, arch)
+    return program(ptx(variants(())[label].fitted(*problem), arch, marked=True), arch)
 
 
 def build_all(folder, labels, problem, arch):

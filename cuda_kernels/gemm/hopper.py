@@ -8,6 +8,7 @@ from math import gcd
 
 import numpy as np
 
+from cuda_kernels.assembler import entry_of, program
 from cuda_kernels.gemm.hopper_order import divider, order_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, load_box
 from cuda_kernels.gemm.hopper_split import piece_bytes
@@ -140,7 +141,12 @@ class Hopper:
     @property
     def consumers(self):
         """Warpgroups that multiply."""
-        return self.tile_m // 64 // self.bands
+        return self.row_bands // self.bands
+
+    @property
+    def row_bands(self):
+        """Bands of 64 rows of the tile, those of all consumers."""
+        return self.tile_m // 64
 
     @property
     def accumulators(self):
@@ -206,7 +212,7 @@ class Hopper:
     def stage_bytes(self):
         """Bytes that TMA brings per stage."""
         a, b = self.operands
-        return self.tile_m // 64 * a.bytes + b.bytes
+        return self.row_bands * a.bytes + b.bytes
 
     @property
     def box_n(self):
@@ -238,6 +244,11 @@ class Hopper:
     def swizzles(self):
         """Bytes of the swizzle of the maps of A, B and C."""
         return 128, 128, 2 * self.box_n if self.c_major == "N" else 128
+
+    def turned(self, first, second):
+        """What belongs to the rows and the columns of C, for the C that the kernel makes: the transpose where c_major is
+        "M"."""
+        return (first, second) if self.c_major == "N" else (second, first)
 
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once."""
@@ -276,7 +287,7 @@ class Hopper:
         whole, parts = self.cut(M, N, K, matrices, sms)
         if not self.split:
             return 0, 0
-        cut = self.sharing * self.tile_m // 64 * (self.tiles(M, N, matrices) - whole)
+        cut = self.sharing * self.row_bands * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
     def order(self, M, N, parts):
@@ -337,7 +348,7 @@ def maps_by_value(text, count):
     That is what `const __grid_constant__ CUtensorMap` is in CUDA C++; Numba has no such parameter. The kernel then needs no
     copy of a map in global memory.
     """
-    (entry,) = re.findall(r"\.entry ([\w$]+)\(", text)
+    entry = entry_of(text)
     for i in range(count):
         name = re.escape(f"{entry}_param_{i}")
         text, declared = re.subn(rf"\.param \.u64 ({name})\b", r".param .align 64 .b8 \1[128]", text)
@@ -349,7 +360,4 @@ def maps_by_value(text, count):
 
 @lru_cache(256)
 def _compiled(config):
-    from cuda_kernels.assembler import cubin
-
-    text = ptx(config)
-    return re.search(r"\.entry ([\w$]+)\(", text)[1], cubin(text, "sm_90a")
+    return program(ptx(config))

@@ -18,13 +18,10 @@ TILES = ((64, 1, (16,), FEW[:1]), (64, 1, (32, 48, 64, 80, 96, 112, 128), MANY),
 """(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
 
 SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
-"""Into how many slices tiles may be cut."""
+"""Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
 
 TWICE = ((64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""
-
-SLICES_REGISTERS = 36
-"""What a kernel that adds up slices needs beside its accumulators: with 32 it spilled (192 x 192 in two slices)."""
 
 
 def fitted(tile_m, tile_n, resident=1, **options):

@@ -49,6 +49,6 @@ def suited(candidate, a_major, b_major, dtype, out):
 
 
 def _with_types(config, a_major, b_major, dtype, out):
-    first, second = (a_major, b_major) if config.c_major == "N" else (b_major, a_major)
+    first, second = config.turned(a_major, b_major)
     return replace(config, a_major=first, b_major=second, dtype=dtype, out=out,
                    store="direct" if out == "f32" else config.store)

@@ -71,8 +71,8 @@ def predict(config, M, N, K, matrices=1):
     """
     tiles = config.sharing * config.tiles(M, N, matrices)
     stages = tiles * -(-K // 64)
-    wgmmas = stages * 4 * config.tile_m // 64
-    stores = tiles * config.tile_m // 16 * config.tile_n // 16 if config.store == "tma" else 0
+    wgmmas = stages * 4 * config.row_bands
+    stores = tiles * config.row_bands * 4 * config.tile_n // 16 if config.store == "tma" else 0
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         stages * config.stage_bytes // 4 + stores * 128)

@@ -60,7 +60,7 @@ def make_reduce(config):
     barrier: a named one of the consumer's; tile: number among the cut tiles. c: address of the matrix; row, col: the band's
     first ones; ldc: elements from line to line. Rows beyond M are left alone.
     """
-    columns, bands, store_quad = config.tile_n, config.tile_m // 64, make_store_quad(config)
+    columns, bands, store_quad = config.tile_n, config.row_bands, make_store_quad(config)
     groups, piece = columns // 8, piece_bytes(columns)
     at_once = loads_at_once(config)
     rounds = groups // at_once

@@ -61,7 +61,7 @@ def make_body(config):
     block = config.block
     rows, cols, stages, consumers, bands = config.tile_m, config.tile_n, config.stages, config.consumers, config.bands
     tile_a, tile_b = config.operands
-    bytes_a, bytes_b, staging = rows // 64 * tile_a.bytes, tile_b.bytes, config.staging_bytes
+    bytes_a, bytes_b, staging = config.row_bands * tile_a.bytes, tile_b.bytes, config.staging_bytes
     at_b, at_c = stages * bytes_a, stages * (bytes_a + bytes_b)
     at_full = at_c + consumers * staging
     at_empty = at_full + 8 * stages
