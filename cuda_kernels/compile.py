@@ -8,6 +8,7 @@ from types import CellType, FunctionType
 
 from cuda_kernels.ptx import Instruction, Scalar
 from cuda_kernels.ptx.address import as_address
+from cuda_kernels.quick import quick_numba
 from simlayout.errors import VerificationError
 
 FIRST_MARK = 1_000_001
@@ -101,18 +102,24 @@ def signature(types):
     return numba_types.void(*(names[t] for t in types.split()))
 
 
-@lru_cache(None)
-def ptx(kernel, arch="sm_90a", marked=False):
-    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
-    `marks(kernel)`."""
+def text_of(bound, types, launch_bounds, arch="sm_90a", lineinfo=False):
+    """The PTX text of a `bound_kernel`; no GPU needed. types: of its parameters, as of `signature`; launch_bounds: threads
+    per CTA, and CTAs per SM at least."""
     from numba import cuda
 
     digits = arch.removeprefix("sm_")
     number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
     cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
+    with quick_numba():
+        return cuda.compile_ptx(bound, signature(types), cc=cc, launch_bounds=launch_bounds, lineinfo=lineinfo)[0]
+
+
+@lru_cache(None)
+def ptx(kernel, arch="sm_90a", marked=False):
+    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
+    `marks(kernel)`."""
     body = bound_kernel(kernel.body, marks(kernel) if marked else None)
-    text, _ = cuda.compile_ptx(body, signature(kernel.signature), cc=cc, launch_bounds=(kernel.block, 1), lineinfo=marked)
-    return text
+    return text_of(body, kernel.signature, (kernel.block, 1), arch, marked)
 
 
 def marks(kernel):

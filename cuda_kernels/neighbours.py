@@ -92,13 +92,10 @@ def tensor_map(rows):
 
 def compiled():
     """(name of the entry, machine code) of `loads` for sm_90a; no GPU needed."""
-    from numba import cuda
-
     from cuda_kernels.assembler import program
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.compile import bound_kernel, text_of
 
-    text, _ = cuda.compile_ptx(bound_kernel(loads), signature(SIGNATURE), cc=(9, 0, "a"), launch_bounds=(32, 1))
-    return program(maps_by_value(text, 1))
+    return program(maps_by_value(text_of(bound_kernel(loads), SIGNATURE, (32, 1)), 1))
 
 
 def measure(library, cases=CASES):

@@ -172,7 +172,7 @@ class HopperSteps(Steps):
             places = [x.at(i) for x in inputs] + [("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)]
             values = (places[2], M, N, K, work.count, *(int(x.place.matrices.matrix > 0) for x in inputs),
                       m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0), ("counters", 0),
-                      *config.order(M, N, parts))
+                      *config.order(M, N, work.count, whole, parts))
             maps = tuple((maker, *place) for maker, place in zip(makers, places))
             self.steps.append(Step(kernel, shape, maps, self.types(), values, f"{M}x{N}x{K} of {config}"))
             if copy_c:

@@ -77,13 +77,7 @@ def make_body(size):
 
 @lru_cache(8)
 def _compiled(config):
-    from numba import cuda
-
     from cuda_kernels.assembler import program
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.compile import bound_kernel, text_of
 
-    digits = config.arch.removeprefix("sm_")
-    number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
-    cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
-    text, _ = cuda.compile_ptx(bound_kernel(config.python), signature(SIGNATURE), cc=cc, launch_bounds=(BLOCK, 1))
-    return program(text, config.arch)
+    return program(text_of(bound_kernel(config.python), SIGNATURE, (BLOCK, 1), config.arch), config.arch)

@@ -42,8 +42,9 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
     workspace, counters = np.zeros(max(nbytes, 16), np.uint8), np.zeros(max(counter_bytes, 16), np.uint8)
     grid = config.grid(M, N, K, matrices, sms)
     sizes = M, N, K, matrices, int(len(a) > 1), int(len(b) > 1), lines[1], c.strides[0], whole, parts
-    trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters,
-                        *config.order(M, N, parts), shared_bytes=config.shared_bytes, cluster=config.cluster_ctas,
+    order = config.order(M, N, matrices, whole, parts)
+    trace = machine.run(config.python, grid, config.block, map_a, map_b, map_c, c, *sizes, workspace, counters, *order,
+                        shared_bytes=config.shared_bytes, cluster=config.cluster_ctas,
                         together=config.split and parts > 1, progress=progress, hazards=hazards,
                         registers=config.launch_registers)
     c = c if config.c_major == "N" else c.transpose(0, 2, 1)

@@ -11,6 +11,7 @@ import argparse
 import random
 import statistics
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +25,9 @@ from cuda_kernels.gemm.hopper_choice import ESTIMATES
 from cuda_kernels.gemm.hopper_model import lie_of
 from simlayout.files import write_record
 
-WORTH, MOST = 1.4, 56
-"""Measured are configurations whose estimate is within this factor of the least one, and no more than so many."""
+WORTH, MOST, IN_ORDERS = 1.4, 56, 2
+"""Measured are configurations whose estimate is within this factor of the least one, and no more than so many; each program
+in so many orders of tiles, the likeliest."""
 
 ROUNDS = 3
 
@@ -40,14 +42,16 @@ def problems(count, seed):
 
 def worth_measuring(problem, sms):
     """The configurations for a product, likely ones first; of those whose orders of tiles are the same there, one."""
-    guesses, made = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}
+    guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}, Counter()
     for i in np.argsort(guesses, kind="stable"):
         if guesses[i] > WORTH * guesses.min() or len(made) == MOST:
             break
         config = ESTIMATES.configs[i]
         rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
         same = replace(config, group=1 if cols == 1 else min(config.group, rows))
-        made.setdefault(same, replace(config, dtype=problem.dtype, out=problem.dtype))
+        if same not in made and orders[config.program] < IN_ORDERS:
+            orders[config.program] += 1
+            made[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
     return list(made.values())
 
 

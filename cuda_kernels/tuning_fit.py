@@ -53,6 +53,11 @@ class Measured:
     tried: np.ndarray
     times: np.ndarray
 
+    def of(self, measurements):
+        """The Measured of some of the measurements alone."""
+        return replace(self, product=self.product[measurements], tried=self.tried[measurements],
+                       times=self.times[measurements])
+
     @cached_property
     def _of_each(self):
         """(the estimates of each measurement's configuration, their work)."""
@@ -116,7 +121,8 @@ class Measured:
 
 
 def read(*paths):
-    """The Measured of files that `cuda_kernels.tuning` wrote, without slices that cut nothing; ParseError for others."""
+    """The Measured of files that `cuda_kernels.tuning` wrote, without what is never chosen, as slices that cut nothing;
+    ParseError for others."""
     configs, rows = {}, []
     for path in paths:
         try:
@@ -129,9 +135,8 @@ def read(*paths):
     problems, cublas, found = zip(*rows)
     tried, times = np.array([pair for pairs in found for pair in pairs]).T
     product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
-    cut = [c.slices == 1 or c.cut(*c.turned(*problems[p][:2]), problems[p][2])[1] > 1
-           for p, c in zip(product.tolist(), map(list(configs).__getitem__, tried.astype(int).tolist()))]
-    return Measured(Estimates(tuple(configs)), problems, cublas, product[cut], tried[cut].astype(int), times[cut])
+    made = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    return made.of(np.isfinite(made.estimated(H200)))
 
 
 def _numbered(values):

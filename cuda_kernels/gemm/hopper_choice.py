@@ -11,7 +11,12 @@ from cuda_kernels.gemm.hopper_corrections import ORDERS
 from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
+PROGRAMS = Estimates(CANDIDATES)
 ESTIMATES = Estimates(tuple(replace(c, group=group) for c in CANDIDATES for group in ORDERS))
+"""Of the candidates in their usual order of tiles, and in all of the ORDERS."""
+
+LIKELY = 64
+"""So many candidates are estimated in all orders: those with the least estimates in their usual one."""
 
 
 @lru_cache(4096)
@@ -24,11 +29,13 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     ('M', 16)
     """
     lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
-    times = ESTIMATES(M, N, K, matrices, sms, lie)
-    for i in np.argsort(times, kind="stable").tolist():
-        config = suited(ESTIMATES.configs[i], a_major, b_major, dtype, out)
-        if config is not None:
-            return config
+    programs = np.argsort(PROGRAMS(M, N, K, matrices, sms, lie), kind="stable")
+    for near in (programs[:LIKELY], programs):
+        estimates = ESTIMATES.take((len(ORDERS) * near[:, None] + np.arange(len(ORDERS))).ravel())
+        for i in np.argsort(estimates(M, N, K, matrices, sms, lie), kind="stable").tolist():
+            config = suited(estimates.configs[i], a_major, b_major, dtype, out)
+            if config is not None:
+                return config
     raise SimlayoutError(f"no candidate suits {a_major}-major A and {b_major}-major B of {dtype}")
 
 

@@ -2,12 +2,11 @@
 
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from cuda_kernels.gemm import hopper_corrections
-from cuda_kernels.gemm.hopper import cut_tiles
+from cuda_kernels.gemm.hopper import cut_tiles, slots
 from cuda_kernels.gemm.hopper_parts import DEPTH
 from cuda_kernels.gemm.hopper_split import loads_at_once
 
@@ -32,10 +31,11 @@ class Rates:
     stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs a CTA, in rows inside;
     nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that all SMs take; l2: that L2
     serves, a row for several CTAs of a cluster counted once. L2 serves CTAs near one another that ask for the same row at
-    about the same time together: pair, near, near_clusters are the parts of such rows that it does, for the two SMs of a
-    TPC, the others of a GPC, and clusters of a GPC. peers_2, peers_4, peers_8: a step in clusters of so many CTAs takes so
-    many times as long. Where rows lie across L2's lines of 128 bytes, TMA takes across_row times as long, and L2 serves
-    across_l2 of what it does; where they also start in the middle of a sector of 32 bytes, half_row and half_l2.
+    about the same time together: pair, near, near_clusters are the parts of such rows that it does (1: all), for the two SMs
+    of a TPC, the others of a GPC, and clusters of a GPC; where rows lie across L2's lines of 128 bytes, near_across of them,
+    where they also start in the middle of a sector of 32 bytes, near_half. peers_2, peers_4, peers_8: a step in clusters of
+    so many CTAs takes so many times as long. Where rows lie across lines, TMA takes across_row times as long, and L2 serves
+    across_l2 of what it does; where they start in the middle of a sector, half_row and half_l2.
     A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
     CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
     round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
@@ -60,6 +60,8 @@ class Rates:
     pair: float
     near: float
     near_clusters: float
+    near_across: float
+    near_half: float
     peers_2: float
     peers_4: float
     peers_8: float
@@ -82,12 +84,12 @@ class Rates:
     hard_power: float
 
 
-H200 = Rates(launch=1.76, cluster=0.102, skew=0.344, column_clocks=0.458, tall=0.993, turn=143, turn_pair=1.31,
-             latency=0.0463, row=0.124, beyond=0.208, nowhere=19.8, delivered=32200, l2=11700, pair=0.78, near=0.704,
-             near_clusters=0.265, peers_2=0.976, peers_4=0.963, peers_8=1.12, across_row=9.29, across_l2=0.788,
-             half_row=18.8, half_l2=0.722, tile=5.49e-05, corner=1.89, box=0.0933, second=0.616, reduce=3.69,
-             reduce_load=0.145, exchange=2.16, exchange_load=0.172, dram=4710, sustained=672, hard=3.39,
-             hard_memory=2.02, hard_power=8.98)
+H200 = Rates(launch=1.79, cluster=0.0923, skew=0.348, column_clocks=0.484, tall=0.993, turn=147, turn_pair=1.33,
+             latency=0.0454, row=0.119, beyond=0.246, nowhere=19.3, delivered=20100, l2=10000, pair=1, near=1,
+             near_clusters=0.506, near_across=0.616, near_half=0.12, peers_2=1.01, peers_4=0.998, peers_8=1.15,
+             across_row=10.1, across_l2=0.887, half_row=17.7, half_l2=0.809, tile=2.28e-05, corner=1.77, box=0.088,
+             second=0.719, reduce=3.81, reduce_load=0.137, exchange=2.16, exchange_load=0.172, dram=4590, sustained=667,
+             hard=4.25, hard_memory=2.27, hard_power=11.2)
 """Fitted to the measurements in `tests/data/h200_tuning.json`: `python -m cuda_kernels.tuning_fit`. They are for choosing:
 not each of them is what its name says."""
 
@@ -157,9 +159,10 @@ class Estimates:
         return taken
 
     def __call__(self, M, N, K, matrices=1, sms=132, lie=0, rates=H200):
-        """float64 [configurations]: microseconds; infinity for slices that cut nothing, which the same without slices does
-        better. M, N: of C; a configuration whose c_major is "M" makes its transpose. lie: of the rows of A and B,
-        as of `lie_of`. All of them may be arrays with a value for each configuration."""
+        """float64 [configurations]: microseconds; infinity for slices that cut nothing and a second CTA of each SM that has
+        nothing to do, which the same without them does better. M, N: of C; a configuration whose c_major is "M" makes its
+        transpose. lie: of the rows of A and B, as of `lie_of`. All of them may be arrays with a value for each
+        configuration."""
         work = self.work(M, N, K, matrices, sms, lie)
         return self.times(work, sms, rates) * self.correction(work)
 
@@ -171,34 +174,36 @@ class Estimates:
         """The Work at a product; no rate is in it."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
-        tiles, slots, steps = tall * wide * matrices, self.slots(sms), _up(K, DEPTH)
-        whole, parts = cut_tiles(self, tiles, slots, steps)
-        left, waves = tiles - whole, _up(whole, slots)
-        units = np.minimum(slots, np.where(whole > 0, tiles, left * parts))
+        tiles, free, steps = tall * wide * matrices, slots(self, sms), _up(K, DEPTH)
+        whole, parts = cut_tiles(self, tiles, free, steps)
+        left, waves = tiles - whole, _up(whole, free)
+        units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
-        last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * slots), units)
-        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), sms)
+        last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
+        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
-                    np.clip(left * parts, 1, slots) * self.sharing,
+                    np.clip(left * parts, 1, free) * self.sharing,
                     beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing),
                     np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m,
                     lie, *shared, 2 * matrices * (M * K + N * K + M * N),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K,
                     hopper_corrections.order_index(np.minimum(self.group, tall)))
 
-    def _shared(self, rows, cols, tall, wide, units, parts, sms):
+    def _shared(self, rows, cols, tall, wide, units, parts, left, sms):
         """(apart, paired, gathered) of Work: by looking at the units that one GPC works on at a time."""
-        tall, wide, parts, units = (np.asarray(x, np.int32) for x in (tall, wide, parts, units))
+        tall, wide, parts, left, units = (np.asarray(x, np.int32) for x in (tall, wide, parts, np.maximum(left, 1), units))
         group = np.minimum(self.group, tall).astype(np.int32)
         clustered, count = self.sharing > 1, np.maximum(units // GPCS, 1)
         i = np.arange(sms // GPCS + 1, dtype=np.int32)   # the units of a GPC
         at = np.where(clustered[:, None], 3 + GPCS * i, 3 * count[:, None] + i)
         have = i < count[:, None]
-        tile, part = at // parts[:, None], at % parts[:, None]
+        parts, left = parts[:, None], np.where(parts > 1, left, tall * wide)[:, None]
+        sliced = (self.slices > 1)[:, None]              # tile by tile, others part by part
+        tile, part = np.where(sliced, at // parts, at % left), np.where(sliced, at % parts, at // left)
         g, w = group[:, None], wide[:, None]
         first = tile // (g * w) * g
         rest, height = tile - first * w, np.clip(tall[:, None] - first, 1, g)
-        row, col = (first + rest % height) * parts[:, None] + part, rest // height * parts[:, None] + part
+        row, col = (first + rest % height) * parts + part, rest // height * parts + part
         own_m, own_n = np.minimum(rows, self.tile_m) / self.cluster_n, np.minimum(cols, self.tile_n) / self.cluster_m
         apart = own_m + own_n
         gathered = (own_m * _different(row, have) + own_n * _different(col, have)) / count
@@ -220,18 +225,21 @@ class Estimates:
         time = _together(rates.hard_power, time, work.flops / rates.sustained / 1e6)
         ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(work.busy / sms, 1)
         ends = ends + (work.left > 0) * self._add_up(rates, work.parts)
-        return np.where((self.slices > 1) & (work.parts == 1), np.inf, ends + time)
+        idle = (self.slices > 1) & (work.parts == 1) | (self.resident > 1) & (work.busy <= sms)
+        return np.where(idle, np.inf, ends + time)
 
     def _step(self, rates, work, beyond, busy, sms):
         """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
-        together = _up(busy, sms)                        # CTAs of an SM
-        multiply = together * self.tile_m * self.tile_n / 16 * rates.column_clocks
+        resident = _up(busy, sms)                        # CTAs of an SM
+        multiply = resident * self.tile_m * self.tile_n / 16 * rates.column_clocks
         multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
         turn = rates.turn * np.where(self.consumers > 1, rates.turn_pair, 1)
-        tma = together * (work.apart + rates.beyond * beyond) * rates.row
+        tma = resident * (work.apart + rates.beyond * beyond) * rates.row
         tma = tma * np.choose(work.lie, (1, rates.across_row, rates.half_row))
-        near = np.where(self.sharing > 1, rates.near_clusters, rates.near)
-        served = work.apart - rates.pair * (work.apart - work.paired) - near * (work.paired - work.gathered)
+        together = np.choose(work.lie, (1, rates.near_across, rates.near_half))
+        pair = together * np.minimum(rates.pair, 1)
+        near = together * np.minimum(np.where(self.sharing > 1, rates.near_clusters, rates.near), 1)
+        served = work.apart - pair * (work.apart - work.paired) - near * (work.paired - work.gathered)
         served = (served + rates.beyond * beyond) / (rates.l2 * np.choose(work.lie, (1, rates.across_l2, rates.half_l2)))
         delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered
         step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
@@ -244,11 +252,6 @@ class Estimates:
         return np.where(self.slices > 1,
                         rates.exchange + rates.exchange_load * _up(self.tile_n // 8, self.slices) * self.slices,
                         rates.reduce + rates.reduce_load * _up(self.rounds, parts) * parts)
-
-    @lru_cache(8)                                        # noqa: B019  one table, few GPUs
-    def slots(self, sms):
-        """int64 [configurations]: `Hopper.slots` of each."""
-        return np.array([c.slots(sms) for c in self.configs])
 
 
 def lie_of(*sizes):

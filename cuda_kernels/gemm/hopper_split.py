@@ -8,7 +8,7 @@ CTAs wait for one another, so all of them must be resident: the launch is cooper
 
 from math import gcd
 
-from cuda_kernels.gemm.hopper_order import divided
+from cuda_kernels.gemm.hopper_order import divided, divider
 from cuda_kernels.gemm.hopper_parts import make_store_quad
 from cuda_kernels.ptx import (
     atom_add_acq_rel_gpu,
@@ -36,20 +36,50 @@ def piece_bytes(columns):
     return 2048 * (columns // 8)
 
 
-def unit_of(unit, whole, parts, steps, by_parts):
-    """(tile, part, first step, one past the last step) of unit number `unit`; steps: of a whole tile. parts <= steps;
-    by_parts: `divider(parts)`.
+def unit_of(unit, steps, cutting):
+    """(tile, part, first step, one past the last step) of unit number `unit`; steps: of a whole tile, at least as many as
+    parts; cutting: of `cutting_of`.
 
-    >>> from cuda_kernels.gemm.hopper_order import divider
-    >>> [unit_of(u, 2, 3, 8, divider(3)) for u in (1, 2, 3, 4)]
+    The first parts of all cut tiles come first, then the second ones: CTAs next to one another load the same steps of K,
+    and L2 serves what they have in common together. Tile by tile the same took up to 1.26 times as long (measured on an
+    H200).
+
+    >>> [unit_of(u, 8, cutting_of(4, 2, 3)) for u in (1, 2, 3, 4)]
+    [(1, 0, 0, 8), (2, 0, 0, 2), (3, 0, 0, 2), (2, 1, 2, 5)]
+    """
+    whole, _, left, by_parts, by_left = cutting
+    if unit < whole:
+        return s32(unit), s32(0), s32(0), s32(steps)
+    cut = s32(unit - whole)
+    part = divided(cut, by_left)
+    return s32(whole + cut - part * left), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
+
+
+def slice_of(unit, steps, cutting):
+    """unit_of for slices, tile by tile: the slices of a tile are the CTAs of one cluster.
+
+    >>> [slice_of(u, 8, cutting_of(4, 2, 3)) for u in (1, 2, 3, 4)]
     [(1, 0, 0, 8), (2, 0, 0, 2), (2, 1, 2, 5), (2, 2, 5, 8)]
     """
+    whole, parts, _, by_parts, _ = cutting
     if unit < whole:
         return s32(unit), s32(0), s32(0), s32(steps)
     cut = s32(unit - whole)
     tile = divided(cut, by_parts)
     part = s32(cut - tile * parts)
     return s32(whole + tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
+
+
+def tile_unit(unit, steps, cutting):
+    """unit_of where no tile is cut."""
+    return s32(unit), s32(0), s32(0), s32(steps)
+
+
+def cutting_of(tiles, whole, parts):
+    """How tiles are cut, as `unit_of` takes it: whole tiles, the parts of each of the others, how many these are, and
+    dividers by the parts and by them."""
+    left = tiles - whole
+    return whole, parts, left, divider(parts), divider(max(left, 1))
 
 
 def make_reduce(config):

@@ -11,7 +11,7 @@ until all stages are released, so that no CTA ends while another may still arriv
 from cuda_kernels.gemm.hopper_order import quotient, tile_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma
 from cuda_kernels.gemm.hopper_slices import make_add_slices
-from cuda_kernels.gemm.hopper_split import make_reduce, unit_of
+from cuda_kernels.gemm.hopper_split import make_reduce, slice_of, tile_unit, unit_of
 from cuda_kernels.ptx import (
     aligned_shared,
     bar_arrive_some,
@@ -46,11 +46,6 @@ from cuda_kernels.ptx import (
 )
 
 
-def one_tile(unit, whole, parts, steps, by_parts):
-    """unit_of where no tile is cut."""
-    return s32(unit), s32(0), s32(0), s32(steps)
-
-
 def make_body(config):
     """The kernel's Python function for a Hopper configuration.
 
@@ -78,7 +73,7 @@ def make_body(config):
     stores_read, store_tma = bulk_wait_group_read_if(0), make_store_tma(config) if by_tma else None
     store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
     last, accumulators = stages - 1, cols // 2
-    cut = unit_of if split or slices > 1 else one_tile
+    unit_at = slice_of if slices > 1 else unit_of if split else tile_unit
 
     def next_stage(stage):
         return s32(stage + 1) if stage < last else s32(0)
@@ -165,14 +160,13 @@ def make_body(config):
         else:
             store_direct(acc, matrix_at, t, row, col, M, N, ldc)
 
-    def produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b,
-                order, by_parts):
+    def produce(smem, rank, map_a, map_b, units, cutting, tiles_m, tiles_n, steps, batched_a, batched_b, order):
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
         down, right = place(rank)
         of_row, of_col = u32(first_row_of_ctas << down), u32(((1 << below) - 1) << (below * right))
         unit = first_unit()
         while unit < units:
-            tile, _, step, end = cut(unit, whole, parts, steps, by_parts)
+            tile, _, step, end = unit_at(unit, steps, cutting)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             row, col = first_row(tile_row, down), first_col(tile_col, right)
             while step < end:
@@ -193,8 +187,9 @@ def make_body(config):
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
 
-    def consume(smem, rank, t, consumer, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N, steps, ldc, matrix_c,
-                workspace, counters, order, by_parts):
+    def consume(smem, rank, t, consumer, map_c, c, units, cutting, tiles_m, tiles_n, M, N, steps, ldc, matrix_c,
+                workspace, counters, order):
+        whole, parts, _, by_parts, _ = cutting
         acc, other = register_array((accumulators,), f32), register_array((accumulators if bands == 2 else 1,), f32)
         stage, parity, leader = s32(0), s32(0), s32(t == 0)
         down, right = place(rank)
@@ -203,7 +198,7 @@ def make_body(config):
         from_a, from_b = s32(window + band_a * bands * consumer), s32(window + at_b)
         unit = first_unit()
         while unit < units:
-            tile, part, step, end = cut(unit, whole, parts, steps, by_parts)
+            tile, part, step, end = unit_at(unit, steps, cutting)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             added, before = s32(0), u32(smem + at_empty)
             while step < end:
@@ -238,11 +233,12 @@ def make_body(config):
             stores_read(leader)                          # shared memory must outlive the copies that read it
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts):
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
         tid, smem, rank = tid_x(), aligned_shared(), rank_in_cluster()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
         steps, order = quotient(K + DEPTH - 1, DEPTH), (group, by_matrix, by_group, by_rows, by_last)
-        units = s32(whole + parts * (tiles_m * tiles_n * matrices - whole))
+        left = s32(tiles_m * tiles_n * matrices - whole)
+        units, cutting = s32(whole + parts * left), (whole, parts, left, by_parts, by_left)
         warpgroup = uniform(s32(u32(tid) // u32(128)))
         if warpgroup == consumers:
             if tid == 128 * consumers:
@@ -253,8 +249,7 @@ def make_body(config):
             griddepcontrol_launch_dependents()           # the next kernel may take SMs as this one leaves them
             griddepcontrol_wait()                        # what the one before has written is there
             if tid == 128 * consumers:
-                produce(smem, rank, map_a, map_b, units, whole, parts, tiles_m, tiles_n, steps, batched_a, batched_b,
-                        order, by_parts)
+                produce(smem, rank, map_a, map_b, units, cutting, tiles_m, tiles_n, steps, batched_a, batched_b, order)
             if slices > 1 and ctaid_x() < units - whole:
                 cluster_sync()                           # as the consumers do when they add up the slices of a tile
         else:
@@ -265,8 +260,8 @@ def make_body(config):
                 more()
             griddepcontrol_launch_dependents()
             griddepcontrol_wait()
-            consume(smem, rank, s32(tid % 128), warpgroup, map_c, c, units, whole, parts, tiles_m, tiles_n, M, N,
-                    steps, ldc, matrix_c, workspace, counters, order, by_parts)
+            consume(smem, rank, s32(tid % 128), warpgroup, map_c, c, units, cutting, tiles_m, tiles_n, M, N, steps,
+                    ldc, matrix_c, workspace, counters, order)
         if slices > 1:
             cluster_sync()                               # no CTA ends while another reads its part of a tile
 

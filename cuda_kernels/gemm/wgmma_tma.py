@@ -37,7 +37,7 @@ def make_body(config):
     wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(config)
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts):
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
         tid, smem = tid_x(), aligned_shared()
         mbarrier = u32(smem + at_mbarrier)
         if tid == 0:
