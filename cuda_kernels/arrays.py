@@ -130,6 +130,11 @@ def look(x, name):
         raise SimlayoutError(f"{name} is no array of numbers in memory ({text})") from None
 
 
+def address(x, kind):
+    """The address of an array of a known kind that is known to be one."""
+    return x.data_ptr() if kind == "torch" else x.data.ptr if kind == "cupy" else look(x, "out")[1]
+
+
 def _new_look(x, name):
     kind = kind_of(x)
     if kind is None or kind == "numpy":
@@ -212,7 +217,7 @@ def new(like, kind, shape, dtype, device, stream=None):
     memory that a library pools is reused in the order of one stream. A "dlpack" array gets a Numba device array.
     """
     if kind == "torch":
-        return _new_torch(shape, dtype, device, stream)
+        return _new_torch(like, shape, dtype, device, stream)
     if kind == "cupy":
         return _new_cupy(shape, dtype, device, stream)
     return _new_numba(shape, dtype, device)
@@ -237,10 +242,15 @@ def _numpy_dtype(dtype):
     return np.dtype(ml_dtypes.bfloat16)
 
 
-def _new_torch(shape, dtype, device, stream):
+_TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+
+
+def _new_torch(like, shape, dtype, device, stream):
     torch = sys.modules["torch"]
-    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+    kind = getattr(torch, _TORCH[dtype])
     if stream is None:
+        if like.dtype is kind:
+            return like.new_empty(shape)                 # on the same device: sooner than to tell torch which
         return torch.empty(shape, dtype=kind, device=device)
     with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
         return torch.empty(shape, dtype=kind, device=device)

@@ -189,7 +189,7 @@ def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
     pool = None if stream is None else handle
     if out is None:
         out = plan.new(a, plan.shape, plan.dtype, pool)
-        at_c = look(out, "out")[1]
+        at_c = arrays.address(out, plan.kind)
     key, keep = (at_a, at_b, at_c, 0, 0, 0), None
     if not plan.simple:
         if plan.clears:

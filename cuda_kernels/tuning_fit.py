@@ -37,8 +37,12 @@ towards where the fit starts."""
 SHRINK = 40
 """So many measurements near the least time, by their weights, make a correction half of what they say."""
 
-FIXED = ("exchange", "exchange_load")
-"""Rates of which the records say too little: no sliced tile is likely enough to be measured."""
+FIXED = ("exchange", "exchange_load", "energy")
+"""Rates of which the records say too little: no sliced tile is likely enough to be measured, and no configuration has the
+GPU's power for itself."""
+
+START = replace(H200, energy=0.0)
+"""What the fit starts with."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ def read(*paths):
     tried, times = np.array([pair for pairs in found for pair in pairs]).T
     product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
     made = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
-    return made.of(np.isfinite(made.estimated(H200)))
+    return made.of(np.isfinite(made.estimated(START)))
 
 
 def _numbered(values):
@@ -145,7 +149,7 @@ def _numbered(values):
     return list(numbers), np.array([numbers[value] for value in values])
 
 
-def fit(measured, start=H200, rounds=6):
+def fit(measured, start=START, rounds=6):
     """Rates with little error; yields the best so far after each round of five steps of least squares from `start`."""
     try:
         from scipy.optimize import least_squares
@@ -171,11 +175,11 @@ def main(arguments=None):
                         help="of the fit, some seconds each; 0 shows the rates as they are")
     parser.add_argument("--write", metavar="FILE", help="write the corrections of the rates here")
     options = parser.parse_args(arguments)
-    measured, rates = read(*options.records), H200
+    measured, rates = read(*options.records), START
     print(_summary(measured, measured.estimated(rates)))
     for rates in fit(measured, rounds=options.rounds):
         print(_summary(measured, measured.estimated(rates)), flush=True)
-    print(rates)
+    print(replace(rates, energy=H200.energy))
     corrections = measured.corrections(rates)
     print("corrected:", _summary(measured, measured.corrected(rates, corrections)))
     if options.write:

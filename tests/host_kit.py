@@ -281,6 +281,9 @@ def make_torch():
         def get_device(self):
             return self.device
 
+        def new_empty(self, shape):
+            return empty(shape, self.dtype, self.device)
+
     Tensor.__module__ = "torch"
     torch.Tensor, torch.stream, torch.grad, torch.made = Tensor, 0, True, []
 

@@ -26,7 +26,9 @@ CASES = (
     (Hopper(tile_n=176, stages=5, c_major="M"), (1000, 1384, 520)), (Hopper(c_major="M", cluster_m=2), (1024, 1536, 512)),
     (Hopper(64, 64, 8, 1, cluster_m=2, cluster_n=4), (1000, 1384, 520)),
     (Hopper(192, 192, 3, 2, producer=1), (1000, 1384, 520)), (Hopper(256, 128, 3, 1, producer=1), (1000, 1384, 520)),
-    (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)))
+    (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)),
+    (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)),
+    (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)))
 """(configuration, (M, N, K)): every way to stage C, and every size of tile."""
 
 
