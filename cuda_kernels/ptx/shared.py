@@ -43,6 +43,19 @@ def ld_volatile_shared_b128(warp, address):
     return _registers(warp.shared_load("ld.shared.b128", address, 16))
 
 
+@instruction("ld.shared.v2.f32 {$0, $1}, [$2];", "f32 f32 <- u32")
+def ld_shared_v2_f32(warp, address):
+    """Two f32 per lane; address 8-byte aligned."""
+    loaded = np.ascontiguousarray(warp.shared_load("ld.shared.b64", address, 8)).view(np.float32)
+    return loaded[:, 0], loaded[:, 1]
+
+
+@instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.shared.b16 [$0], h; }", "<- u32 b32")
+def st_shared_b16(warp, address, value):
+    """The low 2 bytes of a register per lane; address 2-byte aligned."""
+    warp.shared_store("st.shared.b16", address, _bytes(value)[:, :2])
+
+
 @instruction("st.shared.b32 [$0], $1;", "<- u32 b32")
 def st_shared_b32(warp, address, value):
     """One 4-byte word per lane (PTX ISA, Data Movement: st); address 4-byte aligned."""

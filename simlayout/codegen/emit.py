@@ -135,7 +135,8 @@ def _wrapped(lines):
 
 def _python_source(name, parameters, expression, certificate, unit):
     head = certificate.lines()
-    doc = _indented(_wrapped([head[0], "", f"Returns {unit} from the start of the tile.", *head[1:]]), "    ").lstrip()
+    first = textwrap.wrap(head[0], WIDTH - len('"""'), subsequent_indent="  ")
+    doc = _indented([*first, *_wrapped(["", f"Returns {unit} from the start of the tile.", *head[1:]])], "    ").lstrip()
     body = _indented(python_body(expression), "    ")
     return f'def {name}({", ".join(parameters)}):\n    """{doc}\n    """\n{body}\n'
 

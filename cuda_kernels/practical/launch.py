@@ -1,0 +1,78 @@
+"""Runs a problem on NumPy matrices: on the GPU, or on the CPU machine, with the same arguments and answer."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.compile import bound_kernel, signature
+from cuda_kernels.launch import device_name, gpu_problem
+from simlayout.errors import DeviceError, SimlayoutError
+
+
+@dataclass(frozen=True)
+class Run:
+    """results: the problem's matrices, f16; device: what computed them; trace: of the accesses, from the CPU machine."""
+
+    results: tuple
+    device: str
+    trace: object = None
+
+
+def run(practical, *matrices, n=None, device="cpu", hazards="raise"):
+    """Solves one problem.
+
+    practical: a Practical. matrices: f16 NumPy arrays of its shapes; n: the power, for problem 1.1 (2 if not given). device:
+    "gpu", "cpu" (the CPU machine) or "auto" (the GPU if there is one). hazards: "raise", "report" or "off", what the CPU
+    machine does about races and the like (`simlayout.machine.run`).
+
+    Returns a Run. Raises SimlayoutError for other input, DeviceError where "gpu" has none.
+
+    >>> from cuda_kernels.practical import PROBLEMS
+    >>> done = run(PROBLEMS["1.1", "xor"], 2 * np.eye(16, dtype=np.float16), n=5)
+    >>> int(done.results[0][3, 3]), done.trace.count("load left (xor)").instructions
+    (32, 4)
+    """
+    n = (2 if practical.takes_power else 1) if n is None else n
+    practical.check_inputs(matrices, n)
+    if device not in ("auto", "gpu", "cpu"):
+        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
+    host = [np.ascontiguousarray(m) for m in matrices]
+    host += [np.full(shape, np.nan, np.float16) for shape in practical.results]
+    numbers = (int(n),) if practical.takes_power else ()
+    if device == "gpu" or (device == "auto" and gpu_problem() is None):
+        return _run_gpu(practical, host, numbers)
+    return _run_cpu(practical, host, numbers, hazards)
+
+
+def _run_cpu(practical, host, numbers, hazards):
+    from simlayout import machine
+
+    trace = machine.run(practical.body, 1, practical.block, *host, *numbers, shared_bytes=practical.shared_bytes,
+                        hazards=hazards, accesses=practical.accesses if hazards != "off" else ())
+    return Run(tuple(host[len(practical.inputs):]), "CPU machine", trace)
+
+
+@lru_cache(None)
+def _dispatcher(practical):
+    """The kernel compiled for the current GPU, kept. At most 32 KB of shared memory: no attribute has to be set."""
+    from numba import cuda
+
+    return cuda.jit(signature(practical.signature), launch_bounds=(practical.block, 1))(bound_kernel(practical.body))
+
+
+def _run_gpu(practical, host, numbers):
+    problem = gpu_problem()
+    if problem:
+        raise DeviceError(problem)
+    from numba import cuda
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        arrays = [cuda.to_device(x) for x in host]
+        addresses = [np.uint64(x.__cuda_array_interface__["data"][0]) for x in arrays]
+        _dispatcher(practical)[1, practical.block, 0, practical.shared_bytes](*addresses, *map(np.int32, numbers))
+        cuda.synchronize()
+        return Run(tuple(x.copy_to_host() for x in arrays[len(practical.inputs):]), device_name())
+    except CudaAPIError as error:
+        raise DeviceError(f"the GPU refused {practical.name}: {error}") from error
