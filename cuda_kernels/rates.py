@@ -19,10 +19,11 @@ from simlayout.errors import DeviceError
 
 TURNS, CHAINS = 500, 16
 NAMES = {
-    "m16n8k16.f32.f16.f16.f32": (4, f32, common.multiply_f32),
-    "m16n8k16.f16.f16.f16.f16": (2, b32, common.multiply_f16),
+    "m16n8k16.f32.f16.f16.f32": (4, f32, common.multiply_f32, 1),
+    "m16n8k16.f16.f16.f16.f16": (2, b32, common.multiply_f16, 1),
+    "m16n8k8.f32.f16.f16.f32": (4, f32, common.multiply_f32_k8, 2),
 }
-"""mma name -> (accumulator registers, their type, the device function that multiplies)."""
+"""mma name -> (accumulator registers, their type, the device function that multiplies, its mma instructions)."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Rate:
 
 def make_body(name):
     """The kernel: out[cta, tid] = clocks of TURNS x CHAINS mma instructions (and something of the accumulators)."""
-    registers, scalar, multiply = NAMES[name]
+    registers, scalar, multiply, _ = NAMES[name]
 
     def timed(out, zero):
         acc = register_array((CHAINS, 1, registers), scalar)
@@ -77,7 +78,7 @@ def measure(name):
             kernel[sms, 32 * warps](np.uint64(out.__cuda_array_interface__["data"][0]), np.int32(0))
         cuda.synchronize()
         taken = out.copy_to_host()[:, : 32 * warps, 0].max(axis=1)
-        clocks[warps] = float(np.median(taken)) / (warps * TURNS * CHAINS)
+        clocks[warps] = float(np.median(taken)) / (warps * TURNS * CHAINS * NAMES[name][3])
     return Rate(name, clocks)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
+from cuda_kernels.bench.rungs import rungs as all_rungs
 from cuda_kernels.conformance.kernels import recorded, verdict
 
 ROOT = Path(__file__).parent.parent
@@ -18,9 +19,9 @@ SHOWN = ("mma_base, 4 stages", "mma_permuted, 4 stages")
 """The variants whose accesses are shown one by one."""
 
 
-def counts():
+def counts(name="h200_kernels.json"):
     """{label: (Rows, strangers)} of the recorded variants."""
-    return {v["variant"]: recorded(v) for v in json.loads((DATA / "h200_kernels.json").read_text())["variants"]}
+    return {v["variant"]: recorded(v) for v in json.loads((DATA / name).read_text())["variants"]}
 
 
 def kernels():
@@ -60,6 +61,19 @@ def products():
         yield _summed(what, _matmul(found, name))
 
 
+def rungs():
+    """One list of cells per rung of MatmulTutorial's and cuda_hgemm's ladders."""
+    speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
+    counted = counts("h200_ladder_counts.json")
+    for rung in (r for seed in ("MatmulTutorial", "cuda_hgemm") for r in all_rungs(seed)):
+        checked, wrong = verdict(*counted[rung.label])
+        excess = ", ".join(f"{name} {value:g}" for name, value in rung.excess.items()) or "none"
+        shared, mma = rung.bounds()
+        row = speed[rung.label]
+        yield [rung.name, rung.changed, excess, f"{checked - wrong} of {checked}", f"{shared} / {mma:.0f}",
+               f"{row.tflops:.0f}", f"{row.share:.2f}", "" if rung.published is None else f"{rung.published:.2f}"]
+
+
 def steps():
     """One list of cells per step of fast.cu's ladder."""
     rows = {row.label: row for row in record.read(DATA / "h200_steps.json").of("steps") if row.problem.M == ladder.SIZE}
@@ -92,6 +106,8 @@ def tables():
                              "TFLOP/s", "of cuBLAS"], kernels()),
         "accesses": markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"],
                              accesses()),
+        "ladder": markdown(["rung", "what changed", "excess per instruction", "counts equal",
+                            "clocks per K step: shared / mma", "TFLOP/s", "of cuBLAS", "published, A100"], rungs()),
         "products": markdown(["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"], products())}
     if (DATA / "h200_steps.json").exists():
         made["steps"] = markdown(["step", "published TFLOP/s", "of cuBLAS", "TFLOP/s here", "of cuBLAS"], steps())

@@ -150,8 +150,9 @@ def test_new_arrays_are_of_the_same_kind(machine, monkeypatch):
     cupy = make_cupy()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     for dtype in ("f16", "bf16", "f32"):
-        made = arrays.new(None, "torch", (3, 5), dtype, 0)
-        assert isinstance(made, torch.Tensor) and made.array.dtype == DTYPES[dtype] and made.shape == (3, 5)
+        for like in (torch.empty((2,), kind, 0) for kind in (torch.float16, torch.bfloat16, torch.float32)):
+            made = arrays.new(like, "torch", (3, 5), dtype, 0)
+            assert isinstance(made, torch.Tensor) and made.array.dtype == DTYPES[dtype] and made.shape == (3, 5)
         made = arrays.new(None, "cupy", (3, 5), dtype, 0, stream=5)
         assert isinstance(made, cupy.ndarray) and made.dtype == DTYPES[dtype]
 

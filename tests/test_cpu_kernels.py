@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from cuda_kernels import KERNELS
+from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.job import compare
 from cuda_kernels.launch import gpu_problem
 from cuda_kernels.ptx import (
@@ -39,6 +40,7 @@ VARIANTS = [
     KERNELS["mma_blocks"].variant(warps=8, accumulate="f16"),
     KERNELS["mma_blocks"].variant(loads="lds", c_store="scalar"),
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
+    *(rung.kernel for rung in rungs("MatmulTutorial")),
 ]
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from cuda_kernels import KERNELS
+from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.job import compare
 from cuda_kernels.launch import gpu_problem
 from cuda_kernels.run import run
 
 pytestmark = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem()))
 
-SHAPES = [(256, 256, 128), (1000, 1384, 520), (1, 8, 16), (257, 129, 31), (64, 64, 8), (300, 130, 100)]
+SHAPES = [(256, 256, 128), (600, 2400, 40), (1000, 1384, 520), (1, 8, 16), (257, 129, 31), (64, 64, 8), (300, 130, 100)]
 
 VARIANTS = [
     *(KERNELS[name].variant(stages=s) for name in ("mma_base", "mma_padded", "mma_permuted") for s in (1, 2, 3, 4)),
@@ -19,6 +20,7 @@ VARIANTS = [
       for load in ("ldmatrix", "lds", "mixed")),
     KERNELS["mma_crosswise"].variant(c_store="scalar"),
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
+    *(rung.kernel for rung in rungs("MatmulTutorial")), KERNELS["mma_permuted"].variant(stripes="serpentine"),
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_kernels import KERNELS
+from cuda_kernels.bench.rungs import rungs
 from simlayout import Access, InstructionError, LayoutError, SimlayoutError, VerificationError
 from simlayout.codegen import identifier
 from simlayout.hardware import mma_clocks
@@ -22,6 +23,7 @@ VARIANTS = [
     *(KERNELS[name].variant(warps=w, loads=load, c_store=c) for name in TUTORIAL for w in (4, 8)
       for load in ("ldmatrix", "lds", "mixed") for c in ("float2", "scalar")),
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
+    *(rung.kernel for rung in rungs("MatmulTutorial")),
 ]
 
 
@@ -188,7 +190,7 @@ def test_unknown_accesses_are_named_with_the_known_ones():
     with pytest.raises(SimlayoutError, match="no access 'load C'; this plan has 'copy A'"):
         plan.predict(1, 1, 1).count("load C")
     with pytest.raises(InstructionError, match="no mma rate known"):
-        Plan("other", (32, 8, 16), 1, 1, "m16n8k8.f32.f16.f16.f32", (), (), (), 0).predict(1, 1, 1)
+        Plan("other", (32, 8, 16), 1, 1, "m16n8k8.f32.bf16.bf16.f32", (), (), (), 0).predict(1, 1, 1)
     with pytest.raises(InstructionError, match="unknown mma 'm16n8k99.f32'; did you mean"):
         Plan("other", (32, 8, 16), 1, 1, "m16n8k99.f32", (), (), (), 0).predict(1, 1, 1)
 

@@ -8,20 +8,22 @@ import pytest
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.hopper import expected
-from cuda_kernels.conformance.kernels import Row, recorded, verdict
+from cuda_kernels.conformance.kernels import Row, ladder, recorded, verdict
 from cuda_kernels.gemm.hopper import Hopper
 from simlayout.hardware import MMA_RATES
 
 DATA = Path(__file__).parent / "data"
 COUNTED = json.loads((DATA / "h200_kernels.json").read_text())
-VARIANTS = dict(default_variants())
+LADDER = json.loads((DATA / "h200_ladder_counts.json").read_text())
+VARIANTS = dict(default_variants()) | ladder()
 
 
-def test_every_variant_of_the_benchmark_was_counted():
-    assert [v["variant"] for v in COUNTED["variants"]] == list(VARIANTS)
+def test_every_variant_of_the_benchmark_and_every_rung_of_the_ladder_was_counted():
+    assert [v["variant"] for v in COUNTED["variants"]] == list(dict(default_variants()))
+    assert [v["variant"] for v in LADDER["variants"]] == list(ladder()) and LADDER["problem"] == COUNTED["problem"]
 
 
-@pytest.mark.parametrize("variant", COUNTED["variants"], ids=lambda v: v["variant"])
+@pytest.mark.parametrize("variant", COUNTED["variants"] + LADDER["variants"], ids=lambda v: v["variant"])
 def test_what_every_access_of_a_whole_kernel_was_counted_to_do_is_what_the_plan_says(variant):
     rows, of_no_access = recorded(variant)
     prediction = VARIANTS[variant["variant"]].fitted(*COUNTED["problem"]).plan.predict(*COUNTED["problem"])

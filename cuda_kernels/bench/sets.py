@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from cuda_kernels.bench import steps
+from cuda_kernels.bench import rungs, steps
 from cuda_kernels.bench.record import Problem
 from simlayout.errors import SimlayoutError
 
@@ -92,6 +92,11 @@ def _of_kernels(sizes):
     return [(label, problem, kernel) for problem in squares(sizes) for label, kernel in every_kernel()]
 
 
+def _of_ladder(sizes):
+    return [(rung.label, Problem(n, n, n, getattr(rung.kernel, "dtype", "f16")), rung.kernel)
+            for n in sizes for rung in rungs.rungs()]
+
+
 def _of_steps(sizes):
     return [(step.name, Problem(n, n, n, "bf16"), config) for n in sizes for step, config in steps.ladder() if config]
 
@@ -103,6 +108,7 @@ SETS = {
     "transposes": Set("4096 x 4096 x 4096 in all four orders, f16 and bf16", _matmul(lambda sizes: TRANSPOSES)),
     "random": Set("60 random shapes, f16", _matmul(lambda sizes: random_problems())),
     "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
+    "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), 0.15),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
 }
 """What can be measured, by name. The first five measure what `matmul` chooses."""

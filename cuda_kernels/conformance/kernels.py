@@ -23,9 +23,11 @@ from pathlib import Path
 
 from cuda_kernels.assembler import program
 from cuda_kernels.bench import default_variants, where_and_when
+from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
+from cuda_kernels.gemm import Kernel
 from cuda_kernels.job import kernel_named
 from cuda_kernels.run import run
 from simlayout.errors import DeviceError
@@ -85,7 +87,7 @@ def copies_of(label, problem):
 
     M, N, K = problem
     a, b = (np.ones((rows, K), np.float16) for rows in (M, N))
-    trace = run(variants(())[label], a, b, device="cpu").trace
+    trace = run(variant(label), a, b, device="cpu").trace
     return {c.name: c.wavefronts for c in trace.accesses if c.instruction.startswith("cp.async") and c.exact}
 
 
@@ -129,16 +131,31 @@ def pipe(prediction, counters):
 
 # ---- compiling, launching, measuring ---------------------------------------------------------------------------------
 
+LADDER = "ladder"
+"""In the place of a kernel's name: the rungs of `simlayout ladder` that are mma.sync kernels."""
+
+
+def ladder():
+    """{label: Kernel} of the rungs."""
+    return {rung.label: rung.kernel for rung in rungs() if isinstance(rung.kernel, Kernel)}
+
+
 def variants(kernels):
-    """The {label: Kernel} to run: those of the benchmark whose kernel is named, or all."""
-    for name in kernels:
+    """The {label: Kernel} to run: those of the benchmark whose kernel is named, or all; the rungs for LADDER."""
+    for name in set(kernels) - {LADDER}:
         kernel_named(name)                           # refuses an unknown one
-    return {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
+    found = {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
+    return found | (ladder() if LADDER in kernels else {})
+
+
+def variant(label):
+    """The Kernel with a label."""
+    return (dict(default_variants()) | ladder())[label]
 
 
 def build(label, problem, arch):
     """A variant with marks for one problem, without a GPU: the name of its entry and its machine code."""
-    return program(ptx(variants(())[label].fitted(*problem), arch, marked=True), arch)
+    return program(ptx(variant(label).fitted(*problem), arch, marked=True), arch)
 
 
 def build_all(folder, labels, problem, arch):
@@ -169,7 +186,7 @@ def launch_all(folder):
     generator = np.random.default_rng(0)
     a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
     for i, (label, entry) in enumerate(zip(builds["labels"], builds["entries"])):
-        kernel = variants(())[label].fitted(M, N, K)
+        kernel = variant(label).fitted(M, N, K)
         error, how = check(launch((folder / f"{i}.cubin").read_bytes(), entry, kernel, a, b), a, b,
                            kernel.options.accumulate, generator)
         if error > 1:
@@ -281,7 +298,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.kernels", description=__doc__.split("\n\n")[0])
     for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
         parser.add_argument(f"-{name}", type=int, default=size)
-    parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
+    parser.add_argument("--kernels", nargs="+", default=[],
+                        help="kernel names, or ladder for its rungs (default: all kernels)")
     parser.add_argument("--json", help="write predictions and counts to this file")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
     parser.add_argument("--traced", action="store_true",

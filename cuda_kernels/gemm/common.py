@@ -12,10 +12,12 @@ from cuda_kernels.ptx import (
     cvt_rn_f16x2_f32,
     ld_global_b16,
     ld_global_b128,
+    mma_m16n8k8_f32_f16_f16_f32,
     mma_m16n8k16_f16_f16_f16_f16,
     mma_m16n8k16_f32_f16_f16_f32,
     st_global_b16,
     st_global_b128,
+    st_shared_b16,
     st_shared_b128,
     u64,
 )
@@ -24,6 +26,16 @@ from cuda_kernels.ptx import (
 def cta_row(rows):
     """First row of C of this CTA, for tiles of `rows` rows."""
     return ctaid_y() * rows
+
+
+def cta_row_of(rows, M):
+    """cta_row, whatever M is."""
+    return cta_row(rows)
+
+
+def cta_row_back_and_forth(rows, M):
+    """First row of C of this CTA where every other stripe is walked from the last row of tiles to the first."""
+    return rows * ((M + rows - 1) // rows - 1 - ctaid_y()) if ctaid_z() % 2 == 1 else cta_row(rows)
 
 
 def cta_col(cols):
@@ -56,6 +68,11 @@ def copy_through_registers(destination, source, valid):
     """16 bytes by ld.global and st.shared; all 16 exist or none does."""
     v0, v1, v2, v3 = ld_global_b128(source, valid)
     st_shared_b128(destination, v0, v1, v2, v3)
+
+
+def copy_element(destination, source, valid):
+    """2 bytes by ld.global and st.shared; zero where they do not exist."""
+    st_shared_b16(destination, ld_global_b16(source, valid))
 
 
 def two_halves(source, valid, first):
@@ -97,6 +114,15 @@ def multiply_f32(acc, i, j, ra, rb, buffer):
     acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma_m16n8k16_f32_f16_f16_f32(
         ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], rb[buffer, j, 0], rb[buffer, j, 1],
         acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3])
+
+
+def multiply_f32_k8(acc, i, j, ra, rb, buffer):
+    """multiply_f32 by two mma of half the depth: registers 0 and 1 of an A fragment are its first 8 columns, 2 and 3 its
+    last ones."""
+    acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma_m16n8k8_f32_f16_f16_f32(
+        ra[buffer, i, 0], ra[buffer, i, 1], rb[buffer, j, 0], acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3])
+    acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma_m16n8k8_f32_f16_f16_f32(
+        ra[buffer, i, 2], ra[buffer, i, 3], rb[buffer, j, 1], acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3])
 
 
 def multiply_f16(acc, i, j, ra, rb, buffer):

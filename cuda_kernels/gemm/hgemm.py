@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from cuda_kernels.gemm import common
-from cuda_kernels.gemm.common import cta_col, cta_row, element, valid_bytes
+from cuda_kernels.gemm.common import cta_col, cta_row_back_and_forth, cta_row_of, element, valid_bytes
 from cuda_kernels.gemm.kernel import Kernel, choice
 from cuda_kernels.gemm.pipeline import make_main_loop, meet_and_hold
 from cuda_kernels.ptx import (
@@ -33,12 +33,15 @@ THREADS = 32 * WARPS
 
 @dataclass(frozen=True)
 class Options:
-    """stages: 1 (copies through registers) to 4 (cp.async). accumulate: "f16" or "f32". The rest is set by
-    `Kernel.fitted`: ab_aligned, c_aligned: rows of A and B, of C, start on 16 bytes (without it cp.async cannot be used:
-    one stage); whole: M, N and K are multiples of the tile, so no copy needs a guard."""
+    """stages: 1 (copies through registers) to 4 (cp.async). accumulate: "f16" or "f32". stripes: of 16 tiles along N, walked
+    from the first row of tiles to the last, "forward", or every other one back, "serpentine": the rows of A that a stripe
+    ends with are those that the next one begins with. The rest is set by `Kernel.fitted`: ab_aligned, c_aligned: rows of A
+    and B, of C, start on 16 bytes (without it cp.async cannot be used: one stage); whole: M, N and K are multiples of the
+    tile, so no copy needs a guard."""
 
     stages: int = 4
     accumulate: str = "f32"
+    stripes: str = "forward"
     ab_aligned: bool = True
     c_aligned: bool = True
     whole: bool = False
@@ -46,6 +49,7 @@ class Options:
     def __post_init__(self):
         choice("stages", self.stages, (1, 2, 3, 4))
         choice("accumulate", self.accumulate, ("f16", "f32"))
+        choice("stripes", self.stripes, ("forward", "serpentine"))
 
     @property
     def depth(self):
@@ -133,6 +137,8 @@ def make_body(index, options):
     else:
         copy = (common.copy_whole if options.whole else common.copy_async) if stages > 1 else common.copy_through_registers
 
+    first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
+
     def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         kk, along = k + copy_col(tid), u64(2) * u64(k)
         for i in range(4):
@@ -157,7 +163,7 @@ def make_body(index, options):
     main_loop = make_main_loop(stages, CHUNK_K, copy_chunk, load_fragments, multiply_fragments, meet_and_hold)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
-        row0, col0 = cta_row(BLOCK_ROWS), cta_col(BLOCK_COLS)
+        row0, col0 = first_row(BLOCK_ROWS, M), cta_col(BLOCK_COLS)
         if row0 >= M or col0 >= N:
             return
         tid, smem = tid_x(), dynamic_shared()

@@ -23,7 +23,8 @@ class Kernel:
 
     options: a frozen dataclass; make_plan(options) -> Plan; make_body(options) -> the kernel's Python function;
     emitted_as(options) -> the module of `cuda_kernels.emitted` whose index functions the body calls; emits() -> the
-    accesses of each such module, {module: (Access, ...)}.
+    accesses of each such module, {module: (Access, ...)}. index(options) -> what holds the index functions that the body
+    calls, where that is not always the emitted module.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Kernel:
     make_body: object
     emitted_as: object
     emits: object
+    index: object = None
 
     signature = SIGNATURE
 
@@ -66,14 +68,15 @@ class Kernel:
         Returns the certificates by access name; raises VerificationError.
         """
         certificates = self.plan.verify()
-        module = import_module(f"cuda_kernels.emitted.{self.emitted_as(self.options)}")
+        name = f"cuda_kernels.emitted.{self.emitted_as(self.options)}"
+        module = self.index(self.options) if self.index else import_module(name)
         for access in self.plan.accesses:
             function = getattr(module, identifier(access.name))
             wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
             if wrong.any():
                 row, lane = divmod(int(np.argmax(wrong)), 32)
-                raise VerificationError(f"{module.__name__}.{function.__name__} is out of date at "
-                                        f"{access.point(row, lane)}: run `python -m cuda_kernels.emitted`")
+                raise VerificationError(f"{name}.{identifier(access.name)} is out of date at {access.point(row, lane)}: run "
+                                        "`python -m cuda_kernels.emitted`")
         return certificates
 
     def grid(self, M, N):

@@ -24,10 +24,11 @@ def meet_and_hold(ra):
         ra[1, i, 0] = ra[1, i, 0] ^ zero
 
 
-def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragments, meet):
+def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragments, meet, buffers=2, steps=2):
     """The device function that accumulates A B over all chunks of K; after it the stages are free for C.
 
-    stages: 1 copies, waits, multiplies; more overlap all three. chunk_k: depth of a chunk, two k16 steps.
+    stages: 1 copies, waits, multiplies; more overlap all three. chunk_k: depth of a chunk. buffers: of fragments: 2, or 1,
+    which a warp loads, multiplies and loads again. steps: k16 steps of a warp per chunk, 2, or with one buffer 1.
     """
     commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
 
@@ -68,4 +69,38 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
         multiply_fragments(1, ra, rb, acc)
         bar_sync()
 
+    def load_and_multiply(smem, tid, ks, stage, ra, rb, acc):
+        load_fragments(smem, tid, ks, stage, 0, ra, rb)
+        multiply_fragments(0, ra, rb, acc)
+
+    def one_of_each(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        for chunk in range((K + chunk_k - 1) // chunk_k):
+            copy_chunk(smem, tid, 0, chunk * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            bar_sync()
+            for ks in range(steps):
+                load_and_multiply(smem, tid, ks, 0, ra, rb, acc)
+            bar_sync()
+
+    def one_buffer(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        chunks = (K + chunk_k - 1) // chunk_k
+        for s in range(stages - 1):
+            if s < chunks:
+                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+        stage, fill, ahead = 0, stages - 1, (stages - 1) * chunk_k
+        for chunk in range(chunks):
+            wait()                                   # this chunk is there, and everyone has left the one before:
+            bar_sync()                               # its stage may be filled
+            load_and_multiply(smem, tid, 0, stage, ra, rb, acc)
+            if chunk + stages - 1 < chunks:
+                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+            for ks in range(1, steps):
+                load_and_multiply(smem, tid, ks, stage, ra, rb, acc)
+            stage = stage + 1 if stage < stages - 1 else 0
+            fill = fill + 1 if fill < stages - 1 else 0
+        bar_sync()
+
+    if buffers == 1:
+        return one_buffer if stages > 1 else one_of_each
     return pipelined if stages > 1 else one_stage

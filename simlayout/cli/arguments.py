@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import bench, conform, gemm, layouts, trace
+from simlayout.cli import bench, conform, gemm, ladder, layouts, trace
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -45,6 +45,7 @@ def command_line():
     _add_trace(commands)
     _add_conform(commands)
     bench.add_command(commands, _command)
+    ladder.add_command(commands, _command)
     _add_kernels(commands)
     return parser
 
