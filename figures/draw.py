@@ -55,11 +55,17 @@ def steps():
     return _ladder(pictures.of_steps, record.read(DATA / "h200_steps.json"), SIZE)
 
 
+def rungs():
+    """The ladders of MatmulTutorial and cuda_hgemm, as published for an A100 and as recorded."""
+    found = record.read(DATA / "h200_ladder.json")
+    return _ladder(pictures.of_ladder, found, max(pictures.sizes_of(found, "ladder")))
+
+
 def _ladder(bars_of, found, size):
     return ladder(bars_of(found, size), title=f"{size} x {size} x {size} on one {found.head['device']}").figure
 
 
-FIGURES = (banks_16x64, hgemm_load_a, matmul_by_size, matmul_by_waves, kernels,
+FIGURES = (banks_16x64, hgemm_load_a, matmul_by_size, matmul_by_waves, kernels, rungs,
            *([steps] if (DATA / "h200_steps.json").exists() else []))
 
 

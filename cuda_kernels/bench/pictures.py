@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import MATMUL, TRITON
 from cuda_kernels.bench.steps import SIZE, ladder
 from simlayout.errors import SimlayoutError
@@ -43,14 +44,21 @@ def of_steps(record, size):
             for step, _ in ladder() if step.name in shares or step.why]
 
 
+def of_ladder(record, size):
+    """A Bar for each rung that was measured at a size, with the share that its authors published for their own GPU."""
+    shares = {row.label: row.share for row in record.of("ladder") if row.problem.M == size}
+    return [Bar(f"{rung.name}: {rung.changed}", shares[rung.label], rung.published)
+            for rung in rungs() if rung.label in shares]
+
+
 def overview(record):
-    """A Figure with what the record has: shares by size and by waves, and a ladder for each size of kernels and steps.
+    """A Figure with what the record has: shares by size and by waves, and bars for each size of kernels, steps and rungs.
 
     Raises SimlayoutError for an empty record, or if Matplotlib is missing.
     """
     panels = [(TALL, draw, dots) for draw, dots in ((performance.share_by_size, by_size(record)),
                                                     (performance.share_by_waves, by_waves(record))) if dots]
-    for name, bars_of in (("kernels", of_kernels), ("steps", of_steps)):
+    for name, bars_of in (("kernels", of_kernels), ("steps", of_steps), ("ladder", of_ladder)):
         for size in sizes_of(record, name):
             bars = bars_of(record, size)
             draw = partial(performance.ladder, title=f"{name} at {size} x {size} x {size}")
