@@ -2,7 +2,8 @@
 
 `mma_base`, `mma_padded` and `mma_permuted` are this one kernel with three layouts of its shared memory: the plan
 below says who touches what, the body calls the index functions emitted from it. One stage copies through
-registers (the synchronous mma_base.cu); two to four stages use cp.async.
+registers (the synchronous mma_base.cu); two to four stages use cp.async. `mma_swizzled` has chunks of twice the depth, so
+that half as many barriers do, and loads B by ldmatrix x4.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from cuda_kernels.ptx import (
 )
 from simlayout.proofs import Access, Plan
 
-BLOCK_ROWS, BLOCK_COLS, CHUNK_K, WARPS = 256, 128, 32, 8
+BLOCK_ROWS, BLOCK_COLS, WARPS = 256, 128, 8
 THREADS = 32 * WARPS
 
 
@@ -59,19 +60,45 @@ class Options:
 
 # ---- who touches what: (tid, loop variables) -> (row, column[, stage]) -------------------------------------------
 
-def copy_a_row(tid, i):
-    """Row of the A tile that a thread copies: 8 rows per warp and step, 4 lanes per row."""
-    return 32 * (tid // 32) + tid % 32 // 4 + 8 * i
+@dataclass(frozen=True)
+class Family:
+    """What the kernels of this module differ in. ab_tile: (row, column, stage) with the rows of B below those of A; c_tile:
+    (row, column); excess: declared per access, {"load A": 12, ...}; chunk_k: depth of a chunk, 32 or 64; b_matrices: 8x8
+    matrices of B per ldmatrix, 2 or 4."""
+
+    name: str
+    ab_tile: object
+    c_tile: object
+    excess: dict
+    chunk_k: int = 32
+    b_matrices: int = 2
+
+    @property
+    def beside(self):
+        """Lanes that copy 16 bytes each of one row."""
+        return self.chunk_k // 8
+
+    @property
+    def below(self):
+        """Rows that a warp copies at once."""
+        return 32 // self.beside
 
 
-def copy_b_row(tid, i):
-    """Row of the B tile (a column of the product) that a thread copies."""
-    return 16 * (tid // 32) + tid % 32 // 4 + 8 * i
+def make_copy_maps(family):
+    """(copy_a_row, copy_b_row, copy_col): rows of A's and of B's tile (a column of the product) that a thread copies, 32 and
+    16 rows per warp, and the first of the 8 columns (of K)."""
+    beside, below = family.beside, family.below
 
+    def copy_a_row(tid, i):
+        return 32 * (tid // 32) + tid % 32 // beside + below * i
 
-def copy_col(tid):
-    """First of the 8 columns (of K) that a thread copies."""
-    return 8 * (tid % 4)
+    def copy_b_row(tid, i):
+        return 16 * (tid // 32) + tid % 32 // beside + below * i
+
+    def copy_col(tid):
+        return 8 * (tid % beside)
+
+    return copy_a_row, copy_b_row, copy_col
 
 
 def read_c_row(tid, i):
@@ -92,39 +119,49 @@ def _load_b(tid, j, ks, stage):
     return BLOCK_ROWS + 64 * (tid // 32 % 2) + 8 * j + tid % 8, 16 * ks + 8 * (tid % 16 // 8), stage
 
 
+def _load_b_wide(tid, j, ks, stage):
+    row = BLOCK_ROWS + 64 * (tid // 32 % 2) + 16 * j + 8 * (tid % 32 // 16) + tid % 8
+    return row, 16 * ks + 8 * (tid % 16 // 8), stage
+
+
 def _store_c(tid, i, j, r):
     return 64 * (tid // 64) + 16 * i + 8 * r + tid % 32 // 4, 64 * (tid // 32 % 2) + 8 * j + 2 * (tid % 4)
 
 
-def make_plan(name, ab_tile, c_tile, excess, options):
-    """The plan for a tile layout. ab_tile: (row, column, stage) with the rows of B below those of A; c_tile: (row,
-    column); excess: declared per access, {"load A": 12, ...}."""
+def make_plan(family, options):
+    """The plan of a variant."""
     copy = "cp.async.cg.16" if options.depth > 1 else "st.shared.b128"
-    stages = {"stage": options.depth}
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(family)
+    stages, steps, ab_tile = {"stage": options.depth}, family.chunk_k // 16, family.ab_tile
+    b_rows = 8 * family.b_matrices // 2                  # of B that an ldmatrix brings
 
     def access(label, instruction, tile, lanes, **loops):
-        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", excess.get(label, 0))
+        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", family.excess.get(label, 0))
 
     each_step = (
-        access("copy A", copy, ab_tile, lambda tid, i, stage: (copy_a_row(tid, i), copy_col(tid), stage), i=4, **stages),
-        access("copy B", copy, ab_tile,
-               lambda tid, i, stage: (BLOCK_ROWS + copy_b_row(tid, i), copy_col(tid), stage), i=2, **stages),
-        access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=2, **stages),
-        access("load B", "ldmatrix.x2", ab_tile, _load_b, j=8, ks=2, **stages),
+        access("copy A", copy, ab_tile, lambda tid, i, stage: (copy_a_row(tid, i), copy_col(tid), stage),
+               i=32 // family.below, **stages),
+        access("copy B", copy, ab_tile, lambda tid, i, stage: (BLOCK_ROWS + copy_b_row(tid, i), copy_col(tid), stage),
+               i=16 // family.below, **stages),
+        access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=steps, **stages),
+        access("load B", f"ldmatrix.x{family.b_matrices}", ab_tile, _load_b if family.b_matrices == 2 else _load_b_wide,
+               j=64 // b_rows, ks=steps, **stages),
     )
     each_tile = (
-        access("store C", "st.shared.b32", c_tile, _store_c, i=4, j=8, r=2),
-        access("read C", "ld.shared.b128", c_tile, lambda tid, i: (read_c_row(tid, i), read_c_col(tid)), i=16),
+        access("store C", "st.shared.b32", family.c_tile, _store_c, i=4, j=8, r=2),
+        access("read C", "ld.shared.b128", family.c_tile, lambda tid, i: (read_c_row(tid, i), read_c_col(tid)), i=16),
     )
     agreements = ((("copy A", "copy B"), "load A"), (("copy A", "copy B"), "load B"), (("store C",), "read C"))
     stage_bytes = 2 * ab_tile.layout.stride[2] if hasattr(ab_tile, "layout") else 2 * ab_tile.stride[2]
-    return Plan(name, (BLOCK_ROWS, BLOCK_COLS, CHUNK_K), WARPS, options.depth,
+    return Plan(family.name, (BLOCK_ROWS, BLOCK_COLS, family.chunk_k), WARPS, options.depth,
                 f"m16n8k16.{options.accumulate}.f16.f16.{options.accumulate}", each_step, each_tile, agreements,
-                max(options.depth * stage_bytes, 2 * c_tile.cosize))
+                max(options.depth * stage_bytes, 2 * family.c_tile.cosize))
 
 
-def make_body(index, options):
+def make_body(index, family, options):
     """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(family)
+    below, deep_a, deep_b = family.below, 32 // family.below, 16 // family.below
     copy_a, copy_b, load_a, load_b = index.copy_a, index.copy_b, index.load_a, index.load_b
     store_c, read_c = index.store_c, index.read_c
     stages, wide = options.depth, options.accumulate == "f32"
@@ -141,26 +178,37 @@ def make_body(index, options):
 
     def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         kk, along = k + copy_col(tid), u64(2) * u64(k)
-        for i in range(4):
-            copy(smem + copy_a(tid, i, stage), from_a + (along + u64(16 * i) * u64(lda)),
+        for i in range(deep_a):
+            copy(smem + copy_a(tid, i, stage), from_a + (along + u64(2 * below * i) * u64(lda)),
                  valid_bytes(row0 + copy_a_row(tid, i), M, kk, K))
-        for i in range(2):
-            copy(smem + copy_b(tid, i, stage), from_b + (along + u64(16 * i) * u64(ldb)),
+        for i in range(deep_b):
+            copy(smem + copy_b(tid, i, stage), from_b + (along + u64(2 * below * i) * u64(ldb)),
                  valid_bytes(col0 + copy_b_row(tid, i), N, kk, K))
+
+    def load_b_by_two(smem, tid, ks, stage, buffer, rb):
+        for j in range(8):
+            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
+
+    def load_b_by_four(smem, tid, ks, stage, buffer, rb):
+        for j in range(4):
+            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
+                smem + load_b(tid, j, ks, stage))
+
+    fragments_b = load_b_by_two if family.b_matrices == 2 else load_b_by_four
 
     def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
         for i in range(4):
             ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
                 smem + load_a(tid, i, ks, stage))
-        for j in range(8):
-            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
+        fragments_b(smem, tid, ks, stage, buffer, rb)
 
     def multiply_fragments(buffer, ra, rb, acc):
         for i in range(4):
             for j in range(8):
                 multiply(acc, i, j if i % 2 == 0 else 7 - j, ra, rb, buffer)
 
-    main_loop = make_main_loop(stages, CHUNK_K, copy_chunk, load_fragments, multiply_fragments, meet_and_hold)
+    main_loop = make_main_loop(stages, family.chunk_k, copy_chunk, load_fragments, multiply_fragments, meet_and_hold,
+                               steps=family.chunk_k // 16)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = first_row(BLOCK_ROWS, M), cta_col(BLOCK_COLS)
@@ -174,7 +222,7 @@ def make_body(index, options):
             for j in range(8):
                 for r in range(registers):
                     acc[i, j, r] = 0
-        from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # each further row of the thread is 8 below
+        from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # further rows are `below` down, each
         from_b = element(b, col0 + copy_b_row(tid, 0), ldb, copy_col(tid))
         main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
         for i in range(4):
@@ -191,13 +239,12 @@ def make_body(index, options):
     return gemm
 
 
-def kernel(name, summary, ab_tile, c_tile, excess=()):
+def kernel(name, summary, ab_tile, c_tile, excess=(), chunk_k=32, b_matrices=2):
     """A Kernel of this family with its tile layouts."""
+    family = Family(name, ab_tile, c_tile, dict(excess), chunk_k, b_matrices)
+
     def body(options):
-        return make_body(import_module(f"cuda_kernels.emitted.{name}"), options)
+        return make_body(import_module(f"cuda_kernels.emitted.{name}"), family, options)
 
-    def plan(options):
-        return make_plan(name, ab_tile, c_tile, dict(excess), options)
-
-    return Kernel(name, summary, Options(), plan, body, lambda options: name,
-                  lambda: {name: plan(Options(stages=4)).accesses})
+    return Kernel(name, summary, Options(), lambda options: make_plan(family, options), body, lambda options: name,
+                  lambda: {name: make_plan(family, Options(stages=4)).accesses})

@@ -28,9 +28,19 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
     """The device function that accumulates A B over all chunks of K; after it the stages are free for C.
 
     stages: 1 copies, waits, multiplies; more overlap all three. chunk_k: depth of a chunk. buffers: of fragments: 2, or 1,
-    which a warp loads, multiplies and loads again. steps: k16 steps of a warp per chunk, 2, or with one buffer 1.
+    which a warp loads, multiplies and loads again. steps: k16 steps of a warp per chunk, an even number, or with one buffer
+    any.
     """
     commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
+    last = steps - 1
+
+    def load_and_multiply_between(smem, tid, stage, ra, rb, acc):
+        """The steps of a chunk from the second to the last but one: each is loaded while the one before is multiplied."""
+        for ks in range(1, last, 2):
+            load_fragments(smem, tid, ks + 1, stage, 0, ra, rb)
+            multiply_fragments(1, ra, rb, acc)
+            load_fragments(smem, tid, ks + 2, stage, 1, ra, rb)
+            multiply_fragments(0, ra, rb, acc)
 
     def one_stage(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         for chunk in range((K + chunk_k - 1) // chunk_k):
@@ -39,6 +49,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             load_fragments(smem, tid, 0, 0, 0, ra, rb)
             load_fragments(smem, tid, 1, 0, 1, ra, rb)
             multiply_fragments(0, ra, rb, acc)
+            load_and_multiply_between(smem, tid, 0, ra, rb, acc)
             multiply_fragments(1, ra, rb, acc)
             bar_sync()
 
@@ -58,6 +69,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
                 copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, from_a, from_b, row0, col0, M, N, K, lda, ldb)
             commit()                                 # also when empty: the count of groups must not stop
             multiply_fragments(0, ra, rb, acc)
+            load_and_multiply_between(smem, tid, stage, ra, rb, acc)
             stage = stage + 1 if stage < stages - 1 else 0
             fill = fill + 1 if fill < stages - 1 else 0
             wait()                                   # the next chunk is there, and this one is in registers everywhere:
@@ -66,6 +78,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             multiply_fragments(1, ra, rb, acc)
         load_fragments(smem, tid, 1, stage, 1, ra, rb)
         multiply_fragments(0, ra, rb, acc)
+        load_and_multiply_between(smem, tid, stage, ra, rb, acc)
         multiply_fragments(1, ra, rb, acc)
         bar_sync()
 
