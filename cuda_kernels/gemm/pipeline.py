@@ -34,6 +34,12 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
     commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
     last = steps - 1
 
+    def copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        for s in range(stages - 1):
+            if s < chunks:
+                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            commit()
+
     def load_and_multiply_between(smem, tid, stage, ra, rb, acc):
         """The steps of a chunk from the second to the last but one: each is loaded while the one before is multiplied."""
         for ks in range(1, last, 2):
@@ -55,10 +61,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
 
     def pipelined(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         chunks = (K + chunk_k - 1) // chunk_k
-        for s in range(stages - 1):
-            if s < chunks:
-                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()
+        copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb)
         wait()                                       # this thread's share of chunk 0 is there
         bar_sync()                                   # everyone's is
         load_fragments(smem, tid, 0, 0, 0, ra, rb)
@@ -96,10 +99,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
 
     def one_buffer(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         chunks = (K + chunk_k - 1) // chunk_k
-        for s in range(stages - 1):
-            if s < chunks:
-                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-            commit()
+        copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb)
         stage, fill, ahead = 0, stages - 1, (stages - 1) * chunk_k
         for chunk in range(chunks):
             wait()                                   # this chunk is there, and everyone has left the one before:
