@@ -37,9 +37,10 @@ def test_every_rung_has_a_label_of_its_own_and_a_case_of_the_benchmark():
     assert all(r.published is None or 0 < r.published < 1.1 and r.where for r in rungs.rungs())
 
 
-def test_a_wgmma_rung_has_no_accesses_to_tell_of():
-    found = rungs.rungs("fast.cu")[0]
-    assert found.excess is None and found.bounds() is None and RUNGS["v09"].bounds()[0] == 512
+def test_rungs_of_both_kinds_tell_their_excess_and_what_bounds_them():
+    first = rungs.rungs("fast.cu")[0]
+    assert first.excess == {} and first.bounds()[1] == 128 and first.runnable.options.dtype == "f16"
+    assert RUNGS["v09"].excess == {} and RUNGS["v09"].bounds()[0] == 512 and RUNGS["v02"].excess["load A"] == 4
 
 
 @pytest.mark.parametrize("tile, ab_bytes, c_bytes", [

@@ -3,7 +3,11 @@
 A Rung is a kernel of this project. What the published kernels did wrong (races, see `tests/seed_kernels.py`) these do not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from cuda_kernels.gemm import KERNELS, Kernel
+from cuda_kernels.hopper_job import HopperKernel
 
 A100 = "A100 PCIe 80 GB, 5376 x 5376 x 2048"
 CUBLAS_A100 = 156.726
@@ -32,27 +36,26 @@ class Rung:
         """What rows of a benchmark call it."""
         return f"{self.seed} {self.name}: {self.changed}"
 
+    @cached_property
+    def runnable(self):
+        """The rung as the main job takes it, with f16 operands: a Kernel or a HopperKernel."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return HopperKernel(self.name, self.changed, replace(self.kernel, dtype="f16", out="f16"))
+
     @property
     def excess(self):
-        """{access: excess wavefronts per warp instruction} of the accesses that have any; None for a wgmma kernel, whose
-        accesses are counted as a whole (`cuda_kernels.gemm.hopper_plan`)."""
-        if not hasattr(self.kernel, "plan"):
-            return None
-        found = {a.name: float(a.analyze().excess.mean()) for a in self.kernel.plan.accesses}
+        """{access: excess wavefronts per warp instruction} of the accesses through index functions that have any."""
+        found = {a.name: float(a.analyze().excess.mean()) for a in self.runnable.plan.accesses}
         return {name: excess for name, excess in found.items() if excess}
 
     def bounds(self):
-        """(clocks of the shared memory, clocks of mma) per K step of a CTA: the larger one bounds the kernel; None for a
-        wgmma kernel."""
-        if not hasattr(self.kernel, "plan"):
-            return None
-        said = self.kernel.plan.predict(8192, 8192, 8192)
+        """(clocks of the shared memory, clocks of mma or wgmma) per K step of a CTA: the larger one bounds the kernel."""
+        said = self.runnable.plan.predict(8192, 8192, 8192)
         return said.shared_clocks, said.mma_clocks
 
 
 def _matmul_tutorial():
-    from cuda_kernels import KERNELS
-
     blocks = KERNELS["mma_blocks"].variant(fragments=1, serpentine=False, addresses="written")
     cross = KERNELS["mma_crosswise"].variant(fragments=1, serpentine=False)
     wide = cross.variant(warps=8)
@@ -78,8 +81,6 @@ def _matmul_tutorial():
 
 
 def _cuda_hgemm():
-    from cuda_kernels import KERNELS
-
     base, padded, permuted = (KERNELS[name] for name in ("mma_base", "mma_padded", "mma_permuted"))
     steps = (
         ("mma_base", "one stage, through registers", base.variant(stages=1)),
