@@ -23,12 +23,12 @@ def retried(row, addresses, active, sources=None, valid=None):
     of the loop's own loads, counted under ld.
     """
     wavefronts, loads = _totals(row, addresses, active, changes=True)
-    least = wavefronts
+    least, most = wavefronts, wavefronts
     if row.caveat == SKIPPED:
-        least = 0 * wavefronts
+        least, most = 0 * wavefronts, np.maximum(wavefronts, _most_of_skipped(row, addresses, active))
     elif row.caveat:
         least = np.minimum(wavefronts, _totals(row, addresses, active, changes=False)[0])
-    return replace(Count.exactly(wavefronts, occupied(row, active)), at_least=least, loads=loads)
+    return replace(Count.exactly(wavefronts, occupied(row, active)), at_least=least, at_most=most, loads=loads)
 
 
 def rounds(row, addresses, active, changes=True):
@@ -62,6 +62,26 @@ def _totals(row, addresses, active, changes):
         loaded += banks.wavefronts(load, addresses, pending)[0]
         exchanged += exchanges(row, pending)
     return exchanged, loaded
+
+
+def _most_of_skipped(row, addresses, active):
+    """Wavefronts that no loop exceeds, whichever lanes skip their exchange; int64 [n].
+
+    A lane that skips lets the next one of its bank go first, which may then change a value that a lane of a later group
+    wants in the same round. So a group has no more rounds than one of its banks has lanes, and lanes of earlier groups that
+    want an address of the group's own: each of these makes a lane fail once at most.
+    """
+    bank, total = addresses // row.bytes % (128 // row.bytes), np.zeros(len(addresses), np.int64)
+    earlier = np.zeros(addresses.shape[1], bool)
+    for group in map(list, row.groups):
+        mine = np.zeros_like(active)
+        mine[:, group] = active[:, group]
+        wanted = ((addresses[:, :, None] == addresses[:, None, :]) & mine[:, None, :]).any(axis=2)
+        slow = mine | (active & wanted & earlier)
+        lanes = ((bank[:, :, None] == bank[:, None, :]) & slow[:, None, :]).sum(axis=2)
+        total += np.where(mine, lanes, 0).max(axis=1)
+        earlier[group] = True
+    return row.times * total
 
 
 def _first_of_its_bank(addresses, live, width):
