@@ -201,9 +201,9 @@ class SharedShadow:
     def _enter(self, touch):
         self._serial += 1
         touch.serial, touch.epoch = self._serial, self._clocks.epochs[touch.warp.number]
-        self._touches[self._serial] = touch
         if len(self._touches) >= KEPT:                   # warps that only meet at mbarriers never clear them
             self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers))])
+        self._touches[self._serial] = touch              # after that: no table refers to it yet
         return self._serial
 
     def _put(self, touch):
