@@ -14,7 +14,7 @@ from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import emit
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import choose_ldmatrix
-from simlayout.proofs import Access, AccessCount, Plan, Problem
+from simlayout.proofs import Access, Plan
 
 SIDE = 64
 """Rows and columns of the tiles of A, B and C: 64 halves are the 128 bytes of one line of all banks."""
@@ -212,15 +212,8 @@ ask for less
                     ((("copy A",), "load A"), (("copy B",), "load B")), self.shared_bytes)
 
     def predict(self, M, N, K):
-        """What each access of a problem executes: a tuple of AccessCount, as `Plan.predict(M, N, K).counts` has them.
-
-        Unlike Plan.predict it needs no measured clocks of the mma.
-        """
-        problem = Problem(M, N, K)
-        times = self.plan.ctas(problem) * self.plan.steps(problem)
-        made = [(a, a.analyze()) for a in self.plan.accesses]
-        return tuple(AccessCount(a.name, a.instruction, times * a.instructions(), times * int(found.wavefronts.sum()),
-                                 times * int(found.ideal.sum()), bool(found.exact)) for a, found in made)
+        """What each access of a problem executes: a tuple of AccessCount."""
+        return self.plan.predict(M, N, K).counts
 
     @cached_property
     def body(self):

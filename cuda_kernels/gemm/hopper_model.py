@@ -251,7 +251,8 @@ class Estimates:
 
     def times(self, work, sms=132, rates=H200):
         """float64 [configurations]: microseconds for the Work, not corrected."""
-        usual, last, cut = (self._step(rates, work, beyond, busy, sms) for beyond, busy in (
+        served = self._served(rates, work)
+        usual, last, cut = (self._step(rates, work, served, beyond, busy, sms) for beyond, busy in (
             (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
         tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
         tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
@@ -274,8 +275,9 @@ class Estimates:
         near = together * np.minimum(np.where(self.sharing > 1, rates.near_clusters, rates.near), 1)
         return work.apart - pair * (work.apart - work.paired) - near * (work.paired - work.gathered)
 
-    def _step(self, rates, work, beyond, busy, sms):
-        """Microseconds of a step of all CTAs that are busy. beyond: rows outside of the matrix that a CTA loads."""
+    def _step(self, rates, work, served, beyond, busy, sms):
+        """Microseconds of a step of all CTAs that are busy. served: of `_served`; beyond: rows outside of the matrix that a
+        CTA loads."""
         resident = _up(busy, sms)                        # CTAs of an SM
         multiply = resident * self.tile_m * self.tile_n / 16 * rates.column_clocks
         multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
@@ -283,7 +285,7 @@ class Estimates:
         tma = resident * (work.apart + rates.beyond * beyond) * rates.row
         tma = tma * np.choose(work.lie, (1, rates.row_64, rates.row_32, rates.row_16))
         serves = rates.l2 * np.choose(work.lie, (1, rates.l2_64, rates.l2_32, rates.l2_16))
-        served = (self._served(rates, work) + rates.beyond * beyond) / serves
+        served = (served + rates.beyond * beyond) / serves
         delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered
         step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
                          ROW_BYTES * busy * delivered / 1e3, busy * work.usual / rates.nowhere / 1e3)

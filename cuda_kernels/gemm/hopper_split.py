@@ -36,6 +36,11 @@ def piece_bytes(columns):
     return 2048 * (columns // 8)
 
 
+def _part_of(tile, part, steps, by_parts):
+    """(tile, part, first step, one past the last step)."""
+    return s32(tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
+
+
 def unit_of(unit, steps, cutting):
     """(tile, part, first step, one past the last step) of unit number `unit`; steps: of a whole tile, at least as many as
     parts; cutting: of `cutting_of`.
@@ -52,7 +57,7 @@ def unit_of(unit, steps, cutting):
         return s32(unit), s32(0), s32(0), s32(steps)
     cut = s32(unit - whole)
     part = divided(cut, by_left)
-    return s32(whole + cut - part * left), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
+    return _part_of(whole + cut - part * left, part, steps, by_parts)
 
 
 def slice_of(unit, steps, cutting):
@@ -66,8 +71,7 @@ def slice_of(unit, steps, cutting):
         return s32(unit), s32(0), s32(0), s32(steps)
     cut = s32(unit - whole)
     tile = divided(cut, by_parts)
-    part = s32(cut - tile * parts)
-    return s32(whole + tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
+    return _part_of(whole + tile, s32(cut - tile * parts), steps, by_parts)
 
 
 def tile_unit(unit, steps, cutting):

@@ -117,19 +117,17 @@ class FmaPrediction(Prediction):
 
 
 class FmaPlan(Plan):
-    """A Plan of one stage whose `mma` is the fma of CUDA cores, a warp instruction of 32 multiply-adds."""
+    """A Plan whose `mma` is the fma of CUDA cores, a warp instruction of 32 multiply-adds."""
+
+    prediction = FmaPrediction
 
     def mma_instructions(self):
         """fma instructions of one CTA in one K step."""
         return prod(self.tile) // 32
 
-    def predict(self, M, N, K):
-        """An FmaPrediction: instructions, wavefronts and ideal of every access for one problem; clocks per K step."""
-        problem = Problem(M, N, K)
-        ctas, steps = self.ctas(problem), self.steps(problem)
-        counts = tuple(self._count(a, np.array([steps]), ctas) for a in self.each_step)
-        shared = sum(int(self._per_stage(a, "wavefronts")[0]) for a in self.each_step)
-        return FmaPrediction(counts, ctas, steps, shared, self.mma_instructions() / FMA_PER_CLOCK)
+    def multiply_clocks(self):
+        """Clocks of an SM that these take."""
+        return self.mma_instructions() / FMA_PER_CLOCK
 
 
 def make_plan(options):

@@ -40,6 +40,7 @@ from cuda_kernels.ptx.copy import (
     wait_global_at_least,
 )
 from cuda_kernels.ptx.instruction import Instruction, Scalar, b32, f32, f64, instruction, s32, u32, u64
+from cuda_kernels.ptx.ldmatrix import ldmatrix_sync, ldmatrix_x1, ldmatrix_x2, ldmatrix_x4
 from cuda_kernels.ptx.mbarrier import (
     fence_mbarrier_init,
     fence_proxy_async,
@@ -81,9 +82,6 @@ from cuda_kernels.ptx.shared import (
     ld_shared_v2_f32,
     ld_volatile_shared_b128,
     ld_volatile_shared_f32,
-    ldmatrix_x1,
-    ldmatrix_x2,
-    ldmatrix_x4,
     st_shared_b16,
     st_shared_b32,
     st_shared_b128,
@@ -107,7 +105,8 @@ __all__ = [
     "fence_mbarrier_init", "fence_proxy_async", "griddepcontrol_launch_dependents", "griddepcontrol_wait", "here",
     "instruction", "Instruction", "ld_global_b128", "ld_global_b16", "ld_global_b32", "ld_global_b64",
     "ld_relaxed_v4_f32", "ld_shared_b32", "ld_shared_cluster_v4_f32", "ld_shared_v2_f32", "ld_volatile_shared_b128",
-    "ld_volatile_shared_f32", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4", "mbarrier_arrive_cluster_if",
+    "ld_volatile_shared_f32", "ldmatrix_sync", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4",
+    "mbarrier_arrive_cluster_if",
     "mbarrier_arrive_expect_tx", "mbarrier_arrive_if", "mbarrier_init", "mbarrier_wait",
     "mma_m16n8k16_f16_f16_f16_f16", "mma_m16n8k16_f32_f16_f16_f32", "mma_m16n8k8_f32_f16_f16_f32", "mma_sync",
     "nctaid_x", "prefetch_tensormap", "register_array", "s32", "Scalar", "setmaxnreg", "smid", "st_global_b128",

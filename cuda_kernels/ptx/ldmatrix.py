@@ -35,3 +35,6 @@ def ldmatrix_sync(name):
     made = Instruction(name.replace(".", "_"), text, ("b32",) * count, ("u32",), twin, converged=True)
     object.__setattr__(made, "__doc__", f"{count} 8x8 matrices of b16{', transposed' if trans else ''} (PTX ISA: ldmatrix).")
     return made
+
+
+ldmatrix_x1, ldmatrix_x2, ldmatrix_x4 = (ldmatrix_sync(f"ldmatrix.x{count}") for count in (1, 2, 4))

@@ -1,4 +1,4 @@
-"""Loads and stores of shared memory: ld.shared, st.shared, ldmatrix, stmatrix.
+"""Loads and stores of shared memory: ld.shared, st.shared, stmatrix; ldmatrix is in ldmatrix.py.
 
 Addresses are bytes in the .shared window (u32), one per lane. Registers are b32; wider accesses return or take
 several, lowest address first.
@@ -89,25 +89,6 @@ def st_shared_b128(warp, address, v0, v1, v2, v3):
 def _distribute(rows):
     """uint8 [8x, 16] -> x registers [32]: lane l gets the two b16 of row l // 4, columns 2 (l % 4) and + 1."""
     return tuple(r.astype(np.int64) for r in rows.view(np.uint32).reshape(-1, 32))
-
-
-@instruction("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];", "b32 <- u32", converged=True)
-def ldmatrix_x1(warp, address):
-    """One 8x8 matrix of b16: lanes 0-7 give its rows' addresses, 16-byte aligned (PTX ISA: ldmatrix)."""
-    return _distribute(warp.shared_rows("ldmatrix.x1", address))[0]
-
-
-@instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {$0, $1}, [$2];", "b32 b32 <- u32", converged=True)
-def ldmatrix_x2(warp, address):
-    """Two 8x8 matrices of b16: lane 8m + r gives the address of row r of matrix m (m < 2)."""
-    return _distribute(warp.shared_rows("ldmatrix.x2", address))
-
-
-@instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u32",
-             converged=True)
-def ldmatrix_x4(warp, address):
-    """Four 8x8 matrices of b16: lane 8m + r gives the address of row r of matrix m (m < 4)."""
-    return _distribute(warp.shared_rows("ldmatrix.x4", address))
 
 
 def _collected(registers):

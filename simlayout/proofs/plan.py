@@ -177,7 +177,14 @@ class Plan:
         counts = [self._count(a, turns, ctas) for a in self.each_step]
         counts += [self._count(a, None, ctas) for a in self.each_tile]
         shared = sum(int(self._per_stage(a, "wavefronts")[0]) for a in self.each_step)
-        return Prediction(tuple(counts), ctas, steps, shared, self.mma_instructions() * mma_clocks(self.mma))
+        return self.prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks())
+
+    prediction = Prediction
+    """What `predict` returns."""
+
+    def multiply_clocks(self):
+        """Clocks of an SM that the multiplications of one CTA in one K step take."""
+        return self.mma_instructions() * mma_clocks(self.mma)
 
     def _per_stage(self, access, what):
         """`what` of the access in one K step, per stage: int64 [stages]."""
