@@ -20,7 +20,8 @@ def copy_a(tid, i, stage):
     digest e5e3fd47df17a30615549b3fe341d83945c6b867347b24d2634cdb19c11c5d7d
     """
     t0 = (tid >> 3) & 3
-    return ((((tid >> 5) << 8) + (t0 << 3) + (i << 5) + (tid & 7) + (stage * 3072)) ^ (((i & 1) << 2) + t0)) << 4
+    return ((t0 << 7) + (i << 9) + ((tid >> 5) << 12) + (stage * 49152)
+            + (((tid & 7) ^ (t0 + ((i & 1) << 2))) << 4))
 
 
 copy_a.access_name = "copy A"
@@ -42,9 +43,8 @@ def copy_b(tid, i, stage):
     digest 790b6a33767a35db1e2db1fce7cd808cd878af1e9c847e2e500ff9bc9968f758
     """
     t0 = (tid >> 3) & 3
-    return (((((tid >> 5) << 7) + (t0 << 3) + (i << 5) + (tid & 7) + (stage * 3072) + 2048) ^ (((i & 1) << 2) +
-                t0))
-            << 4)
+    return ((t0 << 7) + (i << 9) + ((tid >> 5) << 11) + (stage * 49152)
+            + (((tid & 7) ^ (t0 + ((i & 1) << 2))) << 4) + 32768)
 
 
 copy_b.access_name = "copy B"
@@ -64,9 +64,8 @@ def load_a(tid, i, ks, stage):
       Nsight Compute 2025.3.1, 2026-11-21
     digest c642b0dd9d84fffefee42c6b06cf0e6d9fc7582a8237eebfb0b8ba9f192af641
     """
-    return (((((tid >> 6) << 9) + (i << 7) + ((tid & 15) << 3) + (ks << 1) + ((tid >> 4) & 1) + (stage * 3072)) ^
-                (tid & 7))
-            << 4)
+    return (((tid & 15) << 7) + (i << 11) + ((tid >> 6) << 13) + (stage * 49152)
+            + (((((tid >> 4) & 1) + (ks << 1)) ^ (tid & 7)) << 4))
 
 
 load_a.access_name = "load A"
@@ -87,9 +86,8 @@ def load_b(tid, j, ks, stage):
     digest ab262371e5ef7dafa84b4b1244c7a4a1e8c47d04524b7f0a7d2feedd7d058805
     """
     t0 = tid & 7
-    return ((((((tid >> 5) & 1) << 9) + (j << 7) + (((tid >> 4) & 1) << 6) + (t0 << 3) + (ks << 1) + ((tid >> 3) &
-                1) + (stage * 3072) + 2048) ^ t0)
-            << 4)
+    return ((t0 << 7) + (((tid >> 4) & 1) << 10) + (j << 11) + (((tid >> 5) & 1) << 13) + (stage * 49152)
+            + (((((tid >> 3) & 1) + (ks << 1)) ^ t0) << 4) + 32768)
 
 
 load_b.access_name = "load B"

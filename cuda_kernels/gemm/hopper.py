@@ -52,7 +52,7 @@ MAPS = 3
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
-    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma"))
+    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
 
@@ -156,7 +156,7 @@ class Hopper:
     @property
     def block(self):
         """Threads per CTA: the consumers and the producer; of wgmma_tma one warpgroup."""
-        return 128 if self.body == "wgmma_tma" else 128 * self.consumers + 32 * self.producer
+        return 128 * self.consumers + (32 * self.producer if self.body == "wgmma_persistent" else 0)
 
     @property
     def sharing(self):

@@ -8,6 +8,7 @@ from cuda_kernels.ptx.barrier import (
     bar_sync,
     bar_sync_some,
     bar_sync_zero,
+    bar_warp_sync,
     cluster_arrive_relaxed,
     cluster_sync,
     cluster_wait,
@@ -97,7 +98,7 @@ from cuda_kernels.ptx.wgmma import wgmma_steps, wgmma_wait_group
 from cuda_kernels.ptx.wmma import wmma_load, wmma_mma, wmma_store
 
 __all__ = [
-    "aligned_shared", "atom_add_acq_rel_gpu", "b32", "bar_arrive_some", "bar_sync", "bar_sync_some", "bar_sync_zero",
+    "aligned_shared", "atom_add_acq_rel_gpu", "b32", "bar_arrive_some", "bar_sync", "bar_sync_some", "bar_sync_zero", "bar_warp_sync",
     "bulk_commit_group_if", "bulk_wait_group_read_if", "clock64", "cluster_arrive_relaxed", "cluster_ctarank",
     "cluster_sync", "cluster_wait", "cp_async_cg_16", "cp_async_cg_16_zfill", "cp_async_commit_group",
     "cp_async_wait_group", "ctaid_x", "ctaid_y", "ctaid_z",

@@ -25,6 +25,12 @@ def bar_sync_zero(warp):
     return 0
 
 
+@instruction("bar.warp.sync 0xffffffff;", "<-", converged=True)
+def bar_warp_sync(warp):
+    """Waits for all lanes of the warp; orders their shared-memory accesses (PTX ISA: bar.warp.sync)."""
+    warp.sync()
+
+
 @instruction("bar.sync $0, $1;", "<- u32 u32", converged=True)
 def bar_sync_some(warp, barrier, threads):
     """Waits at barrier 0..15 for `threads` threads, a multiple of 32 (PTX ISA: bar.sync a, b)."""

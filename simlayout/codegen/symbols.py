@@ -92,6 +92,12 @@ def _linear(x):
     return 0, {x: 1}
 
 
+def _interval(constant, terms):
+    """(least, greatest) of constant + terms."""
+    ends = [(c * a.lo, c * a.hi) for a, c in terms]
+    return constant + sum(map(min, ends)), constant + sum(map(max, ends))
+
+
 def _sum(constant, terms):
     """constant + sum of coefficient * atom, as an int, a lone atom or a sum node."""
     terms = tuple((a, c) for a, c in terms.items() if c)
@@ -99,17 +105,10 @@ def _sum(constant, terms):
         return constant
     if constant == 0 and len(terms) == 1 and terms[0][1] == 1:
         return terms[0][0]
-    lo = hi = constant
-    for a, c in terms:
-        lo, hi = lo + min(c * a.lo, c * a.hi), hi + max(c * a.lo, c * a.hi)
-    parts = _disjoint(constant, terms)
-    if parts is not None:
-        bits = 0
-        for part in parts:
-            bits |= _part_bits(part)
-    else:
-        low = gcd(constant, *(c for _, c in terms))
-        bits = -(low & -low)                                    # the trailing zeros that all terms share
+    lo, hi = _interval(constant, terms)
+    bits = 0
+    for part in _apart(constant, terms) if lo >= 0 else ():
+        bits |= _part_bits(part)
     return Expr("sum", (constant, terms), lo, hi, bits)
 
 
@@ -132,11 +131,28 @@ def _disjoint(constant, terms):
     return parts
 
 
+def _apart(constant, terms):
+    """constant + terms, a sum that is never negative, as parts that share no bits: [(atom or None, power of two or
+    constant)]. A sum within which carries run is one part, whose atom has the trailing zeros of its terms taken out."""
+    parts = _disjoint(constant, terms)
+    if parts is not None:
+        return parts
+    low = gcd(constant, *(c for _, c in terms))
+    zeros = low & -low
+    if zeros > 1:
+        return [(a, c * zeros) for a, c in _apart(constant // zeros, tuple((a, c // zeros) for a, c in terms))]
+    for unit in sorted({c & -c for _, c in terms if c & -c > 1}):
+        high, low = _split_linear(constant, terms, unit)
+        lo, hi = _range(low)
+        if 0 <= lo and hi < unit:
+            return _parts(low) + [(a, c * unit) for a, c in _parts(_exact_quotient(high, unit))]
+    return [(Expr("sum", (constant, terms), *_interval(constant, terms)), 1)]
+
+
 def _parts(x):
-    """x as parts that share no bits: [(atom or None, power of two)]; one part if it cannot be split."""
+    """x as parts that share no bits: [(atom or None, power of two)], as of `_apart`; one part where x may be negative."""
     constant, terms = _linear(x)
-    parts = _disjoint(constant, tuple(terms.items()))
-    return parts if parts is not None else [(x, 1)]
+    return [(x, 1)] if _bits(x) is None else _apart(constant, tuple(terms.items()))
 
 
 def _add(x, y):
@@ -164,8 +180,12 @@ def _mul(x, y):
 def _split(x, divisor):
     """x = multiple + rest, where every coefficient of `multiple` is divisible by the divisor."""
     constant, terms = _linear(x)
-    multiple = {a: c for a, c in terms.items() if c % divisor == 0}
-    rest = {a: c for a, c in terms.items() if c % divisor}
+    return _split_linear(constant, terms.items(), divisor)
+
+
+def _split_linear(constant, terms, divisor):
+    multiple = {a: c for a, c in terms if c % divisor == 0}
+    rest = {a: c for a, c in terms if c % divisor}
     return _sum(constant - constant % divisor, multiple), _sum(constant % divisor, rest)
 
 
