@@ -124,7 +124,12 @@ def ptx(kernel, arch="sm_90a", marked=False):
 
 def marks(kernel):
     """The line that marks each access of a Kernel, {name: line}, from FIRST_MARK: lines that no source file has."""
-    return {access.name: FIRST_MARK + i for i, access in enumerate(kernel.plan.accesses)}
+    return {access.name: FIRST_MARK + i for i, access in enumerate(accesses_of(kernel))}
+
+
+def accesses_of(kernel):
+    """The accesses of a Kernel: its plan's, or, as a practical problem has no plan, its own."""
+    return getattr(kernel, "plan", kernel).accesses
 
 
 def on_device(module, access):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.hopper_job import CPU_SMS, HOPPER_KERNELS, HopperKernel
-from cuda_kernels.run import run
 from simlayout.codegen import check_njit, emit
 from simlayout.errors import SimlayoutError
+from simlayout.numerics.formats import exact as exact_values
 
 FULL_CHECK = 2**31
 """Up to this many multiply-adds every element of C is compared with float64; beyond, 256 random rows are."""
@@ -54,27 +54,27 @@ def same(said, done):
 
 
 def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
-    """Predicts, verifies, emits and runs one kernel on random normal f16 matrices, and checks all of it.
+    """Predicts, verifies, emits and runs one kernel on random normal matrices of its dtype, and checks all of it.
 
     kernel: a Kernel or a HopperKernel. say: called with one line as each step ends. progress: see `cuda_kernels.run.run`.
     Returns a Report.
     """
     kernel = kernel.fitted(M, N, K)
-    prediction, by_wgmma = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
+    prediction, for_hopper = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
     certificates = kernel.prove()
-    proved = kernel.proves if by_wgmma else (f"{len(certificates)} accesses: in bounds, aligned, loads meet stores, excess "
-                                             "as declared")
+    proved = kernel.plan.proves if for_hopper else (f"{len(certificates)} accesses: in bounds, aligned, loads meet "
+                                                              "stores, excess as declared")
     say(f"verified   {proved}")
     checks = [f"{name}: {claim}" for name, c in certificates.items() for claim in c.claims]
     if kernel.plan.accesses:
         checks.append(emit_again(kernel))
         say(checks[-1])
     generator = np.random.default_rng(seed)
-    a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
-    done = kernel.run(a, b, device, progress) if by_wgmma else run(kernel, a, b, device, progress)
-    error, how = compare(done.c, a, b, "f32" if by_wgmma else kernel.options.accumulate, generator)
+    a, b = (rounded(kernel.dtype, generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
+    done = kernel.run(a, b, device, progress)
+    error, how = compare(done.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
     say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
-    rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace, by_wgmma)) for c in prediction.counts)
+    rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace)) for c in prediction.counts)
     timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
     return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
                   (*checks, how), error, timing)
@@ -98,10 +98,13 @@ def sms_of(device):
     return cuda.get_current_device().MULTIPROCESSOR_COUNT
 
 
-def _executed_as(said, trace, by_instruction):
-    """What a Trace counted of a predicted access, by its name, or by its instruction; None where it counted nothing."""
-    found = () if trace is None else trace.by_instruction() if by_instruction else trace.accesses
-    return next((c for c in found if c.name == (said.instruction if by_instruction else said.name)), None)
+def _executed_as(said, trace):
+    """What a Trace counted of a predicted access, by its name, or, of what no index function addresses, by its instruction;
+    None where it counted nothing."""
+    if trace is None:
+        return None
+    named = (c for c in trace.accesses if c.name == said.name)
+    return next(named, None) or next((c for c in trace.by_instruction() if c.name == said.instruction), None)
 
 
 def emit_again(kernel):
@@ -120,21 +123,35 @@ def emit_again(kernel):
     return f"emitted    {count} index function{'s' * (count > 1)}, equal to the model on all {points} points {ways}"
 
 
+def rounded(dtype, values):
+    """float32 values as "f16", or as the bits of "bf16" in uint16, to the nearest, ties to even."""
+    if dtype == "f16":
+        return values.astype(np.float16)
+    bits = values.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def values_of(matrix):
+    """float64 values of f16, or of the bits of bf16."""
+    return matrix.astype(np.float64) if matrix.dtype == np.float16 else exact_values("bf16", matrix)
+
+
 def compare(c, a, b, accumulate, generator):
-    """Largest error of C over its bound, and a sentence. Bound per element: one f16 rounding of the result, and one
+    """Largest error of C over its bound, and a sentence. Bound per element: one rounding of the result to its type, and one
     rounding of the accumulator per k16 step, on |A| |B|."""
     rows = np.arange(len(a))
     if c.size * a.shape[1] > FULL_CHECK:
         rows = np.sort(generator.choice(len(a), min(256, len(a)), replace=False))
-    exact, some = a[rows].astype(np.float64), c[rows].astype(np.float64)
-    reference = exact @ b.astype(np.float64).T
-    scale = np.abs(exact) @ np.abs(b.astype(np.float64)).T
+    exact, some, b = values_of(a[rows]), values_of(c[rows]), values_of(b)
+    reference = exact @ b.T
+    scale = np.abs(exact) @ np.abs(b).T
     unit = 2.0**-10 if accumulate == "f16" else 2.0**-22
-    bound = 2.0**-11 * np.abs(reference) + (a.shape[1] // 16 + 2) * unit * scale + 2.0**-24
+    result, half_ulp = ("f16", 2.0**-11) if c.dtype == np.float16 else ("bf16", 2.0**-8)
+    bound = half_ulp * np.abs(reference) + (a.shape[1] // 16 + 2) * unit * scale + 2.0**-24
     wrong = np.abs(some - reference) / bound
     error = float(np.max(np.where(np.isnan(wrong), np.inf, wrong)))
     covered = "every element" if len(rows) == len(a) else f"{len(rows)} random rows"
-    return error, (f"{covered} within {error:.3f} of the rounding bound for f16 results and {accumulate} accumulation, "
+    return error, (f"{covered} within {error:.3f} of the rounding bound for {result} results and {accumulate} accumulation, "
                    "against float64")
 
 

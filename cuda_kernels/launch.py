@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.compile import bound_kernel, signature
-from simlayout.errors import DeviceError
+from simlayout.errors import DeviceError, SimlayoutError
 
 
 def gpu_problem():
@@ -23,6 +23,37 @@ def gpu_problem():
     if capability < (8, 0):
         return f"the GPU has compute capability {capability[0]}.{capability[1]}; these kernels need 8.0 (cp.async)"
     return None
+
+
+def goes_to_gpu(device):
+    """Whether work for `device` runs on a GPU: "gpu", "cpu" (the CPU machine) or "auto" (the GPU if there is one).
+
+    Raises SimlayoutError for other words, DeviceError where "gpu" has none.
+    """
+    if device not in ("auto", "gpu", "cpu"):
+        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
+    problem = gpu_problem() if device != "cpu" else "not asked for"
+    if device == "gpu" and problem:
+        raise DeviceError(problem)
+    return problem is None
+
+
+def on_gpu(what, launch, inputs, results):
+    """Results of one launch on host arrays: what the GPU made of `results`, a list of arrays.
+
+    launch: called with the device addresses of the inputs, then of the results, ints. inputs, results: contiguous NumPy
+    arrays, all copied to the GPU. what: for the DeviceError where the GPU refuses.
+    """
+    from numba import cuda
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        arrays = [cuda.to_device(x) for x in (*inputs, *results)]
+        launch(*(x.__cuda_array_interface__["data"][0] for x in arrays))
+        cuda.synchronize()
+        return [x.copy_to_host() for x in arrays[len(inputs):]]
+    except CudaAPIError as error:
+        raise DeviceError(f"the GPU refused {what}: {error}") from error
 
 
 def compute_capability():
@@ -68,10 +99,9 @@ class Loaded:
 
 @lru_cache(64)
 def _load(name, options):
-    from cuda_kernels.gemm import KERNELS
+    from cuda_kernels.gemm import EVERY
 
-    kernel = KERNELS[name]
-    return Loaded(kernel.variant(**{f: getattr(options, f) for f in options.__dataclass_fields__}))
+    return Loaded(EVERY[name].variant(**{f: getattr(options, f) for f in options.__dataclass_fields__}))
 
 
 def load(kernel):

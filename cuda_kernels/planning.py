@@ -142,8 +142,8 @@ class HopperSteps(Steps):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a Hopper configuration or None."""
         size, size_c = SIZES[self.dtype], SIZES[self.out]
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        at = list(zip(*work.pieces))
-        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, ("K", "MN"), work.count))
+        at, majors = list(zip(*work.pieces)), kernel.majors if kernel else ("K", "MN")
+        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)
         M, N, K = work.sizes
@@ -237,31 +237,29 @@ class HopperSteps(Steps):
 
 
 class MmaSteps(Steps):
-    """Steps with an mma.sync kernel of `cuda_kernels.gemm.KERNELS`: f16, one matrix at a time."""
+    """Steps with a kernel of `cuda_kernels.gemm.EVERY`: one matrix at a time."""
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; kernel: a Kernel."""
-        if (self.dtype, self.out) != ("f16", "f16"):
-            raise SimlayoutError(f"{kernel.name} multiplies float16 to float16, not {self.dtype} to {self.out}: a GPU of "
-                                 "compute capability 9.0 has kernels for bfloat16 and float32")
+        if (self.dtype, self.out) != (kernel.dtype, kernel.dtype):
+            raise SimlayoutError(f"{kernel.name} multiplies {kernel.dtype} to {kernel.dtype}, not {self.dtype} to {self.out}"
+                                 ": a GPU of compute capability 9.0 has kernels for f16 and bf16, and for f32 results")
         work, exchanged = row_major(work_of(a, b, c), 2, self.aligned["c"])
         role_a, role_b = ("b", "a") if exchanged else ("a", "b")
         at = list(zip(*work.pieces))
+        by_k = kernel.blas_order == "NT"
         _, place_a, copy_a = self.input(role_a, work.a, at[0], 2, ("K",), work.count, tma=False)
-        _, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], 2, ("K",), work.count, tma=False)
+        _, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], 2, ("K" if by_k else "MN",), work.count, tma=False)
         place_c, copy_c = HopperSteps.output(self, work, at[2], 2)
         M, N, K = work.sizes
         places = place_a, place_b, place_c
-        pitches = [p.matrices.row_pitch(2) // 2 for p in places]
+        lines = place_a.matrices, place_b.matrices if by_k else place_b.matrices.transposed, place_c.matrices
+        pitches = [m.row_pitch(2) // 2 for m in lines]
         HopperSteps.check_sizes(M, N, K, *pitches)
         aligned = [p.role == "scratch" or (self.aligned[p.role] and all(o % ALIGNED == 0 for o in offsets))
                    for p, offsets in zip(places, at)]
         aligned = [x and p.matrices.matrix % ALIGNED == 0 for x, p in zip(aligned, places)]
-        fitted = kernel.variant(accumulate="f32").fitted(M, N, K, *pitches)
-        if not (aligned[0] and aligned[1]):
-            fitted = fitted.variant(ab_aligned=False, whole=False)
-        if not aligned[2]:
-            fitted = fitted.variant(c_aligned=False)
+        fitted = kernel.fitted(M, N, K, *pitches).unaligned(*(not x for x in aligned))
         program = MmaProgram(fitted.name, fitted.options, arch(self.capability), fitted.shared_bytes)
         shape = Shape(fitted.grid(M, N), (fitted.block, 1, 1), fitted.shared_bytes)
         handle = self.kernel(program, kernel.name)
@@ -293,10 +291,10 @@ class MmaProgram:
         """(name of the entry, machine code); no GPU needed."""
         from cuda_kernels.assembler import program
         from cuda_kernels.compile import ptx
-        from cuda_kernels.gemm import KERNELS
+        from cuda_kernels.gemm import EVERY
 
         options = {f: getattr(self.options, f) for f in self.options.__dataclass_fields__}
-        return program(ptx(KERNELS[self.name].variant(**options), self.arch), self.arch)
+        return program(ptx(EVERY[self.name].variant(**options), self.arch), self.arch)
 
 
 def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
@@ -305,7 +303,7 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
     DeviceError.
     """
-    from cuda_kernels.gemm import KERNELS, Kernel
+    from cuda_kernels.gemm import EVERY, KERNELS, Kernel
     from cuda_kernels.gemm.hopper import HOPPER, Hopper
 
     capability = cuda.capability(device)
@@ -315,7 +313,7 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     if kernel == "auto":
         kernel = None if capability == (9, 0) else KERNELS["mma_permuted"]
     elif isinstance(kernel, str):
-        named = {**HOPPER, **KERNELS}
+        named = {**HOPPER, **EVERY}
         if kernel not in named:
             raise SimlayoutError(f"kernel {kernel!r}: choose 'auto', {', '.join(map(repr, named))}")
         kernel = named[kernel]
@@ -324,6 +322,6 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     if kernel is not None and not isinstance(kernel, Hopper):
         raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
     if capability != (9, 0):
-        raise DeviceError("wgmma kernels need compute capability 9.0; "
+        raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     return HopperSteps(cuda, device, dtype, out, aligned, overlap), kernel

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.launch import device_name, gpu_problem, load
-from simlayout.errors import DeviceError, SimlayoutError
+from cuda_kernels.launch import device_name, goes_to_gpu, load, on_gpu
+from simlayout.errors import SimlayoutError
 from simlayout.proofs import Problem
 
 
@@ -48,15 +48,12 @@ def run(kernel, a, b, device="auto", progress=None, hazards="raise"):
     >>> run(KERNELS["mma_permuted"], a, b, device="cpu").c.sum()
     np.float16(128.0)
     """
-    problem = problem_of(a, b)
-    if device not in ("auto", "gpu", "cpu"):
-        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
+    problem, by_gpu = problem_of(a, b), goes_to_gpu(device)
     lda, ldb = a.strides[0] // 2 if len(a) > 1 else problem.K, b.strides[0] // 2 if len(b) > 1 else problem.K
-    on_gpu = device == "gpu" or (device == "auto" and gpu_problem() is None)
-    if on_gpu:
+    if by_gpu:
         lda = ldb = problem.K                        # the copies on the device are contiguous
     kernel = kernel.fitted(problem.M, problem.N, problem.K, lda, ldb)
-    if on_gpu:
+    if by_gpu:
         return _run_gpu(kernel, a, b, problem)
     return _run_cpu(kernel, a, b, problem, lda, ldb, progress, hazards)
 
@@ -72,16 +69,7 @@ def _run_cpu(kernel, a, b, problem, lda, ldb, progress, hazards):
 
 
 def _run_gpu(kernel, a, b, problem):
-    loaded = load(kernel)
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    host = [np.ascontiguousarray(a), np.ascontiguousarray(b), np.full((problem.M, problem.N), np.nan, np.float16)]
-    try:
-        arrays = [cuda.to_device(x) for x in host]
-        addresses = [x.__cuda_array_interface__["data"][0] for x in arrays]
-        loaded(*addresses, problem.M, problem.N, problem.K, problem.K, problem.K, problem.N)
-        cuda.synchronize()
-        return Run(arrays[2].copy_to_host(), device_name())
-    except CudaAPIError as error:
-        raise DeviceError(f"the GPU refused {kernel.name} for {problem}: {error}") from error
+    loaded, (M, N, K) = load(kernel), (problem.M, problem.N, problem.K)
+    (c,) = on_gpu(f"{kernel.name} for {problem}", lambda a, b, c: loaded(a, b, c, M, N, K, K, K, N),
+                  [np.ascontiguousarray(a), np.ascontiguousarray(b)], [np.full((M, N), np.nan, np.float16)])
+    return Run(c, device_name())

@@ -9,8 +9,10 @@ from pathlib import Path
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
-from cuda_kernels.bench.rungs import rungs as all_rungs
+from cuda_kernels.conformance import stalls
+from cuda_kernels.conformance.hopper import expected
 from cuda_kernels.conformance.kernels import recorded, verdict
+from cuda_kernels.gemm.hopper import Hopper
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
@@ -62,16 +64,29 @@ def products():
 
 
 def rungs():
-    """One list of cells per rung of MatmulTutorial's and cuda_hgemm's ladders."""
+    """One list of cells per rung that multiplies by mma.sync."""
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
     counted = counts("h200_ladder_counts.json")
-    for rung in (r for seed in ("MatmulTutorial", "cuda_hgemm") for r in all_rungs(seed)):
-        checked, wrong = verdict(*counted[rung.label])
+    for rung in stalls.chosen():
+        checked, wrong = verdict(*counted[rung.label]) if rung.label in counted else counted_for_hopper(rung.kernel)
         excess = ", ".join(f"{name} {value:g}" for name, value in rung.excess.items()) or "none"
         shared, mma = rung.bounds()
         row = speed[rung.label]
         yield [rung.name, rung.changed, excess, f"{checked - wrong} of {checked}", f"{shared} / {mma:.0f}",
                f"{row.tflops:.0f}", f"{row.share:.2f}", "" if rung.published is None else f"{rung.published:.2f}"]
+
+
+def counted_for_hopper(config):
+    """(how many counts of a configuration were checked, how many of them differ)."""
+    rows = [row for row in json.loads((DATA / "h200_wgmma.json").read_text())["rows"] if Hopper(**row["config"]) == config]
+    pairs = [pair for row in rows for name, said in expected(config, row["shape"]).items()
+             for pair in (zip(row[name], said) if isinstance(said, list) else [(row[name], said)])]
+    return len(pairs), sum(found != said for found, said in pairs)
+
+
+def waits():
+    """One list of cells per rung that multiplies by mma.sync: its pipes, and what its warps waited for."""
+    return stalls.cells(json.loads((DATA / "h200_stalls.json").read_text()))
 
 
 def steps():
@@ -108,6 +123,7 @@ def tables():
                              accesses()),
         "ladder": markdown(["rung", "what changed", "excess per instruction", "counts equal",
                             "clocks per K step: shared / mma", "TFLOP/s", "of cuBLAS", "published, A100"], rungs()),
+        "stalls": markdown(stalls.HEAD, waits()),
         "products": markdown(["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"], products())}
     if (DATA / "h200_steps.json").exists():
         made["steps"] = markdown(["step", "published TFLOP/s", "of cuBLAS", "TFLOP/s here", "of cuBLAS"], steps())

@@ -42,7 +42,7 @@ from simlayout.errors import (
 )
 from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
 from simlayout.numerics import mma
-from simlayout.proofs import Access, Certificate, Plan, Prediction, prove_operand, verify
+from simlayout.proofs import Access, Certificate, Plan, Prediction, prove_operand, prove_tile, verify
 
 __version__ = "0.1.0"
 
@@ -51,8 +51,8 @@ __all__ = [
     "InstructionError", "Layout", "LayoutError", "MachineError", "OperandTile", "ParseError", "Plan", "Prediction",
     "Rotation", "SimlayoutError", "Swizzle", "TensorMap", "VerificationError", "analyze", "byte_address",
     "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "fragment", "instruction",
-    "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand", "tiled_divide",
-    "verify", "zipped_divide",
+    "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand", "prove_tile",
+    "tiled_divide", "verify", "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")

@@ -178,10 +178,16 @@ def test_too_little_memory_is_told_with_the_bytes(library):
         timing.compare(Case("squares", "matmul", SMALL, "auto"), library)
 
 
-def test_a_kernel_launched_as_it_is_wants_its_order_of_memory(library):
-    a, b, out = library.operands(SMALL)
-    with pytest.raises(SimlayoutError, match="f16 in the order NT"):
-        timing.prepared(KERNELS["mma_base"], a, library.torch.Tensor(np.ascontiguousarray(b.array)), out)
+def test_a_kernel_that_accumulates_in_f16_is_measured_so(library):
+    narrow = KERNELS["mma_base"].variant(accumulate="f16")
+    assert timing.prepared(narrow, *library.operands(SMALL)).config.options.accumulate == "f16"
+
+
+def test_the_kernel_on_cuda_cores_is_measured_on_the_operands_that_it_takes(library):
+    ((label, problem, kernel),) = [(c.label, c.problem, c.kernel) for c in cases_of(["steps"]) if c.problem.order == "NN"]
+    a, b, out = library.operands(replace(SMALL, dtype=problem.dtype))
+    made = timing.prepared(kernel, a, library.torch.Tensor(np.ascontiguousarray(b.array)), out)
+    assert (label, made.config.name) == ("warp tiling on CUDA cores", "warptile") and made.config.options.a_aligned
 
 
 @pytest.mark.parametrize("kernel", ["auto", Hopper(tile_n=64, stages=4, c_major="M", group=2), HOPPER["wgmma_specialized"],
@@ -271,12 +277,12 @@ def test_a_library_without_bf16_and_an_older_gpu_leave_rows_out_with_a_note(libr
     said, library.dtypes = [], ("f16",)
     with pytest.raises(SimlayoutError, match="nothing is left"):
         run.bench(Choice(("steps",)), said.append)
-    assert said == ["note: 12 bf16 products are left out: torch 0 multiplies f16 only"]
+    assert said == ["note: 13 bf16 products are left out: torch 0 multiplies f16 only"]
     monkeypatch.setattr(launch, "compute_capability", lambda: (8, 0))
     said.clear()
     cases = run._possible(cases_of(["kernels"]), library, said.append)
     assert len(cases) == 2 * len(default_variants())
-    assert said == ["note: 6 rows of wgmma kernels are left out: they need compute capability 9.0"]
+    assert said == ["note: 8 rows of kernels for Hopper are left out: they need compute capability 9.0"]
 
 
 def test_triton_is_refused_where_it_is_not_installed_or_torch_is_not_used(library, monkeypatch):

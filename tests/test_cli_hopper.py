@@ -38,20 +38,20 @@ def test_gemm_of_wgmma_takes_its_options_and_prints_json(capsys):
 
 
 def test_a_count_of_tma_that_is_not_as_predicted_is_no_result(capsys, monkeypatch):
-    import cuda_kernels.hopper_job as hopper_job
+    import cuda_kernels.gemm.tma_plan as tma_plan
 
-    loads = hopper_job.loads_of
-    monkeypatch.setattr(hopper_job, "loads_of", lambda *arguments: 2 * loads(*arguments))
+    loads = tma_plan.loads_of
+    monkeypatch.setattr(tma_plan, "loads_of", lambda *arguments: 2 * loads(*arguments))
     assert main(["gemm", "--kernel", "wgmma_tma", "--cpu", "-M", "64", "-N", "64", "-K", "64"]) == 1
     out = capsys.readouterr().out
     assert "2 / 0 / 16384" in out and "WRONG" in out.splitlines()[-1]
 
 
 def test_a_load_that_wgmma_does_not_read_where_it_lands_is_not_verified(capsys, monkeypatch):
-    import cuda_kernels.hopper_job as hopper_job
+    import cuda_kernels.gemm.tma_plan as tma_plan
 
-    loads = hopper_job.loads_of
-    monkeypatch.setattr(hopper_job, "loads_of", lambda *arguments: [(c, at + 1024) for c, at in loads(*arguments)])
+    loads = tma_plan.loads_of
+    monkeypatch.setattr(tma_plan, "loads_of", lambda *arguments: [(c, at + 1024) for c, at in loads(*arguments)])
     assert "element (row 0, k 0) lies at byte 1024 and is read at 0" in _last_error(capsys, "--kernel", "wgmma_tma", "--cpu")
 
 

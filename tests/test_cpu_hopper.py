@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
-from cuda_kernels.gemm import hopper_split, wgmma_persistent
+from cuda_kernels.gemm import hopper_pipeline, hopper_split, wgmma_persistent
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
 from cuda_kernels.gemm.hopper_order import order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EXCHANGE, predict
@@ -276,7 +276,7 @@ def told(wanted):
 
 
 def test_a_cluster_whose_ctas_do_not_tell_those_beside_them_of_free_stages_hangs_and_it_is_said_who_waits(monkeypatch):
-    monkeypatch.setattr(wgmma_persistent, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta // 2 == own // 2))
+    monkeypatch.setattr(hopper_pipeline, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta // 2 == own // 2))
     config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
     with pytest.raises(MachineError, match="mbarrier .* which lacks 1 of 3 arrivals"):
         run_hopper(config, *operands(config, 128, 128, 400), sms=4)
@@ -286,8 +286,8 @@ def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what
     def init(warp, address, count):
         warp.mbarrier_init(address, 1)
 
-    monkeypatch.setattr(wgmma_persistent, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta == own))
-    monkeypatch.setattr(wgmma_persistent, "mbarrier_init", Instruction("mbarrier_init", "", (), ("u32", "u32"), init))
+    monkeypatch.setattr(hopper_pipeline, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta == own))
+    monkeypatch.setattr(hopper_pipeline, "mbarrier_init", Instruction("mbarrier_init", "", (), ("u32", "u32"), init))
     config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
     with pytest.raises(HazardError) as caught:
         run_hopper(config, *operands(config, 128, 128, 400), sms=4)

@@ -198,6 +198,7 @@ def test_ten_thousand_calls_from_two_threads_on_two_streams_leak_nothing():
 
 BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (64, 136, 136)),
         (HOPPER["wgmma_tma"], (70, 64, 96)), (HOPPER["wgmma_specialized"], (130, 136, 72)),
+        (HOPPER["mma_tma"], (300, 136, 200)),
         (Hopper(stages=3, a_major="MN", b_major="MN"), (136, 264, 200)), (Hopper(stages=3, cluster_m=2), (260, 264, 136)),
         (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72)),
         (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (136, 72, 136)),

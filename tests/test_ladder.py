@@ -33,12 +33,15 @@ def test_a_rung_changes_what_its_name_says(before, after, changed):
 def test_every_rung_has_a_label_of_its_own_and_a_case_of_the_benchmark():
     labels = [r.label for r in rungs.rungs()]
     assert len(set(labels)) == len(labels) and [c.label for c in sets.cases_of(["ladder"])] == labels
+    orders = [c.problem.order for name in ("steps", "ladder") for c in sets.cases_of([name])]
+    assert orders[0] == "NN" and orders.count("NN") == 2 and set(orders) == {"NN", "NT"}     # warptile's B is row-major
     assert {r.seed for r in rungs.rungs()} == set(rungs.SEEDS)
     assert all(r.published is None or 0 < r.published < 1.1 and r.where for r in rungs.rungs())
 
 
 def test_rungs_of_both_kinds_tell_their_excess_and_what_bounds_them():
-    first = rungs.rungs("fast.cu")[0]
+    on_cuda_cores, first = rungs.rungs("fast.cu")[:2]
+    assert on_cuda_cores.excess == {"store A": 3} and on_cuda_cores.bounds() == (928, 2048)
     assert first.excess == {} and first.bounds()[1] == 128 and first.runnable.options.dtype == "f16"
     assert RUNGS["v09"].excess == {} and RUNGS["v09"].bounds()[0] == 512 and RUNGS["v02"].excess["load A"] == 4
 
@@ -87,7 +90,7 @@ def test_the_command_predicts_runs_and_compares_a_ladder_on_the_cpu_machine(caps
 
 def test_the_command_refuses_unknown_seeds_and_files_of_times_without_a_gpu(capsys):
     assert main(["ladder", "--seed", "nobody"]) == 2
-    assert "choose MatmulTutorial, cuda_hgemm, fast.cu" in capsys.readouterr().err
+    assert "choose MatmulTutorial, cuda_hgemm, simlayout, fast.cu" in capsys.readouterr().err
     if gpu_problem():
         assert main(["ladder", "--seed", "fast.cu", "--json", "x.json"]) == 2
         assert "there is no GPU to measure on" in capsys.readouterr().err

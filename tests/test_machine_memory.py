@@ -30,7 +30,7 @@ from machine_kit import (
 )
 
 from simlayout.errors import AddressError, InstructionError, MachineError, SimlayoutError
-from simlayout.machine import run
+from simlayout.machine import GlobalPointer, run
 
 
 def reverse(out, n):
@@ -402,3 +402,12 @@ def test_a_uniform_index_and_a_merged_one_keep_their_names():
     trace = run(kernel, 1, 32, shared_bytes=32 * 128, hazards="off")
     assert trace.count("broadcast").wavefronts == 1
     assert trace.count("load rows").instructions == 1
+
+
+def test_a_pointer_knows_its_remainder_by_powers_of_two_up_to_256():
+    array = np.zeros(64, np.float16)
+    assert (GlobalPointer(array) + 6) % 16 == 6 and (GlobalPointer(array[5:]) + 6) % 16 == 0
+    assert ((GlobalPointer(array) + 2 * np.arange(32)) % 4).tolist() == [0, 2] * 16
+    for n in (0, 3, 512):
+        with pytest.raises(AddressError, match="power of two"):
+            GlobalPointer(array) % n

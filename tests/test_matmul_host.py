@@ -345,10 +345,10 @@ def test_gpus_without_a_kernel_are_refused_by_name(monkeypatch):
         host.matmul(x, x)
     library, torch = install(monkeypatch, capability=(8, 0))
     x = torch.Tensor(aligned(numbers((16, 16))))
-    with pytest.raises(DeviceError, match="wgmma kernels need compute capability 9.0; GPU 0 has 8.0"):
+    with pytest.raises(DeviceError, match="kernels for Hopper need compute capability 9.0; GPU 0 has 8.0"):
         host.matmul(x, x, kernel=Hopper())
     y = torch.Tensor(aligned(numbers((16, 16), BF16)))
-    with pytest.raises(SimlayoutError, match="multiplies float16 to float16, not bf16 to bf16"):
+    with pytest.raises(SimlayoutError, match="multiplies f16 to f16, not bf16 to bf16"):
         host.matmul(y, y)
 
 

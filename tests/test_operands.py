@@ -5,7 +5,7 @@ import pytest
 
 import simlayout as sl
 from cuda_kernels.gemm.hopper import Hopper
-from cuda_kernels.hopper_job import loads_of
+from cuda_kernels.gemm.tma_plan import loads_of
 from simlayout.errors import LayoutError, VerificationError
 from simlayout.hardware.wgmma import Descriptor
 
@@ -69,3 +69,26 @@ def test_the_wgmma_kernels_read_every_element_where_their_own_loads_put_it(major
             starts = [tile.descriptor(tile.bytes * part).encode() + (start >> 4) for start in tile.starts]
             made = sl.prove_operand(tensor, loads, starts, rows, (first + tile.rows * part, k), major)
             assert made.domain == {"row": rows, "k": 64} and len(made.claims) == 2
+
+
+TILE = 1024 + 2 * (sl.Swizzle(3, 3, 3) @ sl.Layout((64, 64), (64, 1)))(*np.indices((64, 64)))
+"""Where a kernel that swizzles by itself has a 64 x 64 tile of f16 that begins at byte 1024."""
+
+
+def test_a_layout_that_swizzles_as_tma_does_is_proved():
+    proved = sl.prove_tile(TENSOR, [((0, 0), 1024)], TILE)
+    assert proved.domain == {"row": 64, "k": 64} and proved.digest == sl.proofs.digest(TILE)
+
+
+@pytest.mark.parametrize("loads, tile, fault", [
+    ([((0, 0), 1024)], TILE ^ 16, r"element \(row 0, k 0\) lies at byte 1024 and the layout has it at 1040: make"),
+    ([((16, 0), 1024)], TILE, r"element \(row 0, k 0\) is in none of 1 boxes, and the layout has it at byte 1024: load it")])
+def test_a_layout_that_does_not_fit_the_boxes_is_refused_with_the_first_element(loads, tile, fault):
+    with pytest.raises(VerificationError, match=fault):
+        sl.prove_tile(TENSOR, loads, tile)
+
+
+@pytest.mark.parametrize("loads, tile", [([], TILE), ([((0, 0), 1024)], TILE[0])])
+def test_a_tile_without_loads_or_rows_is_not_proved(loads, tile):
+    with pytest.raises(LayoutError, match="at least one load and the addresses"):
+        sl.prove_tile(TENSOR, loads, tile)

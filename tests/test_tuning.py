@@ -11,7 +11,7 @@ from cuda_kernels import tuning, tuning_fit
 from cuda_kernels.bench.record import Problem
 from cuda_kernels.conformance.hopper import CASES, counted, expected
 from cuda_kernels.conformance.source_page import Counted
-from cuda_kernels.gemm.hopper import HOPPER, Hopper
+from cuda_kernels.gemm.hopper import Hopper
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_model import H200, Estimates, lie_of
 from simlayout.errors import ParseError
@@ -122,18 +122,18 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     assert "interrupted after 2 of 3 products" in said.err and "best       2.0 of   2, 5.000" in said.out
 
 
-def test_counts_of_stmatrix_are_added_up_over_the_instructions_of_a_kernel():
+def test_counts_of_shared_memory_are_added_up_over_the_instructions_of_a_kernel():
     page = {0: Counted("@P0 STSM.16.M88.4 [R1], R2", 64, 8, 8), 16: Counted("STSM.16.MT88.4 [R1], R2", 32, 5, 4),
             32: Counted("STS [R1], R2", 32, 1, 1)}
-    assert counted(page) == {"stores": 3, "store_wavefronts": 13, "store_ideal": 12}
+    assert counted(page) == {"LDSM": [0, 0, 0], "LDS": [0, 0, 0], "STS": [1, 1, 1], "STSM": [3, 13, 12]}
 
 
 def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
     assert {(c.c_major, c.box_n) for c, _ in CASES if c.store == "tma"} >= {("N", 64), ("N", 32), ("N", 16), ("M", 64)}
     for config, problem in CASES:
         said = expected(config, problem)
-        assert said["store_wavefronts"] == said["store_ideal"] == 4 * said["stores"]
-        assert (said["stores"] == 0) == (config == HOPPER["wgmma_tma"])
+        assert said["STSM"][1] == said["STSM"][2] == 4 * said["STSM"][0]
+        assert (said["STSM"][0] > 0) == (config.store == "tma") and (said["LDSM"][0] > 0) == (config.body == "mma_tma")
 
 
 def record(tmp_path, rates):

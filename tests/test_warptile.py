@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
-from cuda_kernels.gemm.warptile import BLOCK, CHUNK_K, KERNEL, load, run_warptile
-from cuda_kernels.launch import gpu_problem
+from cuda_kernels.gemm.warptile import BLOCK, CHUNK_K, KERNEL
+from cuda_kernels.launch import gpu_problem, load
 from cuda_kernels.ptx.simt import cvt_f32_bf16_high, cvt_f32_bf16_low, fma_rn_f32
+from cuda_kernels.run_warptile import run_warptile
 from simlayout import DeviceError, SimlayoutError, VerificationError
 
 SHAPES = [(BLOCK, BLOCK, 2 * CHUNK_K), (130, 66, 35), (1, 8, 16), (33, 20, 1), (5, 129, 18), (64, 4, 7)]

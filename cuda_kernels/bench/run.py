@@ -122,7 +122,7 @@ def _possible(cases, library, say):
         say(f"note: {len(cases) - len(found)} bf16 products are left out: {library.version} multiplies f16 only")
     fitting = [c for c in found if hopper or not isinstance(c.kernel, Hopper)]
     if len(fitting) < len(found):
-        say(f"note: {len(found) - len(fitting)} rows of wgmma kernels are left out: they need compute capability 9.0")
+        say(f"note: {len(found) - len(fitting)} rows of kernels for Hopper are left out: they need compute capability 9.0")
     if not fitting:
         raise SimlayoutError("nothing is left to measure: see the notes above, or name other sets")
     return fitting

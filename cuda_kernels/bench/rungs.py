@@ -94,15 +94,23 @@ def _cuda_hgemm():
     return [Rung("cuda_hgemm", *step) for step in steps]
 
 
+def _here():
+    from cuda_kernels.gemm.hopper import HOPPER
+
+    steps = (("mma_swizzled", "chunks of 64: half the barriers, whole 128-byte lines", KERNELS["mma_swizzled"]),
+             ("mma_tma", "operands by TMA, shared by clusters of 2", HOPPER["mma_tma"]))
+    return [Rung("simlayout", *step) for step in steps]
+
+
 def _fast_cu():
     from cuda_kernels.bench.steps import PUBLISHED_CUBLAS, ladder
 
     return [Rung("fast.cu", f"step {i}", step.name, config, step.published and step.published / PUBLISHED_CUBLAS, H100)
-            for i, (step, config) in enumerate(ladder(), 2) if config]
+            for i, (step, config) in enumerate(ladder(), 1) if config]
 
 
-SEEDS = {"MatmulTutorial": _matmul_tutorial, "cuda_hgemm": _cuda_hgemm, "fast.cu": _fast_cu}
-"""Whose ladders there are; fast.cu's first rung, on CUDA cores, is `cuda_kernels.gemm.warptile`."""
+SEEDS = {"MatmulTutorial": _matmul_tutorial, "cuda_hgemm": _cuda_hgemm, "simlayout": _here, "fast.cu": _fast_cu}
+"""Whose ladders there are: two tutorials', what this project adds to mma.sync, and fast.cu's."""
 
 
 def rungs(seed=None):

@@ -93,12 +93,13 @@ def _of_kernels(sizes):
 
 
 def _of_ladder(sizes):
-    return [(rung.label, Problem(n, n, n, getattr(rung.kernel, "dtype", "f16")), rung.kernel)
+    return [(rung.label, Problem(n, n, n, rung.kernel.dtype, getattr(rung.kernel, "blas_order", "NT")), rung.kernel)
             for n in sizes for rung in rungs.rungs()]
 
 
 def _of_steps(sizes):
-    return [(step.name, Problem(n, n, n, "bf16"), config) for n in sizes for step, config in steps.ladder() if config]
+    return [(step.name, Problem(n, n, n, "bf16", getattr(config, "blas_order", "NT")), config)
+            for n in sizes for step, config in steps.ladder() if config]
 
 
 SETS = {

@@ -18,7 +18,8 @@ class Step:
     """A step of the ladder.
 
     name: what changes; published: TFLOP/s at SIZE, None if it was not published; source: of that number; change, forced:
-    options of a Hopper configuration; why: for a step that has no counterpart here.
+    options of a Hopper configuration; why: for a step that has no counterpart here; kernel: of a step before the first
+    configuration, its name.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Step:
     change: dict = field(default_factory=dict)
     forced: dict = field(default_factory=dict)
     why: str = ""
+    kernel: str = ""
 
     @property
     def published_share(self):
@@ -39,6 +41,7 @@ FIRST = dict(tile_m=64, tile_n=64, stages=1, group=1, dtype="bf16", out="bf16", 
 """Options of the first step's configuration."""
 
 STEPS = (
+    Step("warp tiling on CUDA cores", 32, f"{WORKLOG}, kernel 1", kernel="warptile"),
     Step("wgmma and TMA, tile 64x64", 317, f"{WORKLOG}, kernel 2"),
     Step("tile 64x128", 423, f"{WORKLOG}, kernel 3 (there 128x128)", {"tile_n": 128}),
     Step("a producer and a ring of 5 stages", 498, f"{WORKLOG}, kernel 4 (128x128)", {"body": "wgmma_persistent"},
@@ -61,15 +64,17 @@ STEPS = (
 
 
 def ladder():
-    """[(Step, Hopper configuration)] from the first step on; None for a step without a counterpart.
+    """[(Step, Hopper configuration)] from the first step on; a Kernel for a step before wgmma, None for one without a
+    counterpart.
 
-    >>> [(step.name, config.tile_n) for step, config in ladder()[:2]]
+    >>> [(step.name, config.tile_n) for step, config in ladder()[1:3]]
     [('wgmma and TMA, tile 64x64', 64), ('tile 64x128', 128)]
     """
+    from cuda_kernels.gemm import EVERY
     from cuda_kernels.gemm.hopper import Hopper
 
     made, config = [], Hopper(**FIRST)
     for step in STEPS:
         config = replace(config, **step.change, **step.forced)
-        made.append((step, None if step.why else config))
+        made.append((step, EVERY[step.kernel] if step.kernel else None if step.why else config))
     return made

@@ -11,7 +11,7 @@ import statistics
 from cuda_kernels.bench.libraries import array_library
 from cuda_kernels.bench.record import Problem, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
-from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.errors import DeviceError
 
 ROTATED, SETS_OF_OPERANDS = 150e6, 8
 """Bytes of operands to rotate over, and sets of them at most: L2 of an H200 holds 50 MB."""
@@ -74,45 +74,15 @@ def _timed(case, library, sets, ours, rounds, seconds):
 def prepared(kernel, a, b, out, overlap=False):
     """out = a @ b as something to call again and again, on the library's current stream; `config` is its configuration.
 
-    kernel: as `matmul` takes it, or TRITON. A Kernel is launched as it is, also where it accumulates in f16.
+    kernel: as `matmul` takes it, or TRITON.
     """
-    from cuda_kernels import Kernel, plan_matmul
+    from cuda_kernels import plan_matmul
 
     if kernel == TRITON:
         from cuda_kernels.bench.triton_matmul import Matmul
 
         return Matmul(a, b, out)
-    if isinstance(kernel, Kernel):
-        return MmaLaunch(kernel, a, b, out)
     return plan_matmul(a, b, out, kernel=kernel, overlap=overlap)
-
-
-class MmaLaunch:
-    """A launch of a Kernel on f16 arrays: a (M, K) with contiguous rows, b (K, N) the transpose of such a matrix."""
-
-    def __init__(self, kernel, a, b, out):
-        from cuda_kernels import arrays, cache, driver
-        from cuda_kernels.planning import MmaProgram, arch
-
-        cuda = driver.cuda()
-        operands = [arrays.operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        (M, K), N, device = a.shape, b.shape[1], operands[0].device
-        wanted = (2 * K, 2), (2, 2 * K), (2 * N, 2)
-        lie = [size == 1 or found == stride for x, strides in zip(operands, wanted)
-               for size, found, stride in zip(x.shape, x.strides, strides)]
-        if {x.dtype for x in operands} != {"f16"} or not all(lie):
-            raise SimlayoutError(f"{kernel.name} takes f16 in the order NT, each row next to the one before")
-        self.config = kernel.fitted(M, N, K)
-        program = MmaProgram(kernel.name, self.config.options, arch(cuda.capability(device)), self.config.shared_bytes)
-        entry, code = cache.compiled(program, cuda.version)
-        handle = cuda.kernel(entry, code, self.config.shared_bytes, device, kernel.name)
-        shape = driver.Shape(self.config.grid(M, N), (self.config.block, 1, 1), self.config.shared_bytes)
-        parameters = driver.Parameters((), kernel.signature, (*(x.address for x in operands), M, N, K, K, K, N))
-        self._launch = driver.Launch(cuda, device, handle, shape, parameters, kernel.name)
-        self._stream, self._keep = arrays.current_stream(operands[0].kind, device), (a, b, out)
-
-    def __call__(self):
-        self._launch(self._stream())
 
 
 def turn(library, calls, seconds):

@@ -1,21 +1,24 @@
-"""The wgmma kernels against Nsight Compute: what wgmma, TMA and the store of C did to shared memory, beside the prediction.
+"""The kernels for Hopper against Nsight Compute: what TMA, wgmma and threads did to shared memory, beside the prediction.
 
     python -m cuda_kernels.conformance.hopper [--json FILE] [--keep FOLDER]
 
 Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters).
-Of the kernel: the operand wavefronts of wgmma and the words written to the banks. Of its stmatrix, from the source page:
-executions, wavefronts and ideal wavefronts. All must equal `cuda_kernels.gemm.hopper_plan.predict`.
+Of the kernel: the operand wavefronts of wgmma and the words written to the banks. Of its loads and stores of shared memory,
+from the source page, per SASS instruction: executions, wavefronts and ideal wavefronts. All must equal the plan's
+prediction.
 """
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
-from cuda_kernels.gemm.hopper_plan import predict
+from cuda_kernels.gemm.tma_plan import plan_of
 from simlayout.errors import DeviceError
 from simlayout.files import write_record
+from simlayout.proofs.plan import sass_class
 
 METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}
 
@@ -28,8 +31,15 @@ CASES = (
     (Hopper(192, 192, 3, 2, producer=1), (1000, 1384, 520)), (Hopper(256, 128, 3, 1, producer=1), (1000, 1384, 520)),
     (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)),
     (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)),
-    (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)))
+    (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)),
+    (HOPPER["mma_tma"], (1000, 1384, 520)), (replace(HOPPER["mma_tma"], cluster_n=1, stages=3), (1000, 1384, 520)))
 """(configuration, (M, N, K)): every way to stage C, and every size of tile."""
+
+CLASSES = ("LDSM", "LDS", "STS", "STSM")
+"""The SASS instructions that access shared memory in these kernels, besides wgmma and TMA."""
+
+WORDS = {"stmatrix.x4": 128, "stmatrix.x4.trans": 128, "st.shared.b32": 32}
+"""Words that a warp's instruction writes."""
 
 
 class Transposed:
@@ -60,21 +70,29 @@ def launch_all():
 
 
 def counted(page):
-    """{"stores", "store_wavefronts", "store_ideal"} of the stmatrix in a kernel's source page, {offset: Counted}."""
-    found = [c for c in page.values() if c.opcode.startswith("STSM")]
-    return {"stores": sum(c.threads for c in found) // 32, "store_wavefronts": sum(c.wavefronts for c in found),
-            "store_ideal": sum(c.ideal for c in found)}
+    """{SASS class: [executions by a warp, wavefronts, ideal wavefronts]} of a kernel's source page, {offset: Counted}."""
+    found = {name: [c for c in page.values() if c.opcode.split(".")[0] == name] for name in CLASSES}
+    return {name: [sum(c.threads for c in of) // 32, sum(c.wavefronts for c in of), sum(c.ideal for c in of)]
+            for name, of in found.items()}
 
 
 def expected(config, problem):
-    """The same counts as predicted. Where C is stored directly, each element passes the banks as a word. In clusters the two
-    words of each mbarrier count where it is initialised, though not where a CTA is alone: measured, not explained."""
-    said = predict(config, *problem)
+    """The same counts as predicted, with "gmma" and "bank_writes". What is stored to global memory passes the banks: an
+    element at a time as a word, or, by mma_tma, 16 bytes as four. In clusters the two words of each mbarrier count where it
+    is initialised, though not where a CTA is alone: measured, not explained."""
+    said = plan_of(config).predict(*problem, sms=132).counts
     M, N, _ = problem
-    besides = (M * N if config.store == "direct" else 0) + (
-        2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0)
-    return {"gmma": said.operand_wavefronts, "bank_writes": said.bank_writes + besides,
-            "stores": said.stores, "store_wavefronts": said.store_wavefronts, "store_ideal": said.store_wavefronts}
+    passing = 0 if config.store == "tma" else M * N // 2 if config.body == "mma_tma" else M * N
+    mbarriers = 2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0
+    by_threads = [c for c in said if c.instruction.startswith(("ld", "st"))]
+    writes = sum(c.bytes for c in said if c.name == "load A, B") // 4 + sum(
+        WORDS.get(c.instruction, 0) * c.instructions for c in by_threads)
+    counts = {"gmma": sum(c.wavefronts for c in said if c.instruction.startswith("wgmma")),
+              "bank_writes": writes + passing + mbarriers}
+    for name in CLASSES:
+        of = [c for c in by_threads if sass_class(c.instruction) == name]
+        counts[name] = [sum(getattr(c, what) for c in of) for what in ("instructions", "wavefronts", "ideal")]
+    return counts
 
 
 def measure(folder):
@@ -107,7 +125,7 @@ def main(arguments=None):
         print(f"{'x'.join(map(str, problem))} {config.changes or 'default'}")
         for name, value in counts.items():
             wrong += value != said[name]
-            print(f"  {name:<18}{said[name]:>12}{value:>12}  {'equal' if value == said[name] else 'DIFFERENT'}")
+            print(f"  {name:<13}{said[name]!s:>28}{value!s:>28}  {'equal' if value == said[name] else 'DIFFERENT'}")
     print(f"{sum(map(len, found))} counts checked, {wrong} wrong")
     if options.json:
         head = {**where_and_when("cuda_kernels.conformance.hopper", arguments), "ncu": ncu.version()}

@@ -15,9 +15,10 @@ import argparse
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
-from cuda_kernels.gemm import Kernel
+from cuda_kernels.gemm import KERNELS
 from cuda_kernels.job import kernel_named
 from cuda_kernels.run import run
 from simlayout.errors import DeviceError
@@ -94,9 +95,9 @@ def copies_of(label, problem):
 def compare(prediction, owned, counted, copies=()):
     """The Rows of one kernel, in the plan's order.
 
-    prediction: of its plan; owned: {access: SassInstructions} (`sass.attribute`); counted: {offset: Counted} of the same
-    machine code (`source_page.parse`); DeviceError if it is not the same. copies: {access: wavefronts} (`copies_of`),
-    where they were counted.
+    prediction: of its plan, or what else has such `counts`; owned: {access: SassInstructions} (`sass.attribute`); counted:
+    {offset: Counted} of the same machine code (`source_page.parse`); DeviceError if it is not the same. copies: {access:
+    wavefronts} (`copies_of`), where they were counted.
     """
     rows = []
     for said in prediction.counts:
@@ -137,7 +138,7 @@ LADDER = "ladder"
 
 def ladder():
     """{label: Kernel} of the rungs."""
-    return {rung.label: rung.kernel for rung in rungs() if isinstance(rung.kernel, Kernel)}
+    return {rung.label: rung.kernel for rung in rungs() if getattr(rung.kernel, "name", "") in KERNELS}
 
 
 def variants(kernels):
@@ -158,15 +159,20 @@ def build(label, problem, arch):
     return program(ptx(variant(label).fitted(*problem), arch, marked=True), arch)
 
 
-def build_all(folder, labels, problem, arch):
-    """Builds the variants side by side into a folder: a cubin each, and builds.json that says what is what."""
-    workers = min(len(labels), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        made = list(pool.map(build, labels, [problem] * len(labels), [arch] * len(labels)))
-    for i, (_, code) in enumerate(made):
-        (folder / f"{i}.cubin").write_bytes(code)
-    entries = [entry for entry, _ in made]
-    (folder / "builds.json").write_text(json.dumps({"labels": labels, "entries": entries, "problem": problem}))
+def build_all(folder, labels, build, **facts):
+    """Builds kernels side by side into a folder: a cubin each, and builds.json that says what is what. It says on stderr how
+    far it is.
+
+    build: of a label, the name of the kernel's entry and its machine code; facts: what builds.json has to say besides.
+    """
+    entries = []
+    with ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn")) as pool:
+        for i, (entry, code) in enumerate(pool.map(build, labels)):
+            (folder / f"{i}.cubin").write_bytes(code)
+            entries.append(entry)
+            print(f"built {len(entries)} of {len(labels)} kernels", end="\r", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    (folder / "builds.json").write_text(json.dumps({"labels": labels, "entries": entries, **facts}))
 
 
 def all_copies(labels, problem):
@@ -195,24 +201,35 @@ def launch_all(folder):
 
 def launch(code, entry, kernel, a, b):
     """C of one kernel from its machine code, for a (M, K) and b (N, K), contiguous float16 arrays."""
+    import numpy as np
+
+    (M, K), N = a.shape, len(b)
+    c = np.full((M, N), np.nan, np.float16)
+    return launched(code, entry, kernel, kernel.grid(M, N), (a, b, c), (M, N, K, K, K, N))[2]
+
+
+def launched(code, entry, kernel, grid, matrices, numbers):
+    """Launches a kernel from its machine code, once: its matrices as it left them, new NumPy arrays.
+
+    kernel: how many threads a CTA has, and bytes of shared memory; grid: CTAs as (x, y, z); matrices: contiguous NumPy
+    arrays, whose addresses are the kernel's first arguments; numbers: the s32 that follow.
+    """
     from ctypes import c_int32, c_uint64
 
-    import numpy as np
     from cuda.bindings import driver
     from numba import cuda
 
-    (M, K), N = a.shape, len(b)
-    arrays = [cuda.to_device(x) for x in (a, b, np.full((M, N), np.nan, np.float16))]
+    arrays = [cuda.to_device(x) for x in matrices]
     module = _done(driver.cuModuleLoadData(code))
     function = _done(driver.cuModuleGetFunction(module, entry.encode()))
     limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     _done(driver.cuFuncSetAttribute(function, limit, kernel.shared_bytes))
-    values = (*(x.__cuda_array_interface__["data"][0] for x in arrays), M, N, K, K, K, N)
-    _done(driver.cuLaunchKernel(function, *kernel.grid(M, N), kernel.block, 1, 1, kernel.shared_bytes, 0,
-                                (values, (c_uint64,) * 3 + (c_int32,) * 6), 0))
+    values = (*(x.__cuda_array_interface__["data"][0] for x in arrays), *numbers)
+    _done(driver.cuLaunchKernel(function, *grid, kernel.block, 1, 1, kernel.shared_bytes, 0,
+                                (values, (c_uint64,) * len(arrays) + (c_int32,) * len(numbers)), 0))
     cuda.synchronize()
     _done(driver.cuModuleUnload(module))
-    return arrays[2].copy_to_host()
+    return [x.copy_to_host() for x in arrays]
 
 
 def _done(answer):
@@ -228,21 +245,37 @@ def measure(kernels, problem, keep=None, traced=False):
     ncu.refuse()
     chosen = variants(kernels)
     with ncu.folder(keep) as folder:
-        build_all(folder, list(chosen), problem, this_arch())
+        build_all(folder, list(chosen), partial(build, problem=problem, arch=this_arch()), problem=problem)
         copies = all_copies(list(chosen), problem) if traced else [{}] * len(chosen)
-        source, raw = ncu.pages(folder, ["-m", "cuda_kernels.conformance.kernels", "--launch", folder],
-                                [metric for metric, _ in PIPE.values()], "gemm")
-        codes = [(folder / f"{i}.cubin").read_bytes() for i in range(len(chosen))]
-    pages, counters = source_page.parse(source), source_page.parse_raw(raw, [metric for metric, _ in PIPE.values()])
-    if not len(pages) == len(counters) == len(chosen):
-        raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(chosen)}")
+        profiled = profile(folder, "cuda_kernels.conformance.kernels", len(chosen), "gemm")
     results = []
-    for (label, kernel), code, counted, row, copied in zip(chosen.items(), codes, pages, counters, copies):
+    for (label, kernel), found, copied in zip(chosen.items(), profiled, copies):
         fitted = kernel.fitted(*problem)
-        prediction, owned = fitted.plan.predict(*problem), attribute(disassemble(code), fitted)
-        rows = compare(prediction, owned, counted, copied)
-        results.append((label, rows, strangers(owned, counted), pipe(prediction, row)))
+        results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *found, copied)))
     return results
+
+
+def profile(folder, module, count, kernels):
+    """The builds of a folder under ncu, in their order: [(SassInstructions, {offset: Counted}, {metric of PIPE: int})].
+
+    `python -m MODULE --launch FOLDER` launches each of them once; count: how many they are; kernels: a regular expression
+    that matches their names. Raises DeviceError where ncu saw more launches or fewer.
+    """
+    metrics = [metric for metric, _ in PIPE.values()]
+    print(f"launching {count} kernels under ncu", file=sys.stderr, flush=True)
+    source, raw = ncu.pages(folder, ["-m", module, "--launch", folder], metrics, kernels)
+    with ThreadPoolExecutor() as pool:                                           # the work is nvdisasm's
+        listings = list(pool.map(disassemble, [(folder / f"{i}.cubin").read_bytes() for i in range(count)]))
+    pages, counters = source_page.parse(source), source_page.parse_raw(raw, metrics)
+    if not len(pages) == len(counters) == count:
+        raise DeviceError(f"ncu profiled {len(pages)} kernels of {count}")
+    return list(zip(listings, pages, counters))
+
+
+def evaluate(kernel, prediction, instructions, counted, counters, copies=()):
+    """(Rows, strangers, pipe) of one kernel: instructions, counted, counters: of `profile`; the others: of `compare`."""
+    owned = attribute(instructions, kernel)
+    return compare(prediction, owned, counted, copies), strangers(owned, counted), pipe(prediction, counters)
 
 
 def this_arch():
@@ -263,13 +296,14 @@ def verdict(rows, other):
 
 def table(rows, other, wavefronts):
     """One variant as text: per access how many SASS instructions, and each count as predicted and as measured."""
-    lines = [f"  {'access':<15}{'instruction':<15}{'SASS':>5}" + "".join(f"{what:>20}" for what in COUNTS)]
+    wide, long = (max(15, *(1 + len(getattr(row, what)) for row in rows)) for what in ("access", "instruction"))
+    lines = [f"  {'access':<{wide}}{'instruction':<{long}}{'SASS':>5}" + "".join(f"{what:>20}" for what in COUNTS)]
     for row in rows:
         pairs = "".join(f"{said:>10}{found:>10}" for said, found in (row.executions, row.wavefronts, row.ideal))
         word = "equal" if row.known == COUNTS else f"{' and '.join(row.known)} equal, the rest is shown only"
         word = f"{word}; ncu misreads {row.misread}" if row.misread else word
         word = word if row.equal else "DIFFERENT"
-        lines.append(f"  {row.access:<15}{row.instruction:<15}{row.sass:>5}{pairs}  {word}")
+        lines.append(f"  {row.access:<{wide}}{row.instruction:<{long}}{row.sass:>5}{pairs}  {word}")
     if other:
         lines.append(f"  {other} wavefronts of no access: DIFFERENT")
     lines += [f"  {label}: {said} wavefronts predicted for all accesses, {found} measured (shown only)"

@@ -30,7 +30,7 @@ def version():
 
 
 def profile(arguments, metrics, kernels):
-    """Runs `python ARGUMENTS` under ncu: one {metric: int} per launch of a kernel whose name matches, in their order.
+    """Runs `python ARGUMENTS` under ncu: one {metric: number} per launch of a kernel whose name matches, in their order.
 
     arguments: after the interpreter, for example ["-m", "cuda_kernels.conformance.probe", "job.npz"]. metrics: names
     with their suffix. kernels: a regular expression. Clocks and caches stay as they are. What the command itself writes
@@ -94,16 +94,23 @@ def _last_line(text):
 
 
 def parse(text):
-    """ncu's CSV -> one {metric: int} per launch; None for a counter that ncu could not read.
+    """ncu's CSV -> one {metric: number} per launch, an int where ncu prints a whole number, and else a float, which it
+    prints to two decimals; None for a counter that ncu could not read.
 
-    >>> parse('==PROF== x\\n"ID","Metric Name","Metric Value"\\n"0","a.sum","1,024"\\n"1","a.sum","7"\\n')
-    [{'a.sum': 1024}, {'a.sum': 7}]
+    >>> parse('==PROF== x\\n"ID","Metric Name","Metric Value"\\n"0","a.sum","1,024"\\n"1","b.pct","7.25"\\n')
+    [{'a.sum': 1024}, {'b.pct': 7.25}]
     """
     start = text.find('"ID"')
     if start < 0:
         raise DeviceError(f"ncu printed no table: {_last_line(text)}")
     launches = {}
     for row in csv.DictReader(io.StringIO(text[start:])):
-        value = row["Metric Value"].replace(",", "")
-        launches.setdefault(int(row["ID"]), {})[row["Metric Name"]] = int(float(value)) if value not in ("", "n/a") else None
+        launches.setdefault(int(row["ID"]), {})[row["Metric Name"]] = _number(row["Metric Value"])
     return [launches[i] for i in sorted(launches)]
+
+
+def _number(text):
+    if text in ("", "n/a"):
+        return None
+    value = float(text.replace(",", ""))
+    return int(value) if value.is_integer() else value

@@ -4,9 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.launch import Loaded, device_name, gpu_problem
+from cuda_kernels.launch import Loaded, device_name, goes_to_gpu, on_gpu
 from cuda_kernels.run import Run, problem_of
-from simlayout.errors import DeviceError, SimlayoutError
 
 
 def run(atoms, a, b, device="auto", hazards="raise"):
@@ -23,14 +22,12 @@ def run(atoms, a, b, device="auto", hazards="raise"):
     np.float32(128.0)
     """
     a, b = (np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x for x in (a, b))
-    problem = problem_of(a, b)
-    if device not in ("auto", "gpu", "cpu"):
-        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
+    problem, by_gpu = problem_of(a, b), goes_to_gpu(device)
     atoms = atoms.fitted(problem.M, problem.N, problem.K)
     stored = [x if major == "K" else np.ascontiguousarray(x.T) for x, major in ((a, atoms.a_major), (b, atoms.b_major))]
     c = np.full((problem.M, problem.N), np.nan, np.float32)
     sizes = problem.M, problem.N, problem.K, stored[0].shape[1], stored[1].shape[1], problem.N
-    if device == "gpu" or (device == "auto" and gpu_problem() is None):
+    if by_gpu:
         return _run_gpu(atoms, *stored, c, sizes)
     return _run_cpu(atoms, *stored, c, sizes, hazards)
 
@@ -49,17 +46,6 @@ def _load(atoms):
 
 
 def _run_gpu(atoms, a, b, c, sizes):
-    problem = gpu_problem()
-    if problem:
-        raise DeviceError(problem)
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
     loaded = _load(atoms)
-    try:
-        arrays = [cuda.to_device(x) for x in (a, b, c)]
-        loaded(*(x.__cuda_array_interface__["data"][0] for x in arrays), *sizes)
-        cuda.synchronize()
-        return Run(arrays[2].copy_to_host(), device_name())
-    except CudaAPIError as error:
-        raise DeviceError(f"the GPU refused {atoms} for M, N, K = {sizes[:3]}: {error}") from error
+    (c,) = on_gpu(f"{atoms} for M, N, K = {sizes[:3]}", lambda *addresses: loaded(*addresses, *sizes), [a, b], [c])
+    return Run(c, device_name())

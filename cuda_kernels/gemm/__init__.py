@@ -1,9 +1,13 @@
 """The GEMM kernels by name."""
 
-from cuda_kernels.gemm import mma_base, mma_blocks, mma_crosswise, mma_padded, mma_permuted, mma_swizzled
+from cuda_kernels.gemm import mma_base, mma_blocks, mma_crosswise, mma_padded, mma_permuted, mma_swizzled, warptile
 from cuda_kernels.gemm.kernel import Kernel
 
 KERNELS = {module.KERNEL.name: module.KERNEL for module in (mma_base, mma_padded, mma_permuted, mma_swizzled, mma_blocks,
                                                                 mma_crosswise)}
+"""Those of mma.sync: f16, A and B by K."""
 
-__all__ = ["KERNELS", "Kernel"]
+EVERY = KERNELS | {warptile.KERNEL.name: warptile.KERNEL}
+"""All Kernels, that on CUDA cores too."""
+
+__all__ = ["EVERY", "KERNELS", "Kernel"]

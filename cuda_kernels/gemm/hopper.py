@@ -55,6 +55,15 @@ CHOICES = dict(
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
+_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,))
+
+ONLY = {
+    "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
+    "mma_tma": dict(tile_m=(256,), tile_n=(128,), stages=(2, 3, 4), bands=(2,), a_major=("K",), b_major=("K",),
+                    c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
+}
+"""The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
+
 
 @dataclass(frozen=True)
 class Hopper:
@@ -69,7 +78,8 @@ class Hopper:
     more consumers take the registers of a producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with
     tiles below one another, which share the loads of B, and beside one another, which share those of A; slices: CTAs of a
     cluster that compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a
-    producer and consumers) or "wgmma_tma" (one warpgroup, one stage). Raises SimlayoutError for what does not fit.
+    producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads,
+    too). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -103,11 +113,10 @@ class Hopper:
             raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
         if self.tile_m % (64 * self.bands):
             raise SimlayoutError(f"tile_m = {self.tile_m} is no multiple of the {64 * self.bands} rows of a consumer")
-        simple = dict(tile_m=64, stages=1, cluster_m=1, cluster_n=1, slices=1, resident=1, bands=1, store="direct",
-                      split=False, persistent=False)
-        other = [f"{name}={value!r}" for name, value in simple.items() if getattr(self, name) != value]
-        if self.body == "wgmma_tma" and other:
-            raise SimlayoutError(f"wgmma_tma has one warpgroup, one stage and one tile per CTA: set {', '.join(other)}")
+        other = [f"{name}={' or '.join(map(repr, allowed))}" for name, allowed in ONLY.get(self.body, {}).items()
+                 if getattr(self, name) not in allowed]
+        if other:
+            raise SimlayoutError(f"{self.body} is a simpler kernel: set {', '.join(other)}")
         if self.split and not self.persistent:
             raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
         if self.slices > 1 and (self.sharing > 1 or self.split or self.bands > 1 or not self.persistent):
@@ -155,7 +164,7 @@ class Hopper:
 
     @property
     def block(self):
-        """Threads per CTA: the consumers and the producer; of wgmma_tma one warpgroup."""
+        """Threads per CTA: the consumers, and the producer where it is not one of them."""
         return 128 * self.consumers + (32 * self.producer if self.body == "wgmma_persistent" else 0)
 
     @property
@@ -188,6 +197,11 @@ class Hopper:
         """Registers per thread of a consumer. Those that it takes over count for a second band alone: an instruction must do
         with what there is at the launch (ptxas C7602)."""
         return self.registers[1] if self.bands > 1 and self.registers else self.launch_registers
+
+    @property
+    def majors(self):
+        """Orders of operands that the kernel takes: "K", and where it can, "MN"."""
+        return ONLY.get(self.body, {}).get("a_major", CHOICES["a_major"])
 
     @property
     def wgmma(self):
@@ -324,8 +338,11 @@ HOPPER = {
     "wgmma_tma": Hopper(tile_m=64, tile_n=64, stages=1, store="direct", persistent=False, body="wgmma_tma"),
     "wgmma_specialized": Hopper(tile_n=128, stages=5, group=1, store="direct", persistent=False, move_registers=False),
     "wgmma_persistent": Hopper(),
+    "mma_tma": Hopper(256, 128, bands=2, cluster_n=2, store="direct", persistent=False, move_registers=False,
+                      body="mma_tma"),
 }
-"""The kernels by name: TMA and wgmma alone; with a producer and consumers; and persistent, with a store through TMA."""
+"""The kernels by name: TMA and wgmma alone; with a producer and consumers; persistent, with a store through TMA; and
+mma.sync with operands from TMA."""
 
 
 def ptx(config):

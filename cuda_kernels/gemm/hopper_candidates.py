@@ -20,7 +20,7 @@ TILES = ((64, 1, (16,), FEW[:1]), (64, 1, (32, 48, 64, 80, 96, 112, 128), MANY),
 SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
 """Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
 
-TWICE = ((64, 64), (64, 128), (128, 64), (128, 128))
+TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""
 
 

@@ -1,5 +1,5 @@
-"""Which configuration of `wgmma_persistent` a product gets: the candidate, in one of several orders of tiles, with the least
-estimate that its types allow."""
+"""Which configuration of `wgmma_persistent` a product gets: the one that was measured to be its best, or the candidate, in
+one of several orders of tiles, with the least estimate that its types allow."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -8,6 +8,7 @@ import numpy as np
 
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_corrections import ORDERS
+from cuda_kernels.gemm.hopper_known import known
 from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
@@ -28,6 +29,9 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
     ('M', 16)
     """
+    best = known(M, N, K, matrices, sms, a_major, b_major)
+    if best is not None:
+        return _with_types(best, a_major, b_major, dtype, out)
     lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
     programs = np.argsort(PROGRAMS(M, N, K, matrices, sms, lie), kind="stable")
     for near in (programs[:LIKELY], programs):

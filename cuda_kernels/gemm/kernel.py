@@ -19,7 +19,8 @@ STRIPE = 16
 
 @dataclass(frozen=True)
 class Kernel:
-    """One GEMM kernel: C = A @ B.T for A (M, K) and B (N, K), both K-contiguous f16; C (M, N) f16, row-major.
+    """One GEMM kernel: C = A @ B.T for A (M, K) and B (N, K), both K-contiguous f16; C (M, N) f16, row-major. (`dtype` and
+    `blas_order` say so, in a benchmark's words; of a subclass they may differ.)
 
     options: a frozen dataclass; make_plan(options) -> Plan; make_body(options) -> the kernel's Python function;
     emitted_as(options) -> the module of `cuda_kernels.emitted` whose index functions the body calls; emits() -> the
@@ -37,6 +38,8 @@ class Kernel:
     index: object = None
 
     signature = SIGNATURE
+    dtype = "f16"
+    blas_order = "NT"
 
     def variant(self, **changes):
         """The same kernel with other options, for example variant(stages=4, accumulate="f32")."""
@@ -91,6 +94,18 @@ class Kernel:
         ab_aligned = K % 8 == lda % 8 == ldb % 8 == 0
         return self.variant(ab_aligned=ab_aligned, c_aligned=N % 8 == ldc % 8 == 0,
                             whole=ab_aligned and M % rows == N % cols == K % depth == 0)
+
+    def unaligned(self, a, b, c):
+        """The variant for addresses of A, B and C of which some (bools) do not start on 16 bytes."""
+        options = self.options
+        return self.variant(ab_aligned=options.ab_aligned and not (a or b), c_aligned=options.c_aligned and not c,
+                            whole=options.whole and not (a or b))
+
+    def run(self, a, b, device="auto", progress=None, hazards="raise"):
+        """C = A @ B.T of NumPy arrays, as of `cuda_kernels.run.run`."""
+        from cuda_kernels.run import run
+
+        return run(self, a, b, device, progress, hazards)
 
 
 def with_options(kernel, changes):

@@ -8,7 +8,6 @@ WSUBM = 64, WSUBN = 16, regM, regN, threadResults. Here M, N and K may be anythi
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from math import prod
 
@@ -16,7 +15,6 @@ import numpy as np
 
 from cuda_kernels.gemm.common import cta_col, cta_row, element, store_two, two_halves, valid_bytes
 from cuda_kernels.gemm.kernel import Kernel
-from cuda_kernels.launch import Loaded, device_name, gpu_problem
 from cuda_kernels.ptx import bar_sync, cvt_rn_bf16x2_f32, dynamic_shared, f32, register_array, st_shared_b16, tid_x, u64
 from cuda_kernels.ptx.simt import (
     cvt_f32_bf16_high,
@@ -28,10 +26,8 @@ from cuda_kernels.ptx.simt import (
     st_global_v2_b32,
     st_shared_b64,
 )
-from cuda_kernels.run import Run
 from simlayout.algebra import Layout
-from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.proofs import Access, Plan, Prediction, Problem
+from simlayout.proofs import Access, Plan, Prediction
 
 BLOCK, CHUNK_K, WARPS = 128, 16, 4
 THREADS = 32 * WARPS
@@ -238,10 +234,13 @@ def make_body(options):
     return gemm
 
 
-# ---- the kernel, and how to run it ----------------------------------------------------------------------------------
+# ---- the kernel -----------------------------------------------------------------------------------------------------
 
 class WarpTile(Kernel):
     """C = A @ B for A (M, K), B (K, N) and C (M, N), all row-major bf16: B lies otherwise than that of `Kernel`."""
+
+    dtype = "bf16"
+    blas_order = "NN"
 
     def fitted(self, M, N, K, lda=None, ldb=None, ldc=None, a=0, b=0, c=0):
         """The variant for a problem. lda, ldb, ldc: elements from row to row, by default K, N, N; a, b, c: the addresses."""
@@ -252,91 +251,18 @@ class WarpTile(Kernel):
         whole = a_aligned and b_aligned and M % BLOCK == N % BLOCK == K % CHUNK_K == 0
         return self.variant(a_aligned=a_aligned, b_aligned=b_aligned, c_aligned=c_aligned, whole=whole)
 
+    def unaligned(self, a, b, c):
+        """The variant for addresses of A, B and C of which some (bools) do not start on 16 bytes."""
+        options = self.options
+        return self.variant(a_aligned=options.a_aligned and not a, b_aligned=options.b_aligned and not b,
+                            c_aligned=options.c_aligned and not c, whole=options.whole and not (a or b))
+
+    def run(self, a, b, device="auto", progress=None, hazards="raise"):
+        """C = A @ B.T as every Kernel does, for bits of bf16 in uint16 arrays: see `cuda_kernels.run_warptile`."""
+        from cuda_kernels.run_warptile import run_warptile
+
+        return run_warptile(a, np.ascontiguousarray(b.T), device, progress, hazards)
+
 
 KERNEL = WarpTile("warptile", "warp tiling in bf16 on CUDA cores, A transposed in shared memory", Options(), make_plan,
                   make_body, lambda options: "warptile", lambda: {"warptile": ACCESSES})
-
-
-@lru_cache(None)
-def _load(options):
-    return Loaded(KERNEL.variant(**vars(options)))
-
-
-def load(kernel):
-    """The compiled form of a variant, a `cuda_kernels.launch.Loaded`; compiled on first use, then kept.
-
-    Call it with device addresses of A, B and C (ints, as the variant was fitted to), M, N, K, lda, ldb, ldc (elements) and
-    a stream: it launches and returns at once. Raises DeviceError where no GPU can run it.
-    """
-    problem = gpu_problem()
-    if problem:
-        raise DeviceError(problem)
-    return _load(kernel.options)
-
-
-def run_warptile(a, b, device="auto", progress=None, hazards="raise"):
-    """a @ b by `warptile`.
-
-    a: (M, K), b: (K, N), NumPy arrays of bf16, as ml_dtypes.bfloat16 or as their bits in uint16, with contiguous rows.
-    device: "gpu", "cpu" (the CPU machine) or "auto" (the GPU if there is one). progress, hazards: as of
-    `cuda_kernels.run.run`.
-
-    Returns a Run with C (M, N), of a's dtype; products are added in f32, in the order of K, and rounded to bf16 once.
-    Raises SimlayoutError for other input, DeviceError where "gpu" has none.
-
-    >>> ones = np.full((8, 8), 0x3F80, np.uint16)
-    >>> hex(run_warptile(ones, ones, device="cpu").c[7, 7])
-    '0x4100'
-    """
-    (bits_a, lda), (bits_b, ldb) = _matrix("a", a), _matrix("b", b)
-    if a.shape[1] != b.shape[0]:
-        raise SimlayoutError(f"a is (M, K) = {a.shape} and b is (K, N) = {b.shape}: their K differ")
-    problem = Problem(a.shape[0], b.shape[1], a.shape[1])
-    if device not in ("auto", "gpu", "cpu"):
-        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
-    if device == "gpu" or (device == "auto" and gpu_problem() is None):
-        return _run_gpu(bits_a, bits_b, problem, a.dtype)
-    return _run_cpu(bits_a, bits_b, problem, a.dtype, lda, ldb, progress, hazards)
-
-
-def _matrix(name, x):
-    """A matrix as uint16 and its elements from row to row; SimlayoutError for anything but bf16 with contiguous rows."""
-    if getattr(x, "ndim", None) != 2:
-        raise SimlayoutError(f"{name} must be a matrix, not {getattr(x, 'shape', type(x).__name__)}")
-    if x.dtype.name not in ("uint16", "bfloat16"):
-        raise SimlayoutError(f"{name} is {x.dtype}; warptile multiplies bf16, as ml_dtypes.bfloat16 or its bits in uint16")
-    rows, cols = x.shape
-    if cols > 1 and x.strides[1] != 2:
-        raise SimlayoutError(f"{name} must have contiguous rows: stride {x.strides[1]} bytes; use np.ascontiguousarray")
-    if rows > 1 and (x.strides[0] < 2 * cols or x.strides[0] % 2):
-        raise SimlayoutError(f"{name} has overlapping rows (stride {x.strides[0]} bytes); use np.ascontiguousarray")
-    return x.view(np.uint16), x.strides[0] // 2 if rows > 1 else cols
-
-
-def _run_cpu(a, b, problem, dtype, lda, ldb, progress, hazards):
-    from simlayout import machine
-
-    M, N, K = problem.M, problem.N, problem.K
-    kernel = KERNEL.fitted(M, N, K, lda, ldb, a=a.ctypes.data, b=b.ctypes.data)
-    c = np.full((M, N), 0xFFFF, np.uint16)
-    trace = machine.run(kernel.body, kernel.grid(M, N), kernel.block, a, b, c, M, N, K, lda, ldb, N,
-                        shared_bytes=kernel.shared_bytes, progress=progress, hazards=hazards,
-                        accesses=kernel.plan.accesses if hazards != "off" else ())
-    return Run(c.view(dtype), "CPU machine", trace)
-
-
-def _run_gpu(a, b, problem, dtype):
-    M, N, K = problem.M, problem.N, problem.K
-    loaded = load(KERNEL.fitted(M, N, K))
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    host = [np.ascontiguousarray(a), np.ascontiguousarray(b), np.full((M, N), 0xFFFF, np.uint16)]
-    try:
-        arrays = [cuda.to_device(x) for x in host]
-        addresses = [x.__cuda_array_interface__["data"][0] for x in arrays]
-        loaded(*addresses, M, N, K, K, N, N)
-        cuda.synchronize()
-        return Run(arrays[2].copy_to_host().view(dtype), device_name())
-    except CudaAPIError as error:
-        raise DeviceError(f"the GPU refused warptile for {problem}: {error}") from error

@@ -1,15 +1,14 @@
 """wgmma_persistent: one CTA per SM walks over tiles; a producer keeps TMA loads in flight, consumer warpgroups multiply.
 
-full[s] counts the bytes of stage s, empty[s] one arrival per consumer warpgroup. The producer does not stop where a tile
-ends: while consumers store one tile of C, the stages of the next one fill. The CTAs of a cluster work on neighbouring tiles,
-`cluster_m` below one another and `cluster_n` beside one another: of the rows of A that it shares with those beside it each
-loads a part and sends it to all of them, and so of the columns of B with those below it. So empty[s] counts the consumers
-of all that a CTA sends to, which are those that it receives from. A cluster ends without a barrier: each producer waits last
-until all stages are released, so that no CTA ends while another may still arrive at its mbarriers.
+The stages, their mbarriers and clusters are those of `hopper_pipeline`; empty[s] counts one arrival per consumer warpgroup.
+The producer does not stop where a tile ends: while consumers store one tile of C, the stages of the next one fill. A cluster
+ends without a barrier: each producer waits last until all stages are released, so that no CTA ends while another may still
+arrive at its mbarriers.
 """
 
 from cuda_kernels.gemm.hopper_order import quotient, tile_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load, make_store_direct, make_store_tma
+from cuda_kernels.gemm.hopper_pipeline import make_cluster, make_ring
 from cuda_kernels.gemm.hopper_slices import make_add_slices
 from cuda_kernels.gemm.hopper_split import make_reduce, slice_of, tile_unit, unit_of
 from cuda_kernels.ptx import (
@@ -18,21 +17,15 @@ from cuda_kernels.ptx import (
     bar_sync_some,
     bulk_wait_group_read_if,
     cluster_arrive_relaxed,
-    cluster_ctarank,
     cluster_sync,
     cluster_wait,
     ctaid_x,
     f32,
-    fence_mbarrier_init,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
     here,
-    mbarrier_arrive_cluster_if,
     mbarrier_arrive_expect_tx,
-    mbarrier_arrive_if,
-    mbarrier_init,
     mbarrier_wait,
-    nctaid_x,
     prefetch_tensormap,
     register_array,
     s32,
@@ -62,8 +55,13 @@ def make_body(config):
     at_empty = at_full + 8 * stages
     by_tma, split, slices = config.store == "tma", config.split, config.slices
     below, beside, cluster = config.cluster_m, config.cluster_n, config.sharing
+    ctas = make_cluster(config)
+    ring = make_ring(stages, at_full, consumers * ctas.peers)
+    next_stage, next_parity, begin = ring.next_stage, ring.next_parity, ring.begin
+    rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
+    first_row, first_col, first_unit, next_unit, teller = (ctas.first_row, ctas.first_col, ctas.first_unit, ctas.next_unit,
+                                                           ctas.teller)
     load_a, load_b = make_load(config.a_major, rows, beside), make_load(config.b_major, tile_b.rows, below)
-    peers, first_row_of_ctas = below + beside - 1, sum(1 << below * i for i in range(beside))
     band_a = tile_a.bytes                                # 64 rows of A: in both orders they lie together
     multiply, wait_step = config.multiply, wgmma_wait_group(0, 1)
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
@@ -72,58 +70,8 @@ def make_body(config):
     fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (40, 232)))
     stores_read, store_tma = bulk_wait_group_read_if(0), make_store_tma(config) if by_tma else None
     store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
-    last, accumulators = stages - 1, cols // 2
+    accumulators = cols // 2
     unit_at = slice_of if slices > 1 else unit_of if split else tile_unit
-
-    def next_stage(stage):
-        return s32(stage + 1) if stage < last else s32(0)
-
-    def next_parity(parity, stage):
-        return parity if stage < last else s32(1 - parity)
-
-    def release_own(t, leader, condition, address):
-        mbarrier_arrive_if(s32(leader * condition), address)
-
-    def release_cluster(t, peer, condition, address):
-        mbarrier_arrive_cluster_if(s32((t < peers) * condition), address, u32(peer))
-
-    release = release_own if cluster == 1 else release_cluster
-
-    def first_unit():
-        return ctaid_x() if cluster == 1 else quotient(ctaid_x(), cluster)
-
-    def next_unit(unit):
-        return s32(unit + nctaid_x()) if cluster == 1 else s32(unit + quotient(nctaid_x(), cluster))
-
-    def rank_in_cluster():
-        return cluster_ctarank() if cluster > 1 else s32(0)
-
-    def place(rank):
-        """(which of the CTAs below one another, which of those beside one another) a CTA is."""
-        if below == 1:
-            return s32(0), rank
-        return (rank, s32(0)) if beside == 1 else (s32(rank % below), s32(rank // below))
-
-    def first_row(tile_row, down):
-        return s32(rows * (below * tile_row + down)) if below > 1 else s32(rows * tile_row)
-
-    def first_col(tile_col, right):
-        return s32(cols * (beside * tile_col + right)) if beside > 1 else s32(cols * tile_col)
-
-    def peer_of(t, down, right):
-        """The CTAs that thread t = 0, 1, ... tells of free stages: those below and above, then those beside."""
-        if below == 1 or beside == 1:
-            return t
-        other, near = s32(t - below), s32(t < below)
-        return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
-
-    def begin(smem, map_a, map_b):
-        prefetch_tensormap(map_a)
-        prefetch_tensormap(map_b)
-        for i in range(stages):                          # by one thread: at an address per lane, 32 ns each (measured)
-            mbarrier_init(u32(smem + at_full + 8 * i), u32(1))
-            mbarrier_init(u32(smem + at_empty + 8 * i), u32(consumers * peers))
-        fence_mbarrier_init()
 
     def show_mbarriers():
         if cluster > 1:
@@ -163,7 +111,7 @@ def make_body(config):
     def produce(smem, rank, map_a, map_b, units, cutting, tiles_m, tiles_n, steps, batched_a, batched_b, order):
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
         down, right = place(rank)
-        of_row, of_col = u32(first_row_of_ctas << down), u32(((1 << below) - 1) << (below * right))
+        to_row, to_col = of_row(down), of_col(right)
         unit = first_unit()
         while unit < units:
             tile, _, step, end = unit_at(unit, steps, cutting)
@@ -174,9 +122,9 @@ def make_body(config):
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 mbarrier_arrive_expect_tx(full, u32(bytes_a + bytes_b))
                 load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(DEPTH * step), s32(matrix * batched_a),
-                       right, of_row)
+                       right, to_row)
                 load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(DEPTH * step), s32(matrix * batched_b),
-                       down, of_col)
+                       down, to_col)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)
@@ -193,7 +141,7 @@ def make_body(config):
         acc, other = register_array((accumulators,), f32), register_array((accumulators if bands == 2 else 1,), f32)
         stage, parity, leader = s32(0), s32(0), s32(t == 0)
         down, right = place(rank)
-        tells = leader if cluster == 1 else peer_of(t, down, right)
+        tells = teller(t, down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
         from_a, from_b = s32(window + band_a * bands * consumer), s32(window + at_b)
         unit = first_unit()

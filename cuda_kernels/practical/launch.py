@@ -6,8 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.compile import bound_kernel, signature
-from cuda_kernels.launch import device_name, gpu_problem
-from simlayout.errors import DeviceError, SimlayoutError
+from cuda_kernels.launch import device_name, goes_to_gpu, on_gpu
 
 
 @dataclass(frozen=True)
@@ -35,22 +34,21 @@ def run(practical, *matrices, n=None, device="cpu", hazards="raise"):
     """
     n = (2 if practical.takes_power else 1) if n is None else n
     practical.check_inputs(matrices, n)
-    if device not in ("auto", "gpu", "cpu"):
-        raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
-    host = [np.ascontiguousarray(m) for m in matrices]
-    host += [np.full(shape, np.nan, np.float16) for shape in practical.results]
+    by_gpu = goes_to_gpu(device)
+    inputs = [np.ascontiguousarray(m) for m in matrices]
+    results = [np.full(shape, np.nan, np.float16) for shape in practical.results]
     numbers = (int(n),) if practical.takes_power else ()
-    if device == "gpu" or (device == "auto" and gpu_problem() is None):
-        return _run_gpu(practical, host, numbers)
-    return _run_cpu(practical, host, numbers, hazards)
+    if by_gpu:
+        return _run_gpu(practical, inputs, results, numbers)
+    return _run_cpu(practical, inputs, results, numbers, hazards)
 
 
-def _run_cpu(practical, host, numbers, hazards):
+def _run_cpu(practical, inputs, results, numbers, hazards):
     from simlayout import machine
 
-    trace = machine.run(practical.body, 1, practical.block, *host, *numbers, shared_bytes=practical.shared_bytes,
+    trace = machine.run(practical.body, 1, practical.block, *inputs, *results, *numbers, shared_bytes=practical.shared_bytes,
                         hazards=hazards, accesses=practical.accesses if hazards != "off" else ())
-    return Run(tuple(host[len(practical.inputs):]), "CPU machine", trace)
+    return Run(tuple(results), "CPU machine", trace)
 
 
 @lru_cache(None)
@@ -61,18 +59,8 @@ def _dispatcher(practical):
     return cuda.jit(signature(practical.signature), launch_bounds=(practical.block, 1))(bound_kernel(practical.body))
 
 
-def _run_gpu(practical, host, numbers):
-    problem = gpu_problem()
-    if problem:
-        raise DeviceError(problem)
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    try:
-        arrays = [cuda.to_device(x) for x in host]
-        addresses = [np.uint64(x.__cuda_array_interface__["data"][0]) for x in arrays]
-        _dispatcher(practical)[1, practical.block, 0, practical.shared_bytes](*addresses, *map(np.int32, numbers))
-        cuda.synchronize()
-        return Run(tuple(x.copy_to_host() for x in arrays[len(practical.inputs):]), device_name())
-    except CudaAPIError as error:
-        raise DeviceError(f"the GPU refused {practical.name}: {error}") from error
+def _run_gpu(practical, inputs, results, numbers):
+    configured = _dispatcher(practical)[1, practical.block, 0, practical.shared_bytes]
+    found = on_gpu(practical.name, lambda *addresses: configured(*map(np.uint64, addresses), *map(np.int32, numbers)),
+                   inputs, results)
+    return Run(tuple(found), device_name())

@@ -22,7 +22,7 @@ CPU_DEPTH = 96
 def add_command(commands, command):
     """Adds `ladder` to the commands; command: the function that makes a parser with examples."""
     parser = command(commands, "ladder", ladder, "walk the tutorials' ladders, rung by rung", EXAMPLES, NOTES)
-    parser.add_argument("--seed", metavar="NAME", help="MatmulTutorial, cuda_hgemm or fast.cu (default: all)")
+    parser.add_argument("--seed", metavar="NAME", help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
     parser.add_argument("--size", type=int, default=8192, metavar="N", help="M = N = K on a GPU (default: %(default)s)")
     parser.add_argument("--cpu", action="store_true", help="on the CPU machine")
     parser.add_argument("--rounds", type=int, default=5, help="timed turns of each (default: %(default)s)")

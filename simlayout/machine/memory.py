@@ -190,6 +190,13 @@ class GlobalPointer:
     def __sub__(self, distance):
         return self + (-distance)
 
+    def __mod__(self, n):
+        """How far the pointer is past a multiple of n bytes, a power of two up to 256; AddressError for other n."""
+        if n < 1 or 256 % int(n):
+            raise AddressError(f"a pointer's remainder by {n} is not known: arrays start on 256 bytes; take a power of two "
+                               "up to that")
+        return (self.offset + self._allocation.aligned) % int(n)
+
     def watched(self, shadows, make):
         """This pointer, its memory under the shadow that `shadows` ({root: shadow}) has or `make(size, text)` makes."""
         allocation = self._allocation

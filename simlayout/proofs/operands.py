@@ -1,4 +1,4 @@
-"""prove_operand: that wgmma reads every element of a tile exactly where TMA put it."""
+"""prove_operand, prove_tile: that wgmma, or a kernel's own layout, has every element of a tile exactly where TMA put it."""
 
 import numpy as np
 
@@ -34,11 +34,40 @@ def prove_operand(tensor, loads, descriptors, rows, origin=(0, 0), major="K", el
         raise LayoutError("an operand needs at least one load and one descriptor")
     read = np.concatenate([operand_addresses(step, rows, depth, tensor.dtype, major) for step in steps], axis=1)
     put = _landings(tensor, loads, read.shape, origin, element or _plane(tensor, loads, major))
-    _compare(put, read, len(loads))
-    claims = (f"{'x'.join(map(str, tensor.box))} boxes ({len(loads)}) bring each of {read.size} elements, to bytes that no "
-              "other element has", f"{len(steps)} wgmma read each where TMA put it")
+    _compare(put, read, len(loads), "wgmma reads it", "is read", "make the descriptor fit the box")
+    claims = _brought(tensor, loads, read), f"{len(steps)} wgmma read each where TMA put it"
     return Certificate(f"{rows} rows of {tensor.dtype}, {major}-major", claims, {"row": rows, "k": read.shape[1]},
                        dtype=tensor.dtype, arch="sm_90", digest=digest(read))
+
+
+def prove_tile(tensor, loads, addresses, origin=(0, 0), major="K"):
+    """Proves a tile whose elements a kernel's own accesses, ldmatrix say, find by a layout: the boxes that it moves against
+    the layout.
+
+    addresses: int64 [rows, k], the byte at which the layout has each element of the tile; the rest, what is returned and
+    what is raised as of `prove_operand`.
+
+    >>> import simlayout as sl
+    >>> tensor = sl.TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
+    >>> tile = 2 * (sl.Swizzle(3, 3, 3) @ sl.Layout((128, 64), (64, 1)))(*np.indices((128, 64)))
+    >>> prove_tile(tensor, [((640, 256), 0)], tile, origin=(256, 640)).claims[1]
+    'the layout has each where TMA put it'
+    """
+    addresses = np.asarray(addresses)
+    if not loads or addresses.ndim != 2:
+        raise LayoutError("a tile needs at least one load and the addresses of its elements, [rows, k]")
+    put = _landings(tensor, loads, addresses.shape, origin, _plane(tensor, loads, major))
+    _compare(put, addresses, len(loads), "the layout has it", "the layout has it", "make the layout fit the box")
+    rows, depth = addresses.shape
+    claims = _brought(tensor, loads, addresses), "the layout has each where TMA put it"
+    return Certificate(f"{rows} rows of {tensor.dtype}, {major}-major", claims, {"row": rows, "k": depth},
+                       dtype=tensor.dtype, arch="sm_90", digest=digest(addresses))
+
+
+def _brought(tensor, loads, addresses):
+    """The claim that the loads bring a tile."""
+    return (f"{'x'.join(map(str, tensor.box))} boxes ({len(loads)}) bring each of {addresses.size} elements, to bytes that "
+            "no other element has")
 
 
 def _plane(tensor, loads, major):
@@ -82,15 +111,15 @@ def _claim_bytes(owner, at, mn, k):
                                     {"byte": byte, "first": tuple(before), "second": tuple(found)})
 
 
-def _compare(put, read, boxes):
-    """Raises VerificationError at the first element that is missing or read elsewhere."""
+def _compare(put, read, boxes, found, reads, mend):
+    """Raises VerificationError at the first element that is missing or elsewhere; found, reads: words for who has it where,
+    mend: what to do."""
     wrong = put != read
     if not wrong.any():
         return
     row, k = (int(i) for i in np.argwhere(wrong)[0])
     at = {"row": row, "k": k, "put": int(put[row, k]), "read": int(read[row, k])}
     if at["put"] < 0:
-        raise VerificationError(f"element (row {row}, k {k}) is in none of {boxes} boxes, and wgmma reads it at byte "
-                                f"{at['read']}: load it", at)
-    raise VerificationError(f"element (row {row}, k {k}) lies at byte {at['put']} and is read at {at['read']}: make the "
-                            "descriptor fit the box", at)
+        raise VerificationError(f"element (row {row}, k {k}) is in none of {boxes} boxes, and {found} at byte {at['read']}: "
+                                "load it", at)
+    raise VerificationError(f"element (row {row}, k {k}) lies at byte {at['put']} and {reads} at {at['read']}: {mend}", at)
