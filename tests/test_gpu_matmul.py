@@ -63,6 +63,16 @@ def test_every_kernel_is_right_where_it_is_asked_for_by_name(name, shape):
     assert error(matmul(a, b, kernel=name), a, b) < 1
 
 
+@pytest.mark.parametrize("name", ["mma_tma", "wgmma_tma", "warptile", "mma_swizzled"])
+def test_kernels_of_the_ladder_are_right_at_20_ragged_shapes(name):
+    source = random.Random(name)
+    for _ in range(20):
+        M, N, K = (source.randint(1, 700) for _ in range(3))
+        dtype = torch.bfloat16 if name == "warptile" or (name in HOPPER and source.random() < 0.5) else torch.float16
+        a, b = normal(M, K, dtype=dtype), normal(N, K, dtype=dtype).T
+        assert error(matmul(a, b, kernel=name), a, b) < 1, (M, N, K, dtype)
+
+
 OPTIONS = [
     Hopper(c_major="M"), Hopper(tile_n=96, stages=6), Hopper(tile_n=176), Hopper(tile_n=176, c_major="M"),
     Hopper(64, 16, 12, 1, c_major="M"), Hopper(192, 192, 3, 2, producer=1), Hopper(256, 128, 3, 1, producer=1, cluster_m=2),

@@ -247,3 +247,13 @@ def test_nothing_to_draw_is_refused_in_words():
     for draw in (share_by_size, share_by_waves, ladder):
         with pytest.raises(sl.SimlayoutError, match="to draw: measure something first"):
             draw([])
+
+
+@pytest.mark.parametrize("share, published", [(0.5, 0.48), (0.5, 0.5), (0.04, 0.05), (0.04, 0.04), (0.5, 0.9), (0.04, None)])
+def test_no_diamond_hides_the_number_of_a_bar(share, published):
+    ax = ladder([Bar("one", share, published), Bar("other", 1.0, None)])
+    ax.figure.canvas.draw()
+    number = next(t for t in ax.texts if t.get_text() == f"{share:.2f}").get_window_extent()
+    if published is not None:
+        x = ax.transData.transform((published, 0))[0]
+        assert x + 4 < number.x0 or x - 4 > number.x1

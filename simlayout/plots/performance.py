@@ -18,6 +18,7 @@ TEXT, NOTE, TITLE = 12, 10, 14              # points
 SLIDE, TALL = 13.33, 6.6                    # inches: width and height of a picture of dots
 MANY = 20                                   # bars, from which on they are lower and their text smaller
 NAMED = 3                                   # of the lowest dots, if their names do not meet
+NUMBER, DIAMOND = 0.045, 0.014              # shares that the number of a bar, and half a diamond, take of the axis
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,7 @@ def ladder(bars, ax=None, title="share of cuBLAS"):
     published = [(i, bar.published) for i, bar in enumerate(bars) if bar.published is not None]
     ax.barh([i for i, _ in measured], [share for _, share in measured], color=BAR, height=0.66, zorder=2)
     for i, share in measured:
-        place = {"ha": "right", "color": "white"} if share > 0.1 else {"ha": "left", "color": "black"}
-        x = share - 0.008 if share > 0.1 else share + 0.008
-        ax.text(x, i, f"{share:.2f}", fontsize=NOTE, va="center_baseline", zorder=3, **place)
+        _write_share(ax, i, share, bars[i].published)
     for i, bar in enumerate(bars):
         if bar.share is None and bar.note:
             ax.text(0.008, i, bar.note, fontsize=NOTE, style="italic", va="center_baseline", zorder=3)
@@ -116,6 +115,18 @@ def ladder(bars, ax=None, title="share of cuBLAS"):
     ax.tick_params("y", labelsize=TEXT if len(bars) <= MANY else NOTE)
     ax.xaxis.grid(True, color="0.9", zorder=0)
     return ax
+
+
+def _write_share(ax, i, share, published):
+    """The number of a bar, at its end: inside of a long one, behind a short one, clear of the diamond."""
+    if share > 0.1:
+        hidden = published is not None and share - NUMBER < published < share + DIAMOND
+        x = published - DIAMOND if hidden else share - 0.008
+        ax.text(x, i, f"{share:.2f}", fontsize=NOTE, va="center_baseline", zorder=3, ha="right", color="white")
+    else:
+        hidden = published is not None and share - DIAMOND < published < share + NUMBER
+        x = published + DIAMOND if hidden else share + 0.008
+        ax.text(x, i, f"{share:.2f}", fontsize=NOTE, va="center_baseline", zorder=3, ha="left", color="black")
 
 
 def ladder_height(count):
