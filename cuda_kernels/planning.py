@@ -113,7 +113,7 @@ class Steps:
             m = matrices if major == "K" else matrices.transposed
             if aligned and (m.for_tma(size) if tma else m.rows_contiguous(size)):
                 return major, Place(role, matrices), False
-        keep_k = "MN" not in majors or not matrices.transposed.rows_contiguous(size)
+        keep_k = "MN" not in majors or ("K" in majors and not matrices.transposed.rows_contiguous(size))
         made, nbytes = copied(matrices, size, keep_k, count)
         return "K" if keep_k else "MN", Place("scratch", made, self.room(nbytes)), True
 

@@ -222,6 +222,8 @@ class Run:
     def mma(self):
         from cuda_kernels.gemm.kernel import SIGNATURE
 
+        if self.program.name == "warptile":
+            return self.warptile(*self.read(SIGNATURE))
         a, b, c, M, N, K, lda, ldb, ldc = self.read(SIGNATURE)
         f16, options = DTYPES["f16"], self.program.options
         if options.ab_aligned:
@@ -231,6 +233,14 @@ class Run:
         assert options.accumulate == "f32"
         left, right = view(a, f16, (M, K), (2 * lda, 2)), view(b, f16, (N, K), (2 * ldb, 2))
         view(c, f16, (M, N), (2 * ldc, 2))[:] = (left.astype(np.float32) @ right.astype(np.float32).T).astype(f16)
+
+    def warptile(self, a, b, c, M, N, K, lda, ldb, ldc):
+        bf16, options = DTYPES["bf16"], self.program.options
+        for address, length, leading, aligned in ((a, K, lda, options.a_aligned), (b, N, ldb, options.b_aligned),
+                                                  (c, N, ldc, options.c_aligned)):
+            assert not aligned or not (address % 8 or length % 4 or leading % 4)
+        left, right = view(a, bf16, (M, K), (2 * lda, 2)), view(b, bf16, (K, N), (2 * ldb, 2))
+        view(c, bf16, (M, N), (2 * ldc, 2))[:] = (left.astype(np.float32) @ right.astype(np.float32)).astype(bf16)
 
 
 class Device:

@@ -269,6 +269,20 @@ def test_configurations_that_make_the_transpose_of_c_get_the_operands_exchanged(
     assert library.launches[-1][0].c_major == config.c_major
 
 
+@pytest.mark.parametrize("lie_a", ["C", "F", "sliced", "odd", "strided"])
+@pytest.mark.parametrize("lie_b, lie_c", [("C", "C"), ("F", "C"), ("F", "odd"), ("strided", "F"), ("odd", "sliced")])
+@pytest.mark.parametrize("shape", [(2, 72, 136, 200), (1, 4, 359, 287)], ids=str)
+def test_a_kernel_that_reads_b_by_rows_gets_it_so(machine, lie_a, lie_b, lie_c, shape):
+    library, torch = machine
+    count, M, K, N = shape
+    a, b = numbers((count, M, K), BF16), numbers((K, N), BF16, seed=1)
+    out = torch.Tensor(laid_out(np.zeros((count, M, N), BF16), lie_c))
+    host.matmul(torch.Tensor(laid_out(a, lie_a)), torch.Tensor(laid_out(b, lie_b)), out, kernel="warptile")
+    want = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(BF16)
+    assert np.array_equal(out.array.astype(np.float32), want.astype(np.float32))
+    assert library.launches[-1][0].name == "warptile" or lie_c == "F"
+
+
 def test_only_kernels_that_wait_for_the_one_before_may_overlap_it(machine):
     library, torch = machine
     library.attributes[16] = 8
