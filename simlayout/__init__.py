@@ -14,6 +14,7 @@ from importlib import import_module
 
 from simlayout.algebra import (
     Composed,
+    F2Map,
     Layout,
     Rotation,
     Swizzle,
@@ -22,6 +23,7 @@ from simlayout.algebra import (
     complement,
     composition,
     dtype_of,
+    formula,
     logical_divide,
     logical_product,
     parse,
@@ -42,17 +44,17 @@ from simlayout.errors import (
 )
 from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
 from simlayout.numerics import mma
-from simlayout.proofs import Access, Certificate, Plan, Prediction, prove_operand, prove_tile, verify
+from simlayout.proofs import Access, Certificate, Plan, Prediction, equivalent, prove_operand, prove_tile, verify
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "HazardError",
+    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "F2Map", "HazardError",
     "InstructionError", "Layout", "LayoutError", "MachineError", "OperandTile", "ParseError", "Plan", "Prediction",
     "Rotation", "SimlayoutError", "Swizzle", "TensorMap", "VerificationError", "analyze", "byte_address",
-    "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "fragment", "instruction",
-    "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand", "prove_tile",
-    "tiled_divide", "verify", "zipped_divide",
+    "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "equivalent", "formula", "fragment",
+    "instruction", "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand",
+    "prove_tile", "tiled_divide", "verify", "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")

@@ -93,7 +93,7 @@ def test_str_is_the_notation_of_cute_and_repr_is_python():
 
 
 FAULTS = [     # text, column of the caret (from 1), the fault
-    ("", 1, "expected a layout, 'Sw<' or 'Rot<', found the end of the text"),
+    ("", 1, "expected a layout, 'Sw<', 'Rot<' or 'F2<', found the end of the text"),
     ("   ", 4, "expected a layout"),
     ("(16,64", 7, "expected ',' or ')', found the end of the text"),
     ("(16,64:(64,1)", 7, "expected ',' or ')', found ':'"),
@@ -108,9 +108,9 @@ FAULTS = [     # text, column of the caret (from 1), the fault
     ("Sw<3,3,1> o 64", 1, "not bijective"),
     ("64 o Sw<3,3", 12, "expected ',' or '>'"),
     ("Sw(3,3,3)", 3, "expected '<', found '('"),
-    ("Sw<3,3,3> o", 12, "expected a layout, 'Sw<' or 'Rot<', found the end of the text"),
+    ("Sw<3,3,3> o", 12, "expected a layout, 'Sw<', 'Rot<' or 'F2<', found the end of the text"),
     ("Sw<3,3,3> (16,64)", 11, "expected 'o' or the end of the text, found '('"),
-    ("(16;64)", 4, "unexpected character ';'"),
+    ("(16;64)", 4, "expected ',' or ')', found ';'"),
     ("__import__('os')", 1, "unexpected character '_'"),
     ("(4,6):(1,10) o 6:3", 1, "is not a layout"),
     ("16 o Sw<3,3,3> o 8 o 0", 22, "size must be at least 1"),

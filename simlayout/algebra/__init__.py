@@ -2,6 +2,8 @@
 
 from simlayout.algebra.composed import Composed, Layer, compose
 from simlayout.algebra.dtypes import DTYPES, DType, dtype_of
+from simlayout.algebra.f2 import F2Map
+from simlayout.algebra.formula import Formula, formula
 from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
 from simlayout.algebra.notation import parse
 from simlayout.algebra.swizzle import Rotation, Swizzle
@@ -19,6 +21,8 @@ __all__ = [
     "DTYPES",
     "Composed",
     "DType",
+    "F2Map",
+    "Formula",
     "Layer",
     "Layout",
     "Rotation",
@@ -29,6 +33,7 @@ __all__ = [
     "compose",
     "composition",
     "dtype_of",
+    "formula",
     "left_inverse",
     "logical_divide",
     "logical_product",

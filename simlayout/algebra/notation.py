@@ -1,9 +1,10 @@
 """The notation in: `parse(text)` reads what `str` prints, and what CuTe prints.
 
     chain    = item { ("o" | "@" | "∘") item }
-    item     = swizzle | rotation | layout
+    item     = swizzle | rotation | f2 | layout
     swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">"
     rotation = ("Rot" | "Rotation") "<" int "," int "," int ["," int] ">"
+    f2       = "F2" "<" [int { "," int }] [";" int] ">"
     layout   = nested [ ":" nested ]
     nested   = int | "(" nested { "," nested } [","] ")"
     int      = ["_"] digits
@@ -15,6 +16,7 @@ it ends the chain, where it is the layout 16:1. Nothing is ever evaluated as Pyt
 import re
 
 from simlayout.algebra.composed import join
+from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import Layout
 from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError, ParseError
@@ -24,14 +26,14 @@ MAX_NESTING = 64        # open parentheses
 MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<int>_?[0-9]+)|(?P<word>Swizzle|Sw|S|Rotation|Rot|o)|(?P<mark>[@∘(),:<>-])|(?P<bad>\S)|(?P<end>\Z))"
+    r"\s*(?:(?P<int>_?[0-9]+)|(?P<word>Swizzle|Sw|S|Rotation|Rot|F2|o)|(?P<mark>[@∘(),:;<>-])|(?P<bad>\S)|(?P<end>\Z))"
 )
 _COMPOSE = ("o", "@", "∘")
 _LAYERS = {"Swizzle": Swizzle, "Sw": Swizzle, "S": Swizzle, "Rotation": Rotation, "Rot": Rotation}
 
 
 def parse(text):
-    """The Layout, Swizzle, Rotation or Composed that a text denotes; `parse(str(x)) == x`.
+    """The Layout, Swizzle, Rotation, F2Map or Composed that a text denotes; `parse(str(x)) == x`.
 
     Raises ParseError, whose first line says what was expected where, and whose next two show the text with a caret
     under the fault. Texts are limited to 10,000 characters and 64 levels of nesting.
@@ -115,8 +117,10 @@ class _Parser:
         at = self.at
         if self.token in _LAYERS:
             return self.layer(_LAYERS[self.token], at)
+        if self.token == "F2":
+            return self.f2(at)
         if self.kind != "int" and self.token != "(":
-            self.expected("a layout, 'Sw<' or 'Rot<'")
+            self.expected("a layout, 'Sw<', 'Rot<' or 'F2<'")
         shape = self.nested(0)
         if not self.accept(":"):
             return shape if isinstance(shape, int) else self.build(lambda: Layout(shape), at)
@@ -134,6 +138,16 @@ class _Parser:
         if len(values) not in wanted:
             self.fail(f"expected {' or '.join(map(str, wanted))} numbers, found {len(values)}", at)
         return self.build(lambda: make(*values), at)
+
+    def f2(self, at):
+        self.advance()
+        self.require("<")
+        columns = [self.integer()] if self.kind == "int" else []
+        while columns and self.accept(","):
+            columns.append(self.integer())
+        constant = self.integer() if self.accept(";") else 0
+        self.require(">", "',', ';' or '>'")
+        return self.build(lambda: F2Map(tuple(columns), constant), at)
 
     def nested(self, depth):
         if self.kind == "int":

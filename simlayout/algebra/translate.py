@@ -1,0 +1,151 @@
+"""One swizzle in other words: CuTe's Swizzle<B,M,S>, Triton's (vec, perPhase, maxPhase), TMA's modes of bytes, F2 maps.
+
+Each function gives the same permutation of the same tile, or a LayoutError that says why there is none. `equivalent`
+(`simlayout.proofs`) proves a pair on its domain.
+"""
+
+from dataclasses import dataclass
+
+from simlayout.algebra.dtypes import dtype_of
+from simlayout.algebra.f2 import F2Map
+from simlayout.algebra.layout import Layout, as_index
+from simlayout.algebra.swizzle import Swizzle
+from simlayout.errors import LayoutError
+
+TMA_BASE, TMA_SHIFT = 4, 3
+"""In bytes TMA swizzles chunks of 16 by bits 3 above them: Swizzle<1,4,3>, <2,4,3> and <3,4,3> (PTX ISA, tensor swizzling
+modes; measured: `simlayout.hardware.tma`)."""
+
+TMA_MODES = {32: 1, 64: 2, 128: 3}
+"""Bytes of a mode -> B."""
+
+
+@dataclass(frozen=True)
+class TritonSwizzle:
+    """Triton's swizzled shared layout of a row-major tile: (row, column) -> offset in elements.
+
+    vec: columns that stay together; per_phase: rows with one phase; max_phase: phases, and the number of chunks that they
+    exchange; columns: of the tile, a multiple of vec * max_phase. All but columns are powers of two (Triton's
+    SwizzledSharedEncodingAttr).
+
+    >>> TritonSwizzle(8, 1, 8, 64)(1, 8)
+    64
+    """
+
+    vec: int
+    per_phase: int
+    max_phase: int
+    columns: int
+
+    def __post_init__(self):
+        for name in ("vec", "per_phase", "max_phase"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1 or value & (value - 1):
+                raise LayoutError(f"{name} = {value!r}: Triton takes a power of two")
+        if self.columns < 1 or self.columns % (self.vec * self.max_phase):
+            raise LayoutError(f"columns = {self.columns}: {self.max_phase} phases of {self.vec} columns need a multiple of "
+                              f"{self.vec * self.max_phase}")
+
+    def __call__(self, row, column):
+        row, column = as_index(row), as_index(column)
+        phase = row // self.per_phase % self.max_phase
+        return row * self.columns + (column // self.vec ^ phase) * self.vec + column % self.vec
+
+
+def triton_to_swizzle(triton):
+    """The Swizzle that does to a row-major tile what a TritonSwizzle does.
+
+    Raises LayoutError where the columns are no power of two: then Triton's chunks move in rows that CuTe's bits straddle.
+
+    >>> triton_to_swizzle(TritonSwizzle(8, 1, 8, 64)), triton_to_swizzle(TritonSwizzle(8, 2, 4, 32))
+    (Swizzle(3, 3, 3), Swizzle(2, 3, 3))
+    """
+    if triton.columns & (triton.columns - 1):
+        raise LayoutError(f"no Swizzle<B,M,S> is Triton's swizzle of {triton.columns} columns: its bits are those of rows "
+                          "of a power of two")
+    bits, base = _log(triton.max_phase), _log(triton.vec)
+    return Swizzle(bits, base, _log(triton.columns * triton.per_phase) - base)
+
+
+def swizzle_to_triton(swizzle, columns):
+    """The TritonSwizzle that is a Swizzle of a row-major tile of so many columns, a power of two.
+
+    Raises LayoutError where there is none, with the reason.
+
+    >>> swizzle_to_triton(Swizzle(3, 3, 3), 64), swizzle_to_triton(Swizzle(2, 3, 3), 32)
+    (TritonSwizzle(vec=8, per_phase=1, max_phase=8, columns=64), TritonSwizzle(vec=8, per_phase=2, max_phase=4, columns=32))
+    """
+    if columns < 1 or columns & (columns - 1):
+        raise LayoutError(f"columns = {columns}: the bits of a Swizzle are those of rows of a power of two")
+    if swizzle.bits == 0:
+        return TritonSwizzle(1, 1, 1, columns)
+    if swizzle.shift < 0:
+        raise LayoutError(f"{swizzle} is none of Triton's: it moves rows by their column, Triton columns by their row")
+    source, width = swizzle.base + swizzle.shift, _log(columns)
+    if source < width:
+        raise LayoutError(f"{swizzle} is none of Triton's on rows of {columns}: its source begins at bit {source}, which is "
+                          f"one of the column's {width}; Triton's phase comes from the row")
+    if swizzle.base + swizzle.bits > width:
+        raise LayoutError(f"{swizzle} is none of Triton's on rows of {columns}: it changes bits up to {swizzle.base} + "
+                          f"{swizzle.bits}, and a column has {width}")
+    return TritonSwizzle(1 << swizzle.base, 1 << source - width, 1 << swizzle.bits, columns)
+
+
+def tma_to_swizzle(mode, dtype):
+    """The Swizzle, in elements, of a TMA swizzle mode: 0 (none), 32, 64 or 128 bytes.
+
+    >>> tma_to_swizzle(128, "f16"), tma_to_swizzle(64, "f32"), tma_to_swizzle(0, "f16")
+    (Swizzle(3, 3, 3), Swizzle(2, 2, 3), Swizzle(0, 3, 3))
+    """
+    if mode not in (0, *TMA_MODES):
+        raise LayoutError(f"swizzle mode {mode!r}: TMA has 0, 32, 64 and 128 bytes")
+    return Swizzle(TMA_MODES.get(mode, 0), TMA_BASE - _log(dtype_of(dtype).bytes), TMA_SHIFT)
+
+
+def swizzle_to_tma(swizzle, dtype):
+    """The TMA swizzle mode, in bytes, of a Swizzle of elements; LayoutError where TMA has none like it.
+
+    >>> swizzle_to_tma(Swizzle(3, 3, 3), "bf16"), swizzle_to_tma(Swizzle(3, 4, 3), "e4m3")
+    (128, 128)
+    """
+    for mode in (0, *TMA_MODES):
+        if swizzle == tma_to_swizzle(mode, dtype) or mode == swizzle.bits == 0:
+            return mode
+    wanted = tma_to_swizzle(128, dtype)
+    raise LayoutError(f"{swizzle} of {dtype} is no mode of TMA: these have B up to 3, M = {wanted.base} (16 bytes) and S = "
+                      f"{wanted.shift}")
+
+
+def f2_to_swizzle(made):
+    """The Swizzle that an F2Map is; LayoutError where it is none, with the first bit that shows it.
+
+    >>> f2_to_swizzle(swizzle_to_f2(Swizzle(2, 3, 3)))
+    Swizzle(2, 3, 3)
+    """
+    moves = [(i, column ^ 1 << i) for i, column in enumerate(made.columns) if column != 1 << i]
+    if made.constant:
+        raise LayoutError(f"{made} is no Swizzle<B,M,S>: 0 becomes {made.constant}")
+    if not moves:
+        return Swizzle(0, 0, 1)
+    first, target = moves[0]
+    for k, (bit, moved) in enumerate(moves):
+        if bit != first + k or moved != target << k or moved & (moved - 1):
+            raise LayoutError(f"{made} is no Swizzle<B,M,S>: bit {bit} becomes {made.columns[bit]}, not one other bit "
+                              "beside itself, as far away as that of its neighbours")
+    shift = first - _log(target)
+    return Swizzle(len(moves), min(first, _log(target)), shift)
+
+
+def swizzle_to_f2(swizzle, bits=None):
+    """The F2Map of a Swizzle; bits: how many columns it has at least."""
+    needed = max(swizzle.source_mask.bit_length(), swizzle.target_mask.bit_length(), bits or 0)
+    return F2Map(tuple(int(swizzle(1 << i)) for i in range(needed)))
+
+
+def row_major(rows, columns):
+    """The layout of a tile whose rows lie one after another, (row, column) -> offset."""
+    return Layout((rows, columns), (columns, 1))
+
+
+def _log(power):
+    return power.bit_length() - 1

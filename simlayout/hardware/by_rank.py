@@ -1,0 +1,46 @@
+"""Wavefronts in closed form: of a warp whose lanes' addresses XOR, by the ranks of matrices instead of by counting.
+
+The words that a phase touches are then a coset of a space over F2, and every bank that is touched at all holds as many
+of them: 2 to the rank of the word numbers less that of the bank numbers. Sub-word accesses differ only in that several
+addresses lie in one word; where equal words are not merged (atomics), every lane counts instead.
+"""
+
+from simlayout.algebra.f2 import rank
+from simlayout.errors import AddressError, InstructionError
+from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.instructions import instruction as row_of
+
+LANE_BITS = 5
+
+
+def wavefronts_by_rank(instruction, columns):
+    """Wavefronts of a warp with all lanes active, lane l at constant ^ columns[i] ^ ... for the bits i that are set in l.
+
+    instruction: a name or row whose rule is "banks" (loads, stores, ldmatrix, stmatrix, reductions). columns: five byte
+    distances, each a multiple of the instruction's bytes. The constant does not matter: it permutes the banks. Raises
+    InstructionError for other instructions, AddressError for other columns.
+
+    >>> wavefronts_by_rank("ld.shared.b32", (4, 8, 16, 32, 64)), wavefronts_by_rank("ld.shared.b32", (128, 256, 4, 8, 16))
+    (1, 4)
+    >>> wavefronts_by_rank("ldmatrix.x4", (64, 128, 256, 16, 32))
+    16
+    """
+    op = row_of(instruction)
+    if op.rule != "banks":
+        raise InstructionError(f"{op} has no closed form: what it costs depends on more than the words of a phase")
+    if len(columns) != LANE_BITS or any(c < 0 or c % op.bytes for c in columns):
+        raise AddressError(f"columns {tuple(columns)}: {op} takes {LANE_BITS} multiples of {op.bytes} bytes, one per bit "
+                           "of a lane")
+    pairs = columns[0] == 0 or columns[1] == 0           # `banks.paired`: lane ^ 1 or lane ^ 2 has the same address
+    groups = op.paired_groups if op.paired_groups and pairs else op.groups
+    return op.times * sum(_of_group(op, columns, group) for group in groups)
+
+
+def _of_group(op, columns, group):
+    """Wavefronts of the lanes of one phase, which are a coset: an aligned run of a power of two of them."""
+    lanes = len(group).bit_length() - 1
+    word_bytes = max(op.bytes, WORD_BYTES)
+    banks = BANKS * WORD_BYTES // word_bytes
+    words = [column // word_bytes for column in columns[:lanes]]
+    reached = rank(words) if op.merges else lanes
+    return 1 << reached - rank([word % banks for word in words])
