@@ -45,6 +45,7 @@ from simlayout.errors import (
 from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
 from simlayout.numerics import mma
 from simlayout.proofs import Access, Certificate, Plan, Prediction, equivalent, prove_operand, prove_tile, verify
+from simlayout.synthesis import search
 
 __version__ = "0.1.0"
 
@@ -54,7 +55,7 @@ __all__ = [
     "Rotation", "SimlayoutError", "Swizzle", "TensorMap", "VerificationError", "analyze", "byte_address",
     "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "equivalent", "formula", "fragment",
     "instruction", "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand",
-    "prove_tile", "tiled_divide", "verify", "zipped_divide",
+    "prove_tile", "search", "tiled_divide", "verify", "zipped_divide",
 ]
 
 _WHEN_USED = ("machine", "plots")
