@@ -23,14 +23,13 @@ from simlayout.algebra import (
     complement,
     composition,
     dtype_of,
-    formula,
     logical_divide,
     logical_product,
     parse,
     tiled_divide,
     zipped_divide,
 )
-from simlayout.codegen import Emitted, emit
+from simlayout.codegen import Emitted, emit, formula
 from simlayout.errors import (
     AddressError,
     DeviceError,

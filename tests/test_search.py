@@ -1,5 +1,6 @@
 """search finds the layouts of the tutorials' problems from their accesses alone, and proves where a family has none."""
 
+import json
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simlayout as sl
+from simlayout.cli import main
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import search
@@ -132,3 +134,29 @@ def test_the_least_excess_is_that_of_trying_every_swizzle_one_by_one(shape, inst
     assert (found.least, found.total, found.conflict_free) == (min(tried), len(tried), tried.count(0))
     offsets = found.candidates[0].layout(*np.indices(shape))
     assert sorted(offsets.ravel().tolist()) == list(range(shape[0] * shape[1]))
+
+
+# ---- from the command line -------------------------------------------------------------------------------------------
+
+def test_the_command_shows_the_best_layouts_and_whether_all_were_tried(capsys):
+    assert main(["search", "(16,64):(64,1)", "--op", "ldmatrix.x4", "st.shared.b128", "--limit", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "all 12 layouts: 1 conflict-free, least excess 0" and len(lines) == 3
+    assert lines[1].startswith("Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted,")
+
+
+def test_the_command_prints_json_and_tells_by_its_exit_code_that_none_is_free_of_conflicts(capsys):
+    words = ["(32,32):(32,1)", "--dtype", "f32", "--op", "ld.shared.b32", "--families", "rotation", "--json"]
+    assert main(["search", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["conflict_free"] > 0
+    assert main(["search", "(16,64):(64,1)", "--families", "pad", "--budget", "2048"]) == 1
+    assert "all 0 layouts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments, fault", [
+    (["(16,64"], "column 7"), (["(16,64):(64,1)", "--op", "ldmatrix.x3"], "ldmatrix.x3"),
+    (["(16,64):(64,1)", "--families", "magic"], "magic"), (["Sw<3,3,3>"], "no coordinates"),
+    (["(4096,4096):(4096,1)"], "use a smaller tile")])
+def test_the_command_refuses_what_it_cannot_search(capsys, arguments, fault):
+    assert main(["search", *arguments]) == 2
+    assert fault in capsys.readouterr().err

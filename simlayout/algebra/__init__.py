@@ -3,7 +3,6 @@
 from simlayout.algebra.composed import Composed, Layer, compose
 from simlayout.algebra.dtypes import DTYPES, DType, dtype_of
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.formula import Formula, formula
 from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
 from simlayout.algebra.notation import parse
 from simlayout.algebra.swizzle import Rotation, Swizzle
@@ -22,7 +21,6 @@ __all__ = [
     "Composed",
     "DType",
     "F2Map",
-    "Formula",
     "Layer",
     "Layout",
     "Rotation",
@@ -33,7 +31,6 @@ __all__ = [
     "compose",
     "composition",
     "dtype_of",
-    "formula",
     "left_inverse",
     "logical_divide",
     "logical_product",

@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import bench, conform, gemm, ladder, layouts, trace
+from simlayout.cli import bench, conform, gemm, ladder, layouts, search, trace
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -30,6 +30,7 @@ def command_line():
         simlayout explain '(16,64):(64,1)' --index 2
         simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' -o banks.svg
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes
+        simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
         simlayout trace mma_base --lines shared
         simlayout conform --check tests/data/h200_cases.npz
@@ -41,6 +42,7 @@ def command_line():
     _add_explain(commands)
     _add_plot(commands)
     _add_emit(commands)
+    search.add_command(commands, _command)
     _add_gemm(commands)
     _add_trace(commands)
     _add_conform(commands)

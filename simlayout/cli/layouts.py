@@ -22,7 +22,7 @@ MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
 def asked_access(options):
     """The Access that the command line names; its excess is None: reported, not demanded."""
     tile, dtype = parse(options.layout), dtype_of(options.dtype)
-    _check_size(tile, dtype, arch_of(options.arch))
+    check_size(tile, dtype, arch_of(options.arch))
     if options.lanes is None:
         if options.domain:
             raise SimlayoutError("--domain names the loops of --lanes: give both or neither")
@@ -31,7 +31,7 @@ def asked_access(options):
     return Access("tile", options.op, tile, parse_index(options.lanes, domain), domain, dtype.name, excess=None)
 
 
-def _check_size(tile, dtype, arch):
+def check_size(tile, dtype, arch):
     """Refuses a tile without coordinates, or one that cannot be in shared memory, before anything walks over it."""
     if not hasattr(tile, "shape"):
         raise LayoutError(f"{tile} has no coordinates of its own: compose it with a layout, as in "

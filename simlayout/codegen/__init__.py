@@ -1,8 +1,9 @@
 """Index functions as source: traced, simplified, emitted for Numba and CUDA C++, and checked against the model."""
 
 from simlayout.codegen.emit import Emitted, check, check_njit, emit, identifier, module_source, trace
+from simlayout.codegen.index_text import Formula, formula, parse_index
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, symbol
 
-__all__ = ["Emitted", "Expr", "check", "check_njit", "compile_source", "emit", "identifier", "module_source", "symbol",
-           "trace"]
+__all__ = ["Emitted", "Expr", "Formula", "check", "check_njit", "compile_source", "emit", "formula", "identifier",
+           "module_source", "parse_index", "symbol", "trace"]

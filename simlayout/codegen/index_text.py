@@ -77,6 +77,30 @@ def parse_index(text, names):
     return Index(text, names, tuple(_checked(part, names, 1) for part in parts))
 
 
+@dataclass(frozen=True)
+class Formula:
+    """What `formula` returns: an Index of one coordinate, whose value it gives."""
+
+    index: Index
+
+    def __call__(self, *values):
+        return self.index(*values)[0]
+
+
+def formula(text, names=("row", "col")):
+    """The index function of `names` that a text denotes, an offset for `equivalent` and for tiles of accesses. Errors as of
+    `parse_index`.
+
+    >>> tile = formula("row * 64 + (col ^ ((row & 7) << 3))")
+    >>> tile(1, 8)
+    64
+    """
+    index = parse_index(text, names)
+    if len(index.trees) != 1:
+        raise ParseError(f"column 1: a formula is one value, and this has {len(index.trees)}: leave out the commas")
+    return Formula(index)
+
+
 def _check_characters(text):
     """The text's length, its characters, and that its parentheses pair up, none too deep."""
     if not isinstance(text, str):

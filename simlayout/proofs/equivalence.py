@@ -41,8 +41,7 @@ def equivalent(left, right, domain=None):
     with the least coordinate, the last name counting fastest. Raises LayoutError without a domain, or for one of more than
     2**30 points.
 
-    >>> from simlayout.algebra import Layout, Swizzle
-    >>> from simlayout.algebra.formula import formula
+    >>> from simlayout import Layout, Swizzle, formula
     >>> tile, xor = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), formula("row * 64 + (col ^ ((row & 7) << 3))")
     >>> print(equivalent(tile, xor, {"row": 16, "col": 64}))
     equal: all 1024 points
