@@ -20,6 +20,7 @@ SUMMARIES = {
     "mma_tma": "mma_swizzled with its operands from TMA, shared by the CTAs of a cluster",
 }
 
+
 @dataclass(frozen=True)
 class HopperKernel:
     """A kernel for Hopper with the interface of a Kernel: C = A @ B.T for A (M, K) and B (N, K), both f16; C (M, N) f16.

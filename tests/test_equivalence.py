@@ -9,7 +9,6 @@ import simlayout as sl
 from simlayout.algebra.translate import (
     TritonSwizzle,
     f2_to_swizzle,
-    row_major,
     swizzle_to_f2,
     swizzle_to_tma,
     swizzle_to_triton,
@@ -85,7 +84,7 @@ def test_tritons_swizzle_is_cutes_on_its_tile_and_back(vec, per_phase, max_phase
     triton = TritonSwizzle(vec, per_phase, max_phase, columns)
     rows = 2 * per_phase * max_phase
     swizzle = triton_to_swizzle(triton)
-    assert sl.equivalent(swizzle @ row_major(rows, columns), triton, (rows, columns))
+    assert sl.equivalent(swizzle @ sl.Layout.row_major(rows, columns), triton, (rows, columns))
     back = swizzle_to_triton(swizzle, columns)
     assert sl.equivalent(back, triton, (rows, columns))
 
@@ -100,7 +99,7 @@ def test_a_swizzle_is_tritons_or_it_is_said_why_not(bits, base, shift, log_colum
     except LayoutError as error:
         assert "none of Triton's" in str(error)
     else:
-        assert sl.equivalent(swizzle @ row_major(64, columns), triton, (64, columns))
+        assert sl.equivalent(swizzle @ sl.Layout.row_major(64, columns), triton, (64, columns))
 
 
 def test_no_swizzle_is_tritons_on_rows_that_are_no_power_of_two():
@@ -127,7 +126,7 @@ def test_a_mode_of_tma_is_the_swizzle_by_which_its_boxes_land(mode, dtype):
         tensor = sl.TensorMap(dtype, (inner, 32), (mode,), (inner, 32), swizzle=mode)
         rows, cols = np.indices((32, inner))
         landed = tensor.landing(0).reshape(32, inner)
-        assert (landed == size * (swizzle @ row_major(32, inner))(rows, cols)).all()
+        assert (landed == size * (swizzle @ sl.Layout.row_major(32, inner))(rows, cols)).all()
 
 
 def test_other_swizzles_are_no_mode_of_tma():

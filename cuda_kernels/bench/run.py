@@ -73,7 +73,7 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     if choice.triton:
         _check_triton(library)
     cases = _possible(cases, library, say)
-    _compile(cases)
+    compile_cases(cases)
     head, rows = {**about(choice), "library": library.version, "how": library.how}, []
     try:
         for case in cases:
@@ -128,7 +128,7 @@ def _possible(cases, library, say):
     return fitting
 
 
-def _compile(cases):
+def compile_cases(cases):
     """Compiles what the cases need, many kernels at a time."""
     from cuda_kernels import driver, launch
 

@@ -10,10 +10,9 @@ import argparse
 import sys
 from dataclasses import asdict, dataclass
 
-from cuda_kernels.ahead import compile_ahead
 from cuda_kernels.bench import where_and_when
-from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.record import Problem
+from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
 from cuda_kernels.conformance import ncu
@@ -127,11 +126,7 @@ def chosen(seeds=()):
 
 def compile_all(found, size):
     """Compiles the rungs, many at a time."""
-    from cuda_kernels import driver, launch
-
-    cuda = driver.cuda()
-    cases = [Case("ladder", rung.label, Problem(size, size, size), rung.kernel) for rung in found]
-    compile_ahead(programs(cases, launch.compute_capability(), cuda.multiprocessors(0)), cuda.version)
+    compile_cases([Case("ladder", rung.label, Problem(size, size, size), rung.kernel) for rung in found])
 
 
 def launch_all(found, size):

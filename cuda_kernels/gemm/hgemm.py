@@ -158,11 +158,35 @@ def make_plan(family, options):
                 max(options.depth * stage_bytes, 2 * family.c_tile.cosize))
 
 
+def make_load_fragments(index, b_matrices):
+    """load_fragments(smem, tid, ks, stage, buffer, ra, rb): those of a warp's 64 x 64 x 16; b_matrices: as of Family."""
+    load_a, load_b = index.load_a, index.load_b
+
+    def load_b_by_two(smem, tid, ks, stage, buffer, rb):
+        for j in range(8):
+            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
+
+    def load_b_by_four(smem, tid, ks, stage, buffer, rb):
+        for j in range(4):
+            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
+                smem + load_b(tid, j, ks, stage))
+
+    fragments_b = load_b_by_two if b_matrices == 2 else load_b_by_four
+
+    def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
+        for i in range(4):
+            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
+                smem + load_a(tid, i, ks, stage))
+        fragments_b(smem, tid, ks, stage, buffer, rb)
+
+    return load_fragments
+
+
 def make_body(index, family, options):
     """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
     copy_a_row, copy_b_row, copy_col = make_copy_maps(family)
     below, deep_a, deep_b = family.below, 32 // family.below, 16 // family.below
-    copy_a, copy_b, load_a, load_b = index.copy_a, index.copy_b, index.load_a, index.load_b
+    copy_a, copy_b = index.copy_a, index.copy_b
     store_c, read_c = index.store_c, index.read_c
     stages, wide = options.depth, options.accumulate == "f32"
     registers, scalar = (4, f32) if wide else (2, b32)
@@ -185,22 +209,7 @@ def make_body(index, family, options):
             copy(smem + copy_b(tid, i, stage), from_b + (along + u64(2 * below * i) * u64(ldb)),
                  valid_bytes(col0 + copy_b_row(tid, i), N, kk, K))
 
-    def load_b_by_two(smem, tid, ks, stage, buffer, rb):
-        for j in range(8):
-            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
-
-    def load_b_by_four(smem, tid, ks, stage, buffer, rb):
-        for j in range(4):
-            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
-                smem + load_b(tid, j, ks, stage))
-
-    fragments_b = load_b_by_two if family.b_matrices == 2 else load_b_by_four
-
-    def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
-        for i in range(4):
-            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
-                smem + load_a(tid, i, ks, stage))
-        fragments_b(smem, tid, ks, stage, buffer, rb)
+    load_fragments = make_load_fragments(index, family.b_matrices)
 
     def multiply_fragments(buffer, ra, rb, acc):
         for i in range(4):

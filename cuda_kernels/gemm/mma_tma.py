@@ -8,7 +8,7 @@ mbarriers and clusters are those of `hopper_pipeline`; empty[s] counts one arriv
 
 from cuda_kernels.emitted import mma_swizzled as index
 from cuda_kernels.gemm.common import element, store_by_halves, store_whole
-from cuda_kernels.gemm.hgemm import read_c_col, read_c_row
+from cuda_kernels.gemm.hgemm import make_load_fragments, read_c_col, read_c_row
 from cuda_kernels.gemm.hopper_order import quotient, tile_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, make_load
 from cuda_kernels.gemm.hopper_pipeline import make_cluster, make_ring
@@ -24,7 +24,6 @@ from cuda_kernels.ptx import (
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
     ld_volatile_shared_b128,
-    ldmatrix_x4,
     mbarrier_arrive_expect_tx,
     mbarrier_wait,
     mma_sync,
@@ -39,17 +38,8 @@ from cuda_kernels.ptx import (
 
 
 def make_multiply(dtype):
-    """(load(smem, tid, ks, stage, buffer, ra, rb), multiply(buffer, ra, rb, acc)): the fragments of a warp's 64 x 64 x 16,
-    and their products."""
-    address_a, address_b, mma = index.load_a, index.load_b, mma_sync(f"m16n8k16.f32.{dtype}.{dtype}.f32")
-
-    def load(smem, tid, ks, stage, buffer, ra, rb):
-        for i in range(4):
-            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
-                smem + address_a(tid, i, ks, stage))
-        for j in range(4):
-            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
-                smem + address_b(tid, j, ks, stage))
+    """multiply(buffer, ra, rb, acc): the products of a warp's fragments, 64 x 64 x 16."""
+    mma = mma_sync(f"m16n8k16.f32.{dtype}.{dtype}.f32")
 
     def multiply(buffer, ra, rb, acc):
         for i in range(4):
@@ -59,7 +49,7 @@ def make_multiply(dtype):
                     ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], rb[buffer, j, 0],
                     rb[buffer, j, 1], acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3])
 
-    return load, multiply
+    return multiply
 
 
 def make_store(out):
@@ -97,7 +87,7 @@ def make_body(config):
     rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
     first_row, first_col, first_unit, teller = ctas.first_row, ctas.first_col, ctas.first_unit, ctas.teller
     load_a, load_b = make_load("K", rows, beside), make_load("K", cols, below)
-    load_fragments, multiply = make_multiply(config.dtype)
+    load_fragments, multiply = make_load_fragments(index, 4), make_multiply(config.dtype)
     store = make_store(config.out)
 
     def fill(smem, map_a, map_b, stage, parity, chunk, row, col, matrix_a, matrix_b, down, right):

@@ -183,6 +183,7 @@ def _as_emitted(access):
         raise VerificationError(f"cuda_kernels.emitted.wgmma.{function.__name__} is out of date: run "
                                 "`python -m cuda_kernels.emitted`")
 
+
 PLANS = {"wgmma_persistent": WgmmaPlan, "wgmma_tma": WgmmaPlan, "mma_tma": MmaPlan}
 """The plan of each body."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra.composed import Layer
-from simlayout.algebra.layout import as_index
+from simlayout.algebra.layout import as_index, flatten
 from simlayout.errors import LayoutError
 
 _BITS = 62          # of an argument or a result: both are signed 64-bit integers
@@ -56,7 +56,7 @@ class F2Map(Layer):
         ...
         simlayout.errors.LayoutError: (4,4):(5,1) is no F2 map: at (1, 1) it is 6, and its bits give 5 ^ 1
         """
-        size, modes = layout.size, _flat(layout.shape)
+        size, modes = layout.size, flatten(layout.shape)
         if any(n & (n - 1) for n in modes):
             raise LayoutError(f"{layout} is no F2 map: its sizes must be powers of two")
         found = np.asarray(layout(np.arange(size)), np.int64)
@@ -65,7 +65,8 @@ class F2Map(Layer):
         if wrong.any():
             at = int(np.argmax(wrong))
             rest = at & (at - 1)                         # the index without its lowest bit: the first one for which it fails
-            raise LayoutError(f"{layout} is no F2 map: at {_coordinate(at, modes)} it is {found[at]}, and its bits give "
+            where = tuple(map(int, np.unravel_index(at, modes, order="F")))
+            raise LayoutError(f"{layout} is no F2 map: at {where} it is {found[at]}, and its bits give "
                               f"{found[at ^ rest]} ^ {found[rest] ^ found[0]}")
         return made
 
@@ -190,16 +191,3 @@ def rank(columns):
     return len(basis)
 
 
-def _coordinate(index, modes):
-    """The coordinate of a linear index: the first mode is the fastest."""
-    made = []
-    for n in modes:
-        index, x = divmod(index, n)
-        made.append(x)
-    return tuple(made)
-
-
-def _flat(shape):
-    if not isinstance(shape, tuple):
-        return [shape]
-    return [n for part in shape for n in _flat(part)]

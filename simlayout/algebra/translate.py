@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import Layout, as_index
+from simlayout.algebra.layout import as_index
 from simlayout.algebra.swizzle import Swizzle
 from simlayout.errors import LayoutError
 
@@ -140,11 +140,6 @@ def swizzle_to_f2(swizzle, bits=None):
     """The F2Map of a Swizzle; bits: how many columns it has at least."""
     needed = max(swizzle.source_mask.bit_length(), swizzle.target_mask.bit_length(), bits or 0)
     return F2Map(tuple(int(swizzle(1 << i)) for i in range(needed)))
-
-
-def row_major(rows, columns):
-    """The layout of a tile whose rows lie one after another, (row, column) -> offset."""
-    return Layout((rows, columns), (columns, 1))
 
 
 def _log(power):
