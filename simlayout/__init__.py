@@ -7,60 +7,44 @@
 >>> sl.verify(a).excess
 0
 
-Importing it needs NumPy alone; `simlayout.machine` and `simlayout.plots` load when they are used.
+Importing it loads nothing; every name brings its module when it is first used. All of them need NumPy alone, but `plots`,
+which needs Matplotlib, and the strategies of `testing`, which need Hypothesis.
 """
 
 from importlib import import_module
 
-from simlayout.algebra import (
-    Composed,
-    F2Map,
-    Layout,
-    Rotation,
-    Swizzle,
-    byte_address,
-    coalesce,
-    complement,
-    composition,
-    dtype_of,
-    logical_divide,
-    logical_product,
-    parse,
-    tiled_divide,
-    zipped_divide,
-)
-from simlayout.codegen import Emitted, emit, formula
-from simlayout.errors import (
-    AddressError,
-    DeviceError,
-    HazardError,
-    InstructionError,
-    LayoutError,
-    MachineError,
-    ParseError,
-    SimlayoutError,
-    VerificationError,
-)
-from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
-from simlayout.numerics import mma
-from simlayout.proofs import Access, Certificate, Plan, Prediction, equivalent, prove_operand, prove_tile, verify
-from simlayout.synthesis import search
-
 __version__ = "0.1.0"
 
-__all__ = [
-    "Access", "AddressError", "Analysis", "Certificate", "Composed", "DeviceError", "Emitted", "F2Map", "HazardError",
-    "InstructionError", "Layout", "LayoutError", "MachineError", "OperandTile", "ParseError", "Plan", "Prediction",
-    "Rotation", "SimlayoutError", "Swizzle", "TensorMap", "VerificationError", "analyze", "byte_address",
-    "choose_ldmatrix", "coalesce", "complement", "composition", "dtype_of", "emit", "equivalent", "formula", "fragment",
-    "instruction", "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plots", "prove_operand",
-    "prove_tile", "search", "tiled_divide", "verify", "zipped_divide",
-]
+_MODULES = {
+    "algebra": ("Composed", "F2Map", "Layout", "Rotation", "Swizzle", "byte_address", "coalesce", "complement",
+                "composition", "dtype_of", "logical_divide", "logical_product", "parse", "tiled_divide", "zipped_divide"),
+    "clinic": (),
+    "codegen": ("Emitted", "emit", "formula", "translate"),
+    "errors": ("AddressError", "DeviceError", "HazardError", "InstructionError", "LayoutError", "MachineError", "ParseError",
+               "SimlayoutError", "VerificationError"),
+    "hardware": ("Analysis", "OperandTile", "TensorMap", "analyze", "choose_ldmatrix", "fragment", "instruction"),
+    "machine": (),
+    "numerics": ("mma",),
+    "plots": (),
+    "proofs": ("Access", "Certificate", "Plan", "Prediction", "equivalent", "prove_operand", "prove_tile", "verify"),
+    "synthesis": ("rearrange", "search", "search_plan"),
+    "testing": (),
+}
+"""The modules of the package, each with its names that are names of the package too."""
 
-_WHEN_USED = ("machine", "plots")
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted((*_HOME, "machine", "numerics", "plots", "testing"))
 
 
 def __getattr__(name):
-    if name in _WHEN_USED:
+    if name in _MODULES:
         return import_module(f"simlayout.{name}")
+    if name in _HOME:
+        made = globals()[name] = getattr(import_module(f"simlayout.{_HOME[name]}"), name)
+        return made
     raise AttributeError(f"module 'simlayout' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES, *__all__})

@@ -146,8 +146,9 @@ def test_a_swizzle_is_an_f2_map_and_back(bits, base, shift):
 
 
 @pytest.mark.parametrize("made, fault", [
-    (sl.F2Map((1, 2), 1), "0 becomes 1"), (sl.F2Map((2, 1)), "bit 0 becomes 2"),
-    (sl.F2Map((1, 3, 4, 12)), "bit 3 becomes 12"), (sl.F2Map((1, 2, 7)), "bit 2 becomes 7")])
+    (sl.F2Map((1, 2), 1), "0 becomes 1"), (sl.F2Map((2, 1)), "bit 0 becomes bit 1"),
+    (sl.F2Map((1, 3, 4, 12)), "bit 1 becomes bits 0 and 1, bit 2 stays, and bit 3 becomes bits 2 and 3"),
+    (sl.F2Map((1, 2, 7)), "bit 2 becomes bits 0, 1 and 2"), (sl.F2Map((1, 0)), "bit 1 becomes nothing")])
 def test_other_f2_maps_are_no_swizzle_and_it_is_said_why(made, fault):
     with pytest.raises(LayoutError, match=fault):
         f2_to_swizzle(made)

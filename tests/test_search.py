@@ -42,7 +42,7 @@ def test_the_conflict_free_swizzles_of_a_tile_are_found_all_of_them(rows, column
 
 def test_of_equally_good_layouts_the_one_with_the_cheaper_address_comes_first():
     first, second = search([rows_of_8(16, 128)]).candidates[:2]
-    assert first.operations < second.operations and str(first.layout).startswith("Sw<4,3,4>")     # needs no mask: 16 rows
+    assert first.ops < second.ops and str(first.layout).startswith("Sw<4,3,4>")     # needs no mask: 16 rows
 
 
 def test_no_single_swizzle_serves_rows_and_blocks_and_the_family_is_exhausted():
@@ -69,8 +69,19 @@ def test_writing_blocks_back_under_the_layout_of_the_rows_costs_what_is_known(sw
 
 
 def test_a_candidate_has_its_certificates():
-    best = search([ROWS, BLOCKS], layers=2).candidates[0]
+    best = search([ROWS, BLOCKS], layers=2)[0]
     assert [c.excess for c in best.certificates.values()] == [0, 0] and set(best.certificates) == {"rows", "blocks"}
+    assert best.certificate.excess == 0 and best.certificate.wavefronts == 128
+    assert "one-to-one on its 4096 coordinates" in best.certificate.claims
+    assert "rows (ldmatrix.x4): 64 wavefronts, ideal 64" in best.certificate.claims
+
+
+def test_what_is_found_is_a_sequence_of_candidates_with_a_proof_for_each_family():
+    found = search([rows_of_8(16, 64)], ("swizzle", "pad"), limit=3)
+    assert list(found) == list(found.candidates) and len(found) == 3 and found[0] is found.candidates[0]
+    assert found.proof.splitlines() == ["swizzle: 12 of 12 examined, 1 conflict-free, least excess 0",
+                                        "pad: 8 of 8 examined, 4 conflict-free, least excess 0"]
+    assert found.bound == found.least == 0
 
 
 def test_padding_and_rotation_are_candidates_too_and_cost_memory_or_operations():
@@ -82,9 +93,27 @@ def test_padding_and_rotation_are_candidates_too_and_cost_memory_or_operations()
     assert padded.layout == sl.Layout((16, 64), (72, 1)) and padded.wasted_bytes == 2 * 8 * 15
 
 
+def test_rows_are_padded_below_a_mode_of_stages_too():
+    tile = sl.Layout((64, 32, 4), (32, 1, 2048))
+    load = sl.Access("load", "ldmatrix.x4", tile, lambda tid, k, s: (tid % 16, 16 * k + 8 * (tid // 16), s),
+                     {"tid": 32, "k": 2, "s": 4})
+    best = search([load], ("pad",))[0]
+    assert best.layout == sl.Layout((64, 32, 4), (40, 1, 2560)) and best.excess == 0
+    assert best.wasted_bytes == 2 * (best.layout.cosize - tile.cosize)
+
+
+def test_layouts_that_share_memory_does_not_hold_are_no_candidates():
+    tile = sl.Layout((1024, 112), (112, 1))             # 229,376 of 232,448 bytes: no chunk more in each row fits
+    store = sl.Access("store", "st.shared.b128", tile, lambda tid: (tid // 2, 8 * (tid % 2)))
+    assert search([store], ("pad",)).total == 0
+    with pytest.raises(LayoutError, match="use a smaller tile"):
+        search([store.with_tile(sl.Layout((1024, 128), (128, 1)))])
+
+
 def test_a_budget_leaves_out_what_is_larger():
     tile = rows_of_8(16, 64)
-    assert search([tile], ("pad",), budget=2048).total == 0
+    none = search([tile], ("pad",), budget=2048)
+    assert (none.total, none.least, none.proof) == (0, None, "pad: no layout of the family is allowed")
     found = search([tile], ("pad",), budget=2048 + 240)
     assert [c.wasted_bytes for c in found.candidates] == [240] and found.least == 0
 
@@ -114,7 +143,7 @@ def test_what_cannot_be_searched_is_refused():
         search([])
     with pytest.raises(SimlayoutError, match="have different tiles"):
         search([ROWS, rows_of_8(16, 64)])
-    with pytest.raises(SimlayoutError, match="choose from swizzle, pad, rotation"):
+    with pytest.raises(SimlayoutError, match="choose from swizzle, pad, rotation, f2"):
         search([ROWS], ("magic",))
     with pytest.raises(SimlayoutError, match="1 or 2 layers"):
         search([ROWS], layers=3)
@@ -134,6 +163,91 @@ def test_the_least_excess_is_that_of_trying_every_swizzle_one_by_one(shape, inst
     assert (found.least, found.total, found.conflict_free) == (min(tried), len(tried), tried.count(0))
     offsets = found.candidates[0].layout(*np.indices(shape))
     assert sorted(offsets.ravel().tolist()) == list(range(shape[0] * shape[1]))
+
+
+# ---- constraints --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("shape, dtype", [((64, 128), "f16"), ((16, 64), "f16"), ((384, 64), "bf16"), ((64, 64), "f32"),
+                                          ((32, 256), "e4m3")])
+def test_tma_writes_the_layouts_that_are_said_to_be_its_own(shape, dtype):
+    rows, columns = shape
+    tile = sl.Layout(shape, (columns, 1))
+    size = sl.dtype_of(dtype).bytes
+    store = sl.Access("store", "st.shared.b128", tile, lambda tid: (tid % rows, 0 * tid), dtype=dtype)
+    layouts = [c.layout for c in search([store], tma=True, limit=100)]
+    modes = set()
+    for layout in layouts:
+        swizzle, plain = (layout.layers[0], layout.layout) if hasattr(layout, "layers") else (None, layout)
+        inner = plain.shape[1][0] if isinstance(plain.shape[1], tuple) else columns
+        span = 16 << swizzle.bits if swizzle else 0
+        below = max(n for n in range(1, 257) if rows % n == 0)
+        box = sl.TensorMap(dtype, (columns, rows), (size * columns,), (inner, below), swizzle=span)
+        modes.add(span)
+        for first in range(0, columns, inner):
+            for row in range(0, rows, below):
+                at = size * (first * rows + row * inner)
+                x, y = box.coordinates((first, row))
+                assert np.array_equal(box.landing(at), size * layout(y, x))
+    assert len(set(layouts)) == len(layouts) and modes == {0, *(s for s in (32, 64, 128) if s <= size * columns)}
+
+
+def test_tma_has_no_layout_for_a_padded_tile():
+    with pytest.raises(LayoutError, match="no plain tile that TMA could write"):
+        search([rows_of_8(16, 64).with_tile(sl.Layout((16, 64), (72, 1)))], tma=True)
+
+
+@pytest.mark.parametrize("base", [16, 48, 128, 256, 512, 1024])
+def test_with_a_base_a_layout_is_the_same_on_absolute_addresses_and_on_offsets(base):
+    tile = sl.Layout((16, 64), (64, 1))
+    found = search([rows_of_8(16, 64)], ("swizzle", "rotation", "pad", "f2"), base=base, limit=1000)
+    offsets = tile(*np.indices((16, 64)))
+    assert found.exhausted and any(c.family == "pad" for c in found)
+    for start in range(0, 4 * base, base):
+        for candidate in found:
+            moved = start // 2 + offsets if candidate.family != "pad" else None
+            for layer in reversed(getattr(candidate.layout, "layers", ())):
+                moved = layer(moved)
+            if moved is not None:
+                assert np.array_equal(moved, start // 2 + candidate.layout(*np.indices((16, 64))))
+
+
+def test_a_swizzle_of_128_bytes_needs_a_base_of_1024():
+    def swizzles(base):
+        return {str(c.layout).split(" o ")[0] for c in search([rows_of_8(16, 64)], base=base, limit=100)}
+
+    assert "Sw<3,3,3>" in swizzles(1024) and "Sw<3,3,3>" not in swizzles(512) and "Sw<2,3,3>" in swizzles(512)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["ldmatrix.x4", "ld.shared.b32", "st.shared.b64", "ld.shared.b128"]),
+       st.integers(0, 31))
+def test_where_a_tile_starts_only_names_the_banks_differently(seed, name, steps):
+    op = sl.instruction(name)
+    addresses = op.bytes * np.random.default_rng(seed).integers(0, 64, (1, 32))
+    here, there = (sl.analyze(name, addresses + start).wavefronts for start in (0, op.bytes * steps))
+    assert np.array_equal(here, there)
+
+
+def test_a_copy_that_counts_lines_is_scored_at_the_worst_start():
+    tile = sl.Layout((32, 64), (64, 1))
+    copy = sl.Access("copy", "cp.async.cg.16", tile, lambda tid: (tid // 8, 8 * (tid % 8)))
+    assert search([copy], ("pad",), base=128, limit=100).least == 0
+    assert search([copy], ("swizzle",), base=64).least == 1      # 512 bytes from the middle of a line on: five lines
+
+
+def test_a_base_that_the_widest_access_cannot_start_on_is_refused():
+    with pytest.raises(SimlayoutError, match="a multiple of 16 for the widest access"):
+        search([rows_of_8(16, 64)], base=8)
+
+
+# ---- elsewhere ----------------------------------------------------------------------------------------------------------
+
+def test_a_dask_cluster_finds_the_same():
+    distributed = pytest.importorskip("distributed")
+    alone = search([ROWS, BLOCKS], ("swizzle", "f2"), layers=2)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, \
+            distributed.Client(cluster) as client:
+        together = search([ROWS, BLOCKS], ("swizzle", "f2"), layers=2, executor=client.get_executor())
+    assert str(alone) == str(together)
 
 
 # ---- from the command line -------------------------------------------------------------------------------------------
@@ -159,4 +273,51 @@ def test_the_command_prints_json_and_tells_by_its_exit_code_that_none_is_free_of
     (["(4096,4096):(4096,1)"], "use a smaller tile")])
 def test_the_command_refuses_what_it_cannot_search(capsys, arguments, fault):
     assert main(["search", *arguments]) == 2
+    assert fault in capsys.readouterr().err
+
+
+# ---- several accesses, proofs, orders of rows ---------------------------------------------------------------------------
+
+PROBLEM = ["(16,256):(256,1)", "--access", "ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16",
+           "--access", "ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<16"]
+
+
+def test_the_command_takes_accesses_with_their_own_lanes(capsys):
+    assert main(["search", *PROBLEM]) == 1
+    assert capsys.readouterr().out.startswith("all 20 layouts: 0 conflict-free, least excess 64\n")
+    assert main(["search", *PROBLEM, "--layers", "2", "--limit", "1", "--prove"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "all 420 layouts: 19 conflict-free, least excess 0"
+    assert lines[2] == "swizzle: 420 of 420 examined, 19 conflict-free, least excess 0"
+    assert "- one-to-one on its 4096 coordinates" in lines
+
+
+def test_the_command_searches_f2_maps_in_two_processes(capsys):
+    assert main(["search", *PROBLEM, "--families", "f2", "--limit", "1", "--jobs", "2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["candidates"][0]["layout"] == "Sw<1,3,3> o Sw<3,3,5> o (16,256):(256,1)" and told["exhausted"]
+    assert told["families"] == [{"family": "f2", "conflict_free": 86016, "examined": 788035, "total": 788035, "least": 0,
+                                 "bound": 0}]
+
+
+def test_the_command_has_constraints(capsys):
+    assert main(["search", "(64,128):(128,1)", "--tma", "--limit", "1"]) == 0
+    assert "(64,(8,16)):(8,(1,512)): excess 0" in capsys.readouterr().out
+    assert main(["search", "(16,64):(64,1)", "--base", "512"]) == 1
+    assert capsys.readouterr().out.startswith("all 6 layouts: 0 conflict-free, least excess 16\n")
+
+
+@pytest.mark.parametrize("words, fault", [
+    ([], "give a LAYOUT or --kernel NAME"), (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4"], "is no access"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid ** 2, 0"], "Pow is not allowed"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<0"], "is no loop"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<4, k<5"], "comes twice"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<99999"], "at most 65536"),
+    (["(16,64):(64,1)", "--set", "stages=3"], "give --kernel NAME"), (["--kernel", "mma_bse"], "unknown kernel"),
+    (["--kernel", "mma_base", "--set", "stages"], "write OPTION=VALUE"),
+    (["--kernel", "mma_base", "--op", "ldmatrix.x4"], "brings its own accesses"),
+    (["(16,64):(64,1)", "--rearrange", "--tma"], "leaves the layout as it is")])
+def test_the_command_says_what_does_not_go_together(capsys, words, fault):
+    assert main(["search", *words]) == 2
     assert fault in capsys.readouterr().err

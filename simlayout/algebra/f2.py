@@ -122,8 +122,13 @@ class F2Map(Layer):
     def __call__(self, index):
         """The result for an int, an array of ints or a symbol. Columns that move their bit equally far do it together."""
         x = as_index(index)
-        total = ((x >> self.inputs) << self.inputs) ^ self.constant
-        for shift, mask in self.diagonals():
+        diagonals, every = self.diagonals(), (1 << self.inputs) - 1
+        if (0, every) in diagonals:                      # each bit is part of its own image: x is, whole
+            diagonals.remove((0, every))
+            total = x ^ self.constant
+        else:
+            total = ((x >> self.inputs) << self.inputs) ^ self.constant
+        for shift, mask in diagonals:
             moved = x & mask
             total = total ^ (moved << shift if shift > 0 else moved >> -shift if shift < 0 else moved)
         return total
@@ -159,7 +164,7 @@ class F2Map(Layer):
 
     def __str__(self):
         constant = f";{self.constant}" if self.constant else ""
-        return f"F2<{','.join(map(str, self.columns))}>{constant}"
+        return f"F2<{','.join(map(str, self.columns))}{constant}>"
 
     def __repr__(self):
         return f"F2Map({self.columns}{f', {self.constant}' if self.constant else ''})"

@@ -38,7 +38,8 @@ class Swizzle(Layer):
         if self.bits < 0 or self.base < 0:
             raise LayoutError(f"{self}: bits and base must be at least 0")
         if abs(self.shift) < self.bits:
-            raise LayoutError(f"{self} is not bijective: |shift| must be at least bits, which is {self.bits}")
+            raise LayoutError(f"{self}: source and target overlap, so it is not its own inverse, perhaps not bijective: "
+                              f"|shift| must be at least bits, which is {self.bits}")
         if self.bits + self.base + abs(self.shift) > _BITS:
             raise LayoutError(f"{self} touches bits beyond {_BITS}: bits + base + |shift| must be at most {_BITS}")
 

@@ -1,15 +1,18 @@
 """One swizzle in other words: CuTe's Swizzle<B,M,S>, Triton's (vec, perPhase, maxPhase), TMA's modes of bytes, F2 maps.
 
-Each function gives the same permutation of the same tile, or a LayoutError that says why there is none. `equivalent`
-(`simlayout.proofs`) proves a pair on its domain.
+Each function gives the same permutation of the same tile, or a LayoutError that says why there is none. `translate`
+(`simlayout.codegen.translation`) is the front door: it takes any function of a tile, and proves what it returns on its
+domain with `equivalent`. The families at the end are what it looks through.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import as_index
-from simlayout.algebra.swizzle import Swizzle
+from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError
 
 TMA_BASE, TMA_SHIFT = 4, 3
@@ -122,24 +125,111 @@ def f2_to_swizzle(made):
     >>> f2_to_swizzle(swizzle_to_f2(Swizzle(2, 3, 3)))
     Swizzle(2, 3, 3)
     """
-    moves = [(i, column ^ 1 << i) for i, column in enumerate(made.columns) if column != 1 << i]
-    if made.constant:
-        raise LayoutError(f"{made} is no Swizzle<B,M,S>: 0 becomes {made.constant}")
+    found = not_a_swizzle(made)
+    if found:
+        raise LayoutError(f"{made} is no Swizzle<B,M,S>: {found[1]}")
+    moves = _moves(made)
     if not moves:
         return Swizzle(0, 0, 1)
     first, target = moves[0]
+    return Swizzle(len(moves), min(first, _log(target)), first - _log(target))
+
+
+def not_a_swizzle(made):
+    """Why an F2Map is no Swizzle<B,M,S>: (the bits of its argument from which it follows, the reason), None if it is one.
+
+    A swizzle leaves every bit where it is, and copies at most S neighbouring ones to S bits away as well.
+
+    >>> not_a_swizzle(F2Map((1, 2, 4 ^ 1, 8, 16 ^ 4)))
+    ((2, 3, 4), 'bit 2 becomes bits 0 and 2, bit 3 stays, and bit 4 becomes bits 2 and 4')
+    """
+    if made.constant:
+        return (), f"0 becomes {made.constant}"
+    moves = _moves(made)
     for k, (bit, moved) in enumerate(moves):
-        if bit != first + k or moved != target << k or moved & (moved - 1):
-            raise LayoutError(f"{made} is no Swizzle<B,M,S>: bit {bit} becomes {made.columns[bit]}, not one other bit "
-                              "beside itself, as far away as that of its neighbours")
-    shift = first - _log(target)
-    return Swizzle(len(moves), min(first, _log(target)), shift)
+        first, target = moves[0]
+        lone = moved and not moved & (moved - 1) and moved != 1 << bit
+        if not lone or bit != first + k or moved != target << k or k >= abs(bit - _log(moved)):
+            bits = tuple(range(first, bit + 1)) if lone else (bit,)
+            said = [_becomes(i, made.columns[i]) for i in bits]
+            return bits, said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
+    return None
+
+
+def _moves(made):
+    """[(bit, what its column sets beside it)] of the bits that do not stay."""
+    return [(i, column ^ 1 << i) for i, column in enumerate(made.columns) if column != 1 << i]
+
+
+def _becomes(bit, column):
+    """"bit 3 becomes bits 0 and 3"."""
+    if column == 1 << bit:
+        return f"bit {bit} stays"
+    bits = [str(i) for i in range(column.bit_length()) if column >> i & 1]
+    many = f"bits {', '.join(bits[:-1])} and {bits[-1]}" if len(bits) > 1 else f"bit {bits[0]}" if bits else "nothing"
+    return f"bit {bit} becomes {many}"
 
 
 def swizzle_to_f2(swizzle, bits=None):
     """The F2Map of a Swizzle; bits: how many columns it has at least."""
     needed = max(swizzle.source_mask.bit_length(), swizzle.target_mask.bit_length(), bits or 0)
     return F2Map(tuple(int(swizzle(1 << i)) for i in range(needed)))
+
+
+def f2_of_values(values):
+    """The F2Map that an index function of x = 0, 1, ... would be, and the first x at which it is not (None: it is one).
+
+    values: of the function, int64 [n], at least 0. Where x is the first wrong one, the map is right at every smaller one:
+    so the function is no F2 map, because of x, its lowest bit, and what is left of x without it.
+
+    >>> f2_of_values(np.array([0, 1, 2, 4]))
+    (F2Map((1, 2)), 3)
+    """
+    zero = int(values[0])
+    made = F2Map(tuple(int(values[1 << i]) ^ zero for i in range((len(values) - 1).bit_length())), zero)
+    wrong = made(np.arange(len(values))) != values
+    return made, int(np.argmax(wrong)) if wrong.any() else None
+
+
+def triton_swizzles(rows, columns):
+    """Every TritonSwizzle of a tile, once: the one that changes nothing, then those whose phases all have rows of the tile,
+    or all but some of the upper half.
+
+    >>> [(t.vec, t.per_phase, t.max_phase) for t in triton_swizzles(3, 4)]
+    [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 1, 2), (2, 2, 2), (1, 1, 4)]
+    """
+    powers = [1 << i for i in range(max(rows, columns).bit_length())]
+    found = [TritonSwizzle(vec, per_phase, phases, columns) for phases in powers[1:] for vec in powers
+             if columns % (vec * phases) == 0 for per_phase in powers if per_phase * phases // 2 < rows]
+    return [TritonSwizzle(1, 1, 1, columns), *found]
+
+
+def rotations_like(values):
+    """The Rotations that an index function of x = 0, 1, ... can be, one for each number of chunks.
+
+    values: of the function, int64 [n]. The first x that moves is the line, and it moves by a chunk; the starts of the
+    lines then tell the period. A function that is a rotation on its whole domain is one of them.
+
+    >>> rotations_like(Rotation(2, 4, 8)(np.arange(32)))
+    [Rotation(2, 2, 8, 2), Rotation(2, 4, 8, 4)]
+    """
+    moved = np.flatnonzero(values != np.arange(len(values)))
+    if not len(moved):
+        return [Rotation(1, 1, 1)]
+    line = int(moved[0])
+    chunk = int(values[line]) - line
+    if line < 1 or chunk < 1 or line % chunk:
+        return []
+    starts = np.arange(0, len(values), line)
+    turns = (values[starts] - starts) // chunk
+    return [Rotation(chunk, count, line, _period(turns, count))
+            for count in range(2, line // chunk + 1) if line // chunk % count == 0]
+
+
+def _period(turns, count):
+    """After how many lines the turns of `count` chunks start again; count where they never do it earlier or later."""
+    early = turns != np.arange(len(turns)) % count
+    return int(np.argmax(early)) if early.any() else count
 
 
 def _log(power):

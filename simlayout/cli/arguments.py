@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import bench, conform, gemm, ladder, layouts, search, trace
+from simlayout.cli import bench, clinic, conform, gemm, ladder, layouts, search, trace, translate
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -43,6 +43,8 @@ def command_line():
     _add_plot(commands)
     _add_emit(commands)
     search.add_command(commands, _command)
+    translate.add_commands(commands, _command, _loop)
+    clinic.add_command(commands, _command)
     _add_gemm(commands)
     _add_trace(commands)
     _add_conform(commands)

@@ -1,65 +1,218 @@
-"""search: which layout of a tile serves all of some instructions."""
+"""search: which layout of a tile serves all of some instructions, which order of rows does without another layout, and the
+layouts of whole kernels found again."""
 
+import keyword
+import re
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from math import prod
+from multiprocessing import get_context
 
 from simlayout.algebra import dtype_of, parse
-from simlayout.cli.layouts import check_size
+from simlayout.cli.layouts import MAX_INSTRUCTIONS, check_size
 from simlayout.cli.text import print_json
+from simlayout.codegen.index_text import parse_index
+from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware import arch_of
+from simlayout.proofs import Access
+from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
+from simlayout.synthesis import FAMILIES, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
-from simlayout.synthesis.search import FAMILIES
 
 EXAMPLES = """
     simlayout search '(16,64):(64,1)'
-    simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128 --families swizzle pad rotation
-    simlayout search '(16,256):(256,1)' --layers 2 --limit 5 --json
+    simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128 --families swizzle pad rotation f2
+    simlayout search '(16,256):(256,1)' --layers 2 --limit 5 --json \\
+        --access 'ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16' \\
+        --access 'ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<16'
     simlayout search '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --budget 4352 --families pad
+    simlayout search '(64,128):(128,1)' --tma                  # what TMA can write
+    simlayout search '(16,64):(64,1)' --families f2 --base 512 --prove
+    simlayout search '(16,16):(16,1)' --rearrange              # another order of rows instead of another layout
+    simlayout search --kernel mma_permuted                     # a kernel's layouts, from its accesses alone
+    simlayout search --kernel mma_crosswise --set c_store=scalar --jobs 2
     """
 
 NOTES = """
-    LAYOUT is the plain tile, row-major say. Each instruction moves the whole tile as it naturally does (see `simlayout check
-    --help`); a layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations of the
-    emitted addresses. The first line says whether all layouts of the families were tried: then none has less excess than
-    the least one. Ctrl-C ends a search with what it has. The exit code is 1 if no layout is free of conflicts.
+    LAYOUT is the plain tile, row-major say. Each --op moves the whole tile as it naturally does (see `simlayout check
+    --help`); each --access says which coordinates thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also
+    tid<64 for two warps. A layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations
+    of the emitted addresses.
+
+    families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, and f2: every
+    invertible XOR of the offset's bits, counted by which chunks share banks. The first line says whether all layouts were
+    tried or excluded: then none has less excess than the least one. --prove adds what is proved of each family and the best
+    layout's certificate. Ctrl-C ends a search with what it has. The exit code is 1 if no layout is free of conflicts.
     """
 
 
 def add_command(commands, command):
     """Adds `search` to the commands; command: the function that makes a parser with examples."""
     parser = command(commands, "search", search, "find the layout that serves some instructions at once", EXAMPLES, NOTES)
-    parser.add_argument("layout", metavar="LAYOUT", help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell")
-    parser.add_argument("--dtype", default="f16", help="of the elements (default: %(default)s)")
-    parser.add_argument("--op", nargs="+", default=["ldmatrix.x4"], metavar="INSTRUCTION",
-                        help="PTX names (default: ldmatrix.x4)")
-    parser.add_argument("--families", nargs="+", default=["swizzle"], choices=FAMILIES, help="of layouts (default: swizzle)")
+    parser.add_argument("layout", metavar="LAYOUT", nargs="?",
+                        help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell")
+    parser.add_argument("--dtype", help="of the elements (default: f16)")
+    parser.add_argument("--op", nargs="+", default=[], metavar="INSTRUCTION",
+                        help="PTX names (default: ldmatrix.x4, where no --access is given)")
+    parser.add_argument("--access", action="append", default=[], metavar="TEXT",
+                        help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
+    parser.add_argument("--kernel", metavar="NAME", help="search for the tiles of a kernel instead: see `simlayout kernels`")
+    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the kernel")
+    parser.add_argument("--rearrange", action="store_true", help="leave the layout, look for an order of ldmatrix's rows")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES,
+                        help="of layouts (default: swizzle; all of them for a kernel)")
     parser.add_argument("--layers", type=int, default=1, choices=(1, 2), help="swizzles one over the other (default: 1)")
     parser.add_argument("--limit", type=int, default=5, metavar="N", help="layouts to show (default: %(default)s)")
     parser.add_argument("--budget", type=int, metavar="BYTES", help="that the tile may take at most")
+    parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
+    parser.add_argument("--base", type=int, metavar="BYTES",
+                        help="only layouts that begin again every so many bytes, for tiles that start at any multiple of it")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--prove", action="store_true", help="print the proofs of each family and of the best layout")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def search(options):
-    """`simlayout search`: exit code 0 if a layout without conflicts was found, 1 if not."""
-    tile, dtype = parse(options.layout), dtype_of(options.dtype)
+    """`simlayout search`: exit code 0 if a layout (or an order) without conflicts was found, 1 if not."""
+    if (options.layout is None) == (options.kernel is None):
+        raise SimlayoutError("give a LAYOUT or --kernel NAME, and not both")
+    if options.kernel is None and options.set:
+        raise SimlayoutError("--set is an option of a kernel: give --kernel NAME")
+    if options.kernel is not None:
+        return _of_kernel(options)
+    accesses = _accesses(options)
+    return _rearranged(accesses, options) if options.rearrange else _of_tile(accesses, options)
+
+
+# ---- what is asked -----------------------------------------------------------------------------------------------------
+
+def _accesses(options):
+    """The Accesses of --op and --access to the tile."""
+    tile, dtype = parse(options.layout), dtype_of(options.dtype or "f16")
     check_size(tile, dtype, arch_of("sm_90"))
-    accesses = [natural_access(tile, op, dtype, op) for op in dict.fromkeys(options.op)]
-    found = search_layouts(accesses, tuple(dict.fromkeys(options.families)), options.layers, max(options.limit, 1),
-                           options.budget, _progress if sys.stderr.isatty() else None)
-    if options.json:
-        print_json(_report(found))
-    else:
-        print(found)
-    return 0 if found.conflict_free else 1
+    ops = dict.fromkeys(options.op or ([] if options.access else ["ldmatrix.x4"]))
+    made = [natural_access(tile, op, dtype, op) for op in ops]
+    return made + [parse_access(text, tile, dtype.name) for text in dict.fromkeys(options.access)]
+
+
+_ACCESS = re.compile(r"\s*([\w.:]+?)\s*:\s(.*?)(?:\sfor\s(.*))?", re.DOTALL | re.ASCII)
+_LOOP = re.compile(r"\s*([A-Za-z_]\w{0,30})\s*<\s*([0-9]{1,6})\s*", re.ASCII)
+
+
+def parse_access(text, tile, dtype):
+    """The Access that a text `INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]` denotes; nothing is evaluated as Python.
+
+    The threads are tid, 32 of them unless the loops say otherwise. Raises ParseError for what is no such text.
+
+    >>> from simlayout.algebra import Layout
+    >>> a = parse_access("ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<4", Layout((16, 64), (64, 1)), "f16")
+    >>> a.instruction, a.domain, a.coordinate(17, 2)
+    ('ldmatrix.x4', {'tid': 32, 'k': 4}, (1, 40))
+    """
+    match = _ACCESS.fullmatch(text)
+    if not match:
+        raise ParseError(f"{text!r} is no access: write 'INSTRUCTION: ROW, COLUMN for LOOP<TRIPS', as in "
+                         "'ldmatrix.x4: tid % 16, 8*k for k<4'")
+    domain = {"tid": WARP}
+    for part in match[3].split(",") if match[3] else ():
+        loop = _LOOP.fullmatch(part)
+        if not loop or int(loop[2]) < 1 or keyword.iskeyword(loop[1]) or loop[1] != "tid" and loop[1] in domain:
+            raise ParseError(f"{part.strip()!r} in {text!r} is no loop, or comes twice: write NAME<TRIPS, as in k<4")
+        domain[loop[1]] = int(loop[2])
+    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
+        raise SimlayoutError(f"{text!r} spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
+    return Access(text, match[1], tile, parse_index(match[2], domain), domain, dtype, excess=None)
+
+
+@contextmanager
+def _asked(options):
+    """The arguments of `search` that the command line gives, as a dict; processes end with it."""
+    pool = ProcessPoolExecutor(options.jobs, get_context("spawn")) if options.jobs > 1 else None
+    try:
+        yield {"layers": options.layers, "limit": max(options.limit, 1), "budget": options.budget, "tma": options.tma,
+               "base": options.base, "progress": _progress if sys.stderr.isatty() else None, "executor": pool}
+    finally:
+        if pool:
+            pool.shutdown(cancel_futures=True)
 
 
 def _progress(done, total):
     print(f"{done} of {total} layouts", end="\r" if done < total else "\n", file=sys.stderr, flush=True)
 
 
-def _report(found):
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+def _of_tile(accesses, options):
+    with _asked(options) as arguments:
+        found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
+    if options.json:
+        print_json(_report(found, options.prove))
+    else:
+        print("\n".join([str(found), *_proofs(found, options.prove)]))
+    return 0 if found.conflict_free else 1
+
+
+def _proofs(found, wanted):
+    """Lines of --prove."""
+    return [found.proof, *map(str, found[:1] and [found[0].certificate])] if wanted else []
+
+
+def _report(found, prove):
     """What `search --json` prints."""
-    rows = [{"family": c.family, "layout": str(c.layout), "excess": c.excess, "wasted_bytes": c.wasted_bytes,
-             "operations": c.operations} for c in found.candidates]
+    rows = [_row(c) | ({"certificate": c.certificate.as_dict()} if prove else {}) for c in found]
     return {"candidates": rows, "conflict_free": found.conflict_free, "examined": found.examined, "total": found.total,
-            "exhausted": found.exhausted, "least_excess": found.least}
+            "exhausted": found.exhausted, "least_excess": found.least, "bound": found.bound,
+            "families": [vars(share) for share in found.shares]}
+
+
+def _row(candidate):
+    return {"family": candidate.family, "layout": str(candidate.layout), "excess": candidate.excess,
+            "wasted_bytes": candidate.wasted_bytes, "operations": candidate.ops}
+
+
+def _rearranged(accesses, options):
+    if options.families or options.tma or options.base or options.budget:
+        raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --tma, --base and --budget")
+    found = [rearrange(access) for access in accesses]
+    if options.json:
+        print_json({"accesses": [_order_report(made) for made in found]})
+    else:
+        print("\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else []))))
+    return 0 if all(made.conflict_free for made in found) else 1
+
+
+def _order_report(made):
+    return {"access": made.access.name, "op": made.access.instruction, "order": made.order, "registers": made.registers,
+            "before": made.before, "after": made.after, "least": made.least, "conflict_free": made.conflict_free,
+            "reason": made.reason, "claims": made.certificate.claims}
+
+
+def _of_kernel(options):
+    from cuda_kernels.job import kernel_named
+
+    if options.op or options.access or options.dtype or options.rearrange:
+        raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --dtype and --rearrange")
+    kernel = kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
+    with _asked(options) as arguments:
+        tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
+    if options.json:
+        print_json({"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]})
+    else:
+        print("\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles))
+    return 0 if all(tile.found.conflict_free for tile in tiles) else 1
+
+
+def _tile_report(tile, prove):
+    return {"accesses": tile.names, "plain": str(tile.plain), "plain_excess": tile.plain_excess,
+            "own": _row(tile.own), "at_least_as_good": tile.at_least_as_good, **_report(tile.found, prove)}
+
+
+def _option(text):
+    """"stages=3" -> ("stages", 3)."""
+    name, given, value = text.partition("=")
+    if not given or not re.fullmatch(r"[a-z_]+", name):
+        raise SimlayoutError(f"--set {text!r}: write OPTION=VALUE, as in c_store=scalar")
+    known = {"true": True, "false": False}
+    return name, known.get(value.lower(), int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value)

@@ -4,6 +4,7 @@ from simlayout.codegen.emit import Emitted, check, check_njit, emit, identifier,
 from simlayout.codegen.index_text import Formula, formula, parse_index
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, symbol
+from simlayout.codegen.translation import Translation, TranslationError, translate
 
-__all__ = ["Emitted", "Expr", "Formula", "check", "check_njit", "compile_source", "emit", "formula", "identifier",
-           "module_source", "parse_index", "symbol", "trace"]
+__all__ = ["Emitted", "Expr", "Formula", "Translation", "TranslationError", "check", "check_njit", "compile_source", "emit",
+           "formula", "identifier", "module_source", "parse_index", "symbol", "trace", "translate"]

@@ -67,12 +67,12 @@ def _render(x, names, division):
         pieces.append((True, str(-constant), False))
     if len(pieces) == 1:
         negative, text, _ = pieces[0]
-        return f"-({text})" if negative else text
+        return f"0 - ({text})" if negative else text
     out = ""
     for negative, text, compound in pieces:
         text = f"({text})" if compound else text
         out += (" - " if negative else " + " if out else "") + text
-    return out.strip() if not out.startswith(" - ") else "-" + out[3:]
+    return "0" + out if out.startswith(" - ") else out     # no sign: the grammar of index texts has none
 
 
 def expression_text(x):

@@ -6,15 +6,24 @@ touch the same word share it (or, for atomics and cp.async, queue for it: then e
 
 An aligned access of 8 or 16 bytes covers 2 or 4 whole neighbouring banks, so it is counted as one wide word in one of
 16 or 8 wide banks: the counts are the same and the arrays are shorter.
+
+This is the model in NumPy, for one access and for many; `fast` counts the same with Numba, `sweep` on a GPU.
 """
+
+from functools import lru_cache
 
 import numpy as np
 
+from simlayout.hardware.operands import addresses_of, rows_of
+
 BANKS = 32
 WORD_BYTES = 4
-_CHUNK = 8192  # accesses at a time: memory stays flat, and the arrays stay in the cache
-_BANK_BIT, _LINE_BIT = 25, 5  # of a key: bank, then line (row of words, < 2**20), then lane
-_IDLE = BANKS << _BANK_BIT
+_CHUNK = 256  # accesses at a time: memory stays flat, and the arrays stay in the cache
+_LANE_BIT = 20  # of a key; the word comes below
+_IDLE = np.int32(-1)
+_LANE = np.arange(32, dtype=np.int32)
+_NUMBER = np.arange(_CHUNK, dtype=np.int32)[:, None]
+_PAIRS = np.stack([[_LANE[_LANE & step == upper * step] for step in (1, 2)] for upper in (0, 1)])  # [lower or upper, step]
 
 
 def wavefronts(instruction, addresses, active):
@@ -23,45 +32,102 @@ def wavefronts(instruction, addresses, active):
     instruction: a row of INSTRUCTIONS. addresses: bytes, int [n, 32]; active: bool [n, 32]. Both are trusted:
     `analyze` checks them. Ideal is the number of lane groups, after pair merging, that have an active lane.
     """
-    total = np.zeros((2, len(addresses)), np.int64)
-    for start in range(0, len(addresses), _CHUNK):
-        chunk, live = addresses[start:start + _CHUNK], active[start:start + _CHUNK]
-        keys = lane_keys(chunk, live, instruction.bytes, instruction.merges)
-        total[:, start:start + _CHUNK] = _of_groups(keys, instruction.groups)
-        if instruction.paired_groups:
-            merged = np.flatnonzero(paired(keys))
-            total[:, start + merged] = _of_groups(keys[merged], instruction.paired_groups)
-    total[0] *= instruction.times
+    total = np.empty((2, len(addresses)), np.int64)
+    for rows in chunks(len(addresses), _CHUNK):
+        total[:, rows] = _counts(instruction, addresses[rows], active[rows])
     return total[0], total[1]
 
 
-def lane_keys(addresses, active, access_bytes, merges):
-    """One int32 per lane that says where it goes: bank, line, and, where equal words do not merge, lane; [n, 32]."""
-    word_bytes = max(access_bytes, WORD_BYTES)
-    banks = BANKS * WORD_BYTES // word_bytes
-    word = addresses.astype(np.int32) // word_bytes
-    keys = (word & banks - 1) << _BANK_BIT | (word // banks) << _LINE_BIT
-    if not merges:
-        keys |= np.arange(keys.shape[1], dtype=np.int32)
-    return np.where(active, keys, _IDLE)
+def checked_wavefronts(instruction, addresses, mask, shared_bytes):
+    """(wavefronts, ideal, fault): as `wavefronts`, and the first access with an address that is negative, misaligned or
+    reaches beyond shared_bytes, or None. With a fault the counts mean nothing.
 
-
-def _of_groups(keys, groups):
-    """(wavefronts, groups with an active lane) of accesses served in the lane groups given, int [n] each.
-
-    In order of their keys, the words of a bank stand side by side, and each step to another key is one more distinct
-    word. Idle lanes all hold one word of an extra bank: a single pass, which never exceeds that of the others.
+    addresses: bytes, any ints [n, 32]; mask: the active lanes that the instruction reads, bool [n or 1, 32], None for
+    all of them. Only those are looked at.
     """
-    ordered = np.sort(np.take(keys, groups, axis=1), axis=-1)
-    first, *others = np.ascontiguousarray(np.moveaxis(ordered, -1, 0))
-    words = fullest = np.ones(first.shape, np.int8)
-    before = first
-    for key in others:
-        words = words * (key >> _BANK_BIT == before >> _BANK_BIT) + (key != before)
-        fullest = np.maximum(fullest, words)
-        before = key
-    occupied = first != _IDLE
-    return (fullest * occupied).sum(axis=1), occupied.sum(axis=1)
+    total = np.empty((2, len(addresses)), np.int64)
+    for rows in chunks(len(addresses), _CHUNK):
+        live = rows_of(mask, rows)
+        clean = addresses_of(addresses[rows], live)
+        fault = first_fault(instruction, clean, shared_bytes)
+        if fault is not None:
+            return *total, rows.start + fault
+        total[:, rows] = _counts(instruction, clean, live)
+    return *total, None
+
+
+def chunks(n, size):
+    """Slices of `size` that cover range(n)."""
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def first_fault(instruction, addresses, shared_bytes):
+    """The first access with an address (int64 [n, 32], 0 in idle lanes) that is negative, misaligned or reaches beyond
+    shared_bytes, or None.
+
+    As the last legal address is aligned, address | (last - address) is negative or has low bits for just these.
+    """
+    last, low = last_address(instruction, shared_bytes), instruction.bytes - 1
+    marks = addresses | (last - addresses)
+    seen = int(np.bitwise_or.reduce(marks, axis=None))
+    if seen >= 0 and not seen & low:
+        return None
+    seen = np.bitwise_or.reduce(marks, axis=1)
+    return int(np.argmax((seen < 0) | (seen & low != 0)))
+
+
+def last_address(instruction, shared_bytes):
+    """The highest byte address that an instruction may access."""
+    return (shared_bytes // instruction.bytes - 1) * instruction.bytes
+
+
+def _counts(instruction, addresses, active):
+    """[wavefronts, ideal] of a chunk, int64 [2, n]; active: None for all lanes."""
+    keys = lane_keys(addresses, active, instruction.bytes, instruction.merges)
+    banks = BANKS * WORD_BYTES // max(instruction.bytes, WORD_BYTES)
+    total = _of_groups(keys, instruction.groups, banks)
+    if instruction.paired_groups:
+        merged, = paired(keys).nonzero()
+        if merged.size:
+            total[:, merged] = _of_groups(keys[merged], instruction.paired_groups, banks)
+    if instruction.times > 1:
+        total[0] *= instruction.times
+    return total
+
+
+def lane_keys(addresses, active, access_bytes, merges):
+    """One int32 per lane, equal where lanes share what they want: the word, and, where equal words do not merge, the
+    lane; -1 in idle lanes; [n, 32]. active: bool [n or 1, 32], None for all."""
+    keys = (addresses >> max(access_bytes, WORD_BYTES).bit_length() - 1).astype(np.int32)
+    if not merges:
+        keys |= _LANE << _LANE_BIT
+    return keys if active is None else np.where(active, keys, _IDLE)
+
+
+def _of_groups(keys, groups, banks):
+    """[wavefronts, groups with an active lane] of accesses served in the lane groups given, int64 [2, n].
+
+    With the number of the lane's group below the word, the lowest bits of a key say in which queue it waits, and equal
+    words of a group are equal keys, which sorting brings together: each step to another key is one more word that waits.
+    """
+    n, (bits, numbers) = len(keys), _numbered(groups)
+    ordered = keys << bits | numbers
+    ordered.sort(axis=1)
+    waits = ordered >= 0
+    waits[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    queue = (ordered & (banks << bits) - 1) * n + _NUMBER[:n]
+    lengths = np.bincount(queue[waits], minlength=(banks << bits) * n).reshape(banks, 1 << bits, n)
+    fullest = np.maximum.reduce(lengths)
+    return np.add.reduce((fullest, fullest.astype(bool)), axis=1)
+
+
+@lru_cache(64)
+def _numbered(groups):
+    """(bits that number the groups, int32 [32]: for each lane the number of its group, -1 where none has it)."""
+    made = np.full(32, _IDLE)
+    for number, group in enumerate(groups):
+        made[list(group)] = number
+    return (len(groups) - 1).bit_length(), made
 
 
 def paired(keys):
@@ -70,11 +136,18 @@ def paired(keys):
     It does when every active lane has the same address as lane ^ 1, or that partner is inactive; or when this holds
     with lane ^ 2. The test is over the whole warp. Measured, not documented: not with ^ 3, and not with ^ 4.
     """
-    return partners_agree(keys, 1).all(axis=1) | partners_agree(keys, 2).all(axis=1)
+    most = np.maximum.reduce(_apart(keys), axis=2)
+    return np.minimum(most[:, 0], most[:, 1]) <= 0
 
 
 def partners_agree(keys, step):
-    """For the 16 pairs (lane, lane ^ step), in order of their lower lane: same address, or one is inactive; [n, 16]."""
-    pairs = keys.reshape(len(keys), -1, 2, step)
-    lower, upper = pairs[:, :, 0], pairs[:, :, 1]
-    return ((lower == upper) | (lower == _IDLE) | (upper == _IDLE)).reshape(len(keys), -1)
+    """For the 16 pairs (lane, lane ^ step), in order of their lower lane: same address, or one is inactive; [n, 16].
+    step: 1 or 2."""
+    return _apart(keys)[:, step - 1] <= 0
+
+
+def _apart(keys):
+    """For both steps and their pairs, int32 [n, 2, 16]: above 0 where both lanes are active and their keys differ. (Keys of
+    active lanes have no sign bit, and that of an idle one is -1.)"""
+    pairs = keys.take(_PAIRS, axis=1)
+    return pairs[:, 0] ^ pairs[:, 1]

@@ -50,7 +50,7 @@ def equivalent(left, right, domain=None):
     """
     if domain is None and isinstance(left, F2Map) and isinstance(right, F2Map):
         return _by_column(left, right)
-    names, sizes = _named(domain, left, right)
+    names, sizes = named_domain(domain, left, right)
     total = int(np.prod(sizes, dtype=object))
     if total > MOST:
         raise LayoutError(f"{total} points: at most {MOST} are compared; give a smaller domain")
@@ -66,7 +66,7 @@ def equivalent(left, right, domain=None):
     return Equivalence(True, f"all {total} points")
 
 
-def _named(domain, left, right):
+def named_domain(domain, left, right):
     """(names, sizes) of a domain."""
     if domain is None:
         shape = getattr(left, "shape", None) or getattr(right, "shape", None)

@@ -1,4 +1,5 @@
-"""The families that `search` walks: layers over a tile, and paddings of it.
+"""The families that `search` walks layout by layout: layers over a tile, and paddings of it. (That of F2 maps, which is too
+large for that, is in `f2`.)
 
 A family's candidates keep chunks whole: `chunk` elements, those of the widest access. They are all that the family has
 there, so that "none is conflict-free" is a statement about the family.
@@ -20,24 +21,46 @@ def swizzles(tile, chunk):
 
 
 def rotations(tile, chunk):
-    """Rotations of 2, 4, ... chunks that advance every 1, 2, 4, ... of their rows, within the tile."""
+    """Rotations of 2, 4, ... chunks that advance every 1, 2, 4, ... of their rows and start again after 2, 4, ... of these
+    lines, within the tile.
+
+    >>> [str(r) for r in rotations(Layout((8, 16), (16, 1)), 8)][:3]
+    ['Rot<8,2,16,2>', 'Rot<8,2,32,2>', 'Rot<8,2,64,2>']
+    """
     found, count = [], 2
     while chunk * count <= tile.cosize:
         line = chunk * count
         while line < tile.cosize:
-            found.append(Rotation(chunk, count, line))
+            found += [Rotation(chunk, count, line, 1 << k) for k in range(1, count.bit_length())]
             line *= 2
         count *= 2
     return found
 
 
 def paddings(tile, chunk, most=8):
-    """The layouts of a plain tile of two modes whose rows, the mode with the larger stride, lie 1 to `most` chunks further
-    apart."""
-    if not isinstance(tile, Layout) or tile.rank != 2 or tile.depth != 1 or max(tile.stride) % chunk:
+    """The layouts of a plain tile whose rows, the mode with the next larger stride than the elements of a row, lie 1 to
+    `most` chunks further apart; modes with larger strides still follow one another without gaps. [] for other tiles.
+
+    >>> [str(p) for p in paddings(Layout((384, 32, 4), (32, 1, 12288)), 8, 2)]
+    ['(384,32,4):(40,1,15360)', '(384,32,4):(48,1,18432)']
+    """
+    if not isinstance(tile, Layout) or tile.rank < 2 or tile.depth != 1:
         return []
-    row = max(tile.stride)
-    return [Layout(tile.shape, tuple(d + chunk * pad if d == row else d for d in tile.stride)) for pad in range(1, most + 1)]
+    inner, row, *outer = sorted(range(tile.rank), key=lambda mode: tile.stride[mode])
+    if tile.stride[inner] != 1 or tile.stride[row] % chunk or tile.stride[row] < tile.shape[inner]:
+        return []
+    made = []
+    for pad in range(1, most + 1):
+        strides = list(tile.stride)
+        strides[row] += chunk * pad
+        following = strides[row] * tile.shape[row]
+        for mode in outer:
+            if tile.stride[mode] != tile.stride[row] * (following // strides[row]):
+                return []
+            strides[mode] = following
+            following *= tile.shape[mode]
+        made.append(Layout(tile.shape, tuple(strides)))
+    return made
 
 
 def _log(n):

@@ -1,86 +1,49 @@
-"""search: which layout serves all of some accesses at once, within a family, with its proof or the proof that none does."""
+"""search: which layout serves all of some accesses at once, within families, with its proof or the proof that none does."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import product
+from math import gcd
 
 import numpy as np
 
-from simlayout.codegen.emit import trace
-from simlayout.codegen.printer import count_operations
+from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
-from simlayout.hardware import analyze
-from simlayout.proofs import verify
+from simlayout.hardware import analyze, arch_of
+from simlayout.synthesis.constraints import period, tma_layouts
+from simlayout.synthesis.f2 import f2_layers
+from simlayout.synthesis.f2_banks import LINE_BYTES, WORD_BYTES, differences, kernels
 from simlayout.synthesis.families import paddings, rotations, swizzles
+from simlayout.synthesis.found import Candidate, Found, Share
 
-FAMILIES = ("swizzle", "pad", "rotation")
+FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
 BATCH = 64
 """Candidates at a time: between batches a search says how far it is, and can be interrupted."""
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """A layout for all accesses.
-
-    family: of FAMILIES; layout: of the tile; excess: wavefronts beyond the ideal, over the domains of all accesses;
-    wasted_bytes: by which it is larger than the tile; accesses: those of the search, with this layout.
-    """
-
-    family: str
-    layout: object
-    excess: int
-    wasted_bytes: int
-    accesses: tuple
-
-    @cached_property
-    def operations(self):
-        """Integer operations of the emitted addresses of all accesses together."""
-        return sum(count_operations(trace(access)) for access in self.accesses)
-
-    @cached_property
-    def certificates(self):
-        """{access: Certificate}: each proved with this layout, its excess as it is. Raises VerificationError."""
-        return {access.name: verify(replace(access, excess=None)) for access in self.accesses}
-
-    def __str__(self):
-        return f"{self.layout}: excess {self.excess}, {self.wasted_bytes} bytes wasted, {self.operations} operations"
+F2_CANDIDATES = 32
+"""Layouts of the family f2, all of the least excess that it has, whose operations are counted at least."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search came to.
+def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, progress=None, executor=None, *, tma=False,
+           base=None):
+    """The Found of some accesses to one tile: which layout of it serves them all.
 
-    candidates: best first, by excess, wasted bytes and operations, at most as many as were asked for. conflict_free: how
-    many layouts have no excess. examined, total: layouts that were tried, and that the families hold: equal where the
-    families are exhausted. least: the least excess of all that were tried: where they are exhausted, no layout of the
-    families has less.
-    """
+    accesses: Accesses with the same tile, a plain Layout, which the search replaces. families: of FAMILIES: "swizzle" (and
+    with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the offset that keep
+    the widest access whole. limit: candidates to return. progress: called with (layouts tried, layouts). executor: of
+    concurrent.futures, on which batches run; None: here. With Dask, for example:
+    `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
+    Interrupted by Ctrl-C it returns what it has.
 
-    candidates: tuple
-    conflict_free: int
-    examined: int
-    total: int
-    least: int
+    Constraints: budget, bytes that the tile may take at most (a CTA's shared memory where not given). tma: instead of the
+    families, the layouts that TMA writes (`constraints.tma_layouts`). base: only layouts whose pattern begins again every
+    `base` bytes, so that they are the same on absolute addresses, as TMA swizzles, and on offsets, wherever the tile starts
+    at a multiple of `base`; of f2, those that XOR no bits above it. They are scored at the worst of these starts. (Without
+    it the tile starts on 128 bytes, and the layout acts on offsets. Other starts only name the banks differently, but for
+    cp.async.cg, which counts lines.)
 
-    @property
-    def exhausted(self):
-        """Whether every layout of the families was tried."""
-        return self.examined == self.total
-
-    def __str__(self):
-        what = "all" if self.exhausted else f"{self.examined} of"
-        head = f"{what} {self.total} layouts: {self.conflict_free} conflict-free, least excess {self.least}"
-        return "\n".join([head, *map(str, self.candidates)])
-
-
-def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, progress=None, executor=None):
-    """The Found of some accesses to one tile.
-
-    accesses: Accesses with the same tile, a Layout, which the search replaces. families: of FAMILIES; layers: 1 or 2
-    swizzles one over the other. limit: candidates to return. budget: bytes that the tile may take at most. progress:
-    called with (layouts tried, layouts). executor: of concurrent.futures, on which batches run; None: here. Interrupted by
-    Ctrl-C it returns what it has. Raises SimlayoutError for accesses that do not share a tile, or other families.
+    Raises SimlayoutError for accesses that do not share a tile, or families that there are not; LayoutError for a tile that
+    cannot be replaced.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), domain={"tid": 32, "k": 4}, dtype="f16",
@@ -89,28 +52,92 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
     all 12 layouts: 1 conflict-free, least excess 0
     Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 9 operations
     Sw<2,3,3> o (16,64):(64,1): excess 16, 0 bytes wasted, 9 operations
+    >>> found = search([load], ("swizzle", "f2"), base=512)
+    >>> print(found.proof)
+    swizzle: 6 of 6 examined, 0 conflict-free, least excess 16
+    f2: 155 of 155 examined, 0 conflict-free, least excess 16
     """
-    tile, chunk, itemsize = _shared(accesses)
+    task = _task(accesses, budget, base)
     if layers not in (1, 2) or set(families) - set(FAMILIES):
         raise SimlayoutError(f"families {families}, layers {layers}: choose from {', '.join(FAMILIES)}, and 1 or 2 layers")
-    plans = [plan for plan in _plans(tile, chunk, families, layers)
-             if budget is None or itemsize * (tile.cosize + plan[2]) <= budget]
-    coordinates = [_coordinates(access) for access in accesses]
-    jobs = [([p[1] for p in plans[i:i + BATCH]], coordinates, [a.instruction for a in accesses], itemsize)
-            for i in range(0, len(plans), BATCH)]
-    excess = []
+    plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
+    with_f2 = "f2" in families and not tma and task.allows(task.tile)
+    every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
+    tell = (lambda done: progress(done, every)) if progress else None
+    excess, layers_of_f2 = [], None
     try:
-        for found in (executor.map if executor else map)(_excess_of, jobs):
+        for found in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
             excess += found
-            if progress:
-                progress(len(excess), len(plans))
+            if tell:
+                tell(len(excess))
+        if with_f2:
+            at = None if tell is None else lambda done: tell(len(plans) + done)
+            layers_of_f2 = f2_layers(task.differences(), task.f2_chunk, max(4 * limit, F2_CANDIDATES), at, executor)
     except KeyboardInterrupt:
         pass
-    return _found(accesses, plans, excess, limit, itemsize)
+    names = ("tma",) if tma else dict.fromkeys(families)
+    shares = [_walked(name, plans, excess) for name in names if name != "f2"]
+    if with_f2:
+        share, more = _of_f2(task, layers_of_f2, every - len(plans))
+        shares.append(share)
+        plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
+    return Found(_ranked(task, plans, excess, limit), tuple(shares))
 
 
-def _shared(accesses):
-    """(tile, elements of the widest access, bytes of an element)."""
+@dataclass(frozen=True)
+class _Task:
+    """A search's question. coordinates: of each access over its domain, int64 arrays [instructions, 32]; chunk: elements of
+    the widest access; itemsize: bytes of one; base: elements, or None."""
+
+    accesses: tuple
+    tile: object
+    coordinates: tuple
+    chunk: int
+    itemsize: int
+    budget: int
+    base: int | None
+
+    @property
+    def starts(self):
+        """Bytes above a multiple of 128 at which the tile may start."""
+        return tuple(range(0, LINE_BYTES, gcd(LINE_BYTES, self.base * self.itemsize if self.base else LINE_BYTES)))
+
+    def allows(self, layout):
+        """Whether a layout fits the budget, which is the shared memory of a CTA at most, and the base."""
+        if self.itemsize * layout.cosize > self.budget:
+            return False
+        return self.base is None or self.base % period(layout) == 0
+
+    def jobs(self, layouts):
+        """What `_excess_of` takes, for batches of layouts: plain data, which other processes can have."""
+        names = [a.instruction for a in self.accesses]
+        return [(layouts[i:i + BATCH], self.coordinates, names, self.itemsize, self.starts)
+                for i in range(0, len(layouts), BATCH)]
+
+    @property
+    def f2_chunk(self):
+        """Elements that f2 moves together: those of the widest access, a word at least."""
+        return max(self.chunk, WORD_BYTES // self.itemsize)
+
+    @property
+    def bits(self):
+        """Bits of the chunk number that f2 may permute: the tile, and the base, are a whole number of blocks of so many."""
+        size = gcd(self.tile.cosize, self.base or 0)
+        return max((size & -size).bit_length() - self.f2_chunk.bit_length(), 0)
+
+    @property
+    def banks(self):
+        """Those of them that choose the banks."""
+        return min((LINE_BYTES // (self.f2_chunk * self.itemsize)).bit_length() - 1, self.bits)
+
+    def differences(self):
+        """What the lanes of all accesses differ by."""
+        addresses = [self.itemsize * np.asarray(self.tile(*at), np.int64) for at in self.coordinates]
+        return differences([a.instruction for a in self.accesses], addresses, self.f2_chunk * self.itemsize, self.bits,
+                           self.starts)
+
+
+def _task(accesses, budget, base):
     if not accesses:
         raise SimlayoutError("search needs at least one access")
     first = accesses[0]
@@ -119,13 +146,33 @@ def _shared(accesses):
             raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
     if not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
         raise LayoutError(f"{first.tile!r} is no layout that could be replaced: give the plain one, row-major, say")
-    size = first.bytes // first.elements
-    return first.tile, max(a.elements for a in accesses), size
+    itemsize, memory = first.bytes // first.elements, arch_of("sm_90").shared_bytes_per_cta
+    if itemsize * first.tile.cosize > memory:
+        raise LayoutError(f"{first.tile} takes {itemsize * first.tile.cosize} bytes, a CTA has {memory}: use a smaller tile")
+    widest = max(a.bytes for a in accesses)
+    if base is not None and (not isinstance(base, int | np.integer) or base < 1 or base % max(widest, WORD_BYTES)):
+        raise SimlayoutError(f"base = {base!r}: give the bytes that the tile's start is a multiple of, themselves a "
+                             f"multiple of {max(widest, WORD_BYTES)} for the widest access")
+    most = memory if budget is None else min(budget, memory)
+    return _Task(tuple(accesses), first.tile, tuple(_coordinates(access) for access in accesses), widest // itemsize,
+                 itemsize, most, None if base is None else int(base) // itemsize)
 
 
-def _plans(tile, chunk, families, layers):
-    """[(family, layout, wasted elements)] of all candidates."""
-    made = []
+def _coordinates(access):
+    """The access's coordinates over its domain, int64 arrays [instructions, 32]."""
+    given = access.coordinate(*access.points())
+    if any(isinstance(x, tuple) for x in given):
+        raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
+    found = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))
+    sizes = list(access.domain.values())
+    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, 32) for x in found]
+
+
+def _plans(task, families, layers, tma):
+    """[(family, layout)] of all candidates that are tried one by one."""
+    tile, chunk, made = task.tile, task.chunk, []
+    if tma:
+        return [("tma", layout) for layout in tma_layouts(tile, task.accesses[0].dtype)]
     if "swizzle" in families:
         single = swizzles(tile, chunk)
         made += [("swizzle", swizzle @ tile) for swizzle in single]
@@ -135,28 +182,43 @@ def _plans(tile, chunk, families, layers):
         made += [("rotation", rotation @ tile) for rotation in rotations(tile, chunk)]
     if "pad" in families:
         made += [("pad", layout) for layout in paddings(tile, chunk)]
-    return [(family, layout, layout.cosize - tile.cosize) for family, layout in made]
-
-
-def _coordinates(access):
-    """The access's coordinates over its domain, int64 arrays [instructions, 32]."""
-    found = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in access.coordinate(*access.points())))
-    sizes = list(access.domain.values())
-    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, 32) for x in found]
+    return made
 
 
 def _excess_of(job):
-    """[excess of all accesses] for each layout of a batch; plain data in, so that other processes can do it."""
-    layouts, coordinates, instructions, itemsize = job
-    return [sum(int(analyze(name, itemsize * layout(*at)).excess.sum()) for name, at in zip(instructions, coordinates))
-            for layout in layouts]
+    """[excess of all accesses, from the worst start] for each layout of a batch; plain data in, so that other processes can
+    do it."""
+    layouts, coordinates, instructions, itemsize, starts = job
+    return [max(sum(int(analyze(name, start + itemsize * layout(*at)).excess.sum())
+                    for name, at in zip(instructions, coordinates)) for start in starts) for layout in layouts]
 
 
-def _found(accesses, plans, excess, limit, itemsize):
-    """Operations are counted where they decide: of candidates that are as good as the last one wanted, or better."""
-    cost = [(x, plan[2]) for x, plan in zip(excess, plans)]
-    last = sorted(cost)[:limit][-1] if cost else None
-    made = [Candidate(family, layout, x, itemsize * wasted, tuple(a.with_tile(layout) for a in accesses))
-            for x, (family, layout, wasted) in zip(excess, plans) if (x, wasted) <= last]
-    ranked = sorted(made, key=lambda c: (c.excess, c.wasted_bytes, c.operations))[:limit]
-    return Found(tuple(ranked), excess.count(0), len(excess), len(plans), min(excess, default=0))
+def _walked(name, plans, excess):
+    """The Share of a family whose layouts are tried one by one."""
+    total = sum(family == name for family, _ in plans)
+    known = [x for (family, _), x in zip(plans, excess) if family == name]
+    least = min(known, default=None)
+    return Share(name, known.count(0), len(known), total, least, least if known and len(known) == total else 0)
+
+
+def _of_f2(task, found, total):
+    """(the Share of f2, [(layout, excess)] of the layouts that it found)."""
+    if found is None:
+        return Share("f2", 0, 0, total, None, 0), []
+    layouts = [join((*of_layout, task.tile)) for of_layout in found.layers]
+    excess = [x for job in task.jobs(layouts) for x in _excess_of(job)]
+    known, least = task.differences(), min(excess)
+    free = found.free * (known.constant == 0) if known.decides else excess.count(0)
+    return Share("f2", free, found.examined, total, least, found.bound), list(zip(layouts, excess))
+
+
+def _ranked(task, plans, excess, limit):
+    """The best Candidates. Operations are counted where they decide: of those as good as the last one wanted, or better."""
+    different = {}
+    for (family, layout), x in zip(plans, excess):
+        different.setdefault(layout, Candidate(family, layout, x, task.itemsize * (layout.cosize - task.tile.cosize),
+                                               tuple(a.with_tile(layout) for a in task.accesses)))
+    cost = {layout: (c.excess, c.wasted_bytes) for layout, c in different.items()}
+    last = sorted(cost.values())[:limit][-1] if cost else None
+    made = [c for layout, c in different.items() if cost[layout] <= last]
+    return tuple(sorted(made, key=lambda c: (c.excess, c.wasted_bytes, c.ops))[:limit])

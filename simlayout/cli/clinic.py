@@ -1,0 +1,30 @@
+"""clinic: questions that users asked about bank conflicts, worked and executed."""
+
+from simlayout.cli.text import field
+from simlayout.clinic import page, pages
+
+EXAMPLES = """
+    simlayout clinic
+    simlayout clinic cutlass-3172
+    """
+
+NOTES = """
+    Each page says what was asked and where, what happens (with numbers that this version computes: its tests run every
+    example), why, which layout helps, and what could not be reproduced.
+    """
+
+
+def add_command(commands, command):
+    """Adds `clinic`; command: the function that makes a parser with examples."""
+    parser = command(commands, "clinic", clinic, "worked cases of bank conflicts that users asked about", EXAMPLES, NOTES)
+    parser.add_argument("page", nargs="?", metavar="NAME", help="the page to print (default: list them)")
+
+
+def clinic(options):
+    """`simlayout clinic`."""
+    if options.page is None:
+        column = max(len(p.name) for p in pages()) + 2
+        print("\n".join(field(p.name, p.title, column) for p in pages()))
+    else:
+        print(page(options.page).text.rstrip())
+    return 0

@@ -1,0 +1,138 @@
+"""translate and equal: one index function in several notations, and whether two texts are one function."""
+
+from simlayout.algebra import F2Map, Layer
+from simlayout.cli.text import field, print_json
+from simlayout.codegen.notations import read_notation, text_of
+from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
+from simlayout.errors import LayoutError
+from simlayout.proofs import equivalent
+
+NAMES = ("row", "col")
+
+TRANSLATE_EXAMPLES = """
+    simlayout translate 'Sw<3,3,3> o (16,64):(64,1)'
+    simlayout translate 'Sw<3,3,3> o (16,64):(64,1)' --to triton
+    simlayout translate 'row * 64 + (col ^ ((row & 7) << 3))' --domain row=16 col=64 --to cute tma --dtype bf16
+    simlayout translate 'vec = 8, perPhase = 2, maxPhase = 4' --domain row=16 col=32 --json
+    simlayout translate 'Rot<8,2,64> o (16,16):(16,1)' --to f2
+    """
+
+EQUAL_EXAMPLES = """
+    simlayout equal 'Sw<3,3,3> o (16,64):(64,1)' 'row * 64 + (col ^ ((row & 7) << 3))'
+    simlayout equal 'Rot<8,2,64>' 'Sw<1,3,3>' --domain x=4096
+    simlayout equal 'row * 8 + col' 'row << 3 | col' --domain row=16 col=8 --json
+    """
+
+TEXTS = """
+    A text is a layout ('Sw<3,3,3> o (16,64):(64,1)'; also Rot<...> and F2<...>), Triton's swizzled layout
+    ('vec = 8, perPhase = 1, maxPhase = 8'), TMA's mode ('SWIZZLE_128B'), or a formula of row and col
+    ('row * 64 + (col ^ ((row & 7) << 3))').
+    """
+
+TRANSLATE_NOTES = TEXTS + """
+    Each translation is proved on every element of the tile. Where a notation has none, the line says why, with coordinates
+    that show it. The exit code is 1 if none of those asked for has an equivalent.
+    """
+
+EQUAL_NOTES = TEXTS + """
+    All points of the domain are compared. The exit code is 0 if the two are equal, 1 if not; then the first point at which
+    they differ is shown.
+    """
+
+
+def add_commands(commands, command, loop):
+    """Adds `translate` and `equal`; command: makes a parser with examples; loop: reads NAME=SIZE."""
+    parser = command(commands, "translate", run_translate, "write an index function in other notations, each proved",
+                     TRANSLATE_EXAMPLES, TRANSLATE_NOTES)
+    parser.add_argument("source", metavar="TEXT", help="an index function, see below; quote it for the shell")
+    parser.add_argument("--to", nargs="+", default=["all"], choices=(*NOTATIONS, "all"), help="notations (default: all)")
+    _add_domain(parser, loop, "the tile, as in row=16 col=64, for what does not say it")
+    parser.add_argument("--dtype", default="f16", help="of the elements, for TMA (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    parser = command(commands, "equal", run_equal, "prove that two texts are one index function, or show where they differ",
+                     EQUAL_EXAMPLES, EQUAL_NOTES)
+    parser.add_argument("left", metavar="LEFT", help="an index function, see below; quote it for the shell")
+    parser.add_argument("right", metavar="RIGHT", help="another one")
+    _add_domain(parser, loop, "which points, as in row=16 col=64 (default: those of the layout); formulas use these names")
+    parser.add_argument("--dtype", default="f16", help="of the elements, for TMA (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_domain(parser, loop, text):
+    parser.add_argument("--domain", type=loop, nargs="+", action="extend", default=[], metavar="NAME=SIZE", help=text)
+
+
+def run_translate(options):
+    """`simlayout translate`: exit code 0 if an equivalent was found, 1 if there is none."""
+    domain = _domain(options)
+    if domain and tuple(domain) != NAMES:
+        raise LayoutError(f"--domain {' '.join(domain)}: a tile is given as row=16 col=64")
+    tile = tuple(domain.values()) or None
+    source = read_notation(options.source, tile[1] if tile else None, options.dtype)
+    wanted = NOTATIONS if "all" in options.to else tuple(dict.fromkeys(options.to))
+    found = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
+    if options.json:
+        print_json({"source": options.source, "dtype": options.dtype, "translations": found})
+    else:
+        print("\n".join(_told(to, answer) for to, answer in found.items()))
+    return 0 if any(answer["text"] for answer in found.values()) else 1
+
+
+def _attempt(source, to, tile, dtype):
+    """What `translate --json` says of one notation."""
+    try:
+        made = translate(source, to, tile, dtype)
+    except TranslationError as error:
+        return {"text": None, "why": str(error), "witness": list(error.witness)}
+    answer = {"text": made.text, "proof": str(made.proof)}
+    if to == "f2":
+        layers = getattr(made.result, "layers", ())
+        answer["matrix"] = next(a for a in layers if isinstance(a, F2Map)).text().splitlines()
+    return answer
+
+
+def _told(to, answer):
+    """The same as lines."""
+    if answer["text"] is None:
+        return field(to, f"none: {answer['why']}")
+    lines = [field(to, answer["text"]), field("", answer["proof"])]
+    return "\n".join([*lines, *(field("", row) for row in answer.get("matrix", ()))])
+
+
+def run_equal(options):
+    """`simlayout equal`: exit code 0 if the two are equal, 1 if not."""
+    domain = _domain(options)
+    names = tuple(domain) or NAMES
+    columns = list(domain.values())[1] if len(domain) == 2 else None
+    left, right = (read_notation(text, columns, options.dtype, names) for text in (options.left, options.right))
+    domain = domain or _shape_of(left, right)
+    for side in (left, right):
+        if isinstance(side, Layer) and not hasattr(side, "shape") and len(domain) != 1:
+            raise LayoutError(f"{side} takes one offset, not {', '.join(domain)}: compose it with a layout")
+    found = equivalent(left, right, domain)
+    if options.json:
+        print_json({"left": text_of(left), "right": text_of(right), "domain": domain, "equal": found.equal, "how": found.how,
+                    "counterexample": found.counterexample})
+    else:
+        print(found)
+    return 0 if found else 1
+
+
+def _domain(options):
+    """{name: size} of --domain."""
+    names = [name for name, _ in options.domain]
+    if len(set(names)) < len(names):
+        raise LayoutError(f"--domain {' '.join(names)}: a name is given twice")
+    return dict(options.domain)
+
+
+def _shape_of(left, right):
+    """The domain of two functions of which one is a layout: {"row": ..., "col": ...}, or {"x": ...} for one of one mode."""
+    for side in (left, right):
+        if hasattr(side, "shape"):
+            layout = getattr(side, "layout", side)
+            if layout.rank > 2:
+                raise LayoutError(f"{side} has {layout.rank} modes: say on which --domain, one size for each")
+            return dict(zip(NAMES, (mode.size for mode in layout))) if layout.rank == 2 else {"x": layout.size}
+    raise LayoutError("neither text says how large its tile is: give --domain row=16 col=64")

@@ -1,0 +1,141 @@
+"""What `analyze` is given, checked: addresses, masks, and the operands that copies alone have."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from simlayout.errors import AddressError, InstructionError
+
+WARP_LANES = 32
+EVERY = np.ones((1, WARP_LANES), bool)
+EVERY.setflags(write=False)
+
+
+def integers(addresses):
+    """The addresses as an array of ints [n, 32], not copied if they are one; refuses anything else."""
+    given = np.asarray(addresses)
+    if given.dtype.kind not in "iu":
+        raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
+    if given.ndim not in (1, 2) or given.shape[-1] != WARP_LANES:
+        raise AddressError(f"addresses of shape {given.shape}: give one per lane, [n, 32] or [32]")
+    return given.reshape(-1, WARP_LANES)
+
+
+def rows_of(mask, rows):
+    """The mask (bool [n or 1, 32], None for all lanes) of some accesses, a slice."""
+    return mask if mask is None or len(mask) == 1 else mask[rows]
+
+
+def active_of(mask, n):
+    """bool [n, 32] of a mask; a view."""
+    return np.broadcast_to(True if mask is None else mask, (n, WARP_LANES))
+
+
+def addresses_of(given, mask):
+    """int64 [n, 32], 0 in idle lanes; where ints given [n, 32] are so already, these themselves."""
+    addresses = given.astype(np.int64, copy=False)
+    return addresses if mask is None else np.where(mask, addresses, 0)
+
+
+def signed(given):
+    """The addresses as C-contiguous int32 or int64: not copied if they are so, or unsigned of that size. An unsigned one
+    that is too large turns negative, and is refused as well."""
+    kind = given.dtype
+    if kind.isnative and kind.itemsize >= 4:
+        return np.ascontiguousarray(given).view(f"i{kind.itemsize}")
+    return np.ascontiguousarray(given, np.int64)
+
+
+@lru_cache(64)
+def _used(groups):
+    """bool [1, 32]: the lanes whose address is read; None if all are."""
+    made = np.zeros((1, WARP_LANES), bool)
+    made[:, [lane for group in groups for lane in group]] = True
+    made.setflags(write=False)
+    return None if made.all() else made
+
+
+def mask_of(row, active, n):
+    """The lanes that are active and whose address the instruction reads: bool [n or 1, 32], None for all of them."""
+    used = _used(row.groups)
+    if active is None:
+        return used
+    mask = np.asarray(active)
+    if mask.dtype != bool or mask.shape[-1:] != (WARP_LANES,) or mask.ndim > 2:
+        raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, 32] or [32]")
+    if mask.ndim == 2 and len(mask) not in (1, n):
+        raise AddressError(f"active has {len(mask)} rows, addresses {n}: give one row for each, or one")
+    mask = mask.reshape(-1, WARP_LANES)
+    if row.needs_whole_warp:
+        if not mask.all():
+            access, lane = np.argwhere(~mask)[0]
+            raise InstructionError(f"{row} is .sync.aligned: all 32 lanes execute it, but lane {lane} of access {access} "
+                                   f"is inactive; give every lane an address and drop the mask")
+        return used
+    return mask if used is None else mask & used
+
+
+def access_of(given, mask, index):
+    """`addresses_of` one access, int64 [32]."""
+    only = slice(index, index + 1)
+    return addresses_of(given[only], rows_of(mask, only))[0]
+
+
+def refuse(row, chip, access, addresses):
+    """Raises the AddressError of an access, by its number, whose addresses (int64 [32], 0 in idle lanes) are wrong."""
+    top = chip.shared_bytes_per_cta
+    outside = (addresses < 0) | (addresses > top - row.bytes)
+    lane = int(np.argmax(outside if outside.any() else addresses % row.bytes != 0))
+    address = int(addresses[lane])
+    if outside.any():
+        fault = "negative" if address < 0 else "out of range"
+        raise AddressError(f"access {access}, lane {lane}: address {address} is {fault}; {row} reaches bytes 0 to "
+                           f"{top - 1}: {chip.name} has {top // 1024} KiB of shared memory per CTA")
+    below = address // row.bytes * row.bytes
+    nearest = below if address - below <= row.bytes // 2 else below + row.bytes
+    raise AddressError(f"access {access}, lane {lane}: address {address} is misaligned; {row} needs a multiple of "
+                       f"{row.bytes} bytes, the nearest is {nearest}")
+
+
+_ONLY_COPIES = {"sources": "reads no global memory", "valid": "has no src-size"}
+
+
+def _of_copy(row, name, values, mask, n):
+    """An operand that copies alone have, int64 [n, 32], 0 in idle lanes; raises for other instructions and shapes."""
+    if row.kind != "copy":
+        raise InstructionError(f"{row} {_ONLY_COPIES[name]}: leave out {name}")
+    given = integers(values).astype(np.int64)
+    if len(given) not in (1, n):
+        raise AddressError(f"{name} has {len(given)} rows, addresses {n}: give one row for each, or one")
+    return np.where(active_of(mask, n), given, 0)
+
+
+def sources_of(row, sources, mask, n):
+    """The sources of a copy as int64 [n, 32], 0 in idle lanes, or None; raises AddressError where they cannot be any."""
+    if sources is None:
+        return None
+    given = _of_copy(row, "sources", sources, mask, n)
+    wrong = (given < 0) | (given % row.bytes != 0)
+    if wrong.any():
+        access, lane, address = _first(wrong, given)
+        raise AddressError(f"access {access}, lane {lane}: source {address} is not a multiple of {row.bytes} bytes from 0 "
+                           f"on; {row} needs one")
+    return given
+
+
+def valid_of(row, valid, mask, n):
+    """The src-size of a copy as int64 [n, 32], or None; raises AddressError outside 0 to the bytes of the copy."""
+    if valid is None:
+        return None
+    given = _of_copy(row, "valid", valid, mask, n)
+    wrong = (given < 0) | (given > row.bytes)
+    if wrong.any():
+        access, lane, size = _first(wrong, given)
+        raise AddressError(f"access {access}, lane {lane}: src-size {size}; {row} takes 0 to {row.bytes} bytes")
+    return given
+
+
+def _first(bad, addresses):
+    """(access, lane, address) of the first True of `bad`, as Python ints."""
+    access, lane = (int(i) for i in np.argwhere(bad)[0])
+    return access, lane, int(addresses[access, lane])

@@ -1,0 +1,189 @@
+"""How fast `analyze` is on this machine, beside tensor-layouts if that is installed (pip install tensor-layouts==0.3.2).
+
+    python -m simlayout.hardware.speed [--accesses N] [--json FILE]
+
+Random addresses in all of shared memory, counted through `analyze` with all its checks: in NumPy, in Numba on all cores,
+and on the GPU if there is one (from NumPy arrays, and from arrays that are there). Rates are the best of several turns;
+Numba has compiled before.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import tracemalloc
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from simlayout.files import write_whole
+from simlayout.hardware import analysis, analyze
+from simlayout.hardware.instructions import instruction
+from simlayout.hardware.sweep import gpu_problem, wavefronts_on_gpu
+
+INSTRUCTIONS = ("ld.shared.b32", "ld.shared.b64", "ld.shared.b128", "ldmatrix.x4", "st.shared.b32", "red.shared.add.u32")
+SINGLE = ("ld.shared.b32", "ld.shared.b128", "ldmatrix.x4")
+PEER_BYTES = {"ld.shared.b32": 4, "ld.shared.b128": 16}
+PACKAGES = ("numpy", "numba", "numba-cuda", "tensor-layouts")
+
+
+def random_addresses(name, n, dtype=np.int32):
+    """[n, 32] byte addresses, aligned, in the 227 KiB of a CTA."""
+    size = instruction(name).bytes
+    return np.random.default_rng(0).integers(0, 227 * 1024 // size, (n, 32), dtype) * dtype(size)
+
+
+def best(action, turns=5):
+    """Seconds of the fastest of some turns."""
+    taken = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def on_path(many):
+    """`analyze` that counts from `many` accesses on with Numba."""
+    def call(*args):
+        before = analysis.FAST_FROM, analysis.LOAD_FROM
+        analysis.FAST_FROM = analysis.LOAD_FROM = many
+        try:
+            return analyze(*args)
+        finally:
+            analysis.FAST_FROM, analysis.LOAD_FROM = before
+    return call
+
+
+def bulk(n):
+    """{path: {instruction: accesses per second}}."""
+    paths = {"NumPy": (on_path(sys.maxsize), max(n // 10, 1))}
+    if installed("numba"):
+        paths["Numba"] = on_path(0), n
+    if gpu_problem() is None:
+        paths |= {"GPU, NumPy arrays": (wavefronts_on_gpu, n), "GPU, arrays there": (wavefronts_on_gpu, n)}
+    made = {}
+    for path, (count, some) in paths.items():
+        made[path] = {}
+        for name in INSTRUCTIONS:
+            addresses = random_addresses(name, some)
+            if path == "GPU, arrays there":
+                from numba import cuda
+
+                addresses = cuda.to_device(addresses)
+            count(name, addresses[:5000])
+            made[path][name] = some / best(lambda: count(name, addresses))  # noqa: B023 (called at once)
+    return made
+
+
+def single():
+    """{instruction: (microseconds from an array [32], from a list)} of one access through `analyze`."""
+    made = {}
+    for name in SINGLE:
+        array = random_addresses(name, 1, np.int64)[0]
+        given = array, array.tolist()
+        made[name] = [1e6 / 50 * best(lambda: [analyze(name, one) for _ in range(50)], 100) for one in given]  # noqa: B023
+    return made
+
+
+def peer(n=1000):
+    """{instruction: accesses per second} of tensor-layouts' bank_conflicts, which takes layouts: random strides."""
+    from tensor_layouts import Layout
+    from tensor_layouts.analysis import bank_conflicts
+
+    made, rng = {}, np.random.default_rng(0)
+    for name, size in PEER_BYTES.items():
+        strides = [tuple(int(s) for s in row) for row in rng.integers(0, 512, (n, 5)) * (size // 2)]
+        shape = (2,) * 5
+        layouts = [Layout(shape, s) if size == 4 else Layout((shape, 8), (s, 1)) for s in strides]
+        item = 4 if size == 4 else 2                     # 4 bytes at once; 16 as 8 halves
+        made[name] = n / best(lambda: [bank_conflicts(one, element_bytes=item) for one in layouts], 2)  # noqa: B023
+    return made
+
+
+def importing():
+    """{what: seconds of a fresh Python}, and of the interpreter alone."""
+    codes = {"python": "pass", "numpy": "import numpy", "simlayout": "import simlayout",
+             "simlayout.analyze": "import simlayout; simlayout.analyze"}
+    return {what: best(lambda: subprocess.run([sys.executable, "-c", code], check=True), 7)  # noqa: B023
+            for what, code in codes.items()}
+
+
+def room(n):
+    """Bytes that `analyze` takes beside its results, at most, for n accesses and for half as many."""
+    made = []
+    for some in (n // 2, n):
+        addresses = random_addresses("ld.shared.b128", some)
+        tracemalloc.start()
+        found = analyze("ld.shared.b128", addresses)
+        made.append(tracemalloc.get_traced_memory()[1] - 3 * found.wavefronts.nbytes)
+        tracemalloc.stop()
+    return made
+
+
+def installed(package):
+    """Its version, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def cpu():
+    """The CPU's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def measure(n):
+    """All of it, as plain values."""
+    made = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
+            "versions": {package: installed(package) for package in PACKAGES},
+            "command": f"python -m simlayout.hardware.speed --accesses {n}", "accesses": n, "bulk": bulk(n)}
+    if installed("tensor-layouts"):
+        made["tensor-layouts"] = peer()
+    return made | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
+
+
+def table(made):
+    """The measurement as lines of text."""
+    packages = ", ".join(f"{name} {v}" for name, v in made["versions"].items() if v)
+    lines = [f"{made['cpu']}, {made['cores']} cores, Python {made['python']}, {packages}; {made['date']}", "",
+             "million accesses a second, random addresses" + "".join(f"{path:>20}" for path in made["bulk"])]
+    for name in INSTRUCTIONS:
+        lines.append(f"  {name:41}" + "".join(f"{rates[name] / 1e6:20.1f}" for rates in made["bulk"].values()))
+    for name, rate in made.get("tensor-layouts", {}).items():
+        most = max(rates[name] for rates in made["bulk"].values())
+        lines.append(f"  tensor-layouts, {PEER_BYTES[name]:2} bytes a lane: {rate:,.0f} a second; {name} here is "
+                     f"{most / rate:,.0f} times as fast")
+    lines += ["", "one access, microseconds: from an array, from a list"]
+    lines += [f"  {name:20}{array:8.1f}{given:8.1f}" for name, (array, given) in made["single_us"].items()]
+    lines += ["", "a fresh Python, seconds: " + ", ".join(f"{what} {s:.3f}" for what, s in made["import_s"].items())]
+    half, whole = made["room_bytes"]
+    lines += [f"memory beside the results, MiB: {half / 2**20:.1f} for {made['accesses'] // 2:,} accesses, "
+              f"{whole / 2**20:.1f} for {made['accesses']:,}"]
+    return "\n".join(lines)
+
+
+def main(arguments=None):
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m simlayout.hardware.speed", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
+    parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
+    chosen = parser.parse_args(arguments)
+    made = measure(chosen.accesses)
+    if chosen.json:
+        write_whole(chosen.json, json.dumps(made, indent=1) + "\n")
+    print(table(made))
+
+
+if __name__ == "__main__":
+    main()

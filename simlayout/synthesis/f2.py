@@ -1,0 +1,158 @@
+"""The family of F2 layouts: a layout for the best kernels that `f2_banks` finds, with few XORs.
+
+A kernel fixes a layout's banks up to their names. Of the layouts that have it, those are looked for first that leave all
+bits of the chunk number but the banks' as they are and XOR further bits onto these, as swizzles do: `x ^ ...`, which is its
+own inverse. Every kernel that meets the banks' own bits in nothing but 0 has exactly one of them. Where the least excess
+needs another kernel, bits of the chunk number change places as well.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.algebra import F2Map, Swizzle
+from simlayout.algebra.translate import swizzle_to_f2
+from simlayout.synthesis.f2_banks import MOST, States, grown, spreads, tables
+
+WIDTHS = (1 << 11, MOST)
+"""Partial layouts that are kept at a time, the simplest ones: at first, and where none of them comes to the least excess."""
+
+
+@dataclass(frozen=True)
+class F2Found:
+    """What `f2_layers` finds. layers: for each layout its layers, outermost first, none where it is the tile as it is; the
+    simplest layout first. bound: no layout of the family has less excess; these have just that, if the Differences are
+    exact. free: kernels without conflicts; examined, total: kernels. If fewer were examined, the bound is the Differences'
+    constant."""
+
+    layers: tuple
+    bound: int
+    free: int
+    examined: int
+    total: int
+
+
+def f2_layers(found, chunk, count, progress=None, executor=None):
+    """The F2Found of some Differences: up to `count` layers, which move chunks of `chunk` elements whole.
+
+    >>> import numpy as np
+    >>> from simlayout.synthesis.f2_banks import differences
+    >>> lanes = np.arange(32)
+    >>> rows = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
+    >>> made = f2_layers(rows, 8, 2)
+    >>> made.layers, made.bound, made.free, made.total
+    (((Swizzle(3, 3, 3),), (Swizzle(2, 4, 2), Swizzle(1, 3, 5))), 0, 4096, 11811)
+    """
+    known = spreads(found, progress, executor)
+    cost = int(known.states.costs[0]) if len(known.states) else 0
+    columns = simplest(found, cost, count)
+    if not columns:
+        columns = [completed(found, known.order, images) for images in known.states.images[:count]]
+    bound = found.bound(cost if known.examined == known.total else 0)
+    return F2Found(tuple(as_layers(each, chunk) for each in columns), bound, known.free, known.examined, known.total)
+
+
+def simplest(found, cost, count):
+    """Columns, chunk number to chunk number, of up to `count` layouts of at most this cost that change nothing but the
+    banks' bits: those of the fewest swizzles, then the fewest bits XORed. Empty where there is none (or none was found)."""
+    low = tuple(range(found.banks))
+    order = low + tuple(bit for bit in found.used_bits if bit >= found.banks)
+    for width in WIDTHS:
+        states = _unit_states(found, order, cost, width)
+        if len(states):
+            break
+    made = []
+    for images in states.images[np.argsort(_complexity(order, states.images), kind="stable")[:count]].tolist():
+        columns = [1 << bit for bit in range(found.bits)]
+        for bit, image in zip(order, images):
+            columns[bit] = image | (1 << bit if bit >= found.banks else 0)
+        made.append(tuple(columns))
+    return made
+
+
+def _unit_states(found, order, cost, width):
+    """States over `order` up to a cost, whose first bits, the banks', keep their places; the `width` simplest of them."""
+    first = np.array([[1 << bit for bit in order[:found.banks]]], np.uint8)
+    states = States(first, np.array([found.banks]), np.zeros(1, np.int64))
+    for table in tables(found.weights, order)[found.banks:]:
+        states = grown((states, table, found.banks, cost, found.bits))
+        if len(states) > width:
+            states = states[np.argsort(_complexity(order, states.images), kind="stable")[:width]]
+    return states
+
+
+def _complexity(order, images):
+    """How much each layout has to compute, to compare: its swizzles first, then its XORed bits; int64 [N]."""
+    swizzles, bits = np.zeros(len(images), np.int64), np.zeros(len(images), np.int64)
+    for shift in range(1, max(order, default=0) + 1):
+        sources = np.zeros(len(images), np.uint64)       # the bits that are XORed so far below themselves
+        for level in range(images.shape[1]):
+            if 0 <= order[level] - shift < 8:
+                sources |= (images[:, level] >> order[level] - shift & 1).astype(np.uint64) << np.uint64(order[level])
+        swizzles += np.bitwise_count(sources & ~(sources << np.uint64(1)))
+        bits += np.bitwise_count(sources)
+    return swizzles << 32 | bits
+
+
+def completed(found, order, images):
+    """Columns of an invertible map whose lowest bits have the images, in reduced row echelon form, of the bits of `order`;
+    other bits are free. Bits stay where they are as far as they can."""
+    image_of = {bit: int(image) for bit, image in zip(order, images)}
+    pivots, rank = [], 0
+    for bit in order:
+        if image_of[bit] == 1 << rank:
+            pivots.append(bit)
+            rank += 1
+    for bit in range(found.bits):                        # free bits, lowest first, fill what is left of the banks
+        if bit not in image_of:
+            image_of[bit] = 1 << rank if rank < found.banks else 0
+            pivots += [bit] * (rank < found.banks)
+            rank = len(pivots)
+    place = {bit: bit for bit in pivots if bit < found.banks}
+    rows = iter(sorted(set(range(found.banks)) - set(place)))
+    place.update((bit, next(rows)) for bit in pivots if bit not in place)
+    outside = [bit for bit in range(found.bits) if bit not in place]
+    place.update((bit, bit) for bit in outside if bit >= found.banks)
+    rows = iter(sorted(set(range(found.bits)) - set(place.values())))
+    place.update((bit, next(rows)) for bit in outside if bit not in place)
+    columns = []
+    for bit in range(found.bits):
+        banks = sum(1 << place[pivots[k]] for k in range(found.banks) if image_of[bit] >> k & 1)
+        columns.append(banks | (0 if bit in pivots else 1 << place[bit]))
+    return tuple(columns)
+
+
+def as_layers(columns, chunk):
+    """The layers, in elements and outermost first, of columns of chunk numbers: swizzles if they are enough, one for each
+    run of neighbouring bits that are XORed equally far below themselves; else an F2Map. None at all for the identity.
+
+    >>> as_layers((1, 2, 4, 8 ^ 1, 16 ^ 2, 32 ^ 1), 8), as_layers((2, 1), 8)
+    ((Swizzle(2, 3, 3), Swizzle(1, 3, 5)), (F2Map((1, 2, 4, 16, 8)),))
+    """
+    first = chunk.bit_length() - 1
+    made = [1 << i for i in range(first)] + [column << first for column in columns]
+    while made and made[-1] == 1 << len(made) - 1:
+        made.pop()
+    made = F2Map(made)
+    runs = [(run, bit + up, -up) for up, mask in made.diagonals() if up < 0 for bit, run in _runs(mask) if run <= -up]
+    swizzles = [Swizzle(*of_run) for of_run in sorted(runs, key=lambda r: (r[2], r[1]))]
+    together = F2Map([1 << i for i in range(made.inputs)])
+    for swizzle in reversed(swizzles):
+        together = swizzle_to_f2(swizzle, made.inputs) @ together
+    return tuple(swizzles) if together == made else (made,)
+
+
+def _runs(mask):
+    """[(first bit, bits)] of the runs of ones of a mask.
+
+    >>> _runs(0b1100010)
+    [(1, 1), (5, 2)]
+    """
+    found, bit = [], 0
+    while mask >> bit:
+        rest = mask >> bit
+        bit += (rest & -rest).bit_length() - 1
+        run = (~(mask >> bit) & (mask >> bit) + 1).bit_length() - 1
+        found.append((bit, run))
+        bit += run
+    return found

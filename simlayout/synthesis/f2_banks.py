@@ -1,0 +1,262 @@
+"""Every way in which XORs can spread the chunks of a tile over the banks, without trying one matrix after the other.
+
+An F2 layout permutes chunks by an invertible matrix F over F2, from chunk number to chunk number; the lowest b rows of F,
+P, give a chunk its banks (of 128 bytes, b = 3 for chunks of 16). Two lanes that are served together conflict if they
+want different words that lie alike in their chunks v and w, and P (v ^ w) = 0. So a layout conflicts through the differences
+v ^ w in the kernel of P, and through nothing else:
+
+- Two F with one kernel cost the same. Of n bits of chunk number there are as many kernels as the Gaussian binomial
+  [n over b] says: 11,811 for a 16x64 tile of f16, where there are more than 10**14 matrices.
+- Where the lanes of a phase XOR (no carries), their differences are a space U, and the phase takes one wavefront for each
+  element of U that lies in the kernel (`simlayout.hardware.by_rank`). The excess of all accesses together is therefore a sum
+  over differences: each has a weight, and costs it if it is in the kernel.
+- Where they carry, the layout is free of conflicts exactly if no difference of two lanes is in the kernel. The weights count
+  pairs of lanes then, and a kernel that holds any has an excess of at least 1.
+
+The search gives one bit of the chunk number after the other its banks (its column of P), in reduced row echelon form, so
+that every kernel occurs once. Weights only add up: what costs more than the best known is left at once. Bits that no
+difference has cost nothing, whatever their banks are, and are only counted.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from simlayout.algebra.f2 import F2Map
+from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.instructions import instruction as row_of
+
+LINE_BYTES = BANKS * WORD_BYTES
+
+MOST = 1 << 17
+"""Partial kernels that are kept at a time; of more, the cheapest."""
+
+BEAM = 1 << 9
+"""Those of the first, greedy run, which finds the cost that the exhaustive one must not exceed."""
+
+PIECE = 1 << 13
+"""Partial kernels that are extended at once, and that an executor gets at a time."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What lanes that are served together differ by, in chunk numbers of the plain tile.
+
+    bits: of the chunk number that a layout permutes; banks: b, the bits that choose a chunk's banks. weights: {difference
+    above 0: excess wavefronts if it lies in the kernel}; constant: the excess that every layout has. additive: whether the
+    sum of weights and constant is a lower bound of the excess (else the constant is, and 1 if the sum is above 0). decides:
+    whether an excess of 0 follows from a sum of 0. With both the sum is the excess.
+    """
+
+    bits: int
+    banks: int
+    weights: dict
+    constant: int
+    additive: bool
+    decides: bool
+
+    def bound(self, cost):
+        """The excess that a layout of this cost has at least."""
+        if self.additive or self.constant < 0:
+            return self.constant + cost * self.additive
+        return max(self.constant, min(cost, 1))
+
+    @property
+    def used_bits(self):
+        """The bits, ascending, that some difference has."""
+        together = int(np.bitwise_or.reduce([0, *self.weights]))
+        return tuple(i for i in range(self.bits) if together >> i & 1)
+
+
+def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
+    """The Differences of some accesses to a plain tile.
+
+    instructions: names; addresses: for each, int64 [n, 32], bytes from the tile's start. chunk_bytes: of a chunk, a power
+    of two from 4 bytes and from the widest access on. bits: of the chunk number that a layout may permute. starts: bytes
+    above a multiple of 128 where the tile may start.
+
+    >>> lanes = np.arange(32)
+    >>> made = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
+    >>> made.weights, made.used_bits         # 4 phases of 8 rows: the rows differ by multiples of 8 chunks
+    ({8: 4, 16: 4, 24: 4, 32: 4, 40: 4, 48: 4, 56: 4}, (3, 4, 5))
+    """
+    banks = (LINE_BYTES // chunk_bytes).bit_length() - 1
+    found = {}
+    constant, additive, decides = 0, True, True
+    for name, rows in zip(instructions, addresses, strict=True):
+        op = row_of(name)
+        if op.rule == "retry":                           # what its rounds cost depends on more than who meets whom
+            additive = decides = False
+            continue
+        if op.rule == "bypass":                          # as many wavefronts as lines are written, at least
+            alike = _distinct(rows) < rows.shape[1]      # of lanes with one destination only one writes: down to 1 wavefront
+            constant -= int(alike.sum()) * (len(op.groups) - 1)
+            rows, decides = rows[~alike], decides and not alike.any()
+            decides &= all((_distinct((rows + start) // LINE_BYTES) <= len(op.groups)).all() for start in starts)
+        for of_phase in _phases(op, rows):
+            words = of_phase // max(op.bytes, WORD_BYTES)
+            patterns, counts = np.unique(words ^ words[:, :1], axis=0, return_counts=True)
+            for pattern, count in zip(patterns, counts.tolist()):
+                fixed, costs, xors = _of_phase(op, pattern)
+                constant, additive = constant + fixed * count, additive and xors
+                for difference, weight in costs:
+                    byte = difference * max(op.bytes, WORD_BYTES)
+                    found[byte] = found.get(byte, 0) + weight * count
+    weights = {}
+    for byte, weight in found.items():
+        chunk = byte // chunk_bytes
+        stays = chunk >> bits << bits & (1 << banks) - 1     # bank bits that no layout of the family changes
+        if byte % chunk_bytes == 0 and not stays:
+            chunk &= (1 << bits) - 1
+            weights[chunk] = weights.get(chunk, 0) + weight
+    constant += weights.pop(0, 0)
+    return Differences(bits, min(banks, bits), dict(sorted(weights.items())), constant, additive, decides)
+
+
+def _distinct(values):
+    """How many different values each row holds."""
+    return 1 + (np.diff(np.sort(values, axis=1), axis=1) != 0).sum(axis=1)
+
+
+def _phases(op, rows):
+    """Addresses [n, lanes] of every phase of an instruction; loads whose lanes pair up have other phases."""
+    lanes = np.arange(32)
+    paired = np.zeros(len(rows), bool)
+    if op.paired_groups:
+        paired = (rows == rows[:, lanes ^ 1]).all(axis=1) | (rows == rows[:, lanes ^ 2]).all(axis=1)
+    for groups, chosen in ((op.groups, rows[~paired]), (op.paired_groups or (), rows[paired])):
+        for group in groups if len(chosen) else ():
+            yield chosen[:, list(group)]
+
+
+def _of_phase(op, words):
+    """(excess in every layout, [(difference, weight)], whether the lanes XOR) of one phase, whose first word is 0."""
+    lanes = np.arange(len(words))
+    distinct = np.unique(words)
+    columns = words[1 << np.arange(len(words).bit_length() - 1)]
+    if len(words).bit_count() == 1 and (F2Map(columns)(lanes) == words).all():
+        times = op.times * (1 if op.merges else len(words) // len(distinct))
+        return times - 1, [(int(u), times) for u in distinct if u], True
+    first, second = np.triu_indices(len(distinct), 1)
+    alike = not op.merges and len(distinct) < len(words)
+    return int(alike), [(int(u), 1) for u in distinct[first] ^ distinct[second]], False
+
+
+@lru_cache(None)
+def kernels(bits, rank, banks):
+    """How many kernels extend one of rank `rank` by so many bits: in reduced row echelon form, up to rank `banks`.
+
+    >>> kernels(7, 0, 3), kernels(9, 0, 3)          # the Gaussian binomials [7 over 3] and [9 over 3]
+    (11811, 788035)
+    """
+    if bits == 0 or rank + bits < banks:
+        return int(bits == 0 and rank == banks)
+    wider = kernels(bits - 1, rank + 1, banks) if rank < banks else 0
+    return (kernels(bits - 1, rank, banks) << rank) + wider
+
+
+@dataclass(frozen=True)
+class States:
+    """N partial kernels: images [N, levels] of the bits so far, uint8; their ranks and what they cost, int64 [N]."""
+
+    images: np.ndarray
+    ranks: np.ndarray
+    costs: np.ndarray
+
+    def __len__(self):
+        return len(self.costs)
+
+    def __getitem__(self, which):
+        return States(self.images[which], self.ranks[which], self.costs[which])
+
+
+def joined(parts):
+    """Some States as one."""
+    return States(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("images", "ranks", "costs")))
+
+
+def tables(weights, order):
+    """For each bit of `order` (members, weights): the differences whose last bit it is, bool [k, bits before], int [k]."""
+    level_of = {bit: level for level, bit in enumerate(order)}
+    found = [[] for _ in order]
+    for difference, weight in weights.items():
+        levels = [level_of[i] for i in range(difference.bit_length()) if difference >> i & 1]
+        found[max(levels)].append(([level in levels for level in range(max(levels))], weight))
+    return [(np.array([m for m, _ in rows], bool).reshape(len(rows), level), np.array([w for _, w in rows], np.int64))
+            for level, rows in enumerate(found)]
+
+
+def grown(job):
+    """States with one bit more, from (States, its table, banks, greatest cost, bits after it)."""
+    states, (members, weights), banks, most, left = job
+    meets = np.zeros((len(states), len(weights)), np.uint8)       # the image of each difference without its last bit
+    for level in range(members.shape[1]):
+        meets ^= states.images[:, level, None] * members[:, level]
+    costs = np.repeat(states.costs[:, None], 1 << banks, axis=1)
+    every = np.arange(len(states))
+    for k, weight in enumerate(weights):
+        costs[every, meets[:, k]] += weight
+    image = np.arange(1 << banks)
+    new = image == 1 << states.ranks[:, None]
+    rank = states.ranks[:, None] + new
+    at, chosen = np.nonzero((new | (image < 1 << states.ranks[:, None])) & (costs <= most) & (rank + left >= banks))
+    images = np.concatenate([states.images[at], chosen[:, None].astype(np.uint8)], axis=1)
+    return States(images, rank[at, chosen], costs[at, chosen])
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """What a search over kernels came to: States at all the bits of `order`, cheapest first; examined, total: kernels."""
+
+    order: tuple
+    states: States
+    examined: int
+    total: int
+    free: int
+    """Kernels without any cost, of those examined."""
+
+
+def spreads(found, progress=None, executor=None, most=MOST):
+    """The Spreads of some Differences: all kernels of the least cost, if no more than `most` were kept on the way.
+
+    progress: called with the kernels decided so far. executor: of concurrent.futures. Interrupted by Ctrl-C: what a greedy
+    run has found.
+    """
+    order, total = found.used_bits, kernels(found.bits, 0, found.banks)
+    start = States(np.zeros((1, 0), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    best, _ = _run(found, order, start, np.iinfo(np.int64).max, BEAM)
+    best = best[best.costs == best.costs.min()]
+    examined = _leaves(found, best)
+    try:
+        states, dropped = _run(found, order, start, int(best.costs[0]), most, progress, executor)
+        best, examined = states[np.argsort(states.costs, kind="stable")], total - dropped
+    except KeyboardInterrupt:
+        pass
+    return Spreads(order, best, examined, total, _leaves(found, best[best.costs == 0]))
+
+
+def _run(found, order, states, cost, most, progress=None, executor=None):
+    """(States at all bits of `order` up to a cost, kernels that were dropped because more than `most` were kept)."""
+    dropped, total = 0, kernels(found.bits, 0, found.banks)
+    for level, table in enumerate(tables(found.weights, order)):
+        left = found.bits - level - 1
+        jobs = [(states[i:i + PIECE], table, found.banks, cost, left) for i in range(0, len(states), PIECE)]
+        states = joined(list((executor.map if executor and len(jobs) > 1 else map)(grown, jobs)))
+        if len(states) > most:
+            ranked = np.argsort(states.costs, kind="stable")
+            dropped += _below(found, states[ranked[most:]], left)
+            states = states[ranked[:most]]
+        if progress:
+            progress(total - dropped - (_below(found, states, left) if level < len(order) - 1 else 0))
+    return states, dropped
+
+
+def _below(found, states, left):
+    """Kernels that extend some States by `left` bits."""
+    ranks, counts = np.unique(states.ranks, return_counts=True)
+    return sum(n * kernels(left, rank, found.banks) for rank, n in zip(ranks.tolist(), counts.tolist()))
+
+
+def _leaves(found, states):
+    return _below(found, states, found.bits - len(found.used_bits))

@@ -1,0 +1,149 @@
+"""What a search comes to: candidates with their certificates, and what is proved of each family."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from simlayout.codegen.emit import trace
+from simlayout.codegen.printer import count_operations
+from simlayout.codegen.symbols import symbol
+from simlayout.proofs import verify
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A layout for all accesses.
+
+    family: of `search.FAMILIES`, or "tma"; layout: of the tile; excess: wavefronts beyond the ideal, over the domains of all
+    accesses; wasted_bytes: by which it is larger than the tile; accesses: those of the search, with this layout.
+    """
+
+    family: str
+    layout: object
+    excess: int
+    wasted_bytes: int
+    accesses: tuple
+
+    @cached_property
+    def ops(self):
+        """Integer operations of the emitted addresses of all accesses together; of one whose lanes are no integer arithmetic
+        (a table, say), those of the layout alone."""
+        return sum(_operations(access) for access in self.accesses)
+
+    @cached_property
+    def certificates(self):
+        """{access: Certificate}: each proved with this layout, its excess as it is. Raises VerificationError."""
+        return {access.name: verify(replace(access, excess=None)) for access in self.accesses}
+
+    @cached_property
+    def certificate(self):
+        """The Certificate of the layout: one-to-one, in bounds, and what each access costs. Raises VerificationError."""
+        each = self.certificates
+        made = verify(self.layout)
+        costs = tuple(f"{c.name} ({c.instruction}): {c.wavefronts} wavefronts, ideal {c.ideal}" for c in each.values())
+        return replace(made, claims=made.claims + costs, instructions=sum(c.instructions for c in each.values()),
+                       wavefronts=sum(c.wavefronts for c in each.values()), ideal=sum(c.ideal for c in each.values()))
+
+    def __str__(self):
+        return f"{self.layout}: excess {self.excess}, {self.wasted_bytes} bytes wasted, {self.ops} operations"
+
+
+def _operations(access):
+    """Integer operations of an access's emitted address."""
+    try:
+        expression = trace(access)
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        tile = getattr(access.tile, "layout", access.tile)
+        expression = access.tile(*(symbol(f"c{i}", mode.size) for i, mode in enumerate(tile)))
+    return count_operations(expression)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a search says of one family.
+
+    conflict_free: layouts without excess; examined, total: layouts tried, or excluded without a trial, and all of the
+    family. Of f2 these are the kernels of `f2_banks`: layouts that are alike in which chunks share banks count as one.
+    least: the least excess of a layout that was tried, None where none was; bound: no layout of the family has less.
+    """
+
+    family: str
+    conflict_free: int
+    examined: int
+    total: int
+    least: int | None
+    bound: int
+
+    def __str__(self):
+        if not self.total:
+            return f"{self.family}: no layout of the family is allowed"
+        least = f"least excess {self.least}" if self.least is not None else "no excess known"
+        proved = "" if self.bound == self.least else f", proved: none below {self.bound}"
+        examined = f"{self.examined} of {self.total} examined"
+        return f"{self.family}: {examined}, {self.conflict_free} conflict-free, {least}{proved}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to: a sequence of its candidates.
+
+    candidates: best first, by excess, wasted bytes and operations, at most as many as were asked for. shares: what is known
+    of each family. Over all families: conflict_free, how many layouts have no excess; examined and total, layouts tried (or
+    excluded) and all of them; least, the least excess that was reached, None where nothing was tried; bound: the proof that
+    goes with it, no layout of the families has less excess.
+    """
+
+    candidates: tuple
+    shares: tuple
+
+    def __iter__(self):
+        return iter(self.candidates)
+
+    def __len__(self):
+        return len(self.candidates)
+
+    def __getitem__(self, index):
+        return self.candidates[index]
+
+    @property
+    def conflict_free(self):
+        """Layouts without excess."""
+        return sum(s.conflict_free for s in self.shares)
+
+    @property
+    def examined(self):
+        """Layouts tried or excluded."""
+        return sum(s.examined for s in self.shares)
+
+    @property
+    def total(self):
+        """Layouts of the families."""
+        return sum(s.total for s in self.shares)
+
+    @property
+    def exhausted(self):
+        """Whether no layout of the families is left."""
+        return self.examined == self.total
+
+    @property
+    def least(self):
+        """The least excess that was reached."""
+        return min((s.least for s in self.shares if s.least is not None), default=None)
+
+    @property
+    def bound(self):
+        """What no layout of the families is below: the least excess, where that is proved."""
+        return min((s.bound for s in self.shares if s.total), default=0)
+
+    @property
+    def proof(self):
+        """What is proved, a line for each family."""
+        return "\n".join(map(str, self.shares))
+
+    def __str__(self):
+        what = "all" if self.exhausted else f"{self.examined} of"
+        head = f"{what} {self.total} layouts: {self.conflict_free} conflict-free"
+        if self.least is not None:
+            head += f", least excess {self.least}"
+            if self.exhausted and self.bound < self.least:
+                head += f", proved: none below {self.bound}"
+        return "\n".join([head, *map(str, self.candidates)])

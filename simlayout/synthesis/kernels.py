@@ -1,0 +1,96 @@
+"""Whole kernels: the layouts of a plan's tiles found again from its accesses alone."""
+
+from dataclasses import dataclass
+
+from simlayout.algebra import Layout
+from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.synthesis.found import Candidate, Found
+from simlayout.synthesis.search import FAMILIES, search
+
+
+@dataclass(frozen=True)
+class TileFound:
+    """What a search says of one tile of a plan. own: the plan's layout, as a Candidate of the family "own"; plain: the tile
+    without it, which the search was given; found: the Found."""
+
+    own: Candidate
+    plain: Layout
+    found: Found
+
+    @property
+    def names(self):
+        """The accesses of the tile."""
+        return tuple(a.name for a in self.own.accesses)
+
+    @property
+    def at_least_as_good(self):
+        """Whether the best layout found has no more excess than the plan's own."""
+        return bool(self.found) and self.found[0].excess <= self.own.excess
+
+    @property
+    def plain_excess(self):
+        """The excess of the same accesses to the plain tile."""
+        return sum(int(a.with_tile(self.plain).analyze().excess.sum()) for a in self.own.accesses)
+
+    def __str__(self):
+        return (f"{', '.join(self.names)}\nown: {self.own}\nplain: {self.plain}: excess {self.plain_excess}\n{self.found}")
+
+
+def plain_tile(tile):
+    """A layout without what serves against conflicts: its top-level modes, compact, in the order of their strides.
+
+    Swizzles, rotations, padding and nesting go; which mode is contiguous stays. Raises LayoutError for a mere function.
+
+    >>> from simlayout.algebra import Rotation
+    >>> print(plain_tile(Rotation(8, 4, 64) @ Layout((384, 32, 4), (40, 1, 15360))))
+    (384,32,4):(32,1,12288)
+    >>> print(plain_tile(Layout(((16, 8), (16, 2)), ((16, 512), (1, 256)))))
+    (128,32):(32,1)
+    """
+    layout = getattr(tile, "layout", tile)
+    if not isinstance(layout, Layout):
+        raise LayoutError(f"{tile!r} is a function without a shape, so there is no plain tile to begin with: make it a "
+                          "layout, and let the lanes give its coordinates")
+    modes = [layout[i] for i in range(layout.rank)]
+    steps = [min((d for s, d in mode.modes() if s > 1), default=0) for mode in modes]
+    stride, step = [0] * layout.rank, 1
+    for i in sorted(range(layout.rank), key=steps.__getitem__):
+        stride[i] = step
+        step *= modes[i].size
+    if not isinstance(layout.shape, tuple):
+        return Layout(modes[0].size)
+    return Layout(tuple(mode.size for mode in modes), tuple(stride))
+
+
+def search_plan(plan, families=FAMILIES, **options):
+    """(TileFound of each tile of a plan): the best layouts of the plain tile for all its accesses at once.
+
+    plan: a Plan, or anything with `accesses`. families, options: as of `search`. Accesses with one tile and dtype belong
+    together. Raises SimlayoutError for a plan without accesses; LayoutError for tiles that are functions.
+
+    >>> import simlayout as sl
+    >>> tile = sl.Swizzle(2, 3, 3) @ sl.Layout((64, 32), (32, 1))
+    >>> load = sl.Access("load", "ldmatrix.x4", tile, lambda tid, k: (tid % 16, 16 * k + 8 * (tid % 32 // 16)),
+    ...                  {"tid": 32, "k": 2})
+    >>> (found,) = search_plan(sl.Plan("p", (64, 64, 32), 1, 1, "", (load,), (), (), 4096), families=("swizzle",), limit=1)
+    >>> print(found)
+    load
+    own: Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 10 operations
+    plain: (64,32):(32,1): excess 24
+    all 16 layouts: 2 conflict-free, least excess 0
+    Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 10 operations
+    """
+    tiles = {}
+    for access in plan.accesses:
+        tiles.setdefault((access.tile, access.dtype), []).append(access)
+    if not tiles:
+        raise SimlayoutError("the plan has no accesses through index functions: TMA and wgmma do all of it")
+    return tuple(_searched(tile, accesses, families, options) for (tile, _), accesses in tiles.items())
+
+
+def _searched(tile, accesses, families, options):
+    plain = plain_tile(tile)
+    itemsize = accesses[0].bytes // accesses[0].elements
+    own = Candidate("own", tile, sum(int(a.analyze().excess.sum()) for a in accesses),
+                    itemsize * (tile.cosize - plain.cosize), tuple(accesses))
+    return TileFound(own, plain, search([a.with_tile(plain) for a in accesses], families, **options))

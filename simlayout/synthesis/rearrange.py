@@ -1,0 +1,215 @@
+"""Without moving the data: which lane gives which row to ldmatrix or stmatrix, and the register exchange that undoes it.
+
+ldmatrix.x4 serves the rows that lanes 8 m to 8 m + 7 give in phase m, and deals row r of phase m to lanes 4 r to 4 r + 3,
+register m. The rows of an instruction may be given in any order, as long as the registers are put right afterwards (before
+a stmatrix). A phase takes one wavefront for each row in its fullest group of banks (8 groups of 16 bytes), so an order can
+help where the rows as a whole are spread over the groups, and each phase's are not.
+
+Rows that keep their r and only change their m come to their lanes in another register: the exchange is a selection between
+a lane's own registers. Such orders are tried first.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from simlayout.errors import InstructionError, SimlayoutError, VerificationError
+from simlayout.hardware import analyze, fragment, instruction
+from simlayout.proofs import verify
+from simlayout.synthesis.row_orders import GROUPS, ROWS, best_order, by_masks, counted, least_wavefronts
+
+ROW_BYTES = 16
+"""Bytes of a row of a matrix, which fills a group of 4 banks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rearrangement:
+    """The best order that `rearrange` found.
+
+    access: as given, but with the rows in that order. order: lane -> the lane whose row it gives now, 8 for each matrix.
+    exchange: int64 [32, values, 2]: (lane, value) that holds what should be that lane's value, two values (b16) to a
+    register; for stmatrix, (lane, value) before the exchange. before, after: wavefronts of the access as it was, and in
+    that order. least: no order takes fewer. reason: why.
+    """
+
+    access: object
+    order: tuple
+    exchange: np.ndarray
+    before: int
+    after: int
+    least: int
+    reason: str
+
+    @property
+    def helps(self):
+        """Whether the order takes fewer wavefronts."""
+        return self.after < self.before
+
+    @property
+    def conflict_free(self):
+        """Whether no wavefront is left beyond the ideal."""
+        return self.after == self.access.instructions() * len(instruction(self.access.instruction).groups)
+
+    @property
+    def optimal(self):
+        """Whether no order takes fewer."""
+        return self.after == self.least
+
+    @property
+    def registers(self):
+        """int64 [32, registers]: the register of its own from which each lane takes each register; None where values must
+        move between lanes, or halves of registers apart from one another."""
+        lanes, values = self.exchange[..., 0], self.exchange[..., 1]
+        own = (lanes == np.arange(32)[:, None]).all() and (values[:, 1::2] == values[:, ::2] + 1).all()
+        return values[:, ::2] // 2 if own and (values[:, ::2] % 2 == 0).all() else None
+
+    @cached_property
+    def certificate(self):
+        """The Certificate of the access in its order, with the claim that the exchange puts every value right: checked by
+        moving every element of the tile that the access names. Raises VerificationError."""
+        made = verify(replace(self.access, excess=None))
+        claims = (f"the exchange gives every lane the {self.exchange.shape[1]} values that it had in the order of the "
+                  f"lanes, in each of {made.instructions} instructions",
+                  f"wavefronts: {self.before} in the order of the lanes, no order below {self.least}: {self.reason}")
+        return replace(made, claims=made.claims + claims)
+
+    def __str__(self):
+        verdict = "conflict-free" if self.conflict_free else f"no order takes fewer than {self.least}"
+        what = f"{self.access.name} ({self.access.instruction})"
+        lines = [f"{what}: {self.before} wavefronts, rearranged {self.after}: {verdict}", self.reason,
+                 f"lanes give the rows of lanes {', '.join(map(str, self.order))}"]
+        if not self.helps:
+            lines.append("exchange: nothing moves")
+        elif self.registers is None:
+            lines.append("exchange: registers move between lanes")
+        else:
+            lines += ["exchange: registers move within their lanes", *self._moves()]
+        return "\n".join(lines)
+
+    def _moves(self):
+        """Which lanes take which registers, a line for each kind of lane."""
+        kinds = {}
+        for lane, taken in enumerate(self.registers.tolist()):
+            kinds.setdefault(tuple(taken), []).append(lane)
+        return [f"  lanes {_spans(lanes)}: R0.. = {', '.join(f'R{r}' for r in taken)}" for taken, lanes in kinds.items()
+                if taken != tuple(range(len(taken)))]
+
+
+def _spans(lanes):
+    """"0-3, 8-11"."""
+    starts = [lane for lane in lanes if lane - 1 not in lanes]
+    ends = [lane for lane in lanes if lane + 1 not in lanes]
+    return ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in zip(starts, ends))
+
+
+def rearrange(access):
+    """The Rearrangement of an access by ldmatrix or stmatrix: one order of rows for all its instructions.
+
+    The tile stays as it is. Raises InstructionError for other instructions; SimlayoutError where an instruction is given a
+    row twice.
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 16), (16, 1)), lambda tid: (tid % 16, 8*(tid % 32 // 16)))
+    >>> made = rearrange(load)
+    >>> print(made)
+    load A (ldmatrix.x4): 8 wavefronts, rearranged 4: conflict-free
+    of 32 rows, 4 lie in the fullest of 8 groups of banks, and a wavefront takes one of them
+    lanes give the rows of lanes 0, 1, 2, 3, 20, 21, 22, 23, 8, 9, 10, 11, 28, 29, 30, 31, 16, 17, 18, 19, 4, 5, 6, 7, 24, \
+25, 26, 27, 12, 13, 14, 15
+    exchange: registers move within their lanes
+      lanes 16-31: R0.. = R2, R3, R0, R1
+    >>> made.certificate.excess, sl.emit(made.access).source.splitlines()[-1].strip()
+    (0, 'return ((tid & 15) << 4) + (((tid >> 4) ^ ((tid >> 2) & 1)) << 3)')
+    """
+    op = instruction(access.instruction)
+    if not op.needs_whole_warp:
+        raise InstructionError(f"{op} has no rows to rearrange: ldmatrix and stmatrix have")
+    matrices = len(op.groups)
+    rows = access.addresses()[:, :ROWS * matrices] // ROW_BYTES
+    if (np.diff(np.sort(rows, axis=1), axis=1) == 0).any():
+        raise SimlayoutError(f"access {access.name!r} gives an instruction one row twice: that order has no inverse")
+    groups = rows % GROUPS
+    bounds = [least_wavefronts(tuple(sorted(np.bincount(g, minlength=GROUPS).tolist())), matrices) for g in groups]
+    order, masks = best_order(groups, matrices, sum(bounds), op.name.endswith(".trans"))
+    hardest = int(np.argmax(bounds))
+    made = Rearrangement(
+        _reordered(access, order, masks), tuple(order), _exchange(op, order), counted(groups, matrices),
+        counted(groups[:, order], matrices), sum(bounds), _reason(groups[hardest], bounds[hardest], matrices))
+    _check(access, made)
+    return made
+
+
+def _reason(groups, least, matrices):
+    """Why no order of rows takes fewer wavefronts than `least`, for rows in these groups."""
+    counts = np.bincount(groups, minlength=GROUPS)
+    fullest = int(counts.max())
+    if least == max(fullest, matrices):
+        why = f"of {len(groups)} rows, {fullest} lie in the fullest of 8 groups of banks, and a wavefront takes one of them"
+        return why if fullest >= matrices else f"{why}; {matrices} phases take one wavefront each"
+    each = ", ".join(map(str, sorted(counts.tolist(), reverse=True)))
+    return (f"the {len(groups)} rows lie {each} to a group of banks: no way to deal them out to {matrices} phases of 8 "
+            f"takes fewer than {least} wavefronts")
+
+
+# ---- the order and the exchange --------------------------------------------------------------------------------------
+
+def _reordered(access, order, masks):
+    """The access with its rows in an order; by masks as arithmetic, which can be emitted, else from a table."""
+    matrices = len(order) // ROWS
+    if masks is not None:
+        move = by_masks(masks)
+    else:
+        table = np.concatenate([order, np.arange(ROWS * matrices, 32)])
+
+        def move(tid):
+            return tid // 32 * 32 + table[tid % 32]
+
+    given = access.coordinate
+    lanes = given if masks == (0, 0, 0) else lambda tid, *loops: given(move(tid), *loops)
+    return replace(access, lanes=lanes, excess=None)
+
+
+def _places(op):
+    """(lane, value) of every element [rows, 8] of an instruction's matrices, int64 [rows, 8, 2]."""
+    held = fragment(op.name).coordinates()
+    lanes, values = np.indices(held.shape[:2])
+    made = np.zeros((ROWS * len(op.groups), 8, 2), np.int64)
+    made[held[..., 0], held[..., 1]] = np.stack([lanes, values], axis=-1)
+    return made
+
+
+def _exchange(op, order):
+    """int64 [32, values, 2]: as of Rearrangement."""
+    places, order = _places(op), np.asarray(order)
+    wanted, found = (places[order], places) if op.kind == "ldmatrix" else (places, places[order])
+    made = np.zeros((32, 2 * len(op.groups), 2), np.int64)
+    made[wanted[..., 0], wanted[..., 1]] = found
+    return made
+
+
+def _check(access, made):
+    """Moves every element of every instruction both ways. Raises VerificationError where they do not agree."""
+    op = instruction(access.instruction)
+    rows = ROWS * len(op.groups)
+    places, take = _places(op), made.exchange
+    before, after = (a.addresses()[:, :rows, None] + 2 * np.arange(8) for a in (access, made.access))
+    if op.kind == "ldmatrix":                            # an element is its address; registers hold elements
+        wanted, loaded = (_dealt_out(places, element) for element in (before, after))
+        wrong = wanted != loaded[:, take[..., 0], take[..., 1]]
+    else:                                                # an element is the (lane, value) that holds it, addresses get it
+        held = np.arange(take[..., 0].size).reshape(take.shape[:2])
+        at = held[take[..., 0], take[..., 1]][places[..., 0], places[..., 1]]
+        first, second = (np.argsort(a.reshape(len(a), -1), axis=1) for a in (before, after))
+        wrong = held[places[..., 0], places[..., 1]].ravel()[first] != at.ravel()[second]
+    found = int(analyze(op, made.access.addresses()).wavefronts.sum())
+    if wrong.any() or found != made.after:
+        raise VerificationError(f"the rearrangement of {access.name!r} is wrong: {int(wrong.sum())} values go astray, "
+                                f"{found} wavefronts instead of {made.after}")
+
+
+def _dealt_out(places, elements):
+    """int64 [n, 32, values]: what lanes hold after ldmatrix of elements [n, rows, 8]."""
+    made = np.zeros((len(elements), 32, elements.shape[1] // 4), np.int64)
+    made[:, places[..., 0], places[..., 1]] = elements
+    return made

@@ -1,0 +1,38 @@
+"""For the property tests of your own layouts: assertions that show the smallest counterexample, and Hypothesis strategies.
+
+>>> import simlayout as sl
+>>> from simlayout.testing import assert_bijective, assert_conflict_free
+>>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
+>>> assert_bijective(tile)
+>>> assert_conflict_free(sl.Access("load A", "ldmatrix.x4", tile, lambda tid: (tid % 16, 8 * (tid // 16))))
+
+The assertions need NumPy alone. The strategies (`layouts`, `swizzles`, `addresses`, ...) import Hypothesis when one of them
+is first asked for; Hypothesis itself finds them by its entry point, so that `strategies.from_type(sl.Swizzle)` draws
+swizzles. The folder `example` has a small kernel's layouts, `my_layouts.py`, and their tests, `test_my_layouts.py`, to copy.
+"""
+
+from importlib import import_module
+
+_MODULES = {
+    "access_assertions": ("assert_conflict_free", "assert_wavefronts"),
+    "counterexample": ("Counterexample", "CounterexampleError", "Place"),
+    "function_assertions": ("assert_bijective", "assert_equivalent"),
+    "strategies": ("accesses", "addresses", "lane_masks", "layouts", "one_to_one_layouts", "rotations", "smallest",
+                   "swizzles", "tiles"),
+}
+"""The modules of the package, each with the names that bring it when they are first used."""
+
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name in _HOME:
+        made = globals()[name] = getattr(import_module(f"simlayout.testing.{_HOME[name]}"), name)
+        return made
+    raise AttributeError(f"module 'simlayout.testing' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

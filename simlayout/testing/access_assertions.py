@@ -1,0 +1,122 @@
+"""Assertions on accesses: no bank conflicts, as many wavefronts as expected.
+
+What fails raises CounterexampleError, an AssertionError: its text explains and draws the phase in which two lanes meet, its
+`counterexample` holds the two. Arguments that make no sense raise the library's own errors, which are ValueErrors.
+"""
+
+import numpy as np
+
+from simlayout.errors import SimlayoutError
+from simlayout.hardware import Analysis, analyze
+from simlayout.proofs import Access
+from simlayout.testing.conflicts import Subject, conflict, explanation, subjects
+from simlayout.testing.counterexample import refuted
+
+
+def assert_conflict_free(subject, *, for_=(), active=None, arch="sm_90"):
+    """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
+
+    subject: an Access, whatever excess it declares; a Plan, for all its accesses; an Analysis; or a tile, any index
+    function, with for_=[accesses] that it is to serve in the place of their own. active, arch: as for `analyze`. Of cp.async
+    without sources the destinations count. An address that the instruction cannot take fails as well.
+
+    Raises CounterexampleError with two lanes that meet in a bank, and the phase in which they do; LayoutError for what is
+    none of these; what `analyze` raises for an instruction.
+
+    >>> import simlayout as sl
+    >>> tile = sl.Layout((16, 64), (64, 1))
+    >>> load = sl.Access("load A", "ldmatrix.x4", tile, lambda tid: (tid % 16, 8 * (tid // 16)))
+    >>> assert_conflict_free(sl.Swizzle(3, 3, 3) @ tile, for_=[load])
+    >>> assert_conflict_free(sl.Swizzle(2, 3, 3) @ tile, for_=[load])
+    Traceback (most recent call last):
+    ...
+    simlayout.testing.counterexample.CounterexampleError: access 'load A' has bank conflicts: ldmatrix.x4 takes 8 \
+wavefronts, 4 without them, in 1 of 1
+        instructions; try a swizzle, a rotation or padding
+    smallest counterexample, in instruction 0 of 1: two lanes want one bank, with different words
+      lane 0 at tid = 0: coordinate (0, 0), offset 0, bytes 0-15, banks 0-3, words 0-3
+      lane 4 at tid = 4: coordinate (4, 0), offset 256, bytes 512-527, banks 0-3, words 128-131
+    ldmatrix.x4, access 0 of 1 on sm_90: 8 wavefronts, ideal 4, excess 4, conflicts 4
+      matrix 0, lanes 0-7: 2 wavefronts
+        banks 0-3: words 0-3 (lane 0), words 128-131 (lane 4)
+        banks 4-7: words 36-39 (lane 1), words 164-167 (lane 5)
+        banks 8-11: words 72-75 (lane 2), words 200-203 (lane 6)
+        banks 12-15: words 108-111 (lane 3), words 236-239 (lane 7)
+    bank        0        4        8       12       16       20       24       28
+    w0          0        1        2        3        .        .        .        .
+    w1          4        5        6        7        .        .        .        .
+    """
+    __tracebackhide__ = True
+    for one in subjects(subject, (for_,) if isinstance(for_, Access) else tuple(for_), active, arch):
+        waiting = one.analysis.wavefronts > one.free
+        if waiting.any():
+            index = int(np.argmax(waiting))
+            claim = (f"{one.name} has bank conflicts: {one.analysis.instruction} takes "
+                     f"{int(one.analysis.wavefronts[index])} wavefronts, {int(one.free[index])} without them, in "
+                     f"{int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or padding")
+            raise conflict(one, index, claim)
+
+
+def assert_wavefronts(subject, expected, addresses=None, *, active=None, arch="sm_90"):
+    """An access takes exactly the wavefronts expected.
+
+    subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the
+    total over all instructions, or one int for each of them. active, arch: as for `analyze`.
+
+    Raises CounterexampleError with the first instruction that differs, explained, and two lanes that meet where it takes
+    more than expected; SimlayoutError for arguments that do not fit together; what `analyze` raises.
+
+    >>> assert_wavefronts("ld.shared.b32", 2, [8 * lane for lane in range(32)])
+    >>> assert_wavefronts("ld.shared.b32", [1], [8 * lane for lane in range(32)])    # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    simlayout.testing.counterexample.CounterexampleError: ld.shared.b32 takes 2 wavefronts where 1 is expected
+    smallest counterexample, in instruction 0 of 1: two lanes want one bank, with different words
+      lane 0: bytes 0-3, bank 0, word 0
+      lane 16: bytes 128-131, bank 0, word 32
+    ld.shared.b32, access 0 of 1 on sm_90: 2 wavefronts, ideal 1, excess 1, conflicts 1
+    ...
+    """
+    __tracebackhide__ = True
+    one = _analysed(subject, addresses, active, arch)
+    found, wanted = one.analysis.wavefronts, _expected(expected, len(one.analysis))
+    if wanted.ndim:
+        differs, said = found != wanted, _takes(found[found != wanted][:1], wanted[found != wanted][:1])
+    else:                       # the first instruction that strays from the mean to the side to which the total does
+        differs = (found * len(found) - wanted) * np.sign(found.sum() - wanted) > 0
+        said = f"{_takes(found, wanted[None])}{f' in {len(found)} instructions' * (len(found) > 1)}"
+    if not differs.any():
+        return
+    index = int(np.argmax(differs))
+    claim = f"{one.name} {said}"
+    more = found[index] > wanted[index] if wanted.ndim else found.sum() > wanted
+    if more and found[index] > one.free[index]:
+        raise conflict(one, index, claim)
+    raise refuted(claim, f"the first that differs: {one.where(index)}", (), explanation(one.analysis, index))
+
+
+def _analysed(subject, addresses, active, arch):
+    """The Subject of what `assert_wavefronts` was given."""
+    if isinstance(subject, (Access, Analysis)):
+        if addresses is not None:
+            raise SimlayoutError(f"addresses go with an instruction, not with {type(subject).__name__}: leave them out")
+        found, = subjects(subject, (), active, arch)
+        return found
+    if addresses is None:
+        raise SimlayoutError(f"{subject}: an instruction needs the byte addresses of its lanes, [n, 32]")
+    return Subject(str(subject), analyze(subject, addresses, active, arch))
+
+
+def _expected(expected, instructions):
+    """The expected wavefronts, int64 [] or [instructions]."""
+    wanted = np.asarray(expected)
+    if wanted.dtype.kind not in "iu" or wanted.ndim > 1 or wanted.ndim and len(wanted) != instructions:
+        raise SimlayoutError(f"expected is an int, the total, or one int for each of {instructions} instructions, not "
+                             f"{expected!r}")
+    return wanted.astype(np.int64)
+
+
+def _takes(found, wanted):
+    """"takes 2 wavefronts where 1 is expected"."""
+    found, wanted = int(found.sum()), int(wanted.sum())
+    return f"takes {found} wavefront{'s' * (found != 1)} where {wanted} {'is' if wanted == 1 else 'are'} expected"

@@ -1,0 +1,169 @@
+"""Assertions on index functions: one-to-one, equal to another.
+
+They hold on every point of a domain, or raise CounterexampleError, an AssertionError: its `counterexample` holds the first
+point, or the first two, at which they do not. Arguments that make no sense raise the library's own errors, ValueErrors.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.algebra import Layer, Layout, dtype_of
+from simlayout.errors import LayoutError
+from simlayout.proofs import Access, equivalent
+from simlayout.proofs.access import WARP
+from simlayout.proofs.equivalence import named_domain
+from simlayout.testing.conflicts import place_of
+from simlayout.testing.counterexample import Place, grid_of_places, refuted
+
+MOST = 1 << 24
+"""Points that `assert_bijective` compares at most: it holds them all at once."""
+
+
+def assert_bijective(subject, domain=None, size=None, *, dtype=None):
+    """Every point of a domain has an offset of its own, and together they are 0 to size - 1 (or some of these).
+
+    subject: a layout, a composition, or any function of integer arrays to offsets in elements; or an Access, whose
+    instruction then moves every element once. domain: {name: size} or sizes, as for `equivalent`; None: the coordinates of
+    the layout, or the domain of the Access. size: elements; None: as many as there are points, so that the function is a
+    permutation; give the `cosize` of a padded tile. dtype: shows where the elements lie in the banks.
+
+    Raises CounterexampleError with the first point whose offset is outside, else with the first two that share one;
+    LayoutError without a domain, for one that is not, or of more than 2**24 points.
+
+    >>> from simlayout import Layout
+    >>> assert_bijective(Layout((16, 64), (72, 1)), size=15 * 72 + 64)
+    >>> assert_bijective(lambda row, col: row * 32 + (col | (row & 3) << 3), {"row": 8, "col": 32})
+    Traceback (most recent call last):
+    ...
+    simlayout.testing.counterexample.CounterexampleError: the function is not one-to-one
+    smallest counterexample: two points have the same offset
+      first at row = 1, col = 0: offset 40
+      second at row = 1, col = 8: offset 40
+    """
+    __tracebackhide__ = True
+    found = _access_points(subject, domain) if isinstance(subject, Access) else _points(subject, domain, dtype)
+    offsets, size = found.offsets, found.offsets.size if size is None else size
+    if not isinstance(size, int | np.integer) or size < 1:
+        raise LayoutError(f"size = {size!r}: it is a number of elements, at least 1")
+    outside = (offsets < 0) | (offsets >= size)
+    if outside.any():
+        places = [found.place(int(np.argmax(outside)), "first")]
+        hint = " (of a padded tile give size)" if places[0].offset >= 0 else ""
+        raise refuted(f"{found.name} leaves its {size} elements{hint}",
+                      f"smallest counterexample: an offset that is not in 0..{size - 1}", places,
+                      grid_of_places(places, "a"))
+    _, first, which = np.unique(offsets, return_index=True, return_inverse=True)
+    earlier = first[which.reshape(-1)]
+    again = earlier < np.arange(offsets.size)
+    if again.any():
+        second = int(np.argmax(again))
+        places = [found.place(int(earlier[second]), "first"), found.place(second, "second")]
+        raise refuted(f"{found.name} is not one-to-one", f"smallest counterexample: {found.clash}", places,
+                      grid_of_places(places, "ab"))
+
+
+@dataclass(frozen=True)
+class _Points:
+    """The offsets of all points in elements, int64 [points]. clash: what it means if two are equal, in words; place: from
+    a point's number and a name to its Place."""
+
+    name: str
+    offsets: np.ndarray
+    clash: str
+    place: object
+
+
+def _points(function, domain, dtype):
+    """The _Points of an index function."""
+    names, sizes = named_domain(_coordinates(function) if domain is None else domain, function, function)
+    total = int(np.prod(sizes, dtype=object))
+    if total > MOST:
+        raise LayoutError(f"{total} points: at most {MOST} are compared; give a smaller domain")
+    points = np.unravel_index(np.arange(total), sizes)
+    offsets = np.broadcast_to(np.asarray(function(*points)), (total,))
+    if offsets.dtype.kind not in "iu":
+        raise LayoutError(f"an index function gives integers, offsets in elements, not {offsets.dtype}")
+    step = None if dtype is None else dtype_of(dtype).bytes
+
+    def place(number, label):
+        at = {n: int(x[number]) for n, x in zip(names, points)}
+        return _element(label, at, int(offsets[number]), step)
+
+    return _Points(name_of(function), offsets, "two points have the same offset", place)
+
+
+def name_of(function):
+    """What a failure calls an index function or an Access."""
+    if isinstance(function, Access):
+        return f"access {function.name!r}"
+    name = str(function) if isinstance(function, (Layout, Layer)) else getattr(function, "__name__", "<lambda>")
+    return "the function" if name == "<lambda>" else name
+
+
+def _element(name, at, offset, step, lane=None):
+    """The Place of one element; step: its bytes, None where they are not known."""
+    return Place(name, at, offset=offset, address=None if step is None else offset * step, bytes=step, lane=lane)
+
+
+def _coordinates(function):
+    """The sizes of a layout's top-level modes; None for a function that is no layout."""
+    return tuple(int(x[-1]) + 1 for x in function.coordinates()) if hasattr(function, "shape") else None
+
+
+def _access_points(access, domain):
+    """The _Points of the elements that an Access moves, its lanes in order."""
+    if domain is not None:
+        raise LayoutError(f"access {access.name!r} has a domain of its own: leave out domain")
+    each = access.elements
+    used = np.flatnonzero(np.broadcast_to(access.used_lanes(), (access.instructions(), WARP)).reshape(-1))
+    offsets = (access.offsets().reshape(-1)[used][:, None] + np.arange(each)).reshape(-1)
+    return _Points(name_of(access), offsets, "two points of its domain move the same element",
+                   lambda number, _: place_of(access, *divmod(int(used[number // each]), WARP)))
+
+
+def assert_equivalent(left, right, domain=None, *, dtype=None):
+    """Two index functions are one, on a domain.
+
+    left, right: layouts, compositions, formulas, functions of integer arrays to offsets in elements, or Accesses, which
+    are functions of their domain. domain: as for `equivalent`; None: that of the Access, or the shape of a layout. dtype:
+    shows where the elements lie in the banks; of an Access it is known.
+
+    Raises CounterexampleError with the first point at which they differ; what `equivalent` raises; LayoutError for two
+    Accesses of different domains.
+
+    >>> import simlayout as sl
+    >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
+    >>> assert_equivalent(tile, lambda row, col: row * 64 + (col ^ (row & 7) << 3))
+    >>> assert_equivalent(tile, lambda row, col: row * 64 + (col ^ (row & 3) << 3), {"row": 16, "col": 64}, dtype="f16")
+    Traceback (most recent call last):
+    ...
+    simlayout.testing.counterexample.CounterexampleError: Sw<3,3,3> o (16,64):(64,1) and the function are not \
+equal: 288 and 256 (257 of 1024 points compared)
+    smallest counterexample: the first point at which they differ
+      left at row = 4, col = 0: offset 288, bytes 576-577, bank 16, word 144
+      right at row = 4, col = 0: offset 256, bytes 512-513, bank 0, word 128
+    bank  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    L     .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  X  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+    R     X  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+    """
+    __tracebackhide__ = True
+    accesses = [side for side in (left, right) if isinstance(side, Access)]
+    if any(access.domain != accesses[0].domain for access in accesses):
+        raise LayoutError(f"accesses {left.name!r} and {right.name!r} have the domains {left.domain} and {right.domain}: "
+                          "compare accesses of the same threads and loops")
+    if accesses and domain is None:
+        domain = accesses[0].domain
+    if accesses and dtype is None:
+        dtype = accesses[0].dtype
+    functions = [side.offset if isinstance(side, Access) else side for side in (left, right)]
+    found = equivalent(*functions, domain)
+    if found:
+        return
+    at, step = dict(found.counterexample), None if dtype is None else dtype_of(dtype).bytes
+    one, other = at.pop("left"), at.pop("right")
+    lane = at["tid"] % WARP if accesses and "tid" in at else None
+    of = "" if lane is None else f", lane {lane},"
+    places = [_element(f"left{of}", at, one, step, lane), _element(f"right{of}", at, other, step, lane)]
+    raise refuted(f"{name_of(left)} and {name_of(right)} are not equal: {one} and {other} ({found.how})",
+                  "smallest counterexample: the first point at which they differ", places, grid_of_places(places, "LR"))

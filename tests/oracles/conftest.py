@@ -1,0 +1,6 @@
+"""The oracles use the strategies of the tests beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))

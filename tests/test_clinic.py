@@ -1,0 +1,76 @@
+"""The clinic: every page has its parts, names its thread, and does what it shows."""
+
+import doctest
+import re
+import subprocess
+import sys
+
+import pytest
+
+from simlayout.cli import main
+from simlayout.clinic import HEADINGS, page, pages
+from simlayout.errors import SimlayoutError
+
+NAMES = [p.name for p in pages()]
+THREADS = {"cutlass-1882": "https://github.com/NVIDIA/cutlass/issues/1882",
+           "cutlass-2810": "https://github.com/NVIDIA/cutlass/issues/2810",
+           "cutlass-3172": "https://github.com/NVIDIA/cutlass/issues/3172",
+           "hgemm-4": "https://github.com/Bruce-Lee-LY/cuda_hgemm/issues/4",
+           "leetcuda-formula": "https://github.com/xlite-dev/LeetCUDA/tree/main/kernels/swizzle",
+           "llama-28536": "https://github.com/ggml-org/llama.cpp/pull/28536"}
+
+
+def examples(name):
+    return doctest.DocTestParser().get_doctest(page(name).text, {}, name, f"{name}.md", 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_does_what_it_shows(name):
+    told = []
+    result = doctest.DocTestRunner().run(examples(name), out=told.append)
+    assert result.failed == 0, "".join(told)
+    assert result.attempted >= 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_of_a_page_is_a_doctest_in_a_closed_block(name):
+    text = page(name).text
+    blocks = re.findall(r"```(\w*)\n(.*?)\n```", text, re.S)
+    assert text.count("```") == 2 * len(blocks) > 6
+    assert all(language == "python" and body.startswith(">>> ") and body.endswith("\n") for language, body in blocks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_has_its_parts_and_links_its_thread(name):
+    text = page(name).text
+    assert tuple(re.findall(r"^## (.*)$", text, re.M)) == HEADINGS
+    assert re.match(r"# \S.{20,80}\n", text) and all(len(line) <= 125 for line in text.splitlines())
+    links = re.findall(r"\]\(([^)]*)\)", re.sub(r"```.*?```", "", text, flags=re.S))
+    question = text.split("## What happens")[0]
+    assert THREADS[name] in links and THREADS[name] in question
+    assert all(re.fullmatch(r"https://github\.com/[\w./-]+", link) for link in links)
+
+
+def test_every_asked_case_has_a_page():
+    assert NAMES == sorted(THREADS)
+
+
+def test_the_command_lists_every_page_and_prints_one(capsys):
+    assert main(["clinic"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == NAMES
+    assert all(p.title in line for p, line in zip(pages(), lines))
+    assert main(["clinic", "hgemm-4"]) == 0
+    assert capsys.readouterr().out == page("hgemm-4").text
+
+
+def test_a_page_that_is_not_there_is_refused_with_those_that_are(capsys):
+    assert main(["clinic", "hgemm-5"]) == 2
+    assert "there are cutlass-1882, " in capsys.readouterr().err
+    with pytest.raises(SimlayoutError, match="no page '../hgemm-4'"):
+        page("../hgemm-4")
+
+
+def test_the_library_does_not_load_the_clinic():
+    code = "import simlayout, sys; assert not any('clinic' in name for name in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,47 @@
+"""What importing costs: nothing but NumPy, and not even that before it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "matplotlib", "hypothesis", "ml_dtypes", "pytest", "cuda_kernels", "llvmlite")
+
+
+def loaded(statements):
+    """The modules that a fresh Python has after some statements."""
+    code = f"{statements}\nimport sys; print(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_simlayout_loads_none_of_its_modules():
+    found = loaded("import simlayout")
+    assert not found & {*HEAVY, "numpy"} and {name for name in found if name.startswith("simlayout")} == {"simlayout"}
+
+
+@pytest.mark.parametrize("statements", [
+    "import simlayout as sl; [getattr(sl, name) for name in sl.__all__ if name != 'plots']",
+    "import simlayout as sl; sl.analyze('ld.shared.b32', [[4 * lane for lane in range(32)]] * 100_000).explain()",
+    "import simlayout as sl; sl.verify(sl.Layout((8, 8), (8, 1)))",
+    "import simlayout.cli",
+], ids=("every name", "analyze", "verify", "command line"))
+def test_the_plain_install_needs_numpy_alone(statements):
+    found = loaded(statements)
+    assert "numpy" in found and not found & set(HEAVY)
+
+
+def test_every_public_name_is_there_and_no_other():
+    import simlayout
+
+    assert set(simlayout.__all__) <= set(dir(simlayout))
+    assert all(getattr(simlayout, name) is not None for name in simlayout.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = simlayout.nonsense
+
+
+def test_a_name_is_the_one_of_its_module():
+    import simlayout
+    from simlayout import algebra, hardware, synthesis
+
+    assert simlayout.Layout is algebra.Layout and simlayout.analyze is hardware.analyze
+    assert simlayout.search is synthesis.search and simlayout.hardware is hardware
