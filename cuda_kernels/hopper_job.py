@@ -17,7 +17,7 @@ SUMMARIES = {
     "wgmma_tma": "TMA and wgmma alone: one warpgroup loads, waits and multiplies; nothing overlaps",
     "wgmma_specialized": "a producer keeps TMA loads in flight while two warpgroups multiply; one tile per CTA",
     "wgmma_persistent": "CTAs that stay on their SM walk over the tiles of C and store them through stmatrix and TMA",
-    "mma_tma": "mma_swizzled with its operands from TMA, shared by the CTAs of a cluster",
+    "mma_tma": "mma.sync with operands from TMA, shared by the CTAs of a cluster; 96x64 per warp",
 }
 
 

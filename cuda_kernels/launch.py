@@ -6,23 +6,12 @@ import numpy as np
 
 from cuda_kernels.compile import bound_kernel, signature
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.hardware import sweep
 
 
 def gpu_problem():
     """Why no kernel can run on a GPU here, as a sentence; None if one can."""
-    try:
-        from numba import cuda
-    except ImportError:
-        return 'numba-cuda is not installed: pip install "simlayout[cuda]"'
-    try:
-        if not cuda.is_available():
-            return "no CUDA GPU (or no driver) on this machine"
-        capability = cuda.get_current_device().compute_capability
-    except Exception as error:                      # the driver's own error classes differ by version
-        return f"the CUDA driver does not answer: {str(error).splitlines()[0]}"
-    if capability < (8, 0):
-        return f"the GPU has compute capability {capability[0]}.{capability[1]}; these kernels need 8.0 (cp.async)"
-    return None
+    return sweep.gpu_problem((8, 0), "cp.async")
 
 
 def goes_to_gpu(device):

@@ -1,6 +1,7 @@
 """How long many configurations take at many products: what a cost model can be fitted to.
 
     python -m cuda_kernels.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015]
+    python -m cuda_kernels.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
 
 For each product, the configurations that may be good there, with their tiles in several orders, and cuBLAS (torch's) have
 turns, in another sequence each round: a GPU that draws much power slows down, and what runs late would look slow. A turn is
@@ -18,7 +19,7 @@ import numpy as np
 
 from cuda_kernels.ahead import compile_ahead
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import where_and_when
+from cuda_kernels.bench.record import Problem, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.gemm.hopper_choice import ESTIMATES
@@ -38,6 +39,18 @@ def problems(count, seed):
              for p in random_problems(count // 3, seed + 1)]
     named = [replace(p, dtype="f16") for p in LAYERS + FEW_TILES + squares(SQUARES[:-1])]
     return random_problems(count - count // 3, seed) + small + named
+
+
+def product(text):
+    """The Problem, in f16, of a text MxNxK; ArgumentTypeError for another one.
+
+    >>> str(product("16x28672x8192"))
+    '16 x 28672 x 8192 f16 NT'
+    """
+    sizes = text.split("x")
+    if len(sizes) != 3 or not all(size.isdecimal() and int(size) for size in sizes):
+        raise argparse.ArgumentTypeError(f"{text!r} is no product: give M, N and K, such as 16x28672x8192")
+    return Problem(*map(int, sizes))
 
 
 def worth_measuring(problem, sms):
@@ -113,11 +126,14 @@ def main(arguments=None):
     parser.add_argument("--shapes", type=int, default=150, help="random products")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
+    parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
     options = parser.parse_args(arguments)
     library = torch_library("cuBLAS is torch's")
     sms = driver.cuda().multiprocessors(0)
     source = random.Random(options.seed)
-    work = [(p, worth_measuring(p, sms)) for p in problems(options.shapes, options.seed)]
+    wanted = options.products or problems(options.shapes, options.seed)
+    work = options.repeat * [(p, worth_measuring(p, sms)) for p in wanted]
     compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}

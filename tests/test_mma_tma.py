@@ -19,7 +19,7 @@ from cuda_kernels.run_hopper import run_hopper
 from simlayout.errors import HazardError, MachineError, SimlayoutError, VerificationError
 
 CONFIG = HOPPER["mma_tma"]
-ALONE = replace(CONFIG, cluster_n=1)
+ALONE = replace(CONFIG, cluster_m=1)
 CLUSTERS = [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
@@ -96,7 +96,7 @@ def test_boxes_that_the_layout_does_not_expect_where_they_land_are_not_verified(
 
 
 @pytest.mark.parametrize("options, fault", [
-    ({"tile_n": 256}, "mma_tma is a simpler kernel: set tile_n=128"), ({"a_major": "MN"}, "set a_major='K'"),
+    ({"tile_n": 128}, "mma_tma is a simpler kernel: set tile_n=256"), ({"a_major": "MN"}, "set a_major='K'"),
     ({"persistent": True}, "set persistent=False"), ({"out": "f32"}, "set out='f16' or 'bf16'"),
     ({"stages": 5}, "set stages=2 or 3 or 4")])
 def test_options_for_which_nothing_was_proved_are_refused(options, fault):
@@ -105,9 +105,9 @@ def test_options_for_which_nothing_was_proved_are_refused(options, fault):
 
 
 @needs_tools
-@pytest.mark.parametrize("config", [CONFIG, ALONE, replace(CONFIG, dtype="bf16", out="bf16", cluster_m=2)], ids=str)
+@pytest.mark.parametrize("config", [CONFIG, ALONE, replace(CONFIG, dtype="bf16", out="bf16", cluster_n=2)], ids=str)
 def test_nothing_spills_and_threads_copy_nothing(config, tmp_path):
     said, opcodes = assembled(ptx(config), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
-    assert of_class(opcodes, "HMMA") == 4 * 32 and of_class(opcodes, "LDSM") == 4 * 8 + 8
+    assert of_class(opcodes, "HMMA") == 4 * 48 + 8 and of_class(opcodes, "LDSM") == 4 * 10 + 5
     assert of_class(opcodes, "LDGSTS") == of_class(opcodes, "LDL") == of_class(opcodes, "STL") == 0

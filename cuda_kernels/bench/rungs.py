@@ -98,7 +98,7 @@ def _here():
     from cuda_kernels.gemm.hopper import HOPPER
 
     steps = (("mma_swizzled", "chunks of 64: half the barriers, whole 128-byte lines", KERNELS["mma_swizzled"]),
-             ("mma_tma", "operands by TMA, shared by clusters of 2", HOPPER["mma_tma"]))
+             ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", HOPPER["mma_tma"]))
     return [Rung("simlayout", *step) for step in steps]
 
 

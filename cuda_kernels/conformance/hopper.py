@@ -32,7 +32,7 @@ CASES = (
     (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)),
     (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)),
     (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)),
-    (HOPPER["mma_tma"], (1000, 1384, 520)), (replace(HOPPER["mma_tma"], cluster_n=1, stages=3), (1000, 1384, 520)))
+    (HOPPER["mma_tma"], (1000, 1384, 520)), (replace(HOPPER["mma_tma"], cluster_m=1, stages=3), (1000, 1384, 520)))
 """(configuration, (M, N, K)): every way to stage C, and every size of tile."""
 
 CLASSES = ("LDSM", "LDS", "STS", "STSM")

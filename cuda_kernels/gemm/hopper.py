@@ -50,7 +50,7 @@ MAPS = 3
 
 
 CHOICES = dict(
-    tile_m=(64, 128, 192, 256), tile_n=range(16, 257, 16), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
+    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
@@ -59,7 +59,7 @@ _ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), 
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
-    "mma_tma": dict(tile_m=(256,), tile_n=(128,), stages=(2, 3, 4), bands=(2,), a_major=("K",), b_major=("K",),
+    "mma_tma": dict(tile_m=(192,), tile_n=(256,), stages=(2, 3, 4), bands=(1,), a_major=("K",), b_major=("K",),
                     c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
 }
 """The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
@@ -69,9 +69,9 @@ ONLY = {
 class Hopper:
     """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
 
-    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 16 to 256; bands: of 64 rows that each of the `consumers`
-    warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers (64 x `box_n`) per consumer
-    for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension
+    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256, of 16 for a store through TMA; bands: of 64 rows that
+    each of the `consumers` warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers
+    (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension
     of an operand, c_major: "N" or "M", that of C; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of
     16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut along K; persistent: as many
     CTAs as the GPU holds walk over tiles, else there is one per tile; producer: its warps, 4 or 1; move_registers: two or
@@ -109,6 +109,8 @@ class Hopper:
             choice(name, getattr(self, name), allowed)
         if self.store == "tma" and self.out == "f32":
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
+        if self.store == "tma" and self.tile_n % 16:
+            raise SimlayoutError(f'tile_n = {self.tile_n} is stored with store="direct": stmatrix.x4 moves 16 columns')
         if self.sharing > 8:
             raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
         if self.tile_m % (64 * self.bands):
@@ -150,7 +152,7 @@ class Hopper:
     @property
     def consumers(self):
         """Warpgroups that multiply."""
-        return self.row_bands // self.bands
+        return 2 if self.body == "mma_tma" else self.row_bands // self.bands
 
     @property
     def row_bands(self):
@@ -160,7 +162,7 @@ class Hopper:
     @property
     def accumulators(self):
         """f32 per thread of a consumer."""
-        return self.bands * self.tile_n // 2
+        return self.tile_m * self.tile_n // (128 * self.consumers)
 
     @property
     def block(self):
@@ -232,7 +234,7 @@ class Hopper:
     def box_n(self):
         """Columns of a staging buffer, and of the boxes in which TMA stores C. Rows of C are swizzled by 32, 64 or 128
         bytes, columns of 64 rows by 128."""
-        return gcd(self.tile_n, 64) if self.c_major == "N" else max(n for n in (16, 32, 48, 64) if self.tile_n % n == 0)
+        return gcd(self.tile_n, 64) if self.c_major == "N" else max(n for n in (8, 16, 32, 48, 64) if self.tile_n % n == 0)
 
     @property
     def staging_bytes(self):
@@ -338,8 +340,7 @@ HOPPER = {
     "wgmma_tma": Hopper(tile_m=64, tile_n=64, stages=1, store="direct", persistent=False, body="wgmma_tma"),
     "wgmma_specialized": Hopper(tile_n=128, stages=5, group=1, store="direct", persistent=False, move_registers=False),
     "wgmma_persistent": Hopper(),
-    "mma_tma": Hopper(256, 128, bands=2, cluster_n=2, store="direct", persistent=False, move_registers=False,
-                      body="mma_tma"),
+    "mma_tma": Hopper(192, 256, cluster_m=2, store="direct", persistent=False, move_registers=False, body="mma_tma"),
 }
 """The kernels by name: TMA and wgmma alone; with a producer and consumers; persistent, with a store through TMA; and
 mma.sync with operands from TMA."""

@@ -47,9 +47,9 @@ def store_access(config):
     return STORE_M if config.c_major == "M" else {64: STORE_N64, 32: STORE_N32, 16: STORE_N16}[config.box_n]
 
 
-def emitted_function(access):
+def emitted_function(access, module="wgmma"):
     """The emitted index function of an access: what a kernel calls."""
-    return getattr(import_module("cuda_kernels.emitted.wgmma"), identifier(access.name))
+    return getattr(import_module(f"cuda_kernels.emitted.{module}"), identifier(access.name))
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from cuda_kernels.gemm import hopper_parts
 from cuda_kernels.gemm.hopper import Hopper
 from cuda_kernels.gemm.hopper_plan import emitted_function, predict, store_access
-from cuda_kernels.gemm.mma_swizzled import KERNEL as MMA_SWIZZLED
+from cuda_kernels.gemm.mma_tma_plan import make_plan
 from simlayout.algebra import dtype_of
 from simlayout.errors import VerificationError
 from simlayout.hardware.tma import TensorMap
 from simlayout.hardware.wgmma import operand_wavefronts
-from simlayout.proofs import AccessCount, Plan, Prediction, prove_operand, prove_tile, verify
+from simlayout.proofs import AccessCount, Prediction, prove_operand, prove_tile, verify
 
 CPU_SMS = 2
 """SMs that the grid of a persistent kernel is for on the CPU machine: few, so that its CTAs have several tiles."""
@@ -132,22 +132,20 @@ class WgmmaPlan(TmaPlan):
                 made[name] = prove_operand(tensor, loads, steps, rows, (first + rows * part, k), major)
         for access in self.accesses:
             made[access.name] = verify(access)
-            _as_emitted(access)
+            _as_emitted(access, "wgmma")
         return made
 
 
 class MmaPlan(TmaPlan):
-    """The plan of a kernel whose operands ldmatrix reads from the tile of `mma_swizzled`, where TMA puts them."""
+    """The plan of a kernel whose operands ldmatrix reads where TMA puts them."""
 
     multiply = "mma.sync"
     proves = "A, B: TMA puts every element where ldmatrix finds it; all accesses in bounds, aligned, without conflicts"
 
     @cached_property
     def _of_threads(self):
-        """The Plan of what threads access: that of `mma_swizzled` without its copies."""
-        plan = MMA_SWIZZLED.variant(stages=self.config.stages).plan
-        return Plan("mma_tma", plan.tile, plan.warps, plan.stages, plan.mma, plan.each_step[2:], plan.each_tile,
-                    plan.agreements[2:], self.config.shared_bytes)
+        """The Plan of what threads access."""
+        return make_plan(self.config.stages, self.config.shared_bytes)
 
     @property
     def accesses(self):
@@ -173,14 +171,17 @@ class MmaPlan(TmaPlan):
             at = 2 * tile(below + np.arange(rows)[:, None], np.arange(hopper_parts.DEPTH)[None], 0)
             loads = [(coords, address + 2 * hopper_parts.DEPTH * below) for coords, address in loads]
             made[name] = prove_tile(tensor, loads, at, (first, k))
-        return made | MMA_SWIZZLED.variant(stages=self.config.stages).prove()
+        made |= self._of_threads.verify()
+        for access in self.accesses:
+            _as_emitted(access, "mma_tma")
+        return made
 
 
-def _as_emitted(access):
+def _as_emitted(access, module):
     """Raises VerificationError where the emitted function that the kernel calls is not the access's."""
-    function = emitted_function(access)
+    function = emitted_function(access, module)
     if (function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes).any():
-        raise VerificationError(f"cuda_kernels.emitted.wgmma.{function.__name__} is out of date: run "
+        raise VerificationError(f"cuda_kernels.emitted.{module}.{function.__name__} is out of date: run "
                                 "`python -m cuda_kernels.emitted`")
 
 
