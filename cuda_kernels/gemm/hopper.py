@@ -71,15 +71,15 @@ class Hopper:
 
     tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256, of 16 for a store through TMA; bands: of 64 rows that
     each of the `consumers` warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers
-    (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension
-    of an operand, c_major: "N" or "M", that of C; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of
-    16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut along K; persistent: as many
-    CTAs as the GPU holds walk over tiles, else there is one per tile; producer: its warps, 4 or 1; move_registers: two or
-    more consumers take the registers of a producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with
-    tiles below one another, which share the loads of B, and beside one another, which share those of A; slices: CTAs of a
-    cluster that compute one tile, each a part of K; resident: CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a
-    producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads,
-    too). Raises SimlayoutError for what does not fit.
+    (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or
+    "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype: "f16" or "bf16"; out: "f16", "bf16"
+    or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut
+    along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile; producer: its warps, 4
+    or 1; move_registers: two or more consumers take the registers of a producer of 4 warps (setmaxnreg); cluster_m,
+    cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside one another, which
+    share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident: CTAs that an SM holds.
+    body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma"
+    (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
