@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from simlayout.errors import AddressError
 from simlayout.hardware import INSTRUCTIONS
 
 LANE = np.arange(32)
@@ -52,3 +53,12 @@ def faulty_accesses(draw, most):
     for access, lane, address in wrong if len(addresses) else ():
         addresses[access, lane] = np.array(address).astype(addresses.dtype)
     return name, addresses, active
+
+
+def counted(function, *args):
+    """(wavefronts, ideal) as lists, or the text of the AddressError."""
+    try:
+        made = function(*args)
+        return [x.tolist() for x in (made if isinstance(made, tuple) else (made.wavefronts, made.ideal))]
+    except AddressError as error:
+        return str(error)

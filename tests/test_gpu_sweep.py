@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from accesses_kit import BANKED, LANE, crowd, faulty_accesses, many_accesses
+from accesses_kit import BANKED, LANE, counted, crowd, faulty_accesses, many_accesses
 from hypothesis import given, settings
 
 from simlayout.errors import AddressError
@@ -10,15 +10,6 @@ from simlayout.hardware import INSTRUCTIONS, analyze
 from simlayout.hardware.sweep import gpu_problem, wavefronts_on_gpu
 
 pytestmark = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem()))
-
-
-def counted(function, *args):
-    """(wavefronts, ideal), or the text of the AddressError."""
-    try:
-        made = function(*args)
-        return [x.tolist() for x in (made if isinstance(made, tuple) else (made.wavefronts, made.ideal))]
-    except AddressError as error:
-        return str(error)
 
 
 @settings(max_examples=200, deadline=None)

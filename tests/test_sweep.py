@@ -5,12 +5,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from accesses_kit import BANKED, LANE, crowd, faulty_accesses, many_accesses
+from accesses_kit import BANKED, LANE, counted, crowd, faulty_accesses, many_accesses
 from hypothesis import given, settings
 
 from cuda_kernels.launch import gpu_problem
 from simlayout import machine
-from simlayout.errors import AddressError, DeviceError, InstructionError
+from simlayout.errors import DeviceError, InstructionError
 from simlayout.hardware import INSTRUCTIONS, analyze, sweep, sweep_kernel
 from simlayout.hardware.geometry import geometry
 from simlayout.hardware.sweep import wavefronts_on_gpu
@@ -48,15 +48,6 @@ def machine_for_gpu(monkeypatch):
     monkeypatch.setattr(sweep, "Gpu", CpuMachine)
     monkeypatch.setattr(sweep, "gpu_problem", lambda: None)
     monkeypatch.setattr(sweep, "_BLOCK", 64)
-
-
-def counted(function, *args):
-    """(wavefronts, ideal), or the text of the AddressError."""
-    try:
-        made = function(*args)
-        return [x.tolist() for x in (made if isinstance(made, tuple) else (made.wavefronts, made.ideal))]
-    except AddressError as error:
-        return str(error)
 
 
 @COMMON

@@ -4,9 +4,28 @@ Each check draws nothing itself: the tests hand it layouts. Where we refuse and 
 refusal of ours is for a thing that exists.
 """
 
+from functools import lru_cache
+from types import SimpleNamespace
+
 from oracle_kit import one_to_one, ours, text, theirs, values
 
 import simlayout as sl
+
+
+@lru_cache(None)
+def library(name):
+    """The names of a library, "pycute" or "tensor_layouts", that the checks use. layout: ours as theirs."""
+    if name == "pycute":
+        import pycute as module
+
+        composition = module.composition
+    else:
+        import tensor_layouts as module
+
+        composition = module.compose
+    return SimpleNamespace(module=module, layout=lambda made: module.Layout(made.shape, made.stride), size=module.size,
+                           cosize=module.cosize, coalesce=module.coalesce, composition=composition,
+                           complement=module.complement)
 
 
 def same_function(library, layout):

@@ -1,7 +1,6 @@
 """Our layouts, swizzles and fragments against tensor-layouts 0.3.2: `pip install -e ".[test,oracles]"`."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,60 +8,15 @@ import pytest
 tl = pytest.importorskip("tensor_layouts")
 
 import algebra_oracle as oracle  # noqa: E402 (nothing here without tensor-layouts)
-from algebra_kit import checked, injective_layouts, layouts, swizzles  # noqa: E402
-from hypothesis import assume, given  # noqa: E402
+from algebra_kit import checked, layouts, swizzles  # noqa: E402
+from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from tensor_layouts import analysis, atoms_nv  # noqa: E402
 
 import simlayout as sl  # noqa: E402
 from simlayout.errors import LayoutError  # noqa: E402
 
-
-def layout(made):
-    """Our layout as theirs."""
-    return tl.Layout(made.shape, made.stride)
-
-
-LIBRARY = SimpleNamespace(module=tl, layout=layout, size=tl.size, cosize=tl.cosize, coalesce=tl.coalesce,
-                          composition=tl.compose, complement=tl.complement)
-
-
-@checked
-@given(layouts())
-def test_a_layout_is_the_same_function(made):
-    oracle.same_function(LIBRARY, made)
-
-
-@checked
-@given(layouts(), layouts())
-def test_compositions_agree_and_what_we_refuse_they_get_wrong(outer, inner):
-    assume(inner.cosize <= outer.size)
-    oracle.same_composition(LIBRARY, outer, inner)
-
-
-@checked
-@given(layouts(), st.integers(0, 100))
-def test_complements_agree_and_what_we_refuse_is_none(made, beyond):
-    oracle.same_complement(LIBRARY, made, made.cosize + beyond)
-
-
-@checked
-@given(injective_layouts(), injective_layouts(), st.sampled_from(["logical_divide", "zipped_divide", "tiled_divide"]))
-def test_divisions_agree(made, tiler, name):
-    assume(tiler.cosize <= made.size)
-    oracle.same_division(LIBRARY, name, made, tiler)
-
-
-@checked
-@given(injective_layouts(), injective_layouts())
-def test_products_agree(block, tiler):
-    oracle.same_product(LIBRARY, block, tiler)
-
-
-@checked
-@given(injective_layouts())
-def test_inverses_agree(made):
-    oracle.same_inverses(LIBRARY, made)
+layout = oracle.library("tensor_layouts").layout
 
 
 @checked
