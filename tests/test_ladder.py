@@ -15,6 +15,20 @@ from simlayout.errors import SimlayoutError
 RUNGS = {r.name: r for r in rungs.rungs("MatmulTutorial")}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("label", [rung.label for rung in rungs.rungs()])
+def test_no_rung_spills(label, tmp_path):
+    from test_ptx import ARCH, PTXAS, assembled, ptx
+
+    from cuda_kernels.gemm import hopper
+
+    if PTXAS is None:
+        pytest.skip("needs ptxas: pip install nvidia-cuda-nvcc")
+    kernel = {rung.label: rung for rung in rungs.rungs()}[label].kernel
+    said, _ = assembled(hopper.ptx(kernel) if isinstance(kernel, hopper.Hopper) else ptx(kernel, ARCH), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+
+
 def changes(before, after):
     one, other = (asdict(RUNGS[name].kernel.options) | {"layout": RUNGS[name].kernel.name} for name in (before, after))
     return {option for option in one if one[option] != other[option]}

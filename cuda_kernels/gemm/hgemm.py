@@ -18,6 +18,7 @@ from cuda_kernels.ptx import (
     bar_sync,
     dynamic_shared,
     f32,
+    here,
     ld_volatile_shared_b128,
     ldmatrix_x2,
     ldmatrix_x4,
@@ -202,6 +203,7 @@ def make_body(index, family, options):
 
     def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
         kk, along = k + copy_col(tid), u64(2) * u64(k)
+        row0, col0 = here(row0), here(col0)              # which rows exist is not kept in registers
         for i in range(deep_a):
             copy(smem + copy_a(tid, i, stage), from_a + (along + u64(2 * below * i) * u64(lda)),
                  valid_bytes(row0 + copy_a_row(tid, i), M, kk, K))
