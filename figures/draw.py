@@ -1,82 +1,64 @@
-"""Draws every figure of the gallery, as SVG and PNG beside this file: `python figures/draw.py`."""
+"""Draws the gallery, as SVG and PNG beside this file: `python figures/draw.py [NAME ...]`.
 
+`gallery.json` keeps a digest of the data of every picture; a test computes them anew and fails where a picture is out of
+date. `--times` prints what each picture took, in seconds: its data, its drawing and the PNG, then the SVG.
+"""
+
+import argparse
+import json
+import sys
 from pathlib import Path
+from time import perf_counter
 
 import matplotlib
 
 matplotlib.use("agg")
 
-import simlayout as sl  # noqa: E402 (after the choice of backend)
-from cuda_kernels import KERNELS  # noqa: E402
-from cuda_kernels.bench import pictures, record  # noqa: E402
-from cuda_kernels.bench.steps import SIZE  # noqa: E402
-from simlayout.plots import comparison, ladder, save, share_by_size, share_by_waves  # noqa: E402
-from simlayout.proofs.natural import natural_access  # noqa: E402
-
 HERE = Path(__file__).parent
-DATA = HERE.parent / "tests" / "data"
+sys.path.insert(0, str(HERE))
+
+import gallery_measured  # noqa: E402 (after the choice of backend, and from this folder)
+import gallery_model  # noqa: E402
+import gallery_seeds  # noqa: E402
+from picture import digest  # noqa: E402
+
+from simlayout.files import write_whole  # noqa: E402
+from simlayout.plots import close, save  # noqa: E402
+
+PICTURES = {p.name: p for module in (gallery_model, gallery_seeds, gallery_measured) for p in module.PICTURES}
+"""All pictures by name."""
+
+DIGESTS = HERE / "gallery.json"
 
 
-def banks_16x64():
-    """A 16x64 f16 tile read by ldmatrix.x4, without and with a swizzle."""
-    tile = sl.Layout((16, 64), (64, 1))
-    tiles = tile, sl.Swizzle(3, 3, 3) @ tile
-    return comparison(*(natural_access(t, "ldmatrix.x4", "f16").analyze() for t in tiles),
-                      titles=[f"ldmatrix.x4 of {t}, f16" for t in tiles])
+def drawn(picture, folder):
+    """Writes a picture's two files; returns its digest, and the seconds of its data, of its drawing and PNG, of its SVG."""
+    times = [perf_counter()]
+    data = picture.data()
+    times.append(perf_counter())
+    figure = picture.draw(data)
+    save(figure, Path(folder) / f"{picture.name}.png")
+    times.append(perf_counter())
+    save(figure, Path(folder) / f"{picture.name}.svg")
+    times.append(perf_counter())
+    close(figure)
+    return digest(data), [after - before for before, after in zip(times, times[1:])]
 
 
-def hgemm_load_a():
-    """The loads of A in cuda_hgemm, without any measure against bank conflicts and with rotated chunks."""
-    kernels = [KERNELS[name] for name in ("mma_base", "mma_permuted")]
-    return comparison(*(kernel.plan.access("load A").analyze() for kernel in kernels),
-                      titles=[f"load A of {kernel.name}, ldmatrix.x4" for kernel in kernels])
-
-
-def matmul_by_size():
-    """matmul beside cuBLAS by the size of the product, as recorded."""
-    found = record.read(DATA / "h200_matmul.json")
-    return share_by_size(pictures.by_size(found), title=f"matmul beside cuBLAS on one {found.head['device']}").figure
-
-
-def matmul_by_waves():
-    """The same by how often the tiles of C fill the GPU."""
-    found = record.read(DATA / "h200_matmul.json")
-    return share_by_waves(pictures.by_waves(found)).figure
-
-
-def kernels():
-    """Every recorded kernel beside cuBLAS, at the largest size."""
-    found = record.read(DATA / "h200_bench.json")
-    return _ladder(pictures.of_kernels, found, max(pictures.sizes_of(found, "kernels")))
-
-
-def steps():
-    """The ladder of fast.cu, as published and as recorded, at the size of the publication."""
-    return _ladder(pictures.of_steps, record.read(DATA / "h200_steps.json"), SIZE)
-
-
-def rungs():
-    """The ladders of MatmulTutorial and cuda_hgemm, as published for an A100 and as recorded."""
-    found = record.read(DATA / "h200_ladder.json")
-    return _ladder(pictures.of_ladder, found, max(pictures.sizes_of(found, "ladder")))
-
-
-def _ladder(bars_of, found, size):
-    return ladder(bars_of(found, size), title=f"{size} x {size} x {size} on one {found.head['device']}").figure
-
-
-FIGURES = (banks_16x64, hgemm_load_a, matmul_by_size, matmul_by_waves, kernels, rungs,
-           *([steps] if (DATA / "h200_steps.json").exists() else []))
-
-
-def main(folder=HERE):
-    """Writes FIGURE.svg and FIGURE.png for each of FIGURES."""
-    for draw in FIGURES:
-        figure = draw()
-        for kind in ("svg", "png"):
-            save(figure, Path(folder) / f"{draw.__name__}.{kind}")
-        matplotlib.pyplot.close(figure)
+def main(names=(), folder=HERE, times=False):
+    """Writes NAME.svg and NAME.png of the pictures named (all, if none is) and their digests."""
+    found = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
+    found = {name: value for name, value in found.items() if name in PICTURES}
+    for name in names or PICTURES:
+        found[name], took = drawn(PICTURES[name], folder)
+        if times:
+            print(f"{name:28} {sum(took[:2]):.3f}  (data {took[0]:.3f}, drawing and PNG {took[1]:.3f}, SVG {took[2]:.3f})")
+    write_whole(Path(folder) / DIGESTS.name, json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[[], *PICTURES], metavar="NAME", help=f"of {', '.join(PICTURES)}")
+    parser.add_argument("--times", action="store_true", help="print what each picture took")
+    options = parser.parse_args()
+    main(options.names, times=options.times)

@@ -23,6 +23,7 @@ _MODULES = {
     "errors": ("AddressError", "DeviceError", "HazardError", "InstructionError", "LayoutError", "MachineError", "ParseError",
                "SimlayoutError", "VerificationError"),
     "hardware": ("Analysis", "OperandTile", "TensorMap", "analyze", "choose_ldmatrix", "fragment", "instruction"),
+    "lessons": (),
     "machine": (),
     "numerics": ("mma",),
     "plots": (),

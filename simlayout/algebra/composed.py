@@ -127,6 +127,12 @@ class Composed(Layer):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
+    def plot(self, by="offset", **options):
+        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
+        from simlayout.plots import layout
+
+        return layout(self, by, **options)
+
     def __str__(self):
         return " o ".join(map(str, self.parts()))
 

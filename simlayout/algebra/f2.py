@@ -162,6 +162,12 @@ class F2Map(Layer):
         rows = [[column >> j & 1 for column in self.columns[::-1]] for j in reversed(range(self.outputs))]
         return "\n".join(" ".join("1" if bit else "." for bit in row) for row in rows)
 
+    def plot(self, **options):
+        """Draws the matrix; see `simlayout.plots.matrix`."""
+        from simlayout.plots import matrix
+
+        return matrix(self, **options)
+
     def __str__(self):
         constant = f";{self.constant}" if self.constant else ""
         return f"F2<{','.join(map(str, self.columns))}{constant}>"

@@ -132,6 +132,12 @@ class Layout:
         """
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
+    def plot(self, by="offset", **options):
+        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
+        from simlayout.plots import layout
+
+        return layout(self, by, **options)
+
     def __matmul__(self, inner):
         return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
 

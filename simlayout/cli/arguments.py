@@ -4,7 +4,7 @@ import argparse
 import re
 from textwrap import dedent
 
-from simlayout.cli import bench, clinic, conform, gemm, ladder, layouts, search, trace, translate
+from simlayout.cli import bench, clinic, conform, explore, gemm, ladder, layouts, lesson, plot, search, trace, translate
 from simlayout.cli.text import one_line
 
 LAYOUT_HELP = "a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell"
@@ -29,22 +29,26 @@ def command_line():
         simlayout check 'Sw<3,3,3> o (16,64):(64,1)'
         simlayout explain '(16,64):(64,1)' --index 2
         simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' -o banks.svg
+        simlayout explore '(16,64):(64,1)'
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes
         simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
         simlayout trace mma_base --lines shared
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
+        simlayout lesson 1
         """))
     parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_check(commands)
     _add_explain(commands)
-    _add_plot(commands)
+    plot.add_command(commands, _command, _add_access, NATURALLY, _size)
     _add_emit(commands)
+    explore.add_command(commands, _command)
     search.add_command(commands, _command)
     translate.add_commands(commands, _command, _loop)
     clinic.add_command(commands, _command)
+    lesson.add_command(commands, _command)
     _add_gemm(commands)
     _add_trace(commands)
     _add_conform(commands)
@@ -68,9 +72,9 @@ def _command(commands, name, run, summary, examples, notes=""):
     return parser
 
 
-def _add_access(parser):
-    """The arguments that name an access: layout, dtype, instruction, lanes, domain, chip."""
-    parser.add_argument("layout", metavar="LAYOUT", help=LAYOUT_HELP)
+def _add_access(parser, name="LAYOUT", help=LAYOUT_HELP):
+    """The arguments that name an access: layout, dtype, instruction, lanes, domain, chip. name, help: of the layout's."""
+    parser.add_argument("layout", metavar=name, help=help)
     parser.add_argument("--dtype", default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... "
                         "(default: %(default)s)")
     parser.add_argument("--op", default="ldmatrix.x4", metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, "
@@ -109,16 +113,6 @@ def _add_explain(commands):
     _add_access(parser)
     _add_index(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def _add_plot(commands):
-    parser = _command(commands, "plot", layouts.plot, "draw who is served in which bank and wavefront", """
-        simlayout plot '(16,64):(64,1)' -o before.svg
-        simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png
-        """, NATURALLY)
-    _add_access(parser)
-    _add_index(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="FILE.svg or FILE.png")
 
 
 def _add_emit(commands):

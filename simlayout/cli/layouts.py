@@ -1,4 +1,4 @@
-"""check, explain, plot and emit: one layout, one instruction, one warp."""
+"""check, explain and emit: one layout, one instruction, one warp."""
 
 import keyword
 from dataclasses import replace
@@ -59,7 +59,7 @@ def _domain(options):
     return domain
 
 
-def _analysed(options):
+def analysed(options):
     """(access, certificate, analysis) of the command line; raises what `verify` refuses."""
     access = asked_access(options)
     certificate = verify(access, arch=options.arch)
@@ -68,7 +68,7 @@ def _analysed(options):
 
 def check(options):
     """`simlayout check`."""
-    access, certificate, analysis = _analysed(options)
+    access, certificate, analysis = analysed(options)
     excess = int(analysis.excess.sum())
     if options.json:
         print_json(_report(access, certificate, analysis))
@@ -154,17 +154,17 @@ def _span(what, first, width):
     return f"{what}{'s' if width > 1 else ''} {number}" if what else number
 
 
-def _indexed(options):
+def indexed(options, index):
     """(access, analysis), for an --index that exists."""
-    access, _, analysis = _analysed(options)
-    if not 0 <= options.index < len(analysis):
-        raise SimlayoutError(f"--index {options.index}: the instructions are 0 to {len(analysis) - 1}")
+    access, _, analysis = analysed(options)
+    if not 0 <= index < len(analysis):
+        raise SimlayoutError(f"--index {index}: the instructions are 0 to {len(analysis) - 1}")
     return access, analysis
 
 
 def explain(options):
     """`simlayout explain`."""
-    access, analysis = _indexed(options)
+    access, analysis = indexed(options, options.index)
     text = analysis.explain(options.index)
     if options.json:
         counts = {name: int(getattr(analysis, name)[options.index])
@@ -174,20 +174,6 @@ def explain(options):
     else:
         print(field("layout", access.tile))
         print(text)
-    return 0
-
-
-def plot(options):
-    """`simlayout plot`."""
-    from simlayout import plots
-    from simlayout.plots.files import format_of
-
-    format_of(options.output)
-    access, analysis = _indexed(options)
-    title = f"{access.instruction}, instruction {options.index} of {len(analysis)}: {access.tile}"
-    plots.save(plots.picture(analysis, options.index, title), options.output)
-    wavefronts, ideal = int(analysis.wavefronts[options.index]), int(analysis.ideal[options.index])
-    print(f"wrote {options.output}: {wavefronts} wavefronts, ideal {ideal}")
     return 0
 
 

@@ -94,6 +94,12 @@ class Fragment:
         lane, value = np.meshgrid(np.arange(self.lanes), np.arange(self.values), indexing="ij")
         return np.stack(self(lane, value), axis=-1)
 
+    def plot(self, **options):
+        """Draws who holds which elements, in the PTX manual's form; see `simlayout.plots.fragment`."""
+        from simlayout.plots import fragment
+
+        return fragment(self, **options)
+
 
 def a_map(rows, per):
     """A of 16 rows: registers walk down 8 rows, then along k; of 8 rows: along k alone. per: elements per register."""

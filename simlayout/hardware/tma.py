@@ -191,6 +191,12 @@ class TensorMap:
         dense = np.arange(prod(self.shape), dtype=np.int64).reshape(self.shape) * self.itemsize
         return swizzled(address + dense, self.swizzle)
 
+    def plot(self, **options):
+        """Draws where the 16-byte chunks of a box land; see `simlayout.plots.tma`."""
+        from simlayout.plots import tma
+
+        return tma(self, **options)
+
     def coordinates(self, coords):
         """The tensor coordinates of every element of the box at element coordinates `coords`: a tuple, innermost first, of
         int64 arrays [box, innermost last]. They may lie outside. AddressError for another number of coordinates.

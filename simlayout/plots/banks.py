@@ -3,19 +3,14 @@
 Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 8 points.
 """
 
-from textwrap import wrap
-
 from simlayout.hardware.banks import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.library import lone_figure, matplotlib, shown_figure
+from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, counted, legend, patch, wrapped
 
-COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
-"""One per lane % 8. Paul Tol's "light" scheme: distinct to the colour-blind, and made to carry black text."""
-
-TEXT, TITLE, TOTAL = 8, 11, 10              # points
-CELL, LINE, TITLE_LINE = 0.2, 0.135, 0.2    # inches: width of a bank, height of a line of text and of the title
+TOTAL = 10                                  # points
+CELL, TITLE_LINE = 0.2, 0.2                 # inches: width of a bank and height of a line of the title
 LEFT, RIGHT, HEAD = 0.55, 1.35, 0.5         # inches: row numbers, totals, and bank numbers beside and above the grid
-SLIDE = 13.33                               # inches: width of a comparison
 GAP = 1.0                                   # rows between phases: room for two lines beside a phase of one row
 
 
@@ -53,11 +48,11 @@ def _single(new, analysis, index, ax, title):
     found = phases(analysis, index)
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
-    title, entries = _wrapped(title, 72, 3), _legend_entries([analysis], [found])
+    title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [found])
     if ax is None:
         ax, = _axes(new, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)[1]
     _draw(ax, analysis, index, found, _rows(found), title)
-    _legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
+    legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
 
 
@@ -72,12 +67,12 @@ def comparison(before, after, index=0, titles=("before", "after")):
     ['before', 'after']
     """
     analyses = before, after
-    found, titles = [phases(a, index) for a in analyses], [_wrapped(t, 54, 3) for t in titles]
+    found, titles = [phases(a, index) for a in analyses], [wrapped(t, 54, 3) for t in titles]
     entries = _legend_entries(analyses, found)
     figure, axes = _axes(shown_figure, 2, SLIDE, found, titles, entries)
     for ax, analysis, its, title in zip(axes, analyses, found, titles, strict=True):
         _draw(ax, analysis, index, its, max(map(_rows, found)), title)
-    _legend(figure, entries, loc="lower center")
+    legend(figure, entries, loc="lower center")
     return figure
 
 
@@ -139,7 +134,7 @@ def _draw(ax, analysis, index, found, rows, title):
     ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelsize=TEXT)
     ax.spines[:].set_visible(False)
     ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False)
-    total = f"{_count(int(analysis.wavefronts[index]), 'wavefront')},\nideal {int(analysis.ideal[index])}"
+    total = f"{counted(int(analysis.wavefronts[index]), 'wavefront')},\nideal {int(analysis.ideal[index])}"
     _beside(ax, total, 0, fontsize=TOTAL, fontweight="bold", va="bottom")
 
 
@@ -151,7 +146,7 @@ def _frame(ax, top, number, phase):
         ax.hlines([top + w for w in range(rows + 1)], 0, BANKS, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
     for w in range(rows):
         ax.text(-0.4, top + w + 0.5, str(number + w), fontsize=TEXT, ha="right", va="center_baseline")
-    cost = _count(rows, "wavefront") if rows else "none active"
+    cost = counted(rows, "wavefront") if rows else "none active"
     if phase.times > 1 and rows:
         cost += f"\nin {phase.times} passes"
     _beside(ax, f"{lanes}\n{cost}", top + max(rows, 1) / 2, fontsize=TEXT, va="center")
@@ -185,7 +180,6 @@ def _colour(served):
 
 def _legend_entries(analyses, found):
     """(handle, text) of what colours, numbers, hatches and frames mean, as far as they occur."""
-    patch = matplotlib().patches.Patch
     served = [s for its in found for phase in its for s in phase.served]
     words = "number: the lane that gets its word here; colour: lane mod 8"
     if any("+" in label(s) for s in served):
@@ -195,23 +189,5 @@ def _legend_entries(analyses, found):
         entries.append((patch(facecolor="white", edgecolor="black", hatch="////"),
                         "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"))
     for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
-        entries.append((patch(facecolor="none"), _wrapped(f"not known exactly: {caveat}", 100, 3)))
+        entries.append((patch(facecolor="none"), wrapped(f"not known exactly: {caveat}", 100, 3)))
     return entries
-
-
-def _legend(parent, entries, **place):
-    """The legend of an Axes or a Figure."""
-    handles, texts = zip(*entries, strict=True)
-    together = matplotlib().legend_handler.HandlerTuple(ndivide=None, pad=0)
-    parent.legend(handles, texts, fontsize=TEXT, frameon=False, handlelength=5, labelspacing=0.3, borderpad=0.2,
-                  handler_map={tuple: together}, **place)
-
-
-def _wrapped(text, columns, lines):
-    """The text in lines, cut after the last one allowed."""
-    made = [line for part in str(text).splitlines() for line in wrap(part, columns)]
-    return "\n".join(made[:lines]) + (" ..." if len(made) > lines else "")
-
-
-def _count(number, what):
-    return f"{number} {what}" + ("" if number == 1 else "s")

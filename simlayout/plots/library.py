@@ -11,6 +11,7 @@ def matplotlib():
         import matplotlib.legend_handler
         import matplotlib.lines
         import matplotlib.patches
+        import matplotlib.ticker
     except ImportError:
         raise SimlayoutError('figures need Matplotlib: pip install "simlayout[plot]"') from None
     return matplotlib

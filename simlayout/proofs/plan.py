@@ -182,6 +182,12 @@ class Plan:
     prediction = Prediction
     """What `predict` returns."""
 
+    def plot(self, M=4096, N=4096, K=4096, **options):
+        """Draws one sheet: the accesses with their wavefronts and shares of the clocks; see `simlayout.plots.sheet`."""
+        from simlayout.plots import plan_sheet, sheet
+
+        return sheet(plan_sheet(self, (M, N, K)), **options)
+
     def multiply_clocks(self):
         """Clocks of an SM that the multiplications of one CTA in one K step take."""
         return self.mma_instructions() * mma_clocks(self.mma)

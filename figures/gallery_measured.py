@@ -1,0 +1,47 @@
+"""The gallery's pictures of measured speed, from the records in tests/data."""
+
+from functools import partial
+from pathlib import Path
+
+from picture import Picture
+
+from cuda_kernels.bench import pictures, record
+from cuda_kernels.bench.steps import SIZE
+from simlayout.plots import ladder, share_by_size, share_by_waves
+
+DATA = Path(__file__).parent.parent / "tests" / "data"
+
+
+def by_size():
+    """matmul beside cuBLAS by the size of the product, as recorded."""
+    found = record.read(DATA / "h200_matmul.json")
+    return tuple(pictures.by_size(found)), f"matmul beside cuBLAS on one {found.head['device']}"
+
+
+def by_waves():
+    """The same by how often the tiles of C fill the GPU."""
+    return (tuple(pictures.by_waves(record.read(DATA / "h200_matmul.json"))),)
+
+
+def bars(of, file, kind):
+    """Bars of a record, at its largest size, and their title. kind: of its rows, or None for the size of the publication."""
+    found = record.read(DATA / file)
+    size = SIZE if kind is None else max(pictures.sizes_of(found, kind))
+    return tuple(of(found, size)), f"{size} x {size} x {size} on one {found.head['device']}"
+
+
+def _scatter(draw, made):
+    return draw(list(made[0]), **({"title": made[1]} if len(made) > 1 else {})).figure
+
+
+def _ladder(made):
+    return ladder(list(made[0]), title=made[1]).figure
+
+
+PICTURES = (
+    Picture("matmul_by_size", by_size, partial(_scatter, share_by_size)),
+    Picture("matmul_by_waves", by_waves, partial(_scatter, share_by_waves)),
+    Picture("kernels", partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
+    Picture("rungs", partial(bars, pictures.of_ladder, "h200_ladder.json", "ladder"), _ladder),
+    Picture("steps", partial(bars, pictures.of_steps, "h200_steps.json", None), _ladder),
+)

@@ -1,0 +1,86 @@
+"""lesson: notebooks to learn from, copied and opened."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from simlayout.errors import SimlayoutError
+from simlayout.files import write_whole
+from simlayout.lessons.catalogue import lesson as lesson_of
+from simlayout.lessons.catalogue import lessons, theory
+
+EXAMPLES = """
+    simlayout lesson                                      # which lessons there are
+    simlayout lesson 1
+    simlayout lesson 5 --to lessons --no-open
+    simlayout lesson theory                               # the model on a page
+    """
+
+NOTES = """
+    Copies the notebook of a lesson into a folder and opens it with Jupyter (`pip install notebook`). In it you predict every
+    number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer). No GPU is needed. The
+    notebooks run on Colab as they are. A copy in which you have written is not overwritten without --force.
+    """
+
+THEORY = "theory"
+JUPYTERS = ("jupyterlab", "notebook")
+"""Python modules that open a notebook, the preferred one first."""
+
+
+def add_command(commands, command):
+    """Adds `lesson`; command: the function that makes a parser with examples."""
+    parser = command(commands, "lesson", run, "notebooks that teach banks, layouts and kernels", EXAMPLES, NOTES)
+    parser.add_argument("lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)")
+    parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes (default: here)")
+    parser.add_argument("--no-open", dest="open", action="store_false", help="only copy it")
+    parser.add_argument("--force", action="store_true", help="overwrite a copy that was changed")
+
+
+def run(options):
+    """`simlayout lesson`."""
+    if options.lesson is None:
+        print("\n".join(map(str, lessons())))
+        print(f"{THEORY}: the model on one page, what it cannot say, where it was measured")
+    elif options.lesson == THEORY:
+        print(theory().rstrip())
+    else:
+        path = copy(_numbered(options.lesson), Path(options.to), options.force)
+        print(f"{path}: lesson {options.lesson}")
+        if options.open:
+            open_notebook(path)
+    return 0
+
+
+def _numbered(text):
+    if not (text.isascii() and text.isdigit() and len(text) < 4):
+        raise SimlayoutError(f"lesson {text!r}: give a number from 1 to {len(lessons())}, or {THEORY}")
+    return lesson_of(int(text))
+
+
+def copy(lesson, folder, force=False):
+    """Writes the notebook of a Lesson into a folder, whole or not at all, and returns its path.
+
+    A file of that name stays if it is the same; SimlayoutError if it is another one, unless force is True.
+    """
+    path = folder / f"{lesson.file}.ipynb"
+    if path.exists() and not force:
+        try:
+            same = path.read_bytes() == lesson.notebook.encode()
+        except OSError as error:
+            raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
+        if same:
+            return path
+        raise SimlayoutError(f"{path} is there and was changed: it may hold your answers; copy --to another folder, or "
+                             "--force to overwrite it")
+    write_whole(path, lesson.notebook)
+    return path
+
+
+def open_notebook(path):
+    """Opens a notebook with the Jupyter of this Python until that ends, or says how to open it where there is none."""
+    module = next((name for name in JUPYTERS if find_spec(name)), None)
+    if module is None:
+        print(f"open it with Jupyter (pip install notebook; jupyter notebook {path}) or on https://colab.research.google.com")
+    else:
+        subprocess.run([sys.executable, "-m", module, str(path)], check=False)

@@ -1,0 +1,173 @@
+"""plot: figures of a layout, an access, a fragment, a TMA box or a kernel, into a file."""
+
+import re
+
+from simlayout.algebra import F2Map, dtype_of, parse
+from simlayout.cli.layouts import analysed, check_size, indexed
+from simlayout.errors import SimlayoutError
+from simlayout.hardware import arch_of
+from simlayout.hardware import fragment as fragment_of
+from simlayout.plots.matrix import bits
+
+EXAMPLES = """
+    simlayout plot '(16,64):(64,1)' -o before.svg
+    simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png
+    simlayout plot '(16,64):(64,1)' --kind compare --with 'Sw<3,3,3> o (16,64):(64,1)' -o both.svg
+    simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --kind layout --by bank -o layout.svg
+    simlayout plot '(16,64):(64,1)' --kind phases --op ldmatrix.x4 -o phases.svg
+    simlayout plot m16n8k16.f32.f16.f16.f32 --kind fragment --operand A -o a.svg
+    simlayout plot SWIZZLE_128B --kind tma -o tma.svg
+    simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --kind f2 -o matrix.svg
+    simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --kind copy --op st.shared.b128 --index 0 1 -o copy.svg
+    simlayout plot mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg
+    simlayout plot mma_permuted --kind pipeline --stages 3 -o pipeline.svg
+    """
+
+NOTES = """
+    What WHAT is, by kind:
+      banks     a LAYOUT, --op: who is served in which bank and wavefront (the default)
+      compare   a LAYOUT and --with another: the same before and after
+      layout    a LAYOUT, --by offset, bank or chunk: where each coordinate lies, and what lies where
+      phases    a LAYOUT, --op: the row that each lane names, and the banks that each phase fills
+      fragment  an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}
+      tma       SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, or all: where the chunks of a box land
+      f2        a LAYOUT whose bits XOR: its matrix over F2
+      copy      a LAYOUT, --op: which element each lane moves, in the tile and in shared memory
+      plan      a kernel (see `simlayout kernels`), -M -N -K: its accesses, wavefronts and shares of the clocks
+      pipeline  a kernel with stages: what is copied and read when, as the CPU machine runs it
+    """
+
+SPANS = {"SWIZZLE_NONE": 0, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
+SIZES = {"M": 4096, "N": 4096, "K": 4096}
+MOST_STEPS = 64
+
+
+def add_command(commands, command, add_access, naturally, size):
+    """Adds `plot`. command: makes a parser with examples; add_access: adds the arguments that name an access; naturally:
+    what help says of it; size: reads a size of a problem."""
+    parser = command(commands, "plot", plot, "draw a layout, an access, a fragment or a kernel", EXAMPLES, NOTES + naturally)
+    add_access(parser, "WHAT", "a layout, an instruction or a kernel, see below; quote it for the shell")
+    parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")
+    parser.add_argument("--index", type=int, nargs="+", default=[0], metavar="N",
+                        help="which instruction, counted from 0 (default: 0); several for --kind copy")
+    parser.add_argument("--with", dest="other", metavar="LAYOUT", help="of compare: the other layout")
+    parser.add_argument("--by", choices=("offset", "bank", "chunk"), default="offset",
+                        help="of layout: what a cell says (default: %(default)s)")
+    parser.add_argument("--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)")
+    for name, default in SIZES.items():
+        parser.add_argument(f"-{name}", type=size, default=default, help="of plan: the problem (default: %(default)s)")
+    parser.add_argument("--stages", type=int, help="of plan and pipeline: stages of the kernel")
+    parser.add_argument("--steps", type=int, default=6, help="of pipeline: K steps (default: %(default)s)")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="FILE.svg or FILE.png")
+
+
+def plot(options):
+    """`simlayout plot`."""
+    from simlayout import plots
+    from simlayout.plots.files import format_of
+
+    format_of(options.output)
+    if options.kind != "copy" and len(options.index) > 1:
+        raise SimlayoutError(f"--index: {options.kind} draws one instruction; give several with --kind copy")
+    if options.other is not None and options.kind != "compare":
+        raise SimlayoutError("--with names the second layout of --kind compare")
+    plots.library.matplotlib().use("agg")                # into a file: no window
+    figure, said = KINDS[options.kind](options, plots)
+    plots.save(figure, options.output)
+    plots.close(figure)
+    print(f"wrote {options.output}: {said}")
+    return 0
+
+
+def _counts(analysis, index):
+    return f"{int(analysis.wavefronts[index])} wavefronts, ideal {int(analysis.ideal[index])}"
+
+
+def _banks(options, plots):
+    access, analysis = indexed(options, options.index[0])
+    title = f"{access.instruction}, instruction {options.index[0]} of {len(analysis)}: {access.tile}"
+    return plots.picture(analysis, options.index[0], title), _counts(analysis, options.index[0])
+
+
+def _compare(options, plots):
+    if options.other is None:
+        raise SimlayoutError("--kind compare draws two layouts: name the other with --with LAYOUT")
+    first, analysis = indexed(options, options.index[0])
+    options.layout = options.other
+    second, other = indexed(options, options.index[0])
+    titles = [f"{access.instruction} of {access.tile}" for access in (first, second)]
+    said = f"{_counts(analysis, options.index[0])}; then {_counts(other, options.index[0])}"
+    return plots.comparison(analysis, other, options.index[0], titles), said
+
+
+def _checked_tile(options):
+    tile, dtype = parse(options.layout), dtype_of(options.dtype)
+    check_size(tile, dtype, arch_of(options.arch))
+    return tile, dtype.name
+
+
+def _layout(options, plots):
+    tile, dtype = _checked_tile(options)
+    return plots.layout_map(tile, options.by, dtype), f"{tile.size} elements of {dtype}"
+
+
+def _phases(options, plots):
+    access, analysis = indexed(options, options.index[0])
+    return plots.matrix_phases(access, options.index[0]).figure, _counts(analysis, options.index[0])
+
+
+def _fragment(options, plots):
+    operand = None if re.match(r"(ld|st)matrix", options.layout) else options.operand
+    found = fragment_of(options.layout, operand)
+    return plots.fragment(found).figure, f"{found.shape[0]} x {found.shape[1]} {found.dtype}, {found.values} per thread"
+
+
+def _tma(options, plots):
+    if options.layout == "all":
+        return plots.tma_modes(), "four modes"
+    if options.layout not in SPANS:
+        raise SimlayoutError(f"no swizzle mode {options.layout!r}: give {', '.join(SPANS)} or all")
+    return plots.tma(plots.atom(SPANS[options.layout])).figure, "1024 bytes"
+
+
+def _f2(options, plots):
+    layout = parse(options.layout)
+    if not isinstance(layout, F2Map):
+        layout, _ = _checked_tile(options)
+    made, _ = bits(layout)
+    return plots.matrix(layout, options.dtype).figure, f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
+
+
+def _copy(options, plots):
+    access, _, analysis = analysed(options)
+    for index in options.index:
+        indexed(options, index)
+    title = f"{access.instruction}: {access.tile}"
+    total = sum(int(analysis.wavefronts[i]) for i in options.index)
+    return plots.copy_map(access, options.index, title=title), f"{total} wavefronts"
+
+
+def _kernel(options):
+    """The kernel that the command line names."""
+    from cuda_kernels.job import kernel_named
+
+    kernel = kernel_named(options.layout)
+    return kernel if options.stages is None else kernel.variant(stages=options.stages)
+
+
+def _plan(options, plots):
+    kernel = _kernel(options)
+    made = plots.plan_sheet(kernel.plan, (options.M, options.N, options.K), kernel.name)
+    return plots.sheet(made).figure, f"{sum(line.wavefronts for line in made.lines)} wavefronts"
+
+
+def _pipeline(options, plots):
+    if not 1 <= options.steps <= MOST_STEPS:
+        raise SimlayoutError(f"--steps {options.steps}: draw 1 to {MOST_STEPS} K steps")
+    made = plots.of_kernel(_kernel(options), options.steps)
+    return plots.pipeline(made).figure, f"{made.stages} stages, {made.clocks} wavefronts"
+
+
+KINDS = {"banks": _banks, "compare": _compare, "layout": _layout, "phases": _phases, "fragment": _fragment, "tma": _tma,
+         "f2": _f2, "copy": _copy, "plan": _plan, "pipeline": _pipeline}
+"""Kind -> function of (options, simlayout.plots) that gives (figure, what to say)."""

@@ -1,0 +1,161 @@
+"""The explorer's server: one page, one question, on 127.0.0.1. It opens no file that a request names and evaluates nothing.
+
+GET /             the page
+POST /api/answer  a State as JSON -> the answer; 400 or 422 with {error, field, column, shown, caret}
+POST /api/export  a State as JSON -> the self-contained page
+
+A request must come from this machine's own page: another Host or Origin is refused (403), which stops other sites, and those
+too whose name is made to point at 127.0.0.1 (DNS rebinding).
+"""
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from simlayout.errors import SimlayoutError
+from simlayout.explorer.model import answer
+from simlayout.explorer.page import exported_page, served_page
+from simlayout.explorer.state import Refusal, State, state_of
+
+ADDRESS = "127.0.0.1"
+MAX_BODY = 64 * 1024        # bytes of a request
+PATIENCE = 10               # seconds that a request may take to arrive
+
+
+class Server(ThreadingHTTPServer):
+    """Listens on 127.0.0.1 alone. port: 0 for any that is free; state: what the page starts with.
+
+    Raises SimlayoutError where the port is taken.
+
+    >>> with Server() as server:
+    ...     server.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port=0, state=None):
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except OSError as error:
+            raise SimlayoutError(f"cannot listen on {ADDRESS}:{port}: {error.strerror or error}; use another --port, or "
+                                 "none for any that is free") from None
+        self.state = state or State()
+        self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
+
+    @property
+    def url(self):
+        """Where the page is."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    def handle_error(self, request, client_address):
+        """A client that goes away in the middle of an answer is nobody's fault."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "simlayout", ""
+    timeout = PATIENCE
+
+    def do_GET(self):
+        """The page, and nothing else."""
+        if not self._is_own():
+            return
+        if self.path.split("?")[0] != "/":
+            self._refuse(404, "there is nothing but /")
+            return
+        page, policy = served_page(self.server.state)
+        self._send(200, "text/html; charset=utf-8", page, {"Content-Security-Policy": policy})
+
+    def do_POST(self):
+        """A State, answered or exported."""
+        if not self._is_own():
+            return
+        if self.path not in _QUESTIONS:
+            self._refuse(404, f"questions go to {' or '.join(_QUESTIONS)}")
+            return
+        body = self._body()
+        if body is None:
+            return
+        try:
+            state = state_of(_decoded(body))
+        except Refusal as refusal:
+            self._send_json(400, refusal.as_dict())
+            return
+        kind, make = _QUESTIONS[self.path]
+        try:
+            made = make(state)
+        except Refusal as refusal:
+            self._send_json(422, refusal.as_dict())
+        except (SimlayoutError, ArithmeticError, MemoryError, RecursionError) as error:
+            self._send_json(422, Refusal(str(error) or type(error).__name__, "request").as_dict())
+        else:
+            self._send(200, kind, made)
+
+    def _is_own(self):
+        """Whether the request comes from this machine and this page; answers 403 if not."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if host not in self.server.hosts:
+            self._refuse(403, "this server answers to 127.0.0.1 alone")
+        elif origin is not None and origin not in {f"http://{known}" for known in self.server.hosts}:
+            self._refuse(403, "this server answers its own page alone")
+        else:
+            return True
+        return False
+
+    def _body(self):
+        """The body as bytes; None if it was refused."""
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get_content_type() != "application/json":
+            self._refuse(415, "a question is application/json")
+        elif not length.isascii() or not length.isdigit() or len(length) > 12:
+            self._refuse(411, "a question says its Content-Length")
+        elif int(length) > MAX_BODY:
+            self._refuse(413, f"a question has at most {MAX_BODY} bytes")
+        else:
+            return self.rfile.read(int(length))
+        return None
+
+    def _refuse(self, code, text):
+        """An error for a request whose body was not read, after which the connection ends."""
+        self.close_connection = True
+        self._send_json(code, Refusal(text, "request").as_dict())
+
+    def _send_json(self, code, value):
+        self._send(code, "application/json", json.dumps(value))
+
+    def _send(self, code, kind, text, headers=None):
+        data = text.encode()
+        common = {"Content-Type": kind, "Content-Length": str(len(data)), "Cache-Control": "no-store",
+                  "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"}
+        if self.close_connection:
+            common["Connection"] = "close"
+        self.send_response(code)
+        for name, value in {**common, **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def send_error(self, code, message=None, explain=None):
+        """What http.server itself refuses (a method, a request line) is answered as the rest is."""
+        self.close_connection = True
+        self._send_json(code, Refusal(message or "not a request for this server", "request").as_dict())
+
+    def log_message(self, *_):
+        """Nothing: the terminal belongs to whoever started the server."""
+
+
+def _decoded(body):
+    """The JSON value of a body; Refusal if it is none."""
+    try:
+        return json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Refusal("the request is not JSON in UTF-8", "request") from None
+
+
+_QUESTIONS = {
+    "/api/answer": ("application/json", lambda state: json.dumps(answer(state), separators=(",", ":"), allow_nan=False)),
+    "/api/export": ("text/html; charset=utf-8", exported_page),
+}
+"""Path -> (content type, a function of the State that makes the text)."""

@@ -1,0 +1,181 @@
+"""What the explorer is asked: a State of plain text, from JSON that is checked, read by the grammar, refused by field."""
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from math import prod
+from types import SimpleNamespace
+
+from simlayout.algebra import dtype_of, parse
+from simlayout.cli.layouts import asked_access, check_size
+from simlayout.codegen.index_text import parse_index
+from simlayout.errors import InstructionError, ParseError, SimlayoutError
+from simlayout.hardware import arch_of, instruction
+
+MAX_TEXT = 10_000           # characters of a field
+MAX_INDEX = 2**31 - 1
+MAX_INSTRUCTIONS = 4096     # of an access: their counts are drawn side by side
+SHOWN_BEFORE, SHOWN_AFTER = 24, 12      # characters around a fault: a phone shows about 40
+
+_LOOP = re.compile(r"[\s,;]*(?P<name>[A-Za-z_][A-Za-z0-9_]{0,30})\s*=\s*(?P<trips>[0-9]{1,6})(?![0-9A-Za-z_])")
+
+
+@dataclass(frozen=True)
+class State:
+    """A question, as text: what a link to the page holds.
+
+    layout, dtype, op, arch: as on the command line. lanes: the thread map as index text, empty for the natural way.
+    domain: the loops around it, "k=4, tid=64". index: the instruction that is shown; beyond the last one means the last.
+    """
+
+    layout: str = "Sw<3,3,3> o (16,64):(64,1)"
+    dtype: str = "f16"
+    op: str = "ldmatrix.x4"
+    lanes: str = ""
+    domain: str = ""
+    arch: str = "sm_90"
+    index: int = 0
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def without_index(self):
+        """The State of the first instruction: equal for all instructions of one access."""
+        return replace(self, index=0)
+
+
+class Refusal(SimlayoutError):
+    """Why a State has no answer, and where: its field, and the column in the field's text where a parser knows it.
+
+    column: counted from 1, or None. shown, caret: a piece of the text around the fault and a caret that points at it.
+    """
+
+    def __init__(self, message, field, column=None, text=""):
+        super().__init__(message)
+        self.field, self.column = field, column
+        self.shown, self.caret = _pointed(text, column)
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        return {"error": str(self), "field": self.field, "column": self.column, "shown": self.shown, "caret": self.caret}
+
+
+def _pointed(text, column):
+    """(the text around a column, a caret below it); empty without a column."""
+    if column is None:
+        return "", ""
+    at = min(column - 1, len(text))
+    start = max(0, at - SHOWN_BEFORE)
+    shown = "".join(c if c.isprintable() else " " for c in text[start:at + SHOWN_AFTER])
+    return shown, " " * (at - start) + "^"
+
+
+@contextmanager
+def blamed(field, text=""):
+    """What simlayout refuses inside is a Refusal of that field; the column of a ParseError points into the text."""
+    try:
+        yield
+    except Refusal:
+        raise
+    except SimlayoutError as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        found = re.match(r"column ([0-9]{1,9}): ", first) if isinstance(error, ParseError) else None
+        raise Refusal(first, field, int(found[1]) if found else None, text) from None
+
+
+def state_of(value):
+    """The State that decoded JSON holds: an object with some fields of State, of their types; the rest are the defaults.
+
+    Raises Refusal for anything else, before anything is parsed.
+
+    >>> state_of({"layout": "(16,64):(64,1)", "index": 2}).index
+    2
+    >>> state_of(["(16,64):(64,1)"])
+    Traceback (most recent call last):
+    ...
+    simlayout.explorer.state.Refusal: the request is a JSON object such as {"layout": "(16,64):(64,1)"}, not a list
+    """
+    if not isinstance(value, dict):
+        raise Refusal('the request is a JSON object such as {"layout": "(16,64):(64,1)"}, not a '
+                      f"{type(value).__name__}", "request")
+    known = {f.name: f.type for f in fields(State)}
+    for name, given in value.items():
+        if name not in known:
+            raise Refusal(f"unknown field {name[:40]!r}; known: {', '.join(known)}", "request")
+        _check_field(name, given, known[name])
+    return State(**value)
+
+
+def _check_field(name, given, wanted):
+    """One field: a text that is not too long, or an index."""
+    if type(given) is not wanted:
+        raise Refusal(f"{name} is {'an int' if wanted is int else 'a text'}, not a {type(given).__name__}", name)
+    if wanted is int and not 0 <= given <= MAX_INDEX:
+        raise Refusal(f"{name} is an int from 0 to {MAX_INDEX}", name)
+    if wanted is str and len(given) > MAX_TEXT:
+        raise Refusal(f"{name} has {len(given)} characters: at most {MAX_TEXT} are read", name)
+
+
+def access_of(state):
+    """The Access that a State names, as the command line's `check` would make it.
+
+    Raises Refusal, which says in which field the fault is.
+
+    >>> access_of(State("(32,32):(33,1)", "f32", "ld.shared.b32", "tid, k", "k=32")).domain
+    {'tid': 32, 'k': 32}
+    >>> access_of(State("(16,64"))
+    Traceback (most recent call last):
+    ...
+    simlayout.explorer.state.Refusal: column 7: expected ',' or ')', found the end of the text
+    """
+    with blamed("layout", state.layout):
+        tile = parse(state.layout)
+    with blamed("dtype", state.dtype):
+        dtype = dtype_of(state.dtype)
+    with blamed("arch", state.arch):
+        arch = arch_of(state.arch)
+    with blamed("op", state.op):
+        instruction(state.op)
+    with blamed("layout", state.layout):
+        check_size(tile, dtype, arch)
+    lanes = state.lanes.strip() or None
+    loops = _loops(state.domain)
+    if loops and not lanes:
+        raise Refusal("the loops belong to a thread map: write one, or leave the loops empty", "domain")
+    if lanes:
+        with blamed("lanes", state.lanes):
+            parse_index(state.lanes, ("tid", *(name for name, _ in loops if name != "tid")))
+    access = _built(state, lanes, loops)
+    if access.instructions() > MAX_INSTRUCTIONS:
+        field = "domain" if lanes else "layout"
+        raise Refusal(f"{access.instructions()} instructions: the explorer shows at most {MAX_INSTRUCTIONS}", field)
+    return access
+
+
+def _built(state, lanes, loops):
+    """The command line's Access; what is left to refuse concerns the loops, the instruction or how it covers the tile."""
+    asked = SimpleNamespace(layout=state.layout, dtype=state.dtype, op=state.op, arch=state.arch,
+                            lanes=state.lanes if lanes else None, domain=loops)
+    try:
+        return asked_access(asked)
+    except InstructionError as error:
+        raise Refusal(str(error), "op") from None
+    except SimlayoutError as error:
+        raise Refusal(str(error), "domain" if lanes else "layout") from None
+
+
+def _loops(text):
+    """"k=4, tid=64" -> [("k", 4), ("tid", 64)]; Refusal with the column where the text is no loop."""
+    loops, at = [], 0
+    while text[at:].strip(" ,;\t"):
+        match = _LOOP.match(text, at)
+        if not match or not match["trips"].strip("0"):
+            column = at + len(text[at:]) - len(text[at:].lstrip(" ,;\t")) + 1
+            raise Refusal(f"column {column}: expected a loop NAME=TRIPS, as in k=4", "domain", column, text)
+        loops.append((match["name"], int(match["trips"])))
+        at = match.end()
+    if prod(trips for _, trips in loops) > MAX_INSTRUCTIONS * 32:
+        raise Refusal(f"the loops span more than {MAX_INSTRUCTIONS} instructions of a warp, which is all the explorer shows",
+                      "domain")
+    return loops

@@ -1,0 +1,141 @@
+// The tile on a canvas: every element, coloured by its banks or by the lane that moves it.
+const MARGIN = { left: 34, top: 18 };
+const UNTOUCHED = "#eceff2";
+
+/** {cw, ch, width, height}: the size of an element and of the picture, in CSS pixels. */
+function tileSize(tile, room) {
+  const cw = Math.max(6, Math.min(36, Math.floor((room - MARGIN.left - 2) / tile.shown_columns)));
+  const ch = Math.max(6, Math.min(24, Math.floor(520 / tile.shown_rows)));
+  return { cw, ch, width: MARGIN.left + cw * tile.shown_columns + 2, height: MARGIN.top + ch * tile.shown_rows + 2 };
+}
+
+/** {element: lane} of an instruction; of several lanes the lowest. */
+function laneOf(instruction) {
+  const owner = new Map();
+  instruction.lanes.forEach((its, lane) => its.forEach((e) => { if (!owner.has(e)) owner.set(e, lane); }));
+  return owner;
+}
+
+/** Runs of neighbours of a row that look alike: [{row, first, count, fill, alpha, text, ink}]. */
+function tileRuns(answer, colour, row) {
+  const { tile, instruction } = answer, owner = laneOf(instruction), runs = [];
+  const served = row === null ? null : new Set(cellsOf(instruction).filter((c) => c.row === row).flatMap((c) => [...c.lanes]));
+  for (let r = 0; r < tile.shown_rows; r++) {
+    let run = null;
+    for (let c = 0; c < tile.shown_columns; c++) {
+      const i = r * tile.shown_columns + c, lane = owner.get(r * tile.columns + c);
+      const touched = lane !== undefined && (!served || served.has(lane));
+      if (run && run.chunk === tile.chunks[i] && run.lane === lane && tile.offsets[i] === tile.offsets[i - 1] + 1) {
+        run.count++;
+        run.last = tile.banks[i];
+        continue;
+      }
+      const fill = colour === "bank" ? data.colours[tile.chunks[i] % data.colours.length]
+        : lane === undefined ? UNTOUCHED : data.colours[lane % data.colours.length];
+      run = { chunk: tile.chunks[i], lane, row: r, first: c, count: 1, fill, touched, bank: tile.banks[i], last: tile.banks[i],
+              alpha: touched ? 1 : colour === "bank" ? 0.3 : lane === undefined ? 1 : 0.4 };
+      runs.push(run);
+    }
+  }
+  for (const run of runs) {
+    const banks = run.last > run.bank ? `${run.bank}–${run.last}` : String(run.bank);
+    run.text = colour === "bank" ? banks : run.lane === undefined ? "" : String(run.lane);
+  }
+  return runs;
+}
+
+/** Draws the runs and the numbers of rows and columns. */
+function drawTile(context, tile, runs, size) {
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, size.width, size.height);
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  for (const run of runs) {
+    const [x, y, w] = [MARGIN.left + run.first * size.cw, MARGIN.top + run.row * size.ch, run.count * size.cw];
+    context.globalAlpha = run.alpha;
+    context.fillStyle = run.fill;
+    context.fillRect(x, y, w, size.ch);
+    context.globalAlpha = 1;
+    context.strokeStyle = "#fff";
+    context.lineWidth = 1;
+    if (size.ch >= 10) context.strokeRect(x + 0.5, y + 0.5, w - 1, size.ch - 1);
+    else { context.fillStyle = "#fff"; context.fillRect(x, y, 1, size.ch); }  // a low row keeps its height
+    const font = Math.min(12, size.ch - 3);
+    if (font >= 8 && run.text && run.text.length * font * 0.62 < w - 2) {
+      context.font = `${font}px system-ui, sans-serif`;
+      context.fillStyle = run.touched ? "#000" : "#4a525a";
+      context.fillText(run.text, x + w / 2, y + size.ch / 2 + 0.5);
+    }
+  }
+  for (const [text, x, y, align] of tileNumbers(tile, size)) {
+    context.font = "10px system-ui, sans-serif";
+    context.fillStyle = "#57606a";
+    context.textAlign = align;
+    context.fillText(text, x, y);
+  }
+}
+
+/** [text, x, y, align] of the numbers beside rows and above columns, as many as have room. */
+function tileNumbers(tile, size) {
+  const made = [], stride = (pixels, room) => [1, 2, 4, 8, 16, 32, 64].find((n) => n * pixels >= room) || 128;
+  for (let c = 0; c < tile.shown_columns; c += stride(size.cw, 22))
+    made.push([String(c), MARGIN.left + (c + 0.5) * size.cw, 9, "center"]);
+  for (let r = 0; r < tile.shown_rows; r += stride(size.ch, 12))
+    made.push([String(r), MARGIN.left - 5, MARGIN.top + (r + 0.5) * size.ch, "right"]);
+  return made;
+}
+
+/** Frames what is picked, its partners in dashes, and pales the rest. */
+function lightTile(context, tile, found, cursor, size) {
+  if (found) {
+    context.fillStyle = "rgba(255,255,255,.62)";
+    for (let i = 0; i < tile.banks.length; i++) {
+      const r = Math.floor(i / tile.shown_columns), c = i % tile.shown_columns, e = r * tile.columns + c;
+      if (!found.elements.has(e) && !found.nearElements.has(e))
+        context.fillRect(MARGIN.left + c * size.cw, MARGIN.top + r * size.ch, size.cw, size.ch);
+    }
+    outline(context, tile, found.nearElements, size, 1, [3, 2]);
+    outline(context, tile, found.elements, size, 2.5, []);
+  }
+  if (cursor !== null) {
+    const r = Math.floor(cursor / tile.columns), c = cursor % tile.columns;
+    context.setLineDash([]);
+    context.strokeStyle = "#0b5cad";
+    context.lineWidth = 3;
+    context.strokeRect(MARGIN.left + c * size.cw - 1, MARGIN.top + r * size.ch - 1, size.cw + 2, size.ch + 2);
+  }
+}
+
+/** The border of a set of elements. */
+function outline(context, tile, elements, size, width, dash) {
+  context.beginPath();
+  const inside = (r, c) => r >= 0 && c >= 0 && c < tile.columns && elements.has(r * tile.columns + c);
+  for (const e of elements) {
+    if (at(e, tile) < 0) continue;
+    const r = Math.floor(e / tile.columns), c = e % tile.columns;
+    const [x, y] = [MARGIN.left + c * size.cw, MARGIN.top + r * size.ch];
+    const side = (out, x1, y1, x2, y2) => { if (!out) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
+    side(inside(r - 1, c), x, y, x + size.cw, y);
+    side(inside(r + 1, c), x, y + size.ch, x + size.cw, y + size.ch);
+    side(inside(r, c - 1), x, y, x, y + size.ch);
+    side(inside(r, c + 1), x + size.cw, y, x + size.cw, y + size.ch);
+  }
+  context.setLineDash(dash);
+  context.strokeStyle = "#000";
+  context.lineWidth = width;
+  context.stroke();
+  context.setLineDash([]);
+}
+
+/** The tile as SVG shapes under a parent, for the file. */
+function tileShapes(parent, tile, runs, size) {
+  for (const run of runs) {
+    const [x, y, width] = [MARGIN.left + run.first * size.cw, MARGIN.top + run.row * size.ch, run.count * size.cw];
+    shape(parent, "rect", { x, y, width, height: size.ch, fill: run.fill, "fill-opacity": run.alpha, stroke: "#fff" });
+    if (run.text && size.ch >= 11 && run.text.length * 6.5 < width - 2)
+      shape(parent, "text", { x: x + width / 2, y: y + size.ch / 2 + 3.5, "font-size": Math.min(11, size.ch - 3) }, run.text);
+  }
+  for (const [text, x, y, align] of tileNumbers(tile, size))
+    shape(parent, "text", { x, y: y + 3.5, "font-size": 10, fill: "#57606a",
+                            "text-anchor": align === "right" ? "end" : "middle" }, text);
+}

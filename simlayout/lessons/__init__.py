@@ -1,0 +1,37 @@
+"""Eight lessons on shared memory, from banks to wgmma: Jupyter notebooks, and exercises that check themselves.
+
+>>> from simlayout.lessons import check, lessons
+>>> print(lessons()[0])
+1  Banks and wavefronts                          30 minutes  exercises 1.1, 1.2, 1.3
+>>> print(check("1.2", None))
+1.2: no answer yet (pad a 32x32 tile of f32)
+
+`simlayout lesson 1` copies the notebook of a lesson and opens it; `simlayout lesson theory` prints the model on a page. An
+answer is checked by what it does, so that every answer that is right passes; a wrong one gets a hint that names the first
+lanes that conflict, or the first coordinate that is wrong. A notebook is built from Markdown in `src` by
+`python -m simlayout.lessons.build`.
+"""
+
+from importlib import import_module
+
+_MODULES = {
+    "catalogue": ("Lesson", "lesson", "lessons", "theory"),
+    "counted": ("Measured", "beside", "measured"),
+    "verdict": ("Verdict", "check"),
+}
+"""The modules of the package, each with the names that bring it when they are first used."""
+
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name in _HOME:
+        made = globals()[name] = getattr(import_module(f"simlayout.lessons.{_HOME[name]}"), name)
+        return made
+    raise AttributeError(f"module 'simlayout.lessons' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,89 @@
+"""What the exercises share: how they refuse an answer, and how they read tiles and addresses."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.algebra import parse
+from simlayout.algebra.composed import Layer
+from simlayout.errors import SimlayoutError
+from simlayout.hardware import analyze
+from simlayout.proofs import verify
+from simlayout.testing import assert_bijective, assert_conflict_free
+from simlayout.testing.conflicts import Subject, meeting
+
+
+class Refused(SimlayoutError):
+    """An answer that does not have the property that is asked for; the text is the hint."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """asks: what is to be found, in a few words. judge(answer): raises for a wrong answer, an error whose text is the hint;
+    returns what may be said of a right one, or None."""
+
+    asks: str
+    judge: object
+
+
+def tile_of(answer, plain):
+    """The tile that an answer means: a swizzle or rotation of the plain layout, a layout of its shape, a text for one of
+    these, or a function."""
+    if isinstance(answer, str):
+        answer = parse(answer)
+    if isinstance(answer, Layer) and getattr(answer, "layout", None) is None:
+        return answer @ plain
+    shape = getattr(answer, "shape", None)
+    if shape is not None and shape != plain.shape:
+        raise Refused(f"{answer} has the shape {shape}; the tile's is {plain.shape}")
+    if not callable(answer):
+        raise Refused(f"{answer!r} is no tile: give a swizzle, a layout of shape {plain.shape} or a function (row, col)")
+    return answer
+
+
+def judge_tile(answer, plain, accesses, size=None):
+    """The tile of an answer, after it has proved itself: one-to-one within `size` elements (None: those of the plain
+    layout), and free of conflicts for all accesses, whose elements stay neighbours."""
+    tile = tile_of(answer, plain)
+    rows, columns = plain.shape
+    assert_bijective(tile, {"row": rows, "col": columns}, plain.cosize if size is None else size, dtype=accesses[0].dtype)
+    for access in accesses:
+        assert_conflict_free(access.with_tile(tile))
+        verify(access.with_tile(tile))
+    return tile
+
+
+def warp_addresses(answer, step):
+    """int64 [32] from an answer: a list of 32 byte addresses, or a function of the lane; multiples of `step`."""
+    made = [answer(lane) for lane in range(32)] if callable(answer) else answer
+    found = np.asarray(made)
+    if found.shape != (32,) or found.dtype.kind not in "iu":
+        raise Refused(f"32 integers are asked for, one byte address for each lane, not {_shown(made)}")
+    wrong = np.flatnonzero((found < 0) | (found % step != 0))
+    if wrong.size:
+        lane = int(wrong[0])
+        raise Refused(f"lane {lane} has the byte address {found[lane]}: it must be a multiple of {step}, and not negative")
+    return found.astype(np.int64)
+
+
+def integer(answer, what):
+    """The answer as an int; Refused for anything else."""
+    if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+        raise Refused(f"{what} is an integer, not {_shown(answer)}")
+    return int(answer)
+
+
+def pair_that_meets(instruction, addresses):
+    """"lanes 0 and 4 want bank 0: words 0 and 128", of the first two lanes that conflict; None where none do."""
+    one = Subject(instruction, analyze(instruction, addresses))
+    if not (one.analysis.wavefronts > one.free).any():
+        return None
+    a, b = (one.place(0, lane) for lane in meeting(one, 0))
+    bank = sorted(set(a.banks) & set(b.banks))[0]
+    words = (next(w for w in place.words if w % 32 == bank) for place in (a, b))
+    return f"lanes {a.lane} and {b.lane} want bank {bank}, with the words {' and '.join(map(str, words))}"
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}..."

@@ -1,0 +1,47 @@
+"""Lesson 6: padding, rotation or XOR."""
+
+from simlayout.algebra import Layout, Rotation
+from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_tile
+from simlayout.proofs import Access
+
+PLAIN = Layout((64, 32), (32, 1))
+LOAD = Access("load", "ldmatrix.x4", PLAIN, lambda tid, i, k: (16 * i + tid % 16, 16 * k + 8 * (tid // 16)),
+              {"tid": 32, "i": 4, "k": 2}, "f16")
+COPY = Access("copy", "st.shared.b128", PLAIN, lambda tid, i: (8 * i + tid // 4, 8 * (tid % 4)), {"tid": 32, "i": 8}, "f16")
+MOST_BYTES = 5120
+
+ODD = Layout((24, 48), (48, 1))
+OF_ODD = Access("load", "ldmatrix.x2", ODD, lambda tid, i, k: (8 * i + tid % 8, 16 * k + 8 * (tid // 8 % 2)),
+                {"tid": 32, "i": 3, "k": 3}, "f16")
+
+
+def judge_pitch(answer):
+    """6.1: padding that serves the load."""
+    pitch = integer(answer, "the pitch")
+    if not 32 <= pitch <= MOST_BYTES // 2 // 64:
+        raise Refused(f"a pitch of {pitch} halves: 64 rows of it are to have 32 halves each and {MOST_BYTES} bytes in all")
+    made = Layout((64, 32), (pitch, 1))
+    judge_tile(made, PLAIN, (LOAD,), made.cosize)
+    excess = int(COPY.with_tile(made).analyze().excess[0])
+    return f"the load is free, and each copy has {excess} excess wavefronts"
+
+
+def judge_rotation(answer):
+    """6.2: a rotation that serves load and copy."""
+    if not isinstance(answer, Rotation):
+        raise Refused(f"a rotation is asked for, sl.Rotation(chunk, count, line), not {answer!r}")
+    judge_tile(answer, PLAIN, (LOAD, COPY))
+    return "load and copy are free, and no byte is wasted"
+
+
+def judge_odd(answer):
+    """6.3: rows that are no power of two."""
+    judge_tile(answer, ODD, (OF_ODD,))
+    return "no byte is wasted"
+
+
+EXERCISES = {
+    "6.1": Exercise(f"a pitch in halves for the 64x32 tile, within {MOST_BYTES} bytes", judge_pitch),
+    "6.2": Exercise("sl.Rotation(chunk, count, line) for the 64x32 tile", judge_rotation),
+    "6.3": Exercise("a place for a 24x48 tile of halves within its 1152 elements", judge_odd),
+}

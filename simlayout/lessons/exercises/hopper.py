@@ -1,0 +1,59 @@
+"""Lesson 8: TMA, descriptors, wgmma."""
+
+import numpy as np
+
+from simlayout.algebra import Layout, Swizzle
+from simlayout.hardware import TensorMap, fragment
+from simlayout.lessons.exercises.asking import Exercise, Refused
+from simlayout.lessons.exercises.fragments import pair_of
+from simlayout.proofs import prove_operand
+
+TILE = Swizzle(3, 3, 3) @ Layout((64, 64), (64, 1))
+B_MAP = TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
+B_AT = 4096
+"""The shared byte address of the tile of B in 8.2."""
+
+WGMMA = "wgmma.m64n64k16.f32.f16.f16"
+ELEMENT = 37, 21
+"""Of D, in 8.3."""
+
+
+def judge_box(answer):
+    """8.1: the tensor map whose box lies as the tile does."""
+    if not isinstance(answer, TensorMap):
+        raise Refused(f"an sl.TensorMap is asked for, not {answer!r}")
+    if answer.dims != (4096, 4096) or answer.strides != (8192,) or answer.dtype != "f16":
+        raise Refused("the matrix has f16 elements, dims (4096, 4096) and strides (8192,) in bytes; the map has "
+                      f"{answer.dtype}, {answer.dims} and {answer.strides}")
+    if answer.shape != TILE.shape:
+        raise Refused(f"the box has {answer.shape[0]} rows of {answer.shape[1]} elements, the tile 64 of 64")
+    at, wanted = answer.offsets(), 2 * TILE(*np.indices(TILE.shape))
+    if (at != wanted).any():
+        row, col = (int(i) for i in np.argwhere(at != wanted)[0])
+        raise Refused(f"element (row {row}, col {col}) of the box lands at byte {at[row, col]}, and the tile has it at "
+                      f"{wanted[row, col]}")
+
+
+def judge_descriptors(answer):
+    """8.2: the descriptors of the instructions along K."""
+    if not isinstance(answer, list | tuple) or len(answer) != 4:
+        raise Refused(f"a list of 4 descriptors is asked for, not {answer!r}")
+    certificate = prove_operand(B_MAP, [((0, 0), B_AT)], answer, 128)
+    return certificate.claims[-1]
+
+
+def judge_thread(answer):
+    """8.3: who holds an element of wgmma's D."""
+    d = fragment(WGMMA, "D")
+    thread, value = pair_of(answer, d.lanes, d.values)
+    held = tuple(int(x) for x in d(thread, value))
+    if held != ELEMENT:
+        raise Refused(f"value {value} of thread {thread} (warp {thread // 32}, lane {thread % 32}) is element {held} of D, "
+                      f"not {ELEMENT}")
+
+
+EXERCISES = {
+    "8.1": Exercise("an sl.TensorMap whose box lies as Sw<3,3,3> o (64,64):(64,1)", judge_box),
+    "8.2": Exercise(f"4 descriptors of 128 columns of B at byte {B_AT}, in their order along K", judge_descriptors),
+    "8.3": Exercise(f"(thread, value) of element {ELEMENT} of D of m64n64k16", judge_thread),
+}

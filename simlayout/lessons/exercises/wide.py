@@ -1,0 +1,69 @@
+"""Lesson 2: wide accesses."""
+
+import numpy as np
+
+from simlayout.algebra import Layout
+from simlayout.hardware import analyze
+from simlayout.lessons.exercises.asking import Exercise, Refused, pair_that_meets, warp_addresses
+from simlayout.proofs import Access
+from simlayout.testing import assert_bijective, assert_conflict_free
+
+THREADS, PIECES = 32, 2
+
+
+def judge_pairs(answer):
+    """2.1: 16 different addresses that ld.shared.b128 serves in two wavefronts, though lanes 0 and 1 differ."""
+    found = warp_addresses(answer, 16)
+    different = len(np.unique(found))
+    if different != 16:
+        raise Refused(f"the lanes have {different} different addresses, not 16")
+    if found[0] == found[1]:
+        raise Refused(f"lanes 0 and 1 have one address, {found[0]}: pair the lanes in the other way")
+    one = analyze("ld.shared.b128", found)
+    if one.wavefronts[0] == 2:
+        return None
+    raise Refused(f"{int(one.wavefronts[0])} wavefronts: {_why(found, one)}")
+
+
+def _why(found, one):
+    """Which lanes break the pairs, or conflict though all pair up."""
+    if one.ideal[0] == 2:
+        return f"the lanes pair up, but {pair_that_meets('ld.shared.b128', found)}"
+    lanes = np.arange(32)
+    firsts = [(int(np.argmax(found != found[lanes ^ step])), step) for step in (1, 2)]
+    lane, step = max(firsts, key=lambda first: (first[0], -first[1]))
+    return (f"lanes {lane} and {lane ^ step} (lane ^ {step}) have the addresses {found[lane]} and {found[lane ^ step]}; "
+            "groups merge only if lane ^ 1, or lane ^ 2, has the same address all over the warp")
+
+
+def judge_pieces(answer):
+    """2.2: where the two 16-byte pieces of each thread lie."""
+    if not callable(answer):
+        raise Refused(f"a function (tid, i) -> offset in floats is asked for, not {answer!r}")
+    whole = Access("pieces", "ld.shared.b128", answer, None, {"tid": THREADS, "i": PIECES}, "f32")
+    offsets = whole.offsets()
+    if (offsets % 4).any():
+        i, tid = (int(x) for x in np.argwhere(offsets % 4)[0])
+        raise Refused(f"tid = {tid}, i = {i}: offset {offsets[i, tid]} is not a multiple of 4 floats, 16 bytes")
+    assert_bijective(whole)
+    assert_conflict_free(whole)
+
+
+BLOCK = Layout((16, 32), (32, 1))
+
+
+def judge_lanes(answer):
+    """2.3: which pair of floats each lane reads, so that every one is read once and without conflicts."""
+    if not callable(answer):
+        raise Refused(f"a function (tid, k) -> (row, col) is asked for, not {answer!r}")
+    load = Access("block", "ld.shared.b64", BLOCK, answer, {"tid": 32, "k": 8}, "f32")
+    assert_bijective(load)
+    assert_conflict_free(load)
+
+
+EXERCISES = {
+    "2.1": Exercise("32 addresses, 16 different ones, lanes 0 and 1 apart, that ld.shared.b128 reads in 2 wavefronts",
+                    judge_pairs),
+    "2.2": Exercise("a function (tid, i) -> offset in floats of the i-th 16 bytes of each thread", judge_pieces),
+    "2.3": Exercise("a function (tid, k) -> (row, col) by which ld.shared.b64 reads a 16x32 tile of f32", judge_lanes),
+}

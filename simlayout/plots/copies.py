@@ -1,0 +1,195 @@
+"""Who moves what: the elements that each thread of an access touches, in its tile and in shared memory.
+
+An access is drawn instruction by instruction: `index` counts the rows of `Access.addresses()`, as everywhere.
+"""
+
+import numpy as np
+
+from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.plots.grid import phases
+from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
+from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
+from simlayout.plots.style import counted
+
+COLOURINGS = {
+    "phase": "colour: the phase that serves the lane (lanes that are served together)",
+    "instruction": "colour: the instruction, in the order of the loops",
+    "warp": "colour: the warp",
+    "chunk": "colour: the 16 bytes of a row that the lane moves, by their place in it",
+}
+"""What a colour may say, and the legend's words for it."""
+
+
+def coordinates(access, index):
+    """(rows, columns) that the 32 lanes of instruction `index` give, int64 [32] each: the first two parts of coordinates.
+
+    Raises LayoutError for an access to a tile of one mode without rows, SimlayoutError for an index that it does not have.
+    """
+    count = access.instructions()
+    if not 0 <= index < count:
+        raise SimlayoutError(f"instruction {index}: the access {access.name!r} has {count}, 0 to {count - 1}")
+    parts = access.coordinate(*access.points())
+    sizes = list(access.domain.values())
+    shape = (*sizes[1:], sizes[0])
+    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, 32)[index] for p in parts[:2]]
+    return (np.zeros(32, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
+
+
+def index_of(access, warp=0, **loops):
+    """The index of the instruction that a warp executes where loop variables have these values (0 where not given).
+
+    >>> import simlayout as sl
+    >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((16, 64), (64, 1)), None, {"tid": 64, "i": 2})
+    >>> index_of(copy, warp=1, i=1)
+    3
+    """
+    index = 0
+    for variable, size in list(access.domain.items())[1:]:
+        index = index * size + loops.get(variable, 0)
+    return index * (access.domain["tid"] // 32) + warp
+
+
+def lies_along(access):
+    """(down, across): the step from an element that a lane moves to the next, in rows and columns.
+
+    (0, 1) where the elements of a row are neighbours in memory, (1, 0) where those of a column are.
+    """
+    if access.elements == 1:
+        return 0, 1
+    parts = [int(np.asarray(p).flat[0]) for p in access.coordinate(*(np.zeros(1, np.int64) for _ in access.domain))]
+    here = access.tile(*parts)
+    for axis, step in ((min(len(parts), 2) - 1, (0, 1)), (0, (1, 0))):
+        beside = list(parts)
+        beside[axis] += 1
+        if access.tile(*beside) == here + 1:
+            return step
+    raise LayoutError(f"access {access.name!r}: the {access.elements} elements of a lane are no neighbours in a row or a "
+                      "column of its tile, so that they are no cell of a picture")
+
+
+def touched(access, indices=(0,), colour="instruction", title=""):
+    """The Panel of the tile's part that some instructions touch: each cell is what one lane moves, with its number.
+
+    indices: of the instructions; colour: one of COLOURINGS. Threads have their tid where several warps are drawn, else their
+    lane. Only lanes whose address counts are shown (16 of ldmatrix.x2).
+
+    >>> import simlayout as sl
+    >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
+    ...                  {"tid": 32, "i": 2})
+    >>> [box[:4] for box in touched(copy, [1]).boxes[7:9]]
+    [(56, 0, 8, 1), (0, 1, 8, 1)]
+    """
+    down, across = lies_along(access)
+    found = list(_lanes(access, indices))
+    top, left = (min(int(c[k].min()) for *_, c in found) for k in (0, 1))
+    boxes = []
+    for order, index, active, (rows, columns) in found:
+        for lane in active:
+            row, column = int(rows[lane]), int(columns[lane])
+            size = (1 + across * (access.elements - 1), 1 + down * (access.elements - 1))
+            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
+                     "chunk": column // access.elements if across else row // access.elements}[colour]
+            boxes.append(Box(column - left, row - top, *size, shade, _name(access, indices, index, lane)))
+    wide, high = (max(b[k] + b[k + 2] for b in boxes) for k in (0, 1))
+    boxes = list(dict.fromkeys(boxes))
+    step = boxes[0].width
+    return Panel(title or f"{access.name}: {access.instruction}", wide, high, _joined(boxes),
+                 tuple((x + min(step, 8) / 2, str(x + left)) for x in range(0, wide, max(step, wide // 8, 1))),
+                 tuple((y + 0.5, str(y + top)) for y in range(high)), legend=_legend(boxes, colour), xlabel="column",
+                 ylabel="row")
+
+
+def in_memory(access, indices=(0,), colour="instruction", title="", lines=None):
+    """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
+
+    indices, colour: as of `touched`. lines: how many at most, from the first on; lines that nobody touches are left out.
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("load", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32")
+    >>> sum(box.marked for box in in_memory(load).boxes)
+    31
+    """
+    analysis = access.analyze()
+    size = access.bytes
+    found, boxes = list(_lanes(access, indices)), []
+    for order, index, active, (rows, columns) in found:
+        late = {lane for phase in phases(analysis, index) for s in phase.extra for lane in s.lanes}
+        for lane in active:
+            line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
+            place = (columns if lies_along(access)[1] else rows)[lane] // access.elements
+            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
+                     "chunk": int(place)}[colour]
+            boxes.append(Box(byte / WORD_BYTES, line, size / WORD_BYTES, 1, shade, _name(access, indices, index, lane),
+                             lane in late))
+    shown = sorted({b.y for b in boxes})[:lines]
+    place = {line: float(y) for y, line in enumerate(shown)}
+    boxes = [b._replace(y=place[b.y]) for b in boxes if b.y in place]
+    count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
+    made = f"{title or access.tile}: {counted(count[0])}, ideal {count[1]}"
+    return Panel(made, BANKS, len(shown), _joined(boxes), bank_numbers(), tuple((y + 0.5, str(n)) for n, y in place.items()),
+                 frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour), marked=CONFLICT, xlabel=BANK_LABEL,
+                 ylabel="line")
+
+
+def _lanes(access, indices):
+    """(order, index, lanes whose address counts, their coordinates) of some instructions."""
+    active = np.flatnonzero(access.used_lanes()).tolist()
+    for order, index in enumerate(indices):
+        yield order, index, active, tuple(c[:max(active) + 1] for c in coordinates(access, index))
+
+
+def _phase_of(access, lane):
+    from simlayout.hardware import instruction
+
+    return next(k for k, group in enumerate(instruction(access.instruction).groups) if lane in group)
+
+
+def _tid(access, index, lane):
+    return access.point(index, lane)["tid"]
+
+
+def _name(access, indices, index, lane):
+    """"T70" where several warps are drawn, else the lane."""
+    warps = {access.point(i, 0)["tid"] for i in indices}
+    return f"T{_tid(access, index, lane)}" if len(warps) > 1 else str(lane)
+
+
+def _joined(boxes):
+    """Boxes with those at one place made one: their texts together, marked if any is."""
+    places = {}
+    for box in boxes:
+        places.setdefault(box[:4], []).append(box)
+    made = []
+    for same in places.values():
+        names = list(dict.fromkeys(b.text for b in same))
+        text = ", ".join(names) if len(names) < 3 else f"{names[0]} +{len(names) - 1}"
+        made.append(same[0]._replace(text=text, marked=any(b.marked for b in same)))
+    return tuple(made)
+
+
+def _legend(boxes, colour):
+    names = "T and a number: a thread" if boxes[0].text.startswith("T") else "number: a lane"
+    return ((tuple(sorted({b.colour % 8 for b in boxes})), f"{names}; {COLOURINGS[colour]}"),)
+
+
+def copy_map(access, indices=(0,), colour="instruction", title=""):
+    """The Figure of some instructions of an access: the tile by rows and columns, and beside it shared memory.
+
+    >>> import simlayout as sl
+    >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
+    ...                  {"tid": 32, "i": 2})
+    >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1)).axes]
+    ['copy: st.shared.b128', '(8,64):(64,1): 8 wavefronts, ideal 8']
+    """
+    panels = [touched(access, indices, colour), in_memory(access, indices, colour)]
+    return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title)
+
+
+def copies(access, indices=(0,), colour="instruction", ax=None):
+    """Draws which element each thread of an access moves (see `touched`); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+    """
+    return draw(touched(access, indices, colour), ax)
+

@@ -1,0 +1,151 @@
+"""Fragments in the PTX manual's form, T0:{a0,a1}, and what a choice of ldmatrix loads."""
+
+import numpy as np
+
+from simlayout.errors import LayoutError
+from simlayout.plots.layouts import numbers
+from simlayout.plots.panel import Box, Panel, draw
+from simlayout.plots.style import SLIDE
+
+WHOLE, PERIOD = 32, 16
+"""Rows of cells up to which all are drawn; of more, those that KEPT names of the 16 of each warp."""
+
+MOST_COLUMNS = 24
+"""Columns of cells of which no slide holds more."""
+
+KEPT = (0, 1, 7, 8, 9, 15)
+
+
+def holders(fragment):
+    """{(row, column): [(lane, value), ...]} of a Fragment, by its map."""
+    made = {}
+    for lane, values in enumerate(fragment.coordinates().tolist()):
+        for value, place in enumerate(values):
+            made.setdefault(tuple(place), []).append((lane, value))
+    return made
+
+
+def register_shape(fragment):
+    """(rows, columns) that the elements of each register fill, if always a rectangle of one shape, else (1, 1).
+
+    >>> from simlayout.hardware import fragment
+    >>> [register_shape(fragment("m16n8k16.f32.f16.f16.f32", operand)) for operand in "ABC"]
+    [(1, 2), (2, 1), (1, 1)]
+    """
+    places = fragment.coordinates().reshape(fragment.lanes, -1, fragment.per_register, 2)
+    low, high = places.min(axis=2), places.max(axis=2)
+    shape = (high - low + 1).reshape(-1, 2)
+    same = (shape == shape[0]).all() and shape[0].prod() == fragment.per_register
+    return tuple(shape[0].tolist()) if same and not (low % shape[0]).any() else (1, 1)
+
+
+def table(fragment, rows=None, columns=None):
+    """The Panel of a Fragment: each cell a register's elements, and who holds them.
+
+    A pair of C's and D's elements, which lie side by side, is one cell as well, as in the PTX manual. rows, columns: how
+    many to draw; None: all of 32 rows, else of each warp's 16 those where the pattern begins and ends, and as many columns
+    as a slide holds.
+
+    >>> from simlayout.hardware import fragment
+    >>> [box.text for box in table(fragment("m16n8k16.f32.f16.f16.f32", "A")).boxes[:2]]
+    ['T0:{a0,a1}', 'T1:{a0,a1}']
+    """
+    high, wide = register_shape(fragment)
+    if (high, wide) == (1, 1) and _pairs(fragment):
+        wide = 2
+    holds = holders(fragment)
+    letter = (fragment.operand or "r").rsplit(".", 1)[-1][:1].lower()
+    shown_rows = _rows(fragment.shape[0], high) if rows is None else list(range(0, min(rows, fragment.shape[0]), high))
+    shown_columns = list(range(0, fragment.shape[1], wide))
+    if columns is not None:
+        shown_columns = shown_columns[:-(-columns // wide)]
+    made = _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:MOST_COLUMNS])
+    left, right, _ = made.margins()
+    fit = max(int((SLIDE - 0.3 - left - right) / made.unit()[0]), 1)
+    if fit >= len(shown_columns):
+        return made
+    return _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:fit])
+
+
+def _table(fragment, holds, letter, unit, rows, columns):
+    high, wide = unit
+    boxes, y, ticks, last = [], 0.0, [], None
+    for row in rows:
+        y += 0.35 if last is not None and row != last + high else 0
+        for x, column in enumerate(columns):
+            cell = [holds[row + i, column + j] for i in range(high) for j in range(wide)]
+            boxes.append(Box(x, y, 1, 1, cell[0][0][0] % 32 // 4, _text(cell, letter)))
+        ticks.append((y + 0.5, str(row) if high == 1 else f"{row}-{row + high - 1}"))
+        last, y = row, y + 1
+    names = ((x + 0.5, str(c) if wide == 1 else f"{c}-{c + wide - 1}") for x, c in enumerate(columns))
+    cut = len(rows) * high < fragment.shape[0] or len(columns) * wide < fragment.shape[1]
+    operand = f", {fragment.operand}" if fragment.operand else ""
+    size = f"{fragment.shape[0]} x {fragment.shape[1]} {fragment.dtype}"
+    title = f"{fragment.name}{operand}: {size}" + (", in part" if cut else "")
+    words = "T and a number: a thread; in braces: which of its elements are here; colour: its lane divided by 4"
+    return Panel(title, len(columns), y, boxes, tuple(names), ticks, legend=((tuple(range(8)), words),),
+                 xlabel="column", ylabel="row")
+
+
+def _pairs(fragment):
+    """Whether elements 2i and 2i + 1 of each lane are neighbours in a row, as of C and D."""
+    if fragment.values % 2 or fragment.shape[1] % 2:
+        return False
+    places = fragment.coordinates()
+    return bool((places[:, 1::2] - places[:, ::2] == (0, 1)).all() and not (places[:, ::2, 1] % 2).any())
+
+
+def _text(cell, letter):
+    """"T0:{a0,a1}", or with several holders of the same elements, "T0,T16:{a0,a1}"."""
+    threads = [lane for lane, _ in cell[0]]
+    values = [holder[0][1] for holder in cell]
+    names = ",".join(f"{letter}{v}" for v in values) if len(values) <= 4 else f"{letter}{values[0]},..,{letter}{values[-1]}"
+    return f"{','.join(f'T{t}' for t in threads)}:{{{names}}}"
+
+
+def _rows(count, step):
+    """The rows that are drawn."""
+    if count <= WHOLE * step:
+        return list(range(0, count, step))
+    return [row for row in range(0, count, step) if row // step % PERIOD in KEPT]
+
+
+def fragment(which, rows=None, columns=None, ax=None):
+    """Draws a Fragment as the PTX manual does (see `table`); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> import simlayout as sl
+    >>> fragment(sl.fragment("m16n8k8.f32.f16.f16.f32", "B")).get_title(loc="left")
+    'm16n8k8.f32.f16.f16.f32, B: 8 x 8 f16'
+    """
+    return draw(table(which, rows, columns), ax)
+
+
+def choice(made, copy=0):
+    """The Panel of an LdmatrixChoice: the warp's tile, which lane names which 16 bytes, and the register they come to.
+
+    Rows are m or n, columns k. Raises LayoutError for a copy that the choice does not have.
+
+    >>> from simlayout.hardware import choose_ldmatrix
+    >>> panel = choice(choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A"))
+    >>> panel.boxes[25], panel.title.splitlines()[0]
+    (Box(x=8, y=9, width=8, height=1, colour=3, text='T25', marked=False), 'ldmatrix.x4 (SM75_U32x4_LDSM_N)')
+    """
+    if not 0 <= copy < made.copies:
+        raise LayoutError(f"copy {copy}: {made.instruction} is executed {made.copies} times, 0 to {made.copies - 1}")
+    lanes = np.arange(8 * made.matrices)
+    mn, k = (np.broadcast_to(c, lanes.shape) for c in made.address(lanes, copy))
+    long = made.row_elements
+    size = (long, 1) if made.major == "K" else (1, long)
+    boxes = [Box(int(k[lane]), int(mn[lane]), *size, int(lane) // 8, f"T{lane}") for lane in lanes]
+    along = "m" if made.operand == "A" else "n"
+    rows, columns = made.tile
+    stored = "k" if made.major == "K" else along
+    title = (f"{made.instruction} ({made.atom})\n{made.mma.split('.')[0]}, {made.operand}, {rows} x {columns}, "
+             f"{stored} contiguous")
+    whole = (long, 8) if made.major == "K" else (8, long)
+    frames = [(int(k[8 * m]), int(mn[8 * m]), *whole) for m in range(made.matrices)]
+    words = "T and a number: the lane that names these 16 bytes; colour: the 8x8 matrix, which comes to register 0, 1, 2, 3"
+    return Panel(title, columns, rows, boxes, numbers(columns, 4), numbers(rows), frames=frames,
+                 legend=((tuple(range(4)), words),), xlabel="k", ylabel=along)

@@ -1,0 +1,84 @@
+"""The phases of ldmatrix, stmatrix and of any other instruction: the row that each lane names, and the banks it fills."""
+
+import numpy as np
+
+from simlayout.hardware.banks import BANKS
+from simlayout.plots.grid import phases
+from simlayout.plots.layouts import BANK_LABEL, bank_numbers
+from simlayout.plots.panel import CONFLICT, Box, Panel, draw
+from simlayout.plots.style import counted
+
+WORDS = "number: the wavefront of its phase that serves the lane, from 0 on; colour: the same, mod 8"
+GAP = 0.6                                   # rows between phases
+
+
+def phase_rows(analysis, index=0, only=None, coordinates=None, title=""):
+    """The Panel of instruction `index` of an Analysis: a row per lane, 32 banks across, phase by phase.
+
+    only: the phases to draw, all if None. coordinates: (rows, columns), ints [32] each, which the lanes give; None: not
+    written. The wavefront in which a word comes is a choice of presentation (`simlayout.plots.grid.phases`).
+
+    >>> import simlayout as sl
+    >>> panel = phase_rows(sl.analyze("ldmatrix.x1", [128 * (lane % 8) for lane in range(32)]))
+    >>> [(box.y, box.text, box.marked) for box in panel.boxes[:3]], panel.sides[0][1].splitlines()[-1]
+    ([(0.0, '0', False), (1.0, '1', True), (2.0, '2', True)], '8 wavefronts')
+    """
+    found = phases(analysis, index)
+    boxes, rows, sides, frames, top = [], [], [], [], 0.0
+    for number, phase in enumerate(found):
+        if only is not None and number not in only:
+            continue
+        active = [lane for lane in phase.lanes if analysis.active[index, lane]]
+        place = {lane: top + i for i, lane in enumerate(active)}
+        boxes += [Box(s.bank, place[lane], s.width, 1, s.wavefront, str(s.wavefront), s.wavefront > 0)
+                  for s in phase.served for lane in s.lanes if s.wavefront < phase.wavefronts // phase.times]
+        rows += [(place[lane] + 0.5, _lane(lane, coordinates)) for lane in active]
+        count = counted(phase.wavefronts)
+        if only is None or len(only) > 1:
+            sides.append((top + len(active) / 2, f"{_what(analysis, number, phase)}\n{count}"))
+        frames.append((0, top, BANKS, len(active)))
+        top += len(active) + GAP
+    boxes.sort(key=lambda b: (b.y, b.x))
+    total = costs(analysis, index)
+    return Panel(title or f"{analysis.instruction}: {total}", BANKS, top - GAP, boxes, bank_numbers(), rows, sides, frames,
+                 ((tuple(sorted({b.colour % 8 for b in boxes})), WORDS),), CONFLICT, BANK_LABEL,
+                 "lane: row, column" if coordinates is not None else "lane")
+
+
+def costs(analysis, index=0):
+    """The wavefronts of an instruction and its ideal, in words."""
+    return f"{counted(int(analysis.wavefronts[index]))}, ideal {int(analysis.ideal[index])}"
+
+
+def _lane(lane, coordinates):
+    if coordinates is None:
+        return str(lane)
+    row, column = (int(np.asarray(c)[lane]) for c in coordinates)
+    return f"{lane}: {row}, {column}"
+
+
+def _what(analysis, number, phase):
+    """What a phase is called: a matrix of ldmatrix and stmatrix, else its lanes."""
+    lanes = f"lanes {phase.lanes[0]}\N{EN DASH}{phase.lanes[-1]}"
+    return f"matrix {number}\n{lanes}" if analysis.instruction.kind in ("ldmatrix", "stmatrix") else lanes
+
+
+def of_access(access, index=0, only=None, title=""):
+    """`phase_rows` of an Access, with the coordinates that its lanes give."""
+    from simlayout.plots.copies import coordinates
+
+    return phase_rows(access.analyze(), index, only, coordinates(access, index), title)
+
+
+def matrix_phases(access, index=0, only=None, ax=None):
+    """Draws the phases of an instruction of an Access; returns the Axes.
+
+    only: the phases to draw, all if None. ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
+    >>> matrix_phases(load, only=(0,)).get_title(loc="left").split(": ")[-1]
+    '32 wavefronts, ideal 4'
+    """
+    title = f"{access.name}: {access.instruction} of {access.tile}: {costs(access.analyze(), index)}"
+    return draw(of_access(access, index, only, title), ax)

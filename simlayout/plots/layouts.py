@@ -1,0 +1,165 @@
+"""Layouts drawn: where each coordinate goes (offset, bank, 16-byte chunk), and what lies where in shared memory."""
+
+from math import prod
+
+import numpy as np
+
+from simlayout.algebra import dtype_of
+from simlayout.algebra.layout import flatten
+from simlayout.errors import LayoutError
+from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.plots.panel import Box, Panel, draw, together
+from simlayout.plots.style import SLIDE
+
+BANK_LABEL = "bank (a line is all of them: 128 bytes)"
+LINE_BYTES = BANKS * WORD_BYTES
+CHUNK_BYTES = 16
+BY = ("offset", "bank", "chunk")
+
+CHUNK_COLOURS = (tuple(range(8)), "colour: the 16-byte chunk of a 128-byte line, which is four banks: 0 to 7")
+ROW_COLOURS = (tuple(range(8)), "colour: the row of the tile, mod 8")
+
+
+def extents(tile):
+    """(rows, columns) of a tile with one or two modes; LayoutError for another.
+
+    >>> from simlayout.algebra import Layout
+    >>> extents(Layout(8)), extents(Layout(((2, 8), 64)))
+    ((1, 8), (16, 64))
+    """
+    if not hasattr(tile, "shape"):
+        raise LayoutError(f"{tile} has no coordinates to draw: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
+    modes = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
+    if len(modes) > 2:
+        raise LayoutError(f"{tile} has {len(modes)} modes; a picture has rows and columns: nest them, as in ((4,2),64)")
+    return (1, *(prod(flatten(mode)) for mode in modes))[-2:]
+
+
+def offsets(tile):
+    """Offsets in elements of a tile with one or two modes, int64 [rows, columns]."""
+    rows, columns = extents(tile)
+    row, column = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij", sparse=True)
+    made = tile(column) if tile.rank == 1 else tile(row, column)
+    return np.broadcast_to(np.asarray(made, np.int64), (rows, columns))
+
+
+def run(at, size):
+    """How many neighbours in a row stay together: 16 bytes' worth of elements, or 4 bytes', or 1, wherever they begin.
+
+    at: offsets in elements, int64 [rows, columns]; size: bytes of an element.
+
+    >>> run(np.arange(16).reshape(1, 16), 2), run(np.arange(16).reshape(16, 1), 2)
+    (8, 1)
+    """
+    for width in (CHUNK_BYTES // size, WORD_BYTES // size):
+        if width > 1 and not at.shape[1] % width:
+            pieces = at.reshape(at.shape[0], -1, width)
+            if (pieces == pieces[..., :1] + np.arange(width)).all() and not (pieces[..., 0] % width).any():
+                return width
+    return 1
+
+
+def logical(tile, by="offset", dtype="f16"):
+    """The Panel of a tile by its rows and columns: each cell says where it lies.
+
+    by: "offset" (elements), "bank" or "chunk" (the line of 128 bytes and the 16-byte chunk in it). Neighbours that stay
+    together are one cell by chunk, and where the tile would be too wide otherwise. Raises LayoutError for more than two
+    modes.
+
+    >>> from simlayout.algebra import Layout
+    >>> [box.text for box in logical(Layout((2, 4), (64, 1)), "bank").boxes]
+    ['0', '0', '1', '1', '0', '0', '1', '1']
+    """
+    if by not in BY:
+        raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}")
+    size, at = dtype_of(dtype).bytes, offsets(tile)
+    for width in (run(at, size),) if by == "chunk" else (1, run(at, size)):
+        panel = _logical(tile, by, size, at, width)
+        if panel.size()[0] <= SLIDE:
+            break
+    return panel if panel.size()[0] <= SLIDE else panel.without_texts()
+
+
+def _logical(tile, by, size, at, width):
+    rows, columns = at.shape
+    boxes = []
+    for (row, piece), offset in np.ndenumerate(at[:, ::width]):
+        byte = int(offset) * size
+        text = {"offset": str(offset), "bank": _banks(byte, width * size),
+                "chunk": f"{byte // LINE_BYTES}.{byte % LINE_BYTES // CHUNK_BYTES}"}[by]
+        boxes.append(Box(piece * width, row, width, 1, byte % LINE_BYTES // CHUNK_BYTES, text))
+    what = {"offset": "offset in elements" + (" of the first of them" if width > 1 else ""), "bank": "banks",
+            "chunk": "line of 128 bytes . chunk of 16 bytes in it"}[by]
+    words = f"{what}" + (f"; a cell is {width} neighbours" if width > 1 else "")
+    colours, meaning = CHUNK_COLOURS
+    step = width if columns // width <= 32 else 4 * width
+    return Panel(str(tile), columns, rows, boxes, numbers(columns, step, 0.5 * min(width, step)), numbers(rows),
+                 legend=((colours, f"number: {words}; {meaning}"),), xlabel="column", ylabel="row")
+
+
+def _banks(byte, size):
+    """The banks of `size` bytes from `byte` on.
+
+    >>> _banks(132, 2), _banks(128, 16)
+    ('1', '0-3')
+    """
+    first, last = byte // WORD_BYTES % BANKS, (byte + size - 1) // WORD_BYTES % BANKS
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def numbers(count, step=1, middle=0.5):
+    """((position, text), ...) of every `step`-th of so many rows or columns.
+
+    >>> numbers(4, 2)
+    ((0.5, '0'), (2.5, '2'))
+    """
+    return tuple((i + middle, str(i)) for i in range(0, count, step))
+
+
+def memory(tile, dtype="f16"):
+    """The Panel of shared memory by lines of 128 bytes: each cell says which row and column of the tile lies there.
+
+    Raises LayoutError for more than two modes.
+
+    >>> from simlayout.algebra import Layout
+    >>> [box.text for box in memory(Layout((2, 16), (16, 1))).boxes]
+    ['0, 0', '0, 8', '1, 0', '1, 8']
+    """
+    size, at = dtype_of(dtype).bytes, offsets(tile)
+    width = run(at, size)
+    high = -(-(int(at.max()) + 1) * size // LINE_BYTES)
+    boxes = []
+    for (row, piece), offset in np.ndenumerate(at[:, ::width]):
+        line, byte = divmod(int(offset) * size, LINE_BYTES)
+        boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, row, f"{row}, {piece * width}"))
+    colours, meaning = ROW_COLOURS
+    words = "numbers: row, column" + (f" (of the first of {width} neighbours)" if width > 1 else "")
+    made = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high, 1 if high <= 64 else 8),
+                 legend=((colours, f"{words}; {meaning}"),), xlabel=BANK_LABEL, ylabel="line")
+    if made.size()[0] <= SLIDE:
+        return made
+    return Panel(**{**vars(made.without_texts()), "legend": (ROW_COLOURS,)})
+
+
+def bank_numbers():
+    """Column numbers of 32 banks: every fourth."""
+    return numbers(BANKS, 4)
+
+
+def layout(tile, by="offset", dtype="f16", ax=None):
+    """Draws a tile by its rows and columns (see `logical`); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> from simlayout.algebra import Layout
+    >>> layout(Layout((16, 64), (64, 1)), by="bank").get_title(loc="left")
+    '(16,64):(64,1)'
+    """
+    return draw(logical(tile, by, dtype), ax)
+
+
+def layout_map(tile, by="offset", dtype="f16"):
+    """The Figure of a tile twice: its coordinates and where they lie, and shared memory and what lies there."""
+    panels = [logical(tile, by, dtype), memory(tile, dtype)]
+    wide = sum(p.size()[0] for p in panels) > SLIDE - 0.6
+    return together(panels, 1 if wide else 2)

@@ -1,0 +1,74 @@
+"""An F2 map as a matrix: which bit of a coordinate reaches which bit of the address."""
+
+from math import prod
+
+from simlayout.algebra import F2Map, dtype_of
+from simlayout.algebra.layout import flatten
+from simlayout.errors import LayoutError
+from simlayout.plots.panel import Box, Panel, draw
+
+WITHIN, BANK, LINE = 1, 0, 4
+"""Colours of the bits of an address: below the bank, the bank, above it."""
+
+MEANING = {WITHIN: "a bit within a word of 4 bytes", BANK: "a bit of the bank (the word in a line of 128 bytes)",
+           LINE: "a bit of the line"}
+
+
+def bits(layout):
+    """(F2Map, names of its input bits from bit 0 on) of an F2Map, or of a layout whose bits XOR.
+
+    The names of a layout's bits are those of its coordinates: r0, r1 ... and c0, c1 ... of two modes. Raises LayoutError for
+    a layout that is no F2 map.
+
+    >>> from simlayout.algebra import Layout, Swizzle
+    >>> bits(Swizzle(1, 0, 2) @ Layout((4, 2), (2, 1)))[1]
+    ('r0', 'r1', 'c0')
+    """
+    if isinstance(layout, F2Map):
+        return layout, tuple(f"x{i}" for i in range(layout.inputs))
+    if not hasattr(layout, "shape"):
+        raise LayoutError(f"{layout} has no coordinates: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
+    modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    letters = ("c",) if len(modes) == 1 else ("r", "c") if len(modes) == 2 else tuple(f"m{i}." for i in range(len(modes)))
+    sizes = (prod(flatten(mode)) for mode in modes)
+    names = tuple(f"{letter}{i}" for letter, n in zip(letters, sizes) for i in range(n.bit_length() - 1))
+    return F2Map.of(layout), names
+
+
+def bit_matrix(layout, dtype="f16", title=""):
+    """The Panel of an F2 map: a row per bit of the offset and a column per bit of the coordinate, the highest first.
+
+    dtype: of the elements: it says which bits of the offset choose the bank.
+
+    >>> from simlayout.algebra import F2Map
+    >>> [(box.x, box.y) for box in bit_matrix(F2Map((1, 2, 4 ^ 1))).boxes if box.text]
+    [(0, 0), (1, 1), (0, 2), (2, 2)]
+    """
+    made, names = bits(layout)
+    low = dtype_of(dtype).bytes.bit_length() - 1         # bits of a byte address below those of the offset
+    boxes = []
+    for y, out in enumerate(reversed(range(made.outputs))):
+        kind = WITHIN if out + low < 2 else BANK if out + low < 7 else LINE
+        for x, bit in enumerate(reversed(range(made.inputs))):
+            one = made.columns[bit] >> out & 1
+            boxes.append(Box(x, y, 1, 1, kind if one else -1, "1" if one else ""))
+    rows = tuple((y + 0.5, f"bit {out}") for y, out in enumerate(reversed(range(made.outputs))))
+    columns = tuple((x + 0.5, names[bit]) for x, bit in enumerate(reversed(range(made.inputs))))
+    shown = {b.colour for b in boxes} - {-1}
+    legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}, {dtype}") for kind, text in MEANING.items()
+              if kind in shown]
+    constant = f"; XOR {made.constant}" if made.constant else ""
+    return Panel(title or f"{layout}, rank {made.rank}{constant}", made.inputs, made.outputs, boxes, columns, rows,
+                 legend=legend, xlabel="bit of the coordinate", ylabel="bit of the offset")
+
+
+def matrix(layout, dtype="f16", ax=None):
+    """Draws an F2 map, or a layout that is one, as a matrix (see `bit_matrix`); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> from simlayout.algebra import Layout, Swizzle
+    >>> matrix(Swizzle(3, 3, 3) @ Layout((8, 64), (64, 1))).get_title(loc="left")
+    'Sw<3,3,3> o (8,64):(64,1), rank 9'
+    """
+    return draw(bit_matrix(layout, dtype), ax)

@@ -1,0 +1,253 @@
+"""A panel: boxes with texts on a grid, as data; and how panels become a figure of the right size.
+
+Most figures are panels. What computes one says in its boxes what it found; `draw` and `together` add nothing to it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from simlayout.errors import SimlayoutError
+from simlayout.plots import style
+from simlayout.plots.library import matplotlib, shown_figure
+
+CONFLICT = "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"
+"""What `marked` means in a picture of lanes."""
+
+MOST = 8192
+"""Boxes that a panel draws: more are no picture for people."""
+
+NARROW, LOW, BANK = 0.14, 0.16, 0.1         # inches: the least that a box measures across and down, and a bank across
+WITH_TITLE = 3.3                            # inches across that a title may take for itself
+GAP, EDGE, HEAD, TITLE_LINE = 0.3, 0.12, 0.17, 0.2      # inches: between panels, around, column numbers, lines of a title
+FOOT = 0.16                                 # inches: a line of the legend
+
+
+class Box(NamedTuple):
+    """A rectangle from (x, y), y downwards, with a text; colour: of `style.colour_of`; marked: hatched and framed."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: int
+    text: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one Axes shows, in units of its grid.
+
+    width, height: of the grid; boxes: Boxes. columns, rows: ((position, text), ...) above and left of the grid; sides: the
+    same to its right. frames: ((x, y, width, height), ...) drawn thick. legend: ((colours, meaning), ...), the colours ints;
+    marked: what hatching means. xlabel, ylabel: what the numbers of columns and rows count. Raises SimlayoutError for more
+    boxes than MOST.
+    """
+
+    title: str
+    width: float
+    height: float
+    boxes: tuple
+    columns: tuple = ()
+    rows: tuple = ()
+    sides: tuple = ()
+    frames: tuple = ()
+    legend: tuple = ()
+    marked: str = ""
+    xlabel: str = ""
+    ylabel: str = ""
+
+    def __post_init__(self):
+        if len(self.boxes) > MOST:
+            raise SimlayoutError(f"{self.title}: {len(self.boxes)} cells are no picture, {MOST} at most: draw a part")
+        for name in ("boxes", "columns", "rows", "sides", "frames", "legend"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def counts_banks(self):
+        """Whether its columns are banks."""
+        return self.xlabel.startswith("bank")
+
+    def unit(self):
+        """(width, height) in inches of a unit of the grid, in which every text has room."""
+        wide = [(style.text_width(b.text) + 0.06) / b.width for b in self.boxes if b.text]
+        high = [(style.text_height(b.text) + 0.025) / b.height for b in self.boxes if b.text]
+        wide += [(style.text_width(t) + style.text_width(u) + 0.12) / 2 / (q - p)
+                 for (p, t), (q, u) in zip(self.columns, self.columns[1:])]
+        high += [style.text_height(t) / (q - p) for (p, t), (q, _) in zip(self.rows, self.rows[1:])]
+        high += [(style.text_height(t) + style.text_height(u)) / 2 / (q - p)
+                 for (p, t), (q, u) in zip(self.sides, self.sides[1:])]
+        least = min((b.width for b in self.boxes), default=1), min((b.height for b in self.boxes), default=1)
+        narrow = max(NARROW / least[0], BANK if self.counts_banks else 0)
+        return max([narrow, *wide]), max([LOW / least[1], *high])
+
+    def margins(self):
+        """Inches (left, right, above) that what stands around the grid needs, but for the title."""
+        left = max([style.text_width(t) for _, t in self.rows], default=0) + (0.1 if self.rows else 0)
+        right = max([style.text_width(t) for _, t in self.sides], default=0) + (0.12 if self.sides else 0)
+        return left + (0.2 if self.ylabel else 0), right, HEAD * (bool(self.columns) + bool(self.xlabel))
+
+    def size(self, unit=None):
+        """(width, height) in inches, but for the title and the legend. unit: of the grid, None for the panel's own."""
+        (wide, high), (left, right, above) = unit or self.unit(), self.margins()
+        return self.width * wide + left + right, self.height * high + above
+
+    def without_texts(self):
+        """The same without the texts in its boxes."""
+        return replace(self, boxes=tuple(b._replace(text="") for b in self.boxes))
+
+    def plot(self, ax=None):
+        """Draws it; see `draw`."""
+        return draw(self, ax)
+
+
+def draw(panel, ax=None):
+    """Draws a panel into Axes, or into a figure of the right size; returns the Axes.
+
+    >>> ax = draw(Panel("two", 2, 1, [Box(0, 0, 1, 1, 0, "a"), Box(1, 0, 1, 1, 1, "b", True)], marked="late"))
+    >>> [text for *_, text in ax.artists[-1].texts], ax.get_title(loc="left")
+    (['a', 'b'], 'two')
+    """
+    if ax is None:
+        return together([panel]).axes[0]
+    _fill(ax, panel, panel.title)
+    entries = _entries([panel])
+    if entries:
+        style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.6)
+    return ax
+
+
+def together(panels, across=None, title=""):
+    """A figure of several panels, `across` of them beside each other (None: all); returns the Figure.
+
+    Raises SimlayoutError if there are none, or if Matplotlib is missing.
+
+    >>> one = Panel("one", 1, 1, [Box(0, 0, 1, 1, 0, "a")])
+    >>> [ax.get_title(loc="left") for ax in together([one, one], title="both").axes]
+    ['one', 'one']
+    """
+    if not panels:
+        raise SimlayoutError("no panels to draw")
+    across = across or len(panels)
+    slots = _slots(panels)
+    lines = [slots[i:i + across] for i in range(0, len(slots), across)]
+    columns = [max(s.wide for s in slots[i::across]) for i in range(min(across, len(slots)))]
+    entries = _entries(panels)
+    wide = max([sum(columns) + GAP * (len(columns) - 1) + 2 * EDGE, style.text_width(title, style.TITLE) * 1.1 + 2 * EDGE,
+                2.5, *map(_legend_width, entries)])
+    foot = sum(FOOT * (text.count("\n") + 1) for _, text in entries) + (0.15 if entries else 0.05)
+    top = EDGE + (0.28 if title else 0)
+    high = top + sum(_height(line) for line in lines) + GAP / 2 * (len(lines) - 1) + foot + EDGE
+    figure = shown_figure(figsize=(wide, high))
+    if title:
+        figure.text(EDGE / wide, 1 - EDGE / high, title, fontsize=style.TITLE, fontweight="bold", va="top", parse_math=False)
+    for line in lines:
+        head = max(s.head for s in line)
+        for slot, x in zip(line, (EDGE + sum(columns[:i]) + GAP * i for i in range(len(line)))):
+            panel, (left, _, above), (unit_x, unit_y) = slot.panel, slot.panel.margins(), slot.unit
+            across, down = panel.width * unit_x, panel.height * unit_y
+            ax = figure.add_axes(((x + left) / wide, 1 - (top + head + above + down) / high, across / wide, down / high))
+            _fill(ax, panel, slot.title)
+        top += _height(line) + GAP / 2
+    if entries:
+        style.legend(figure, entries, loc="lower left", bbox_to_anchor=(0.02 / wide, 0.0))
+    return figure
+
+
+class _Slot(NamedTuple):
+    """A panel in a figure: its unit, its title in lines, and inches across, of its title and of all below that."""
+
+    panel: Panel
+    unit: tuple
+    title: str
+    wide: float
+    head: float
+    high: float
+
+
+def _slots(panels):
+    """Those of all panels; grids of banks have one scale."""
+    banks = [p.unit() for p in panels if p.counts_banks]
+    made = []
+    for panel in panels:
+        unit = tuple(map(max, *banks)) if panel.counts_banks and len(banks) > 1 else panel.unit()
+        left, (wide, high) = panel.margins()[0], panel.size(unit)
+        title = style.fitted(panel.title, max(wide - left, WITH_TITLE if len(panels) > 1 else style.SLIDE - 1 - left))
+        wide = max(wide, left + style.text_width(title, style.TITLE) + 0.05)
+        made.append(_Slot(panel, unit, title, wide, TITLE_LINE * (title.count("\n") + 1) + 0.1, high))
+    return made
+
+
+def _height(line):
+    return max(s.head for s in line) + max(s.high for s in line)
+
+
+def _legend_width(entry):
+    return 1.1 + max(map(style.text_width, entry[1].split("\n")))
+
+
+def _fill(ax, panel, title):
+    """Everything but the legend."""
+    ax.set(xlim=(0, panel.width), ylim=(panel.height, 0))
+    ax.set_axis_off()                                    # Matplotlib's own ticks take longer than all the rest
+    left, _, above = panel.margins()
+    ax.set_title(title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=72 * above + 5)
+    style.add_labels(ax, [(place, 0, text) for place, text in panel.columns], "center", (0, 72 * HEAD / 2 - 1))
+    style.add_labels(ax, [(0, place, text) for place, text in panel.rows], "right", (-4, 0))
+    style.add_labels(ax, [(panel.width, place, text) for place, text in panel.sides], "left", (6, 0))
+    if panel.xlabel:
+        style.add_labels(ax, [(0, 0, panel.xlabel)], "left", (0, 72 * (above - HEAD / 2) - 1))
+    if panel.ylabel:
+        ax.annotate(panel.ylabel, (0, 0.5), (7 - 72 * left, 0), "axes fraction", "offset points", fontsize=style.TEXT,
+                    rotation=90, ha="center", va="center", annotation_clip=False)
+    if panel.frames:
+        behind = [_corners(*frame) for frame in panel.frames]
+        ax.add_collection(matplotlib().collections.PolyCollection(behind, facecolor=style.EMPTY, zorder=0), autolim=False)
+    _boxes(ax, panel)
+
+
+def _boxes(ax, panel):
+    """All boxes in one collection, marks in two more, frames in another, and all texts in one artist."""
+    make = matplotlib().collections.PolyCollection
+    shapes = [_corners(*b[:4]) for b in panel.boxes]
+    ax.add_collection(make(shapes, facecolor=[style.colour_of(b.colour) for b in panel.boxes], edgecolor="white",
+                           linewidth=0.8, zorder=1, clip_on=False), autolim=False)
+    marked = [(b, shape) for b, shape in zip(panel.boxes, shapes) if b.marked]
+    if marked:
+        outlines = [shape for _, shape in marked]
+        common = {"facecolor": "none", "clip_on": False}
+        ax.add_collection(make(outlines, edgecolor="0.45", linewidth=0, hatch="////", zorder=2, **common), autolim=False)
+        ax.add_collection(make(outlines, edgecolor="black", linewidth=1.1, zorder=3, **common), autolim=False)
+        ax.add_collection(make([_behind(ax, b) for b, _ in marked if b.text], edgecolor="none", zorder=3.5, clip_on=False,
+                               facecolor=[style.colour_of(b.colour) for b, _ in marked if b.text]), autolim=False)
+    if panel.frames:
+        ax.add_collection(make([_corners(*f) for f in panel.frames], facecolor="none", edgecolor="black", linewidth=1.4,
+                               zorder=5, clip_on=False), autolim=False)
+    style.add_labels(ax, [(b.x + b.width / 2, b.y + b.height / 2, b.text) for b in panel.boxes if b.text])
+
+
+def _corners(x, y, width, height):
+    return (x, y), (x + width, y), (x + width, y + height), (x, y + height)
+
+
+def _behind(ax, box):
+    """The corners of what keeps the hatch clear of a text."""
+    place, (wide, high) = ax.get_position(), ax.figure.get_size_inches()
+    left, right = ax.get_xlim()
+    bottom, top = ax.get_ylim()
+    unit_x, unit_y = place.width * wide / (right - left), place.height * high / (bottom - top)
+    width = (style.text_width(box.text) + 0.03) / unit_x
+    height = (style.text_height(box.text) - 0.015) / unit_y
+    return _corners(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
+
+
+def _entries(panels):
+    """(handle, text) of the legends of all panels, each once."""
+    shown, marks = {}, {}
+    for panel in panels:
+        for colours, text in panel.legend:
+            shown.setdefault(text, set()).update(colours)
+        if panel.marked and any(b.marked for b in panel.boxes):
+            marks[panel.marked] = style.patch(facecolor="white", edgecolor="black", hatch="////")
+    made = [(tuple(style.patch(facecolor=style.colour_of(c)) for c in sorted(colours)), t) for t, colours in shown.items()]
+    return [*made, *((handle, text) for text, handle in marks.items())]

@@ -1,0 +1,180 @@
+"""The stages of a kernel in time: which chunk of K is copied into which stage, and when it is read, on the CPU machine.
+
+The machine has no clock but the order in which warps execute. A clock here is a wavefront: what shared memory serves one
+after the other, of all warps of the CTA.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.errors import SimlayoutError
+from simlayout.plots import style
+from simlayout.plots.library import matplotlib, shown_figure
+
+KINDS = ("copy", "wait", "read")
+COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[0]}
+MEANING = {"copy": "copies into the stage are issued (number: the chunk of K)",
+           "wait": "under way from global memory, or waiting to be read",
+           "read": "fragments are read from the stage"}
+WIDE, ROW, HEAD, FOOT = 11, 0.42, 0.45, 0.85       # inches: the figure, a stage, the title, the axis and the legend
+FEWEST = 0.012                              # of the width: spans from which on a number has room
+
+
+@dataclass(frozen=True)
+class Span:
+    """What happens to a stage from clock `start` to `end`: `kind`, one of KINDS, to chunk number `chunk` of K."""
+
+    stage: int
+    kind: str
+    chunk: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The Spans of a run, in the order of their starts, how many stages there are, and the clocks of all."""
+
+    title: str
+    stages: int
+    clocks: int
+    spans: tuple
+
+
+def run_watched(kernel, grid, block, *args, shared_bytes=0, arch="sm_90"):
+    """What `simlayout.machine.run` executes, as a list of (access name, instruction, byte addresses int64 [32]), in order.
+
+    Only shared-memory instructions of threads are there: no TMA, no wgmma. Hazards are not looked for.
+    """
+    from simlayout.machine.cta import Residents
+    from simlayout.machine.launch import Launch
+    from simlayout.machine.rewrite import device_function
+    from simlayout.machine.scheduler import run_residents
+    from simlayout.machine.trace import Recorder
+
+    events = []
+
+    class Watching(Recorder):
+        """Keeps what a Recorder would count."""
+
+        def add(self, instruction, access, site, addresses, active, origin=None):
+            events.append((access, instruction, np.array(addresses)))
+
+    launch = Launch(arch, "off")
+    launch.recorder = Watching(arch)
+    cta = Residents([(0, 0, 0)], 1, grid, (block, 1, 1), shared_bytes, launch)
+    run_residents(cta, device_function(kernel), [launch.argument(a) for a in args])
+    return events
+
+
+def timeline(events, copies, loads, title=""):
+    """The Timeline of events (of `run_watched`).
+
+    copies, loads: {access name: {byte address of its lane 0: stage}} of the accesses that fill stages, and that read them. A
+    stage is copied into, read, copied into again: chunks of K are counted in that order over all stages. Raises
+    SimlayoutError where nothing is copied.
+
+    >>> at = np.arange(32) * 4
+    >>> made = timeline([("copy", "st.shared.b32", at), ("load", "ld.shared.b32", at)], {"copy": {0: 0}}, {"load": {0: 0}})
+    >>> [(span.kind, span.start, span.end) for span in made.spans]
+    [('copy', 0, 1), ('read', 1, 2)]
+    """
+    times = _clocks(events)
+    runs, last = [], {}                                  # [stage, kind, start, end]; stage -> its last run
+    for (name, _, addresses), start, end in zip(events, times, times[1:]):
+        kind, stages = ("copy", copies[name]) if name in copies else ("read", loads.get(name))
+        if stages is None:
+            continue
+        stage = stages[int(addresses[0])]
+        run = last.get(stage)
+        if run is None or run[1] != kind:
+            run = last[stage] = [stage, kind, int(start), int(end)]
+            runs.append(run)
+        run[3] = int(end)
+    if not any(kind == "copy" for _, kind, *_ in runs):
+        raise SimlayoutError(f"none of the accesses {', '.join(copies)} was executed: name those of the plan")
+    return Timeline(title, max(stage for stage, *_ in runs) + 1, int(times[-1]), tuple(_spans(runs)))
+
+
+def stages_of(access):
+    """{byte address of lane 0: stage} over the domain of an Access whose loops have a "stage"."""
+    *loops, threads = access.offsets().shape
+    first = access.addresses()[:, 0].reshape(*loops, threads // 32)
+    stage = np.indices(first.shape)[list(access.domain).index("stage") - 1]
+    return dict(zip(first.ravel().tolist(), stage.ravel().tolist()))
+
+
+def _clocks(events):
+    """Wavefronts before each event, and of all: int64 [events + 1]."""
+    from simlayout.hardware import analyze
+
+    costs = np.zeros(len(events), np.int64)
+    for name in dict.fromkeys(instruction for _, instruction, _ in events):
+        mine = [i for i, event in enumerate(events) if event[1] == name]
+        costs[mine] = analyze(name, np.stack([events[i][2] for i in mine])).wavefronts
+    return np.concatenate([[0], np.cumsum(costs)])
+
+
+def _spans(runs):
+    """Spans with their chunks, and between a copy and the reading of it what waits."""
+    chunk, holds, made = 0, {}, []
+    for stage, kind, start, end in runs:
+        if kind == "copy":
+            holds[stage] = chunk, end
+            chunk += 1
+        elif stage in holds and holds[stage][1] < start and made:
+            made.append(Span(stage, "wait", holds[stage][0], holds[stage][1], start))
+        made.append(Span(stage, kind, holds.get(stage, (0,))[0], start, end))
+    return sorted(made, key=lambda s: (s.start, s.stage))
+
+
+def of_kernel(kernel, steps=8):
+    """The Timeline of a GEMM kernel with a plan (one of `cuda_kernels.KERNELS`), for one tile of C and so many K steps.
+
+    Its stages are those of the accesses whose loops have a "stage". Raises SimlayoutError where there are none.
+    """
+    rows, columns, depth = kernel.plan.tile
+    K = depth * steps
+    whole = kernel.fitted(rows, columns, K)
+    staged = [a for a in getattr(whole.plan, "each_step", ()) if "stage" in a.domain]
+    copies, loads = ({a.name: stages_of(a) for a in staged if a.is_store == stores} for stores in (True, False))
+    if not copies:
+        raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into: draw one without TMA")
+    a, b, c = (np.zeros(shape, np.float16) for shape in ((rows, K), (columns, K), (rows, columns)))
+    events = run_watched(whole.body, whole.grid(rows, columns), whole.block, a, b, c, rows, columns, K, K, K, columns,
+                         shared_bytes=whole.shared_bytes)
+    title = f"{kernel.name}, {whole.plan.stages} stages, {steps} K steps: shared memory of one CTA"
+    return timeline(events, copies, loads, title)
+
+
+def pipeline(made, ax=None):
+    """Draws a Timeline: a row per stage, clocks across; returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> ax = pipeline(Timeline("one", 1, 4, (Span(0, "copy", 0, 0, 1), Span(0, "read", 0, 2, 4))))
+    >>> [text for *_, text in ax.artists[0].texts]
+    ['0', '0']
+    """
+    if ax is None:
+        high = HEAD + FOOT + ROW * made.stages
+        ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, FOOT / high, 0.91, ROW * made.stages / high))
+    shapes = [[(s.start, y - 0.4), (s.end, y - 0.4), (s.end, y + 0.4), (s.start, y + 0.4)] for s in made.spans
+              for y in (s.stage,)]
+    ax.add_collection(matplotlib().collections.PolyCollection(
+        shapes, facecolor=[COLOURS[s.kind] for s in made.spans], edgecolor="0.4", linewidth=0.6), autolim=False)
+    style.add_labels(ax, [((s.start + s.end) / 2, s.stage, str(s.chunk)) for s in made.spans
+                          if s.kind != "wait" and s.end - s.start > FEWEST * made.clocks])
+    ax.set(xlim=(0, max(s.end for s in made.spans)), ylim=(made.stages - 0.5, -0.5))
+    ax.set_yticks([])
+    ax.tick_params(labelsize=style.TEXT, length=2)
+    style.add_labels(ax, [(0, i, f"stage {i}") for i in range(made.stages)], "right", (-4, 0))
+    ax.set_xlabel("clocks of shared memory: wavefronts so far, in the order in which the CPU machine executes",
+                  fontsize=style.TEXT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False)
+    shown = [kind for kind in KINDS if any(s.kind == kind for s in made.spans)]
+    entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), MEANING[kind]) for kind in shown]
+    style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * made.stages)), ncols=3)
+    return ax

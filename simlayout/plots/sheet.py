@@ -1,0 +1,117 @@
+"""A kernel's plan as one sheet: each access, its wavefronts, and its share of the shared-memory clocks."""
+
+from dataclasses import dataclass
+
+from simlayout.errors import SimlayoutError
+from simlayout.plots import style
+from simlayout.plots.library import matplotlib, shown_figure
+
+PROBLEM = 4096, 4096, 4096
+IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
+ROW, HEAD, FOOT = 0.44, 0.62, 0.95          # inches: an access, the title, the axis and the legend
+WIDE = 10                                   # inches: the figure
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access on the sheet: its name, its PTX name, warp instructions, wavefronts and ideal of the whole problem, the
+    share of all accesses' wavefronts, and the bytes that TMA moves without any."""
+
+    name: str
+    instruction: str
+    instructions: int
+    wavefronts: int
+    ideal: int
+    share: float
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is drawn of a plan: a title, a Line per access, and what the two bounds say."""
+
+    title: str
+    lines: tuple
+    bounds: str
+
+
+def sheet_of(counts, title, bounds=""):
+    """The Sheet of some AccessCounts; SimlayoutError if there are none.
+
+    >>> from simlayout.proofs import AccessCount
+    >>> made = sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8), AccessCount("store", "st.shared.b128", 2, 8, 8)], "")
+    >>> [(line.name, line.share) for line in made.lines]
+    [('load', 0.75), ('store', 0.25)]
+    """
+    if not counts:
+        raise SimlayoutError("a plan without accesses is no sheet")
+    total = sum(c.wavefronts for c in counts) or 1
+    return Sheet(title, tuple(Line(c.name, c.instruction, c.instructions, c.wavefronts, c.ideal, c.wavefronts / total,
+                                   getattr(c, "bytes", 0)) for c in counts), bounds)
+
+
+def plan_sheet(plan, problem=PROBLEM, name=""):
+    """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem."""
+    said = plan.predict(*problem)
+    title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {' x '.join(map(str, problem))}"
+    bounds = (f"per K step of a CTA: {said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma: bound by "
+              f"{said.bound}; {said.steps} K steps")
+    return sheet_of(said.counts, title, bounds)
+
+
+def sheet(made, ax=None):
+    """Draws a Sheet: a bar per access, as long as its wavefronts, the excess hatched; returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> from simlayout.proofs import AccessCount
+    >>> ax = sheet(sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8)], "one"))
+    >>> [int(bar.get_width()) for bar in ax.patches]
+    [8, 16]
+    """
+    if ax is None:
+        high, left = HEAD + FOOT + ROW * len(made.lines), max(style.text_width(_label(line)) for line in made.lines) + 0.2
+        ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
+                                                          ROW * len(made.lines) / high))
+    places = range(len(made.lines))
+    ideals = [min(line.ideal, line.wavefronts) for line in made.lines]
+    ax.barh(places, ideals, color=IDEAL, height=0.62, zorder=2)
+    excess = [(y, i, line.wavefronts - i) for y, i, line in zip(places, ideals, made.lines) if line.wavefronts > i]
+    if excess:
+        y, left, width = zip(*excess)
+        ax.barh(y, width, left=left, color=EXCESS, edgecolor="0.3", hatch="////", height=0.62, zorder=2, linewidth=0.8)
+    style.add_labels(ax, [(line.wavefronts, y, _written(line)) for y, line in zip(places, made.lines)], "left", (5, 0))
+    style.add_labels(ax, [(0, y, _label(line)) for y, line in zip(places, made.lines)], "right", (-4, 0))
+    ax.set(xlim=(0, _reach(ax, made.lines)), ylim=(len(made.lines) - 0.5, -0.5))
+    ax.set_yticks([])
+    ax.xaxis.set_major_formatter(matplotlib().ticker.EngFormatter(sep=" "))
+    ax.tick_params(labelsize=style.TEXT, length=2)
+    ax.set_xlabel("wavefronts: clocks of shared memory, all CTAs together", fontsize=style.TEXT)
+    ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=22 if made.bounds else 6)
+    if made.bounds:
+        ax.annotate(made.bounds, (0, 1), (0, 8), "axes fraction", "offset points", fontsize=style.TEXT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
+    if excess:
+        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), "excess: bank conflicts"))
+    style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(made.lines))), ncols=2)
+    return ax
+
+
+def _label(line):
+    return f"{line.name}\n{line.instruction}"
+
+
+def _reach(ax, lines):
+    """Wavefronts up to which the axis goes, so that what stands behind each bar has room."""
+    inches = ax.get_position().width * ax.figure.get_size_inches()[0]
+    rooms = [max(inches - style.text_width(_written(line)) - 0.15, 0.2 * inches) for line in lines]
+    return max(1, *(line.wavefronts * inches / room for line, room in zip(lines, rooms)))
+
+
+def _written(line):
+    """What stands behind a bar."""
+    if line.bytes:
+        return f"{line.bytes / 2**20:.0f} MiB by TMA, no wavefronts of threads"
+    excess = line.wavefronts - line.ideal
+    return f"{line.share:.0%}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")

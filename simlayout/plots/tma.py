@@ -1,0 +1,67 @@
+"""TMA: where the 16-byte chunks of a box land in shared memory, in each swizzle mode."""
+
+import numpy as np
+
+from simlayout.errors import LayoutError
+from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.tma import PERIODS, SWIZZLES, TensorMap
+from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
+from simlayout.plots.panel import Box, Panel, draw, together
+
+ATOM_BYTES = 1024
+"""What is drawn of a mode: the longest period of a swizzle."""
+
+WORDS = "numbers: row of the box, 16-byte chunk of the row; colour: that chunk"
+
+
+def landing(tensor_map, most=64):
+    """The Panel of a TensorMap's box in shared memory: lines of 128 bytes, and the chunk of the box that lies in each place.
+
+    most: lines that are drawn. Rows count all dimensions but the innermost. Raises LayoutError where it is not documented
+    where the box lands.
+
+    >>> panel = landing(TensorMap("f16", (64, 1000), (128,), (64, 8), swizzle=128))
+    >>> [box.text for box in panel.boxes[8:12]], [box.x for box in panel.boxes[8:12]]
+    (['1.0', '1.1', '1.2', '1.3'], [4.0, 0.0, 12.0, 8.0])
+    """
+    each = CHUNK_BYTES // tensor_map.itemsize
+    places = tensor_map.offsets().reshape(-1, tensor_map.shape[-1])[:, ::each]
+    boxes = []
+    for (row, chunk), byte in np.ndenumerate(places):
+        line, inside = divmod(int(byte), LINE_BYTES)
+        if line < most:
+            boxes.append(Box(inside / WORD_BYTES, line, CHUNK_BYTES / WORD_BYTES, 1, chunk, f"{row}.{chunk}"))
+    high = min(most, -(-tensor_map.box_bytes // LINE_BYTES))
+    mode = f"SWIZZLE_{tensor_map.swizzle}B" if tensor_map.swizzle else "SWIZZLE_NONE"
+    title = f"{mode}: rows of {tensor_map.row_bytes} bytes"
+    return Panel(title, BANKS, high, boxes, bank_numbers(), tuple((y + 0.5, str(y)) for y in range(high)),
+                 legend=((tuple(range(places.shape[1])[:8]), WORDS),), xlabel=BANK_LABEL, ylabel="line")
+
+
+def atom(span):
+    """The TensorMap whose box is 1024 bytes in rows as long as a swizzle of `span` bytes allows (0: 128 bytes)."""
+    if span not in SWIZZLES:
+        raise LayoutError(f"swizzle of {span} bytes; there are {', '.join(map(str, SWIZZLES))}")
+    row = (span or PERIODS[0]) // 2
+    rows = ATOM_BYTES // 2 // row
+    return TensorMap("f16", (row, rows), (2 * row,), (row, rows), swizzle=span)
+
+
+def tma(tensor_map, ax=None):
+    """Draws where a TensorMap's box lands (see `landing`); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> tma(atom(64)).get_title(loc="left")
+    'SWIZZLE_64B: rows of 64 bytes'
+    """
+    return draw(landing(tensor_map), ax)
+
+
+def tma_modes(spans=tuple(SWIZZLES)):
+    """The Figure of 1024 bytes in several swizzle modes (spans in bytes).
+
+    >>> len(tma_modes((0, 128)).axes)
+    2
+    """
+    return together([landing(atom(span)) for span in spans], 2)
