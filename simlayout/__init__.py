@@ -11,7 +11,7 @@ Importing it loads nothing; every name brings its module when it is first used. 
 which needs Matplotlib, and the strategies of `testing`, which need Hypothesis.
 """
 
-from importlib import import_module
+from simlayout.lazy import when_used
 
 __version__ = "0.1.0"
 
@@ -33,19 +33,4 @@ _MODULES = {
 }
 """The modules of the package, each with its names that are names of the package too."""
 
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = sorted((*_HOME, "machine", "numerics", "plots", "testing"))
-
-
-def __getattr__(name):
-    if name in _MODULES:
-        return import_module(f"simlayout.{name}")
-    if name in _HOME:
-        made = globals()[name] = getattr(import_module(f"simlayout.{_HOME[name]}"), name)
-        return made
-    raise AttributeError(f"module 'simlayout' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *_MODULES, *__all__})
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES, also=("machine", "numerics", "plots", "testing"))

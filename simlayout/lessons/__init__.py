@@ -12,7 +12,7 @@ lanes that conflict, or the first coordinate that is wrong. A notebook is built 
 `python -m simlayout.lessons.build`.
 """
 
-from importlib import import_module
+from simlayout.lazy import when_used
 
 _MODULES = {
     "catalogue": ("Lesson", "lesson", "lessons", "theory"),
@@ -21,17 +21,4 @@ _MODULES = {
 }
 """The modules of the package, each with the names that bring it when they are first used."""
 
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        made = globals()[name] = getattr(import_module(f"simlayout.lessons.{_HOME[name]}"), name)
-        return made
-    raise AttributeError(f"module 'simlayout.lessons' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)

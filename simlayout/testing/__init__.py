@@ -11,7 +11,7 @@ is first asked for; Hypothesis itself finds them by its entry point, so that `st
 swizzles. The folder `example` has a small kernel's layouts, `my_layouts.py`, and their tests, `test_my_layouts.py`, to copy.
 """
 
-from importlib import import_module
+from simlayout.lazy import when_used
 
 _MODULES = {
     "access_assertions": ("assert_conflict_free", "assert_wavefronts"),
@@ -22,17 +22,4 @@ _MODULES = {
 }
 """The modules of the package, each with the names that bring it when they are first used."""
 
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        made = globals()[name] = getattr(import_module(f"simlayout.testing.{_HOME[name]}"), name)
-        return made
-    raise AttributeError(f"module 'simlayout.testing' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
