@@ -22,7 +22,12 @@ __all__ = ["main"]
 def main(arguments=None):
     """Runs one command line (a list of str; None: the process's own) and returns its exit code. Raises nothing."""
     try:
-        options = command_line().parse_args(arguments)
+        parser = command_line()
+        if "_ARGCOMPLETE" in os.environ:                # the shell asks what may come next: argcomplete answers, and exits
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
+        options = parser.parse_args(arguments)
         code = options.run(options)
         sys.stdout.flush()
         return code
