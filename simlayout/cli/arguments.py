@@ -126,6 +126,7 @@ def _add_emit(commands):
                         help="what the function returns (default: %(default)s)")
     parser.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
     parser.add_argument("--allow-conflicts", action="store_true", help="emit also what has bank conflicts")
+    parser.add_argument("--json", action="store_true", help="print one JSON object: the source, what was proved of it")
 
 
 def _add_gemm(commands):

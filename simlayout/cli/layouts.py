@@ -183,7 +183,13 @@ def emit(options):
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
     made = emit_access(access, unit=options.unit, arch=options.arch)
-    print((made.cuda if options.cuda else made.source).rstrip())
+    source = (made.cuda if options.cuda else made.source).rstrip()
+    if options.json:
+        print_json({"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
+                    "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
+                    "digest": made.certificate.digest})
+    else:
+        print(source)
     return 0
 
 

@@ -5,6 +5,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from simlayout.cli.text import print_json
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
 from simlayout.lessons.catalogue import lesson as lesson_of
@@ -20,7 +21,8 @@ EXAMPLES = """
 NOTES = """
     Copies the notebook of a lesson into a folder and opens it with Jupyter (`pip install notebook`). In it you predict every
     number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer). No GPU is needed. The
-    notebooks run on Colab as they are. A copy in which you have written is not overwritten without --force.
+    first cell installs simlayout where it is missing, as on Colab (from PyPI). A copy in which you have written is not
+    overwritten without --force.
     """
 
 THEORY = "theory"
@@ -35,21 +37,32 @@ def add_command(commands, command):
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes (default: here)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="only copy it")
     parser.add_argument("--force", action="store_true", help="overwrite a copy that was changed")
+    parser.add_argument("--json", action="store_true", help="list the lessons as one JSON object; with N, only copy it")
 
 
 def run(options):
     """`simlayout lesson`."""
-    if options.lesson is None:
+    if options.lesson is None and options.json:
+        print_json({str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
+                    for one in lessons()})
+    elif options.lesson is None:
         print("\n".join(map(str, lessons())))
         print(f"{THEORY}: the model on one page, what it cannot say, where it was measured")
     elif options.lesson == THEORY:
-        print(theory().rstrip())
+        _say({THEORY: theory()}, theory().rstrip(), options.json)
     else:
         path = copy(_numbered(options.lesson), Path(options.to), options.force)
-        print(f"{path}: lesson {options.lesson}")
-        if options.open:
+        _say({"copied": str(path)}, f"{path}: lesson {options.lesson}", options.json)
+        if options.open and not options.json:
             open_notebook(path)
     return 0
+
+
+def _say(value, text, as_json):
+    if as_json:
+        print_json(value)
+    else:
+        print(text)
 
 
 def _numbered(text):

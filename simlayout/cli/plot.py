@@ -4,6 +4,7 @@ import re
 
 from simlayout.algebra import F2Map, dtype_of, parse
 from simlayout.cli.layouts import analysed, check_size, indexed
+from simlayout.cli.text import print_json
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import arch_of
 from simlayout.hardware import fragment as fragment_of
@@ -59,6 +60,7 @@ def add_command(commands, command, add_access, naturally, size):
     parser.add_argument("--stages", type=int, help="of plan and pipeline: stages of the kernel")
     parser.add_argument("--steps", type=int, default=6, help="of pipeline: K steps (default: %(default)s)")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="FILE.svg or FILE.png")
+    parser.add_argument("--json", action="store_true", help="print one JSON object: the file, what it shows")
 
 
 def plot(options):
@@ -75,7 +77,10 @@ def plot(options):
     figure, said = KINDS[options.kind](options, plots)
     plots.save(figure, options.output)
     plots.close(figure)
-    print(f"wrote {options.output}: {said}")
+    if options.json:
+        print_json({"kind": options.kind, "output": options.output, "shows": said})
+    else:
+        print(f"wrote {options.output}: {said}")
     return 0
 
 

@@ -1,0 +1,49 @@
+"""Every command that answers can answer in JSON: one object on one line."""
+
+import argparse
+import json
+
+import pytest
+
+from simlayout.cli import main
+from simlayout.cli.arguments import command_line
+
+
+def answered(capsys, *arguments):
+    """The object that a command prints."""
+    assert main([*arguments, "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    return json.loads(line)
+
+
+def test_every_command_but_the_page_knows_json():
+    (commands,) = (a for a in command_line()._actions if isinstance(a, argparse._SubParsersAction))
+    without = {name for name, parser in commands.choices.items() if "--json" not in parser._option_string_actions}
+    assert without == {"explore"}
+
+
+def test_emit_tells_the_source_and_what_was_proved_of_it(capsys):
+    found = answered(capsys, "emit", "Sw<3,3,3> o (16,64):(64,1)")
+    assert found["source"].startswith("def ") and "conflict-free: 4 wavefronts per instruction" in found["claims"]
+    assert answered(capsys, "emit", "Sw<3,3,3> o (16,64):(64,1)", "--cuda")["language"] == "CUDA C++"
+
+
+def test_plot_tells_the_file_and_what_it_shows(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "banks.svg"
+    assert answered(capsys, "plot", "(16,64):(64,1)", "-o", str(path)) == {
+        "kind": "banks", "output": str(path), "shows": "32 wavefronts, ideal 4"}
+    assert path.exists()
+
+
+def test_the_clinic_tells_its_titles_and_a_page(capsys):
+    titles = answered(capsys, "clinic")
+    name = next(iter(titles))
+    assert answered(capsys, "clinic", name)[name].splitlines()[0].lstrip("# ") == titles[name]
+
+
+def test_lessons_are_listed_and_copied(capsys, tmp_path):
+    assert [lesson["exercises"][0] for lesson in answered(capsys, "lesson").values()] == [f"{i}.1" for i in range(1, 9)]
+    copied = answered(capsys, "lesson", "1", "--to", str(tmp_path))["copied"]
+    assert json.loads(open(copied).read())["nbformat"] == 4
+    assert answered(capsys, "lesson", "theory")["theory"].startswith("#")
