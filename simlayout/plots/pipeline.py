@@ -47,24 +47,11 @@ def run_watched(kernel, grid, block, *args, shared_bytes=0, arch="sm_90"):
 
     Only shared-memory instructions of threads are there: no TMA, no wgmma. Hazards are not looked for.
     """
-    from simlayout.machine.cta import Residents
-    from simlayout.machine.launch import Launch
-    from simlayout.machine.rewrite import device_function
-    from simlayout.machine.scheduler import run_residents
-    from simlayout.machine.trace import Recorder
+    from simlayout.machine import run
 
     events = []
-
-    class Watching(Recorder):
-        """Keeps what a Recorder would count."""
-
-        def add(self, instruction, access, site, addresses, active, origin=None):
-            events.append((access, instruction, np.array(addresses)))
-
-    launch = Launch(arch, "off")
-    launch.recorder = Watching(arch)
-    cta = Residents([(0, 0, 0)], 1, grid, (block, 1, 1), shared_bytes, launch)
-    run_residents(cta, device_function(kernel), [launch.argument(a) for a in args])
+    run(kernel, grid, block, *args, shared_bytes=shared_bytes, arch=arch, hazards="off",
+        watch=lambda instruction, access, addresses, active: events.append((access, instruction, addresses)))
     return events
 
 
