@@ -8,7 +8,6 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cuda_kernels.assembler import find_tool
@@ -84,12 +83,6 @@ def test_a_kernel_that_leaves_its_results_as_they_were_is_found(label, tmp_path,
     monkeypatch.setattr(command, "launched", lambda code, entry, kernel, grid, matrices, numbers: matrices)
     with pytest.raises(DeviceError, match=f"{label} computes a wrong result"):
         launch_all(folder_of(tmp_path, [label]))
-
-
-def test_bf16_has_the_bits_that_ml_dtypes_has():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    numbers = np.arange(-256, 257, dtype=np.float32)
-    assert np.array_equal(command.bf16(numbers), numbers.astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
 # ---- compiled, and counted on a page that is made up -----------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
 from cuda_kernels.gemm.warptile import BLOCK, CHUNK_K, KERNEL
+from cuda_kernels.job import rounded
 from cuda_kernels.launch import gpu_problem, load
 from cuda_kernels.ptx.simt import cvt_f32_bf16_high, cvt_f32_bf16_low, fma_rn_f32
 from cuda_kernels.run_warptile import run_warptile
@@ -298,3 +299,10 @@ def test_emitted_index_functions_run_on_the_gpu_as_the_model_says():
 
     for access in KERNEL.plan.accesses:
         assert np.array_equal(on_device("warptile", access), access.offsets() * 2)
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1))
+def test_operands_are_rounded_to_bf16_as_ml_dtypes_rounds_them(numbers):
+    values = np.array(numbers, np.float32)
+    with np.errstate(over="ignore"):
+        assert (rounded("bf16", values) == values.astype(bfloat16).view(np.uint16)).all()

@@ -26,6 +26,7 @@ from cuda_kernels.conformance.kernels import build_all, evaluate, launched, prof
 from cuda_kernels.cute import CASES
 from cuda_kernels.cute.verified import matrices as small_matrices
 from cuda_kernels.gemm.warptile import KERNEL
+from cuda_kernels.job import rounded
 from cuda_kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.practical.__main__ import small_integers
 from simlayout.errors import DeviceError
@@ -105,12 +106,8 @@ def warptiles():
 
 def _warptile_operands(M, N, K):
     a, b = small_integers(((M, K), (K, N)))           # sums of up to 200 times -1, 0 or 1: bf16 has integers to 256
-    return [bf16(a), bf16(b)], [bf16(a.astype(np.float32) @ b.astype(np.float32))]
-
-
-def bf16(matrix):
-    """A matrix of numbers that bf16 can hold, as their bits, uint16."""
-    return (matrix.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    return [rounded("bf16", x) for x in (a, b)], [rounded("bf16", a @ b)]
 
 
 def _planned(kernel, M, N, K):
