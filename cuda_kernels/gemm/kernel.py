@@ -17,6 +17,16 @@ STRIPE = 16
 """CTAs along N that share a stripe of C: neighbours in time read the same rows of A and B from L2."""
 
 
+def check_as_emitted(access, function, module):
+    """Raises VerificationError, with the first point, where an emitted function, in bytes, is not the access's own. module:
+    its name."""
+    wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
+    if wrong.any():
+        row, lane = divmod(int(np.argmax(wrong)), 32)
+        raise VerificationError(f"{module}.{identifier(access.name)} is out of date at {access.point(row, lane)}: run "
+                                "`python -m cuda_kernels.emitted`")
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One GEMM kernel: C = A @ B.T for A (M, K) and B (N, K), both K-contiguous f16; C (M, N) f16, row-major. (`dtype` and
@@ -74,12 +84,7 @@ class Kernel:
         name = f"cuda_kernels.emitted.{self.emitted_as(self.options)}"
         module = self.index(self.options) if self.index else import_module(name)
         for access in self.plan.accesses:
-            function = getattr(module, identifier(access.name))
-            wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
-            if wrong.any():
-                row, lane = divmod(int(np.argmax(wrong)), 32)
-                raise VerificationError(f"{name}.{identifier(access.name)} is out of date at {access.point(row, lane)}: run "
-                                        "`python -m cuda_kernels.emitted`")
+            check_as_emitted(access, getattr(module, identifier(access.name)), name)
         return certificates
 
     def grid(self, M, N):

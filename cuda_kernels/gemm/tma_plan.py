@@ -9,9 +9,8 @@ import numpy as np
 from cuda_kernels.gemm import hopper_parts
 from cuda_kernels.gemm.hopper import Hopper
 from cuda_kernels.gemm.hopper_plan import emitted_function, predict, store_access
+from cuda_kernels.gemm.kernel import check_as_emitted
 from cuda_kernels.gemm.mma_tma_plan import make_plan
-from simlayout.algebra import dtype_of
-from simlayout.errors import VerificationError
 from simlayout.hardware.tma import TensorMap
 from simlayout.hardware.wgmma import operand_wavefronts
 from simlayout.proofs import AccessCount, Prediction, prove_operand, prove_tile, verify
@@ -179,10 +178,7 @@ class MmaPlan(TmaPlan):
 
 def _as_emitted(access, module):
     """Raises VerificationError where the emitted function that the kernel calls is not the access's."""
-    function = emitted_function(access, module)
-    if (function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes).any():
-        raise VerificationError(f"cuda_kernels.emitted.{module}.{function.__name__} is out of date: run "
-                                "`python -m cuda_kernels.emitted`")
+    check_as_emitted(access, emitted_function(access, module), f"cuda_kernels.emitted.{module}")
 
 
 PLANS = {"wgmma_persistent": WgmmaPlan, "wgmma_tma": WgmmaPlan, "mma_tma": MmaPlan}

@@ -6,10 +6,9 @@ from math import prod
 
 import numpy as np
 
+from cuda_kernels.gemm.kernel import check_as_emitted
 from cuda_kernels.practical.common import indices
 from cuda_kernels.practical.tiles import accesses, shared_bytes
-from simlayout.algebra import dtype_of
-from simlayout.codegen import identifier
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.proofs import AccessCount, verify
 
@@ -106,9 +105,7 @@ class Practical:
             stores = tuple(accesses(self.shape, layout)[role] for role, layout in use.stored_by)
             made[access.name] = verify(access, stored_by=stores)
             (function,) = indices(self.shape, use.layout, use.role)
-            if (function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes).any():
-                raise VerificationError(f"{function.__module__}.{identifier(access.name)} is out of date: run "
-                                        "`python -m cuda_kernels.emitted`")
+            check_as_emitted(access, function, function.__module__)
             top = int(access.restricted(slot=min(self.slots, access.domain["slot"])).addresses().max()) + access.bytes
             if top > self.shared_bytes:
                 raise VerificationError(f"access {access.name!r} reaches byte {top} of {self.shared_bytes}")

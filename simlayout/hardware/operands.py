@@ -81,13 +81,20 @@ def access_of(given, mask, index):
     return addresses_of(given[only], rows_of(mask, only))[0]
 
 
+def lane_at_fault(row, chip, addresses):
+    """(lane, whether it is out of bounds) of an access whose addresses, int64 [32], 0 in idle lanes, are wrong: the first
+    one out of bounds, or where none is, the first misaligned one."""
+    outside = (addresses < 0) | (addresses > chip.shared_bytes_per_cta - row.bytes)
+    found = bool(outside.any())
+    return int(np.argmax(outside if found else addresses % row.bytes != 0)), found
+
+
 def refuse(row, chip, access, addresses):
     """Raises the AddressError of an access, by its number, whose addresses (int64 [32], 0 in idle lanes) are wrong."""
     top = chip.shared_bytes_per_cta
-    outside = (addresses < 0) | (addresses > top - row.bytes)
-    lane = int(np.argmax(outside if outside.any() else addresses % row.bytes != 0))
+    lane, outside = lane_at_fault(row, chip, addresses)
     address = int(addresses[lane])
-    if outside.any():
+    if outside:
         fault = "negative" if address < 0 else "out of range"
         raise AddressError(f"access {access}, lane {lane}: address {address} is {fault}; {row} reaches bytes 0 to "
                            f"{top - 1}: {chip.name} has {top // 1024} KiB of shared memory per CTA")

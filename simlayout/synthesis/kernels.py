@@ -30,7 +30,7 @@ class TileFound:
     @property
     def plain_excess(self):
         """The excess of the same accesses to the plain tile."""
-        return sum(int(a.with_tile(self.plain).analyze().excess.sum()) for a in self.own.accesses)
+        return _excess(a.with_tile(self.plain) for a in self.own.accesses)
 
     def __str__(self):
         return (f"{', '.join(self.names)}\nown: {self.own}\nplain: {self.plain}: excess {self.plain_excess}\n{self.found}")
@@ -91,6 +91,10 @@ def search_plan(plan, families=FAMILIES, **options):
 def _searched(tile, accesses, families, options):
     plain = plain_tile(tile)
     itemsize = accesses[0].bytes // accesses[0].elements
-    own = Candidate("own", tile, sum(int(a.analyze().excess.sum()) for a in accesses),
-                    itemsize * (tile.cosize - plain.cosize), tuple(accesses))
+    own = Candidate("own", tile, _excess(accesses), itemsize * (tile.cosize - plain.cosize), tuple(accesses))
     return TileFound(own, plain, search([a.with_tile(plain) for a in accesses], families, **options))
+
+
+def _excess(accesses):
+    """Of all instructions of some accesses."""
+    return sum(int(access.analyze().excess.sum()) for access in accesses)

@@ -7,7 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from simlayout.errors import AddressError, LayoutError, SimlayoutError
-from simlayout.hardware import Analysis, analyze, arch_of
+from simlayout.hardware import Analysis, analyze, arch_of, instruction
+from simlayout.hardware.banks import first_fault
+from simlayout.hardware.operands import lane_at_fault
 from simlayout.plots.grid import phases
 from simlayout.proofs import Access, Plan
 from simlayout.testing.counterexample import Place, grid, grid_of_places, refuted
@@ -64,9 +66,9 @@ def subject_of(access, active, arch):
         return Subject(f"access {access.name!r}", analyze(access.instruction, addresses, active, arch), access)
     except AddressError as error:
         live = analyze(access.instruction, 0 * addresses, active, arch).active      # raises if the mask is at fault
-        top = arch_of(arch).shared_bytes_per_cta - access.bytes
-        wrong = (addresses < 0) | (addresses > top) | (addresses % access.bytes != 0)
-        index, lane = (int(i) for i in np.argwhere(wrong & live)[0])
+        row, chip, clean = instruction(access.instruction), arch_of(arch), np.where(live, addresses, 0)
+        index = first_fault(row, clean, chip.shared_bytes_per_cta)
+        lane, _ = lane_at_fault(row, chip, clean[index])
         places = [place_of(access, index, lane)]
         raise refuted(f"access {access.name!r} has an address that {access.instruction} cannot take", f"{error}",
                       places) from None
