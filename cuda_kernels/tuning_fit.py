@@ -3,8 +3,8 @@
     python -m cuda_kernels.tuning_fit RECORD [RECORD ...]
 
 Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen configuration
-over the least one, geometric mean), the rates, and the products where the choice is worst; writes, with --write, what the
-estimates then still lack (`cuda_kernels.gemm.hopper_corrections`).
+over the least one, geometric mean), the rates, and the products where the choice is worst. What the estimates then still
+lack is learned by `cuda_kernels.tuning_learn`.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.gemm.hopper import Hopper
-from cuda_kernels.gemm.hopper_corrections import ORDERS, Corrections, kind_of
 from cuda_kernels.gemm.hopper_model import H200, Estimates, Rates, lie_of
 from simlayout.errors import DeviceError, ParseError
 
@@ -33,9 +32,6 @@ NEAR = 0.15
 USUAL, HOLD = 0.03, 0.0025
 """Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
 towards where the fit starts."""
-
-SHRINK = 40
-"""So many measurements near the least time, by their weights, make a correction half of what they say."""
 
 FIXED = ("exchange", "exchange_load", "energy")
 """Rates of which the records say too little: no sliced tile is likely enough to be measured, and no configuration has the
@@ -63,7 +59,7 @@ class Measured:
                        times=self.times[measurements])
 
     @cached_property
-    def _of_each(self):
+    def of_each(self):
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
@@ -77,45 +73,23 @@ class Measured:
         return self.times / least[self.product]
 
     def estimated(self, rates):
-        """Microseconds of each measurement, as the estimates say without corrections."""
-        estimates, work = self._of_each
+        """Microseconds of each measurement, as the estimates say without trees."""
+        estimates, work = self.of_each
         return estimates.times(work, SMS, rates)
 
-    def corrections(self, rates):
-        """The Corrections of estimates with these rates: of each kind of configurations, and of each order in each kind of
-        clusters, what they are off beyond the others of their products; the mean, held back by SHRINK near measurements at
-        which they are not."""
-        estimates, work = self._of_each
-        off, weights = np.log(self.times / self.estimated(rates)), self._weights
-        off = off - (np.bincount(self.product, weights * off) / np.bincount(self.product, weights))[self.product]
-        kinds, kind = _numbered([kind_of(c) for c in estimates.configs])
-        orders, order = _numbered([(c.cluster_m, c.cluster_n, int(i)) for c, i in zip(estimates.configs, work.order)])
-        found = [np.zeros(len(kinds)), np.zeros(len(orders))]
-        for _ in range(3):
-            for mine, number, rest in ((0, kind, lambda: found[1][order]), (1, order, lambda: found[0][kind])):
-                found[mine] = np.bincount(number, weights * (off - rest())) / (np.bincount(number, weights) + SHRINK)
-        by_order = {}
-        for (*cluster, i), x in zip(orders, np.exp(found[1])):
-            by_order.setdefault(tuple(cluster), [1.0] * len(ORDERS))[i] = float(x)
-        return Corrections(dict(zip(kinds, np.exp(found[0]).tolist())), {k: tuple(v) for k, v in by_order.items()})
-
-    def corrected(self, rates, corrections):
-        """Microseconds of each measurement, as the estimates say."""
-        estimates, work = self._of_each
-        return estimates.times(work, SMS, rates) * Estimates(estimates.configs, corrections).correction(work)
-
     @cached_property
-    def _weights(self):
+    def weights(self):
+        """How much each measurement counts: most near the least time of its product."""
         return 0.5 ** ((self._over_least - 1) / NEAR)
 
     def error(self, estimated):
         """The mean of |log(estimate / time)|, of the measurements near the least time of their product most."""
-        return float(np.average(np.abs(np.log(estimated / self.times)), weights=self._weights))
+        return float(np.average(np.abs(np.log(estimated / self.times)), weights=self.weights))
 
     def residuals(self, rates):
         """What a fit makes small: errors, weighted, large ones by less."""
         off = np.log(self.estimated(rates) / self.times) / USUAL
-        return np.sqrt(2 * (np.sqrt(1 + off ** 2) - 1) * self._weights / self._weights.sum())
+        return np.sqrt(2 * (np.sqrt(1 + off ** 2) - 1) * self.weights / self.weights.sum())
 
     def choices(self, estimated):
         """(numbers of the measurements with the least estimate of each product, their times over the least ones)."""
@@ -143,18 +117,12 @@ def read(*paths):
     return made.of(np.isfinite(made.estimated(START)))
 
 
-def _numbered(values):
-    """(the different values, int64: which of them each is)."""
-    numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    return list(numbers), np.array([numbers[value] for value in values])
-
-
 def fit(measured, start=START, rounds=6):
     """Rates with little error; yields the best so far after each round of five steps of least squares from `start`."""
     try:
         from scipy.optimize import least_squares
     except ImportError:
-        raise DeviceError("fitting needs scipy: pip install scipy") from None
+        raise DeviceError("fitting needs scipy: pip install 'simlayout[tuning]'") from None
     names = [name for name in NAMES if name not in FIXED]
     first, at = np.array([getattr(start, name) for name in names]), np.zeros(len(names))
 
@@ -173,18 +141,13 @@ def main(arguments=None):
     parser.add_argument("records", nargs="+", help="files that `python -m cuda_kernels.tuning --json FILE` wrote")
     parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
                         help="of the fit, some seconds each; 0 shows the rates as they are")
-    parser.add_argument("--write", metavar="FILE", help="write the corrections of the rates here")
     options = parser.parse_args(arguments)
     measured, rates = read(*options.records), START
-    print(_summary(measured, measured.estimated(rates)))
+    print(summary(measured, measured.estimated(rates)))
     for rates in fit(measured, rounds=options.rounds):
-        print(_summary(measured, measured.estimated(rates)), flush=True)
+        print(summary(measured, measured.estimated(rates)), flush=True)
     print(replace(rates, energy=H200.energy))
-    corrections = measured.corrections(rates)
-    print("corrected:", _summary(measured, measured.corrected(rates, corrections)))
-    if options.write:
-        corrections.write(options.write, {"records": [Path(path).name for path in options.records]})
-    chosen, cost = measured.choices(measured.corrected(rates, corrections))
+    chosen, cost = measured.choices(measured.estimated(rates))
     for i in np.argsort(-cost)[:20]:
         of_product = np.flatnonzero(measured.product == i)
         best = of_product[np.argmin(measured.times[of_product])]
@@ -194,7 +157,8 @@ def main(arguments=None):
     return 0
 
 
-def _summary(measured, estimated):
+def summary(measured, estimated):
+    """What estimates of a Measured are worth, as a line."""
     chosen, cost = measured.choices(estimated)
     shares = measured.cublas / measured.times[chosen]
     g = statistics.geometric_mean

@@ -4,8 +4,8 @@ from threading import Lock
 
 from cuda_kernels.gemm.hopper_split import piece_bytes
 
-LARGEST_TILE = 4 * piece_bytes(160)
-"""Bytes that one part of the largest tile takes, 256 x 160; what an SM has of cut tiles at a time is no more."""
+LARGEST_TILE = 4 * piece_bytes(168)
+"""Bytes that one part of the largest tile takes, 256 x 168; what an SM has of cut tiles at a time is no more."""
 
 STREAMS = 16
 """Streams that get a workspace of their own; calls on further ones bring theirs along."""

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_ptx import assembled, needs_tools, of_class
 
-from cuda_kernels.gemm import hopper_corrections
 from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_value, ptx, slots
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import ESTIMATES, choose, suited
@@ -106,11 +105,14 @@ def test_c_is_staged_and_exchanged_without_conflicts_and_as_emitted(access):
     assert (emitted_function(access)(*access.points()) == access.offsets() * dtype_of(access.dtype).bytes).all()
 
 
-@given(st.sampled_from(range(16, 257, 16)), st.sampled_from("NM"))
-def test_a_staging_buffer_is_what_tma_reads_as_a_box_of_c(tile_n, c_major):
-    config = Hopper(tile_n=tile_n, stages=2, c_major=c_major)
+@given(st.sampled_from(range(16, 257, 8)), st.sampled_from("NM"), st.sampled_from([0, 16, 32, 48, 64]))
+def test_a_staging_buffer_is_what_tma_reads_as_a_box_of_c_and_the_boxes_cover_the_tile(tile_n, c_major, box):
+    assume(box <= tile_n and not (box == 48 and c_major == "N"))
+    config = Hopper(tile_n=tile_n, stages=2, c_major=c_major, box=box)
     box, swizzle, tile = config.boxes()[2], config.swizzles[2], store_access(config).tile
-    assert tile_n % config.box_n == 0 and prod(box) * 2 * config.buffers == config.staging_bytes
+    assert prod(box) * 2 * config.buffers == config.staging_bytes
+    covered = [first + i for first in config.box_starts for i in range(config.box_n)]
+    assert set(covered) == set(range(tile_n)) and len(covered) < tile_n + config.box_n
     landed = TensorMap("f16", (1024, 1024, 1), (2048, 2048), box, swizzle=swizzle).offsets()[0]
     row, col = np.indices((64, config.box_n))
     wanted = landed.T if c_major == "M" else landed
@@ -228,18 +230,9 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
 TUNING = Path(__file__).parent / "data" / "h200_tuning.json"
 
 
-def test_choosing_costs_little_more_than_two_percent_of_the_least_measured_times():
+def test_the_estimates_are_near_the_measured_times():
     measured = read(TUNING)
     assert len(measured.problems) == 907 and measured.error(measured.estimated(START)) < 0.036
-    cost = measured.choices(measured.corrected(START, hopper_corrections.read()))[1]
-    assert np.exp(np.log(cost).mean()) < 1.019 and cost.max() < 1.55
-
-
-def test_the_corrections_are_those_of_the_record():
-    found, kept = read(TUNING).corrections(START), hopper_corrections.read()
-    assert found.programs.keys() == kept.programs.keys() and found.orders.keys() == kept.orders.keys()
-    assert all(abs(found.programs[kind] - kept.programs[kind]) < 1e-3 for kind in kept.programs)
-    assert all(np.allclose(found.orders[cluster], kept.orders[cluster], atol=1e-3) for cluster in kept.orders)
 
 
 @given(st.sampled_from(ESTIMATES.configs), *[st.integers(1, 9000)] * 3)
@@ -256,7 +249,9 @@ def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one
 
 @pytest.mark.parametrize("options, fault", [
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
-    ({"tile_n": 40}, "tile_n = 40"),
+    ({"tile_n": 8}, 'tile_n = 8 is less than the 16 columns of a box: store it with store="direct"'),
+    ({"tile_n": 40, "box": 64}, "tile_n = 40 is less than the 64 columns of a box: use a smaller box"),
+    ({"box": 48}, 'box = 48 needs c_major="M"'), ({"box": 24}, "box = 24: choose one of 0, 16, 32, 48, 64"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
     ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
     ({"cluster_m": 4, "cluster_n": 4}, "at most 8 CTAs"),

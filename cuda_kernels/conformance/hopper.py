@@ -30,10 +30,11 @@ CASES = (
     (Hopper(64, 64, 8, 1, cluster_m=2, cluster_n=4), (1000, 1384, 520)),
     (Hopper(192, 192, 3, 2, producer=1), (1000, 1384, 520)), (Hopper(256, 128, 3, 1, producer=1), (1000, 1384, 520)),
     (Hopper(128, 128, 3, 1, producer=1, resident=2), (1000, 1384, 520)), (HOPPER["wgmma_tma"], (512, 512, 512)),
-    (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)),
+    (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)), (Hopper(128, 104, 6, 2, 64), (1000, 1384, 520)),
+    (Hopper(192, 88, 5, 2, 32, c_major="M", producer=1), (1000, 1384, 520)),
     (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)),
     (HOPPER["mma_tma"], (1000, 1384, 520)), (replace(HOPPER["mma_tma"], cluster_m=1, stages=3), (1000, 1384, 520)))
-"""(configuration, (M, N, K)): every way to stage C, and every size of tile."""
+"""(configuration, (M, N, K)): every way to stage C, in boxes that overlap, too, and every size of tile."""
 
 CLASSES = ("LDSM", "LDS", "STS", "STSM")
 """The SASS instructions that access shared memory in these kernels, besides wgmma and TMA."""

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import import_module
-from math import gcd
 
 import numpy as np
 
@@ -50,7 +49,8 @@ MAPS = 3
 
 
 CHOICES = dict(
-    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
+    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
+    a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
@@ -69,23 +69,24 @@ ONLY = {
 class Hopper:
     """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
 
-    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256, of 16 for a store through TMA; bands: of 64 rows that
-    each of the `consumers` warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers
-    (64 x `box_n`) per consumer for the store through TMA; group: rows of tiles walked together; a_major, b_major: "K" or
-    "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype: "f16" or "bf16"; out: "f16", "bf16"
-    or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut
-    along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile; producer: its warps, 4
-    or 1; move_registers: two or more consumers take the registers of a producer of 4 warps (setmaxnreg); cluster_m,
-    cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside one another, which
-    share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident: CTAs that an SM holds.
-    body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma"
-    (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
+    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
+    warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers (64 x `box_n`) per consumer
+    for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of tiles walked
+    together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype:
+    "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any
+    C); split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one
+    per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
+    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
+    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
+    CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
+    stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
     tile_n: int = 256
     stages: int = 4
     buffers: int = 2
+    box: int = 0
     group: int = 8
     a_major: str = "K"
     b_major: str = "K"
@@ -109,8 +110,12 @@ class Hopper:
             choice(name, getattr(self, name), allowed)
         if self.store == "tma" and self.out == "f32":
             raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
-        if self.store == "tma" and self.tile_n % 16:
-            raise SimlayoutError(f'tile_n = {self.tile_n} is stored with store="direct": stmatrix.x4 moves 16 columns')
+        if self.store == "tma" and self.box_n > self.tile_n:
+            raise SimlayoutError(f'tile_n = {self.tile_n} is less than the {self.box_n} columns of a box: '
+                                 + ('use a smaller box' if self.box > 16 else 'store it with store="direct"'))
+        if self.box == 48 and self.c_major == "N":
+            raise SimlayoutError('box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 '
+                                 'bytes')
         if self.sharing > 8:
             raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
         if self.tile_m % (64 * self.bands):
@@ -232,9 +237,16 @@ class Hopper:
 
     @property
     def box_n(self):
-        """Columns of a staging buffer, and of the boxes in which TMA stores C. Rows of C are swizzled by 32, 64 or 128
-        bytes, columns of 64 rows by 128."""
-        return gcd(self.tile_n, 64) if self.c_major == "N" else max(n for n in (8, 16, 32, 48, 64) if self.tile_n % n == 0)
+        """Columns of a staging buffer, and of the boxes in which TMA stores C: stmatrix.x4 moves 16. Rows of C are swizzled
+        by 32, 64 or 128 bytes, columns of 64 rows by 128."""
+        sizes = (64, 32) if self.c_major == "N" else (64, 48, 32)
+        return self.box or next((n for n in sizes if self.tile_n % n == 0), 16)
+
+    @property
+    def box_starts(self):
+        """First columns of the boxes. Where these do not divide the tile the last one begins earlier, and stores columns of
+        the one before again."""
+        return tuple(min(first, self.tile_n - self.box_n) for first in range(0, self.tile_n, self.box_n))
 
     @property
     def staging_bytes(self):

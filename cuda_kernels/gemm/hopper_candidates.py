@@ -1,22 +1,31 @@
 """The configurations of `wgmma_persistent` that may suit a product."""
 
+from dataclasses import replace
 from itertools import product
 
 from cuda_kernels.gemm.hopper import RESERVED, SHARED_LIMIT, Hopper
 from simlayout.errors import SimlayoutError
 
 FEW = "1x1", "2x1", "1x2"
-SOME = *FEW, "4x1", "1x4", "2x4"
-MANY = *SOME, "4x2"
+MANY = *FEW, "4x1", "1x4", "2x4", "4x2"
 """cluster_m x cluster_n."""
 
-TILES = ((64, 1, (16,), FEW[:1]), (64, 1, (32, 48, 64, 80, 96, 112, 128), MANY),
-         (64, 1, (144, 160, 176, 192, 208, 224, 240, 256), (*FEW, "4x1")),
-         (128, 1, (16, 32, 48), FEW[:2]), (128, 1, (64, 80, 96, 112, 128, 144), MANY),
-         (128, 1, (160, 176, 192, 208, 224, 240, 256), FEW), (192, 1, (80, 96, 112, 128, 144, 160, 176, 192), FEW),
-         (256, 2, (128, 144, 160, 176, 192), FEW), (256, 1, (16,), FEW[:1]),
-         (256, 1, (64, 80, 96, 112, 128), FEW))
+
+def columns(first, last):
+    """Multiples of 8 to the last one: a tile that covers what a coarser one would stick out of computes so much less."""
+    return range(first, last + 1, 8)
+
+
+TILES = ((64, 1, (16,), FEW[:1]), (64, 1, columns(24, 128), MANY), (64, 1, columns(136, 256), (*FEW, "4x1")),
+         (128, 1, (16, 32, 48), FEW[:2]), (128, 1, columns(64, 152), MANY), (128, 1, columns(160, 256), FEW),
+         (192, 1, columns(72, 128), MANY), (192, 1, columns(136, 192), FEW),
+         (256, 2, columns(128, 192), FEW), (256, 1, (16,), FEW[:1]), (256, 1, columns(64, 128), FEW))
 """(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
+
+STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
+"""(columns, buffers) in which C is staged, the likeliest first: two of 64 columns took 1 percent less than two of 32 or one
+of 64, and one of 32 took 0.8 percent more, at as many stages; a stage more took as much less as either (geometric means
+of 170 tiles at 14 products on an H200)."""
 
 SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
 """Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
@@ -30,27 +39,36 @@ TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 
 
 def fitted(tile_m, tile_n, resident=1, most=12, **options):
-    """The Hopper configuration with as many stages as fit, to `most`, and four staging buffers or, where that leaves
-    fewer than four stages or is more than the tile has, two or one; None where it cannot be."""
-    bands = options.pop("bands", 1)
-    sizes = dict(tile_m=tile_m, tile_n=tile_n, resident=resident, bands=bands,
-                 producer=1 if resident == 2 or tile_m // bands > 128 else 4)
+    """The Hopper configuration with as many stages as fit, to `most`, and the first of the STAGINGS that leaves room for
+    them; None where it cannot be.
+
+    >>> made = fitted(192, 104)
+    >>> made.stages, made.box_n, made.buffers
+    (5, 32, 2)
+    """
+    bands = options.get("bands", 1)
+    options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident,
+                    producer=1 if resident == 2 or tile_m // bands > 128 else 4)
+    made = [_staged(box, buffers, most, options) for box, buffers in STAGINGS]
+    return max((c for c in made if c is not None), key=lambda c: c.stages, default=None)
+
+
+def _staged(box, buffers, most, options):
     try:
-        least = Hopper(**sizes, stages=2, buffers=1, c_major=options.get("c_major", "N"))
-        room = SHARED_LIMIT // resident - RESERVED
-        for buffers in (4, 2, 1):
-            staging = least.consumers * least.staging_bytes * buffers
-            stages = min(most, (room - staging) // (least.stage_bytes + 16))
-            if stages >= 4 and buffers * least.box_n <= tile_n:
-                break
-        return Hopper(**sizes, stages=stages, buffers=buffers, **options)
+        config = Hopper(stages=2, buffers=buffers, **options)
+        if config.box_n != box:
+            config = replace(config, box=box)
+        if buffers > len(config.box_starts):
+            return None
+        room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * config.staging_bytes
+        return replace(config, stages=min(most, room // (config.stage_bytes + 16)))
     except SimlayoutError:
         return None
 
 
 def _candidates():
-    for tile_m, bands, columns, clusters in TILES:
-        for tile_n, cluster, c_major in product(columns, clusters, "NM"):
+    for tile_m, bands, widths, clusters in TILES:
+        for tile_n, cluster, c_major in product(widths, clusters, "NM"):
             cluster_m, cluster_n = map(int, cluster.split("x"))
             options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n)
             yield fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
@@ -64,6 +82,9 @@ def _candidates():
     for tile_m, tile_n in TWICE:
         yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
 
+
+ORDERS = (1, 2, 4, 8, 16)
+"""Rows of tiles in the groups that are walked together, of which each candidate may have any."""
 
 CANDIDATES = tuple(c for c in _candidates() if c is not None)
 """The configurations that are considered, for f16 and K-major operands."""

@@ -1,14 +1,12 @@
-"""Which configuration of `wgmma_persistent` a product gets: the one that was measured to be its best, or the candidate, in
-one of several orders of tiles, with the least estimate that its types allow."""
+"""Which configuration of `wgmma_persistent` a product gets: the candidate, in one of several orders of tiles, with the least
+estimate that its types allow."""
 
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.gemm.hopper_candidates import CANDIDATES
-from cuda_kernels.gemm.hopper_corrections import ORDERS
-from cuda_kernels.gemm.hopper_known import known
+from cuda_kernels.gemm.hopper_candidates import CANDIDATES, ORDERS
 from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
@@ -17,7 +15,7 @@ ESTIMATES = Estimates(tuple(replace(c, group=group) for c in CANDIDATES for grou
 """Of the candidates in their usual order of tiles, and in all of the ORDERS."""
 
 LIKELY = 64
-"""So many candidates are estimated in all orders: those with the least estimates in their usual one."""
+"""So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
 
 
 @lru_cache(4096)
@@ -29,11 +27,8 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
     ('M', 16)
     """
-    best = known(M, N, K, matrices, sms, a_major, b_major)
-    if best is not None:
-        return _with_types(_without_split(best, M, N, K, matrices, sms), a_major, b_major, dtype, out)
     lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
-    programs = np.argsort(PROGRAMS(M, N, K, matrices, sms, lie), kind="stable")
+    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, K, matrices, sms, lie), sms), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = ESTIMATES.take((len(ORDERS) * near[:, None] + np.arange(len(ORDERS))).ravel())
         for i in np.argsort(estimates(M, N, K, matrices, sms, lie), kind="stable").tolist():

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.gemm import hopper_corrections
 from cuda_kernels.gemm.hopper import cut_tiles, slots
 from cuda_kernels.gemm.hopper_parts import DEPTH
 from cuda_kernels.gemm.hopper_split import loads_at_once
+from cuda_kernels.gemm.hopper_trees import features, of_h200
 
 GHZ = 1.485
 """The clock that clocks below are counted in. The GPU's own moves between 1.2 and 1.98 GHz with the power that it draws."""
@@ -131,8 +131,7 @@ class Work:
     waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave and with the cut tiles; usual, most:
     rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; lie: of `lie_of`;
     apart: rows that a CTA asks for in a step; paired, gathered: how many if those that a TPC, a GPC has in common counted
-    once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K with what tiles have beyond C;
-    order: of `order_index`.
+    once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K with what tiles have beyond C.
     """
 
     rows: np.ndarray
@@ -153,12 +152,11 @@ class Work:
     gathered: np.ndarray
     memory: np.ndarray
     flops: np.ndarray
-    order: np.ndarray
 
 
 class Estimates:
-    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter. corrections:
-    those of an H200, if none are given.
+    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter. trees: those of
+    an H200, if none are given.
 
     >>> from cuda_kernels.gemm.hopper import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -166,13 +164,12 @@ class Estimates:
     True
     """
 
-    def __init__(self, configs, corrections=None):
-        self.configs = configs
-        corrections = hopper_corrections.read() if corrections is None else corrections
-        self.by_program, self.by_order = corrections.of_programs(configs), corrections.of_orders(configs)
-        for name in ("tile_m", "tile_n", "box_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
+    def __init__(self, configs, trees=None):
+        self.configs, self.trees = configs, trees
+        for name in ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
                      "split", "group", "consumers"):
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
+        self.boxes = np.array([len(c.box_starts) for c in configs])
         self.turned = np.array([c.c_major == "M" for c in configs])
         self.clustered = self.sharing * self.slices > 1
         self.rounds = np.array([c.tile_n // 8 // loads_at_once(c) for c in configs])
@@ -192,11 +189,12 @@ class Estimates:
         transpose. lie: of the rows of A and B, as of `lie_of`. All of them may be arrays with a value for each
         configuration."""
         work = self.work(M, N, K, matrices, sms, lie)
-        return self.times(work, sms, rates) * self.correction(work)
+        return self.corrected(work, self.times(work, sms, rates))
 
-    def correction(self, work):
-        """float64 [configurations]: what the times for the Work are multiplied by."""
-        return self.by_program * np.take_along_axis(self.by_order, work.order[:, None], 1)[:, 0]
+    def corrected(self, work, times):
+        """float64 [configurations]: the times for the Work, times what the trees say."""
+        found, trees = np.isfinite(times), of_h200() if self.trees is None else self.trees
+        return times * np.where(found, trees(features(self, work, np.where(found, times, 1.0))), 1.0)
 
     def work(self, M, N, K, matrices=1, sms=132, lie=0):
         """The Work at a product; no rate is in it."""
@@ -215,8 +213,7 @@ class Estimates:
                     np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m,
                     lie, *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free)),
-                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K,
-                    hopper_corrections.order_index(np.minimum(self.group, tall)))
+                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K)
 
     def _again(self, tall, wide, nbytes, free):
         """Bytes of B (`nbytes` of a matrix) that come from DRAM again: each group of rows of tiles walks along all of it,
@@ -254,7 +251,7 @@ class Estimates:
         served = self._served(rates, work)
         usual, last, cut = (self._step(rates, work, served, beyond, busy, sms) for beyond, busy in (
             (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
-        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * (self.tile_n // self.box_n)
+        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * self.boxes
         tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
         time = np.maximum(work.waves - 1, 0) * (work.steps * usual + tile) + (work.waves > 0) * (work.steps * last + tile)
         time = time + (work.left > 0) * (_up(work.steps, work.parts) * cut + tile)

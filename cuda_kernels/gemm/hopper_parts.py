@@ -67,7 +67,8 @@ def make_load(major, size, parts=1):
 def make_store_tma(config):
     """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
 
-    The tile of 64 rows goes in boxes of `config.box_n` columns through `config.buffers` staging buffers. A buffer is written
+    The tile of 64 rows goes in boxes of `config.box_n` columns from `config.box_starts` on, through `config.buffers` staging
+    buffers. A buffer is written
     again when the store that reads it has finished reading, so the writes to global memory overlap the next tile's products.
     Every tile begins with the first buffer: where the last round of the one before was of fewer boxes than there are
     buffers, these are younger than the rest, and fewer stores may still read when they are written again.
@@ -76,20 +77,20 @@ def make_store_tma(config):
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
     down, width, buffers = config.c_major == "M", config.box_n, config.buffers
     stmatrix = stmatrix_x4_trans if down else stmatrix_x4
-    boxes, blocks, box_bytes = config.tile_n // width, width // 16, 128 * width
+    boxes, blocks, box_bytes, last = len(config.box_starts), width // 16, 128 * width, config.box_starts[-1]
     left = boxes % buffers
     all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
     young_free = bulk_wait_group_read_if(max(left - 1, 0))
 
     def write(acc, staging, t, j):
         for i in range(blocks):
-            first = 8 * (blocks * j + i)
+            first = min(width * j, last) // 2 + 8 * i
             stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(acc[first + 1], acc[first]),
                      pack(acc[first + 3], acc[first + 2]), pack(acc[first + 5], acc[first + 4]),
                      pack(acc[first + 7], acc[first + 6]))
 
     def copy(leader, staging, map_c, row, col, matrix, j):
-        source, here = u32(staging + box_bytes * (j % buffers)), s32(col + width * j)
+        source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))
         if down:
             tma_store_3d_if(leader, map_c, source, s32(row), here, s32(matrix))
         else:

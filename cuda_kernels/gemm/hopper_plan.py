@@ -72,7 +72,7 @@ def predict(config, M, N, K, matrices=1):
     tiles = config.sharing * config.tiles(M, N, matrices)
     stages = tiles * -(-K // 64)
     wgmmas = stages * 4 * config.row_bands
-    stores = tiles * config.row_bands * 4 * config.tile_n // 16 if config.store == "tma" else 0
+    stores = tiles * config.row_bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         stages * config.stage_bytes // 4 + stores * 128)

@@ -1,0 +1,93 @@
+"""What an estimate of `hopper_model` still lacks: a factor, learned from measurements as a sum of regression trees.
+
+The estimate says what is understood; where it chose among configurations within a few percent of each other it was right too
+seldom. The trees see what it sees, and its answer.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from simlayout.errors import ParseError
+from simlayout.files import write_record
+
+PATH = Path(__file__).with_name("h200_trees.json")
+
+UNIT = 1e-5
+"""Of the leaves in a file, which are whole numbers: of the logarithm of the factor."""
+
+OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "turned", "boxes")
+WORK = ("lie", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
+FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "apart", "beyond",
+            "memory", "time", "power")
+"""What the trees ask about: attributes of `hopper_model.Estimates` and of its `Work`, and what `features` makes of them."""
+
+
+def features(estimates, work, times):
+    """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds."""
+    tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
+    wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
+    tile = estimates.tile_m * estimates.tile_n
+    made = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
+                wide=wide, paired=work.paired / work.apart, gathered=work.gathered / work.apart, apart=work.apart / tile,
+                beyond=work.flops / (work.rows * work.cols * work.steps), memory=work.memory / times, time=times,
+                power=work.flops / times)
+    columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK] + list(made.values())
+    table = np.empty((len(FEATURES), len(times)), np.float32)
+    for row, column in zip(table, columns):
+        row[:] = column
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees whose nodes of a depth all ask the same: feature [trees, depth], a number of FEATURES; border [trees, depth],
+    float32: whether the feature is more; leaf [trees, 2**depth], float64: what is added to the logarithm of the factor, by
+    the answers, the first of which is the lowest bit."""
+
+    feature: np.ndarray
+    border: np.ndarray
+    leaf: np.ndarray
+
+    def __call__(self, table):
+        """float64 [configurations]: the factors for a table of `features`.
+
+        >>> one = Trees(np.array([[1]]), np.array([[100]], np.float32), np.log([[1, 1.5]]))
+        >>> table = np.zeros((len(FEATURES), 2), np.float32)
+        >>> table[1] = 64, 128                           # tile_n
+        >>> one(table).tolist()
+        [1.0, 1.5]
+        """
+        trees, depth = self.feature.shape
+        more = table[self.feature.ravel()] > self.border.reshape(-1, 1)
+        found = (more.reshape(trees, depth, -1) << np.arange(depth, dtype=np.uint8)[:, None]).sum(1, dtype=np.uint8)
+        return np.exp(np.take_along_axis(self.leaf, found.astype(np.intp), 1).sum(0))
+
+    def write(self, path, head):
+        """Writes a file that `read` reads; head: what goes before, {name: value}."""
+        write_record(path, {**head, "features": FEATURES},
+                     trees=[[f.tolist(), [float(f"{x:.9g}") for x in b], np.rint(v / UNIT).astype(int).tolist()]
+                            for f, b, v in zip(self.feature, self.border, self.leaf)])
+
+
+def read(path=PATH):
+    """The Trees of a file that `Trees.write` wrote; ParseError for another one, or for other FEATURES."""
+    try:
+        record = json.loads(Path(path).read_text())
+        feature, border, leaf = (np.array(part) for part in zip(*record["trees"]))
+        trees, depth = feature.shape
+        if (tuple(record["features"]) != FEATURES or border.shape != (trees, depth) or leaf.shape != (trees, 2 ** depth)
+                or depth > 8 or not np.isin(feature, range(len(FEATURES))).all()):
+            raise ValueError("its features or shapes are others")
+        return Trees(feature, border.astype(np.float32), leaf * UNIT)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ParseError(f"{path} holds no trees: {error}") from None
+
+
+@lru_cache(None)
+def of_h200():
+    """Those of an H200."""
+    return read()

@@ -1,0 +1,108 @@
+"""Learns the trees that correct the estimates (`cuda_kernels.gemm.hopper_trees`). Needs CatBoost, but no GPU.
+
+    python -m cuda_kernels.tuning_learn RECORD [RECORD ...] [--write FILE]
+
+Prints what choosing by the estimates costs without trees, and with trees that never saw the product in question: of
+FOLDS parts of the products, each is estimated by what was learned from the others. --write learns from all of them.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from cuda_kernels.gemm.hopper_trees import Trees, features
+from cuda_kernels.tuning_fit import START, read, summary
+from simlayout.errors import DeviceError
+from simlayout.files import check_writable
+
+FOLDS = 5
+SETTINGS = dict(iterations=300, depth=6, learning_rate=0.1, loss_function="RMSE", random_seed=1, thread_count=1,
+                allow_writing_files=False, verbose=False)
+"""Of CatBoost. 800 trees chose no better (0.06 percent), 200 0.2 percent worse."""
+
+
+def target(measured, rates):
+    """float64 [measurements]: logarithms of what the estimates are off, beyond what all those of the product are."""
+    off = np.log(measured.times / measured.estimated(rates))
+    mean = np.bincount(measured.product, measured.weights * off) / np.bincount(measured.product, measured.weights)
+    return off - mean[measured.product]
+
+
+def table_of(measured, rates):
+    """`features` of each measurement."""
+    estimates, work = measured.of_each
+    return features(estimates, work, measured.estimated(rates))
+
+
+def learn(measured, rates=START, only=None):
+    """The Trees for a Measured, from the measurements where `only` (all, if there is none). Raises DeviceError without
+    CatBoost."""
+    try:
+        from catboost import CatBoostRegressor
+    except ImportError:
+        raise DeviceError("learning needs CatBoost: pip install 'simlayout[tuning]'") from None
+    only = np.ones(len(measured.times), bool) if only is None else only
+    model = CatBoostRegressor(**SETTINGS)
+    model.fit(table_of(measured, rates).T[only], target(measured, rates)[only], sample_weight=measured.weights[only])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        return trees_of(json.loads(path.read_text()))
+
+
+def trees_of(model):
+    """The Trees of what CatBoost writes as JSON. A tree that asks less often than others asks what is never so besides.
+
+    >>> found = trees_of({"oblivious_trees": [{"splits": [{"float_feature_index": 1, "border": 100}],
+    ...                                        "leaf_values": [0, 0.5]}], "scale_and_bias": [2, [0.25]]})
+    >>> found.feature.tolist(), found.border.tolist(), found.leaf.tolist()
+    ([[1]], [[100.0]], [[0.25, 1.25]])
+    """
+    scale, (bias,) = model["scale_and_bias"]
+    trees = model["oblivious_trees"]
+    depth = max(len(tree["splits"]) for tree in trees)
+    feature, border = np.zeros((len(trees), depth), int), np.full((len(trees), depth), 1e30, np.float32)
+    leaf = np.zeros((len(trees), 2 ** depth))
+    for i, tree in enumerate(trees):
+        splits, values = tree["splits"], tree["leaf_values"]
+        feature[i, :len(splits)] = [split["float_feature_index"] for split in splits]
+        border[i, :len(splits)] = [split["border"] for split in splits]
+        leaf[i, :len(values)] = values
+    return Trees(feature, border, scale * leaf + bias / len(trees))
+
+
+def foreseen(measured, rates=START, folds=FOLDS):
+    """Microseconds of each measurement, estimated with trees that did not see its product."""
+    shapes = {shape: i for i, shape in enumerate(dict.fromkeys(measured.problems))}
+    fold = np.array([shapes[shape] % folds for shape in measured.problems])[measured.product]
+    estimated, table = measured.estimated(rates), table_of(measured, rates)
+    found = np.empty(len(estimated))
+    for i in range(folds):
+        found[fold == i] = learn(measured, rates, fold != i)(table[:, fold == i])
+    return estimated * found
+
+
+def main(arguments=None):
+    """Prints what the trees are worth; writes them with --write."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.tuning_learn", description=__doc__.split("\n\n")[0])
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="files that cuda_kernels.tuning wrote")
+    parser.add_argument("--write", metavar="FILE", help="learn from all products, and write the trees")
+    options = parser.parse_args(arguments)
+    if options.write:
+        check_writable(options.write)
+    measured = read(*options.records)
+    print("without trees:", summary(measured, measured.estimated(START)))
+    print("foreseen:", summary(measured, foreseen(measured)), flush=True)
+    if options.write:
+        trees = learn(measured)
+        print("learned:", summary(measured, measured.estimated(START) * trees(table_of(measured, START))))
+        trees.write(options.write, {"records": [path.name for path in options.records]})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
