@@ -36,12 +36,12 @@ def drawn(picture, folder):
     times = [perf_counter()]
     data = picture.data()
     times.append(perf_counter())
-    figure = picture.draw(data)
-    save(figure, Path(folder) / f"{picture.name}.png")
+    axes = picture.draw(data)
+    save(axes, Path(folder) / f"{picture.name}.png")
     times.append(perf_counter())
-    save(figure, Path(folder) / f"{picture.name}.svg")
+    save(axes, Path(folder) / f"{picture.name}.svg")
     times.append(perf_counter())
-    close(figure)
+    close(axes)
     return digest(data), [after - before for before, after in zip(times, times[1:])]
 
 

@@ -31,11 +31,11 @@ def bars(of, file, kind):
 
 
 def _scatter(draw, made):
-    return draw(list(made[0]), **({"title": made[1]} if len(made) > 1 else {})).figure
+    return draw(list(made[0]), **({"title": made[1]} if len(made) > 1 else {}))
 
 
 def _ladder(made):
-    return ladder(list(made[0]), title=made[1]).figure
+    return ladder(list(made[0]), title=made[1])
 
 
 PICTURES = (

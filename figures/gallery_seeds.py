@@ -57,9 +57,9 @@ def cute_ldmatrix():
     return [choice(choose_ldmatrix(mma, operand, (1, 2, 1), major)) for operand in "AB" for major in ("K", "MN")]
 
 
-def tutorial_fragments(mma):
-    """Its tables of T0 to T31."""
-    return [table(sl.fragment(mma, operand)) for operand in "ACB"]
+def tutorial_fragments():
+    """Its tables of T0 to T31, which are of m16n8k8 (those of m16n8k16 are a picture of the model), and B's."""
+    return [table(sl.fragment("m16n8k8.f32.f16.f16.f32", operand)) for operand in "ACB"]
 
 
 def tutorial_crosswise():
@@ -166,7 +166,7 @@ def _sheets(made):
     reach = max(sheet(one, ax=ax).get_xlim()[1] for one, ax in zip(made, axes.flat))
     for ax in axes.flat:
         ax.set_xlim(0, reach)                            # one scale
-    return figure
+    return tuple(axes.flat)
 
 
 PICTURES = (
@@ -177,8 +177,7 @@ PICTURES = (
     Picture("hgemm_store_c", partial(hgemm, "store C", "registers to shared, C: warp 0, 8 rows", "instruction"), joined(1)),
     Picture("hgemm_read_c", partial(hgemm, "read C", "shared to global, C: warp 0", i=4), joined()),
     Picture("cute_ldmatrix", cute_ldmatrix, joined(2)),
-    Picture("tutorial_fragments_k8", partial(tutorial_fragments, "m16n8k8.f32.f16.f16.f32"), joined(2)),
-    Picture("tutorial_fragments_k16", partial(tutorial_fragments, "m16n8k16.f32.f16.f16.f32"), joined(2)),
+    Picture("tutorial_fragments_k8", tutorial_fragments, joined(2)),
     Picture("tutorial_crosswise", tutorial_crosswise, joined()),
     Picture("swizzle_conflict", swizzle_conflict, joined()),
     Picture("swizzle_rearranged", swizzle_rearranged, joined(2)),

@@ -14,7 +14,7 @@ from simlayout.plots import comparison, phases, together
 
 @dataclass(frozen=True)
 class Picture:
-    """name: of its files; data: () -> what is drawn, as dataclasses, tuples and numbers; draw: data -> Figure."""
+    """name: of its files; data: () -> what is drawn, as dataclasses, tuples and numbers; draw: data -> Axes."""
 
     name: str
     data: Callable

@@ -74,7 +74,7 @@ def test_a_gpu_without_wgmma_is_refused_unless_the_cpu_machine_is_asked_for(caps
 
 @pytest.mark.parametrize("arguments, expected", [
     (["--warps", "8"], "kernel wgmma_persistent has no option 'warps'; it has tile_m"),
-    (["--stages", "1"], "stages = 1"), (["--stages", "9"], "use fewer stages"), (["--tile-n", "40"], "tile_n = 40"),
+    (["--stages", "1"], "stages = 1"), (["--stages", "9"], "use fewer stages"), (["--tile-n", "44"], "tile_n = 44"),
     (["--cluster-m", "3"], "cluster_m = 3")])
 def test_options_that_no_wgmma_kernel_can_have_are_refused(capsys, arguments, expected):
     assert expected in refused(capsys, "gemm", "--kernel", "wgmma_persistent", "--cpu", *arguments)

@@ -10,6 +10,7 @@ import pytest
 
 import simlayout as sl
 from simlayout.plots import Panel
+from simlayout.plots.files import figure_of
 from simlayout.plots.style import TEXT, text_height, text_width
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -104,7 +105,7 @@ def overlapping(found):
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
     made = draw.PICTURES[name]
-    figure = made.draw(made.data())
+    figure = figure_of(made.draw(made.data()))
     try:
         wide, high = figure.get_size_inches()
         assert wide <= LIMIT[0] and high <= LIMIT[1]
@@ -117,7 +118,8 @@ def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
 
 
 def test_texts_that_overlap_are_found():
-    figure = sl.plots.together([Panel("p", 2, 1, [sl.plots.Box(0, 0, 1, 1, 0, "a"), sl.plots.Box(1, 0, 1, 1, 0, "b")])])
+    ax, = sl.plots.together([Panel("p", 2, 1, [sl.plots.Box(0, 0, 1, 1, 0, "a"), sl.plots.Box(1, 0, 1, 1, 0, "b")])])
+    figure = ax.figure
     figure.text(0.5, 0.5, "over all of it, whatever it is, in large", fontsize=30, ha="center", va="center")
     assert overlapping(texts(figure))
 

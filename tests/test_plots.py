@@ -13,10 +13,10 @@ from simlayout.hardware import INSTRUCTIONS
 from simlayout.plots import (
     Bar,
     Dot,
+    banks,
     comparison,
     ladder,
     phases,
-    picture,
     rendered,
     save,
     share_by_size,
@@ -24,6 +24,13 @@ from simlayout.plots import (
 )
 from simlayout.plots.banks import COLOURS, label
 from simlayout.proofs.natural import natural_access
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Lets go of the figures that a test has drawn."""
+    yield
+    sl.plots.close("all")
 
 
 def natural(text, op="ldmatrix.x4", dtype="f16"):
@@ -85,7 +92,7 @@ def test_the_picture_shows_every_served_word_once_with_its_lanes_and_marks_the_e
     from matplotlib.colors import to_rgba
 
     analysis = natural(text, op, dtype)
-    ax = picture(analysis).axes[0]
+    ax = banks(analysis)
     cells, framed = drawn_cells(ax)
     served = [s for phase in phases(analysis) for s in phase.served]
     assert len(cells) == len(served)
@@ -97,7 +104,7 @@ def test_the_picture_shows_every_served_word_once_with_its_lanes_and_marks_the_e
 
 
 def test_the_totals_are_written_at_the_side():
-    texts = [t.get_text() for t in picture(natural("(16,64):(64,1)")).axes[0].texts]
+    texts = [t.get_text() for t in banks(natural("(16,64):(64,1)")).texts]
     assert "32 wavefronts,\nideal 4" in texts
     assert texts.count("lanes 8\N{EN DASH}15\n8 wavefronts") == 1
 
@@ -105,7 +112,7 @@ def test_the_totals_are_written_at_the_side():
 def test_no_text_is_smaller_than_8_points_or_leaves_the_figure_or_overlaps_another():
     for text, op, dtype in (("(16,64):(64,1)", "ldmatrix.x4", "f16"), ("(32,32):(1,32)", "ld.shared.b32", "f32"),
                             ("(64,64):(64,1)", "ld.shared.b16", "f16"), ("(32,32):(32,1)", "ld.shared.b128", "s32")):
-        figure = comparison(*[natural(text, op, dtype)] * 2, titles=(text, f"{op} {dtype}"))
+        figure = comparison(*[natural(text, op, dtype)] * 2, titles=(text, f"{op} {dtype}"))[0].figure
         figure.draw_without_rendering()
         renderer = figure.canvas.get_renderer()
         shown = [t for ax in figure.axes for t in (*ax.texts, *ax.get_xticklabels(), ax.xaxis.label, ax.yaxis.label)]
@@ -120,8 +127,7 @@ def test_no_text_is_smaller_than_8_points_or_leaves_the_figure_or_overlaps_anoth
 
 
 def test_a_comparison_has_two_axes_of_one_scale():
-    figure = comparison(natural("(16,64):(64,1)"), natural("Sw<3,3,3> o (16,64):(64,1)"), titles=("one", "two"))
-    left, right = figure.axes
+    left, right = comparison(natural("(16,64):(64,1)"), natural("Sw<3,3,3> o (16,64):(64,1)"), titles=("one", "two"))
     assert left.get_ylim() == right.get_ylim()
     assert (left.get_title(loc="left"), right.get_title(loc="left")) == ("one", "two")
 
@@ -136,12 +142,12 @@ def test_an_access_plots_itself_into_given_axes():
 
 
 def test_a_picture_of_what_is_not_known_exactly_says_so():
-    legend = picture(natural("(16,64):(64,1)", "cp.async.cg.16")).axes[0].get_legend()
+    legend = banks(natural("(16,64):(64,1)", "cp.async.cg.16")).get_legend()
     assert any("not known exactly" in t.get_text() for t in legend.get_texts())
 
 
 def test_svg_text_stays_text_and_equal_figures_are_equal_bytes():
-    first, second = (rendered(picture(natural("(16,64):(64,1)"), title="a $title")) for _ in range(2))
+    first, second = (rendered(banks(natural("(16,64):(64,1)"), title="a $title")) for _ in range(2))
     assert first == second
     assert b">a $title</text>" in first and b">bank</text>" in first
 
@@ -154,7 +160,7 @@ def test_an_index_out_of_range_is_refused():
 
 def test_a_file_of_another_kind_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(sl.SimlayoutError, match=r"\.svg or \.png"):
-        save(picture(natural("(16,64):(64,1)")), tmp_path / "a.pdf")
+        save(banks(natural("(16,64):(64,1)")), tmp_path / "a.pdf")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,7 @@
 """A kernel's sheet and its stages in time; `simlayout plot` and what it refuses."""
 
+from dataclasses import replace
+
 import pytest
 
 import simlayout as sl
@@ -61,10 +63,10 @@ def test_the_clocks_of_a_timeline_are_the_wavefronts_that_the_plan_predicts():
 
 
 def test_a_kernel_without_stages_and_a_run_without_copies_are_refused():
-    from cuda_kernels.job import kernel_named
-
-    with pytest.raises(sl.SimlayoutError, match="no stages"):
-        of_kernel(kernel_named("mma_tma"))
+    kernel = KERNELS["mma_base"]
+    bare = replace(kernel, make_plan=lambda options: replace(kernel.make_plan(options), each_step=()))
+    with pytest.raises(sl.SimlayoutError, match="mma_base has no stages"):
+        of_kernel(bare)
     with pytest.raises(sl.SimlayoutError, match="was executed"):
         timeline([], {"copy": {0: 0}}, {})
 
@@ -90,7 +92,7 @@ KINDS = [
     ([SWIZZLED, "--kind", "f2"], "10 x 10 bits, rank 10"), (["F2<1,2,5>", "--kind", "f2"], "3 x 3 bits, rank 3"),
     ([SWIZZLED, "--kind", "copy", "--op", "st.shared.b128", "--index", "0", "1"], "8 wavefronts"),
     (["mma_base", "--kind", "plan", "-M", "256", "-N", "128", "-K", "32"], "6848 wavefronts"),
-    (["mma_permuted", "--kind", "pipeline", "--stages", "2", "--steps", "2"], "2 stages, 2432 wavefronts"),
+    (["mma_permuted", "--kind", "pipeline", "--stages", "2", "--steps", "2"], "2 stages, 2432 clocks"),
 ]
 
 
@@ -109,7 +111,7 @@ REFUSED = [
     (["(6,6):(6,1)", "--kind", "f2"], "powers of two"), (["Sw<3,3,3>", "--kind", "f2"], "compose it"),
     (["m16n8k15", "--kind", "fragment"], "no fragment known"), (["SWIZZLE_256B", "--kind", "tma"], "no swizzle mode"),
     (["m16n8k16.f32.f16.f16.f32", "--kind", "fragment", "--operand", "E"], "no operand 'E'"),
-    (["nothing", "--kind", "plan"], "nothing"), (["mma_tma", "--kind", "pipeline"], "no stages"),
+    (["nothing", "--kind", "plan"], "nothing"), (["wgmma_tma", "--kind", "pipeline", "--stages", "2"], "stages"),
     (["mma_permuted", "--kind", "pipeline", "--steps", "0"], "1 to 64"),
     ([TILE, "--kind", "layout", "--by", "x"], "invalid"), (["mma_permuted", "--kind", "plan", "--stages", "9"], "stages"),
     (["(128,128):(1,128)", "--kind", "layout"], "draw a part"),

@@ -23,9 +23,9 @@ TILES = ((64, 1, (16,), FEW[:1]), (64, 1, columns(24, 128), MANY), (64, 1, colum
 """(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
 
 STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
-"""(columns, buffers) in which C is staged, the likeliest first: two of 64 columns took 1 percent less than two of 32 or one
-of 64, and one of 32 took 0.8 percent more, at as many stages; a stage more took as much less as either (geometric means
-of 170 tiles at 14 products on an H200)."""
+"""(columns, buffers) in which C is staged, the likeliest first. At as many stages, two of 64 columns took 1 percent less
+than two of 32 or one of 64, and one of 32 took 0.8 percent more than these; a stage more made up for as much (geometric
+means of some hundred tiles at 14 products on an H200)."""
 
 SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
 """Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""

@@ -67,11 +67,11 @@ def make_load(major, size, parts=1):
 def make_store_tma(config):
     """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
 
-    The tile of 64 rows goes in boxes of `config.box_n` columns from `config.box_starts` on, through `config.buffers` staging
-    buffers. A buffer is written
-    again when the store that reads it has finished reading, so the writes to global memory overlap the next tile's products.
-    Every tile begins with the first buffer: where the last round of the one before was of fewer boxes than there are
-    buffers, these are younger than the rest, and fewer stores may still read when they are written again.
+    The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
+    staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
+    memory overlap the next tile's products. Every tile begins with the first buffer: where the last round of the one before
+    was of fewer boxes than there are buffers, these are younger than the rest, and fewer stores may still read when they are
+    written again. Where boxes overlap, two stores write the same values.
     """
     address_of = emitted_function(store_access(config))
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32

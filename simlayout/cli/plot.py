@@ -22,6 +22,7 @@ EXAMPLES = """
     simlayout plot 'Sw<3,3,3> o (16,64):(64,1)' --kind copy --op st.shared.b128 --index 0 1 -o copy.svg
     simlayout plot mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg
     simlayout plot mma_permuted --kind pipeline --stages 3 -o pipeline.svg
+    simlayout plot wgmma_specialized --kind pipeline --steps 8 -o tma.svg
     """
 
 NOTES = """
@@ -35,7 +36,7 @@ NOTES = """
       f2        a LAYOUT whose bits XOR: its matrix over F2
       copy      a LAYOUT, --op: which element each lane moves, in the tile and in shared memory
       plan      a kernel (see `simlayout kernels`), -M -N -K: its accesses, wavefronts and shares of the clocks
-      pipeline  a kernel with stages: what is copied and read when, as the CPU machine runs it
+      pipeline  a kernel with stages: what threads or TMA copy, what is read and released when, as the CPU machine runs it
     """
 
 SPANS = {"SWIZZLE_NONE": 0, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
@@ -74,9 +75,9 @@ def plot(options):
     if options.other is not None and options.kind != "compare":
         raise SimlayoutError("--with names the second layout of --kind compare")
     plots.library.matplotlib().use("agg")                # into a file: no window
-    figure, said = KINDS[options.kind](options, plots)
-    plots.save(figure, options.output)
-    plots.close(figure)
+    drawn, said = KINDS[options.kind](options, plots)
+    plots.save(drawn, options.output)
+    plots.close(drawn)
     if options.json:
         print_json({"kind": options.kind, "output": options.output, "shows": said})
     else:
@@ -91,7 +92,7 @@ def _counts(analysis, index):
 def _banks(options, plots):
     access, analysis = indexed(options, options.index[0])
     title = f"{access.instruction}, instruction {options.index[0]} of {len(analysis)}: {access.tile}"
-    return plots.picture(analysis, options.index[0], title), _counts(analysis, options.index[0])
+    return plots.banks(analysis, options.index[0], title=title), _counts(analysis, options.index[0])
 
 
 def _compare(options, plots):
@@ -118,13 +119,13 @@ def _layout(options, plots):
 
 def _phases(options, plots):
     access, analysis = indexed(options, options.index[0])
-    return plots.matrix_phases(access, options.index[0]).figure, _counts(analysis, options.index[0])
+    return plots.matrix_phases(access, options.index[0]), _counts(analysis, options.index[0])
 
 
 def _fragment(options, plots):
     operand = None if re.match(r"(ld|st)matrix", options.layout) else options.operand
     found = fragment_of(options.layout, operand)
-    return plots.fragment(found).figure, f"{found.shape[0]} x {found.shape[1]} {found.dtype}, {found.values} per thread"
+    return plots.fragment(found), f"{found.shape[0]} x {found.shape[1]} {found.dtype}, {found.values} per thread"
 
 
 def _tma(options, plots):
@@ -132,7 +133,7 @@ def _tma(options, plots):
         return plots.tma_modes(), "four modes"
     if options.layout not in SPANS:
         raise SimlayoutError(f"no swizzle mode {options.layout!r}: give {', '.join(SPANS)} or all")
-    return plots.tma(plots.atom(SPANS[options.layout])).figure, "1024 bytes"
+    return plots.tma(plots.atom(SPANS[options.layout])), "1024 bytes"
 
 
 def _f2(options, plots):
@@ -140,7 +141,7 @@ def _f2(options, plots):
     if not isinstance(layout, F2Map):
         layout, _ = _checked_tile(options)
     made, _ = bits(layout)
-    return plots.matrix(layout, options.dtype).figure, f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
+    return plots.matrix(layout, options.dtype), f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
 
 
 def _copy(options, plots):
@@ -163,16 +164,16 @@ def _kernel(options):
 def _plan(options, plots):
     kernel = _kernel(options)
     made = plots.plan_sheet(kernel.plan, (options.M, options.N, options.K), kernel.name)
-    return plots.sheet(made).figure, f"{sum(line.wavefronts for line in made.lines)} wavefronts"
+    return plots.sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
 
 
 def _pipeline(options, plots):
     if not 1 <= options.steps <= MOST_STEPS:
         raise SimlayoutError(f"--steps {options.steps}: draw 1 to {MOST_STEPS} K steps")
     made = plots.of_kernel(_kernel(options), options.steps)
-    return plots.pipeline(made).figure, f"{made.stages} stages, {made.clocks} wavefronts"
+    return plots.pipeline(made), f"{made.stages} stage{'s' * (made.stages > 1)}, {made.clocks} clocks"
 
 
 KINDS = {"banks": _banks, "compare": _compare, "layout": _layout, "phases": _phases, "fragment": _fragment, "tma": _tma,
          "f2": _f2, "copy": _copy, "plan": _plan, "pipeline": _pipeline}
-"""Kind -> function of (options, simlayout.plots) that gives (figure, what to say)."""
+"""Kind -> function of (options, simlayout.plots) that gives (Axes, what to say)."""

@@ -22,8 +22,9 @@ class Load:
         self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
         self.bytes = tensor_map.box_bytes
 
-    def land(self, number):
-        """The bytes come, in phase `number` of the mbarrier, counted from 1."""
+    def land(self, number, mbarrier):
+        """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
+        self.cta.tell("land", LOAD, cells=self.rows, mbarrier=mbarrier, coords=self.coords)
         self.cta.shared.store(self.rows, _cells(self.tensor_map.gather(self.coords)))
         if self.touch is not None:
             self.touch.number = number
@@ -38,6 +39,7 @@ class Store:
 
     def run(self):
         """Reads the source and writes the box."""
+        self.cta.tell("store", STORE, cells=self.rows, coords=self.coords)
         data = self.cta.shared.load(self.rows, CELL)
         values = data.reshape(-1).view(self.tensor_map.array.dtype).reshape(self.tensor_map.shape)
         self.tensor_map.scatter(self.coords, values)
@@ -115,6 +117,7 @@ class BulkTwins:
                 touch.agent = mbarrier
                 cta.shadow.issue(touch)
             mbarrier.loads.append(Load(cta, tensor_map, coords, rows, touch))
+            cta.tell("load", LOAD, self, rows, mbarrier=at, coords=coords)
 
     def tma_store(self, tensor_map, coords, address, lanes=None):
         """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""

@@ -6,6 +6,7 @@ from simlayout.errors import AddressError, MachineError
 from simlayout.machine.barriers import Barrier, ClusterBarrier
 from simlayout.machine.bulk import Stores, landing_cells
 from simlayout.machine.clocks import Clocks
+from simlayout.machine.events import Event
 from simlayout.machine.hazards import hazard, ordered_ints, spans
 from simlayout.machine.memory import SharedMemory
 from simlayout.machine.proxies import CELL
@@ -98,6 +99,15 @@ class Cta:
         if thread not in self._stores:
             self._stores[thread] = Stores(self)
         return self._stores[thread]
+
+    def tell(self, kind, instruction, warp=None, cells=None, **more):
+        """Tells who watches the run of an Event in this CTA's shared memory, executed by a Warp, at 16-byte cells."""
+        if self.launch.watch is None:
+            return
+        if cells is not None:
+            more["addresses"] = CELL * cells
+        who = None if warp is None else (warp.index, warp.warp_index)
+        self.launch.watch(Event(kind, instruction, self.index, warp=who, **more))
 
     def landing(self, tensor_map, address):
         """int64 [n]: the 16-byte cells of a box at a byte address of shared memory, checked to lie there."""

@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.cta import Residents
 from simlayout.machine.elements import Elements
+from simlayout.machine.events import watcher
 from simlayout.machine.global_shadow import GlobalShadow
 from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import GlobalPointer
@@ -23,13 +24,13 @@ class Launch:
     """What all CTAs of one run report to.
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
-    declare, or None; registers: of a thread at launch, or None; running: the Warp whose turn it is; landings: where boxes of
-    TMA land (`Cta.landing`); released: what was released at addresses of global memory (`atomics`); not_started: how many
-    CTAs are yet to come.
+    declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
+    whose turn it is; landings: where boxes of TMA land (`Cta.landing`); released: what was released at addresses of global
+    memory (`atomics`); not_started: how many CTAs are yet to come.
     """
 
-    def __init__(self, arch, hazards, accesses=(), registers=None, watch=None):
-        self.recorder, self.registers = Recorder(arch, watch), registers
+    def __init__(self, arch, hazards, accesses=(), registers=None):
+        self.recorder, self.registers, self.watch = Recorder(arch), registers, watcher()
         log = HazardLog(hazards)
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
@@ -55,7 +56,7 @@ class Launch:
 
 
 def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1,
-        together=False, registers=None, watch=None):
+        together=False, registers=None):
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -68,9 +69,8 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
     function with the `access_name` of one must meet the element that it declares ("wrong element"). cluster: how many CTAs,
     neighbours along x, form a cluster and run at the same time. together: whether all CTAs do, as a cooperative launch
-    promises; then they may wait for one another, and counters in global memory order them. watch: called as watch(PTX name,
-    access name or None, byte addresses int64 [32], active lanes bool [32] or None) for each shared-memory instruction of a
-    warp, in the order in which they are executed.
+    promises; then they may wait for one another, and counters in global memory order them. What it does, one Event after
+    the other, is told within `simlayout.machine.watching`.
 
     Returns a Trace. CTAs, or clusters, run one after another, unless together; warps take turns when they wait, always in
     the same order. What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is
@@ -105,7 +105,7 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     _check_shared(shared_bytes, arch)
     if cluster not in range(1, 17) or grid[0] % cluster:
         raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
-    launch = Launch(arch, hazards, accesses, registers, watch)
+    launch = Launch(arch, hazards, accesses, registers)
     threads = int(np.prod(grid) * np.prod(block))
     if together and launch.log is not None and threads > MOST_TOGETHER:
         raise MachineError(f"{threads} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "

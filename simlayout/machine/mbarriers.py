@@ -53,7 +53,7 @@ class Mbarrier:
     def land(self):
         """The oldest copy on its way here lands in the present phase."""
         load = self.loads.pop(0)
-        load.land(self.number + 1)
+        load.land(self.number + 1, self.address)
         self._announce(-load.bytes)
         self._settle()
 
@@ -68,6 +68,7 @@ class Mbarrier:
         self.number, self.pending = self.number + 1, self.count
         self.before, self.present = self.present, Phase()
         self.before.done = True
+        self.cta.tell("phase", "mbarrier", mbarrier=self.address)
         if self.before.clock is not None:
             self.before.clock = self.before.clock.copy()
             self.before.clock[0, self.engine] = self.number
@@ -147,6 +148,7 @@ class MbarrierTwins:
             wanted = int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1
             phase = mbarrier.phase(wanted)
             self.block_until(lambda phase=phase: phase.done, lambda m=mbarrier, w=wanted: m.waiting(w), mbarrier)
+            self.cta.tell("wait", instruction, self, mbarrier=at)
             if phase.clock is not None:
                 self.cta.clocks.acquire(self.threads(lanes), phase.clock)
 

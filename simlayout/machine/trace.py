@@ -170,10 +170,10 @@ class _Buffer:
 
 
 class Recorder:
-    """Collects executions and accesses while warps run; `trace()` counts them. watch: of `simlayout.machine.run`."""
+    """Collects executions and accesses while warps run; `trace()` counts them."""
 
-    def __init__(self, arch, watch=None):
-        self.arch, self.watch = arch, watch
+    def __init__(self, arch):
+        self.arch = arch
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
@@ -184,8 +184,6 @@ class Recorder:
         instruction: PTX name; access: name or None; site: (file, line); addresses: int64 [32], bytes;
         active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
         """
-        if self.watch is not None:
-            self.watch(instruction, access, np.array(addresses), active)
         kind = (origin is not None, origin is not None and origin[1] is not None)
         key = instruction, access, site, kind
         buffer = self._buffers.get(key)

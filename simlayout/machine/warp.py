@@ -149,6 +149,8 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         lanes = lane_addresses(addresses, instruction) if lanes is None else lanes
         access = getattr(addresses, "access", None)
         self.cta.launch.recorder.add(instruction, access, self.site, lanes, self._mask(), origin)
+        if self.cta.launch.watch is not None:
+            self.cta.tell("access", instruction, self, addresses=np.array(lanes), access=access, active=self._mask())
 
     def peer_load(self, instruction, addresses, nbytes, rank):
         """Loads nbytes per lane, uint8 [32, nbytes], from the shared memory of CTA `rank` of the cluster (uniform), where

@@ -39,6 +39,20 @@ class Product:
         self.arrays, self.a_registers, self.reads, self.group = [None] * WARPS, [None] * WARPS, [], None
         self.made = None
 
+    def operands(self):
+        """[(descriptor, int64 [n] the 16-byte cells that it addresses)] of B, and of A where it is in shared memory."""
+        op = op_of(self)
+        both = (self.b, op.n, op.b, self.trans[1]), (self.a, 64, op.a, self.trans[0])
+        return [(bits, operand(bits, rows, op.k, dtype, transposed)[1]) for bits, rows, dtype, transposed in both
+                if bits is not None]
+
+    def tell(self, kind, warp=None, wavefronts=0):
+        """Tells who watches the run of an Event at its operands."""
+        cta = self.warpgroup.cta
+        if cta.launch.watch is not None:
+            cells = np.concatenate([cells for _, cells in self.operands()])
+            cta.tell(kind, self.name, warp, cells, wavefronts=wavefronts)
+
     def place(self, warp):
         """The Place of a warp that issued it."""
         return warp.place(range(LANES), self.name, self.site)
@@ -109,6 +123,8 @@ class Warpgroup:
         count = self._ends[number - 1] - self._forgotten
         todo, self._products = self._products[:count], self._products[count:]
         self._forgotten += count
+        for product in todo:
+            product.tell("read", wavefronts=_wavefronts(product.name, product.a is None)[0])
         chains = _chains(todo)
         for i, chain in enumerate(chains):
             first, last = chain[0], chain[-1]
@@ -247,7 +263,7 @@ class WarpgroupTwins:
         A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand.
         """
         self.require_convergence(name)
-        what, op = self._described(name, accumulators, a, b, scale_d, trans_a, trans_b)
+        what = self._described(name, accumulators, a, b, scale_d, trans_a, trans_b)
         group = self.cta.warpgroup(self)
         product, first = group.issue(self.warp_index % WARPS, what, self.site)
         member = self.warp_index % WARPS
@@ -255,7 +271,9 @@ class WarpgroupTwins:
         product.a_registers[member] = None if what[1] is not None else tuple(np.array(r) for r in a)
         wavefronts, exact = _wavefronts(name, what[1] is None) if first else (0, True)
         self.cta.launch.recorder.count(name, self.site, wavefronts, exact)
-        self._watch_operands(product, op, first)
+        self._watch_operands(product, first)
+        if first:
+            product.tell("multiply", self)
         if accumulators.guard is None and self.cta.launch.log is not None:
             self.cta.launch.log.add(hazard("missing wgmma fence", None, self.place(range(LANES), name)))
         accumulators.in_flight(product)
@@ -275,16 +293,12 @@ class WarpgroupTwins:
             raise MachineError(f"{name}: A comes from 4 registers, not {len(a)}")
         a = None if registers else int(self.agree(a, "the descriptor of A"))
         return (name, a, int(self.agree(b, "the descriptor of B")), bool(self.agree(scale_d, "scale-d")), int(trans_a),
-                int(trans_b)), op
+                int(trans_b))
 
-    def _watch_operands(self, product, op, first):
+    def _watch_operands(self, product, first):
         """Tells the shadow what the wgmma reads."""
         cta = self.cta
-        operands = ((product.b, op.n, op.b, product.trans[1]), (product.a, 64, op.a, product.trans[0]))
-        for bits, rows, dtype, transposed in operands:
-            if bits is None:
-                continue
-            cells = operand(bits, rows, op.k, dtype, transposed)[1]
+        for bits, cells in product.operands():
             if first and CELL * int(cells[-1]) + CELL > cta.shared.size:
                 raise AddressError(f"{product.name}: descriptor {bits:#x} reaches byte {CELL * int(cells[-1]) + CELL - 1} "
                                    f"of {cta.shared.size} bytes of shared memory: ask for more shared_bytes or fix it")

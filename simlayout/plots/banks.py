@@ -5,7 +5,8 @@ Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 
 
 from simlayout.hardware.banks import BANKS
 from simlayout.plots.grid import phases
-from simlayout.plots.library import lone_figure, matplotlib, shown_figure
+from simlayout.plots.library import matplotlib
+from simlayout.plots.place import frame, own_axes, part
 from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, counted, legend, patch, wrapped
 
 TOTAL = 10                                  # points
@@ -30,62 +31,55 @@ def banks(analysis, index=0, ax=None, title=None):
     >>> ax.get_xlabel()
     'bank'
     """
-    return _single(shown_figure, analysis, index, ax, title)
-
-
-def picture(analysis, index=0, title=None):
-    """What `banks` draws, as a Figure that no window or notebook shows: for files.
-
-    >>> import simlayout as sl
-    >>> figure = picture(sl.analyze("ld.shared.b32", [4 * lane for lane in range(32)]))
-    >>> figure.axes[0].get_ylabel()
-    'wavefront'
-    """
-    return _single(lone_figure, analysis, index, None, title).figure
-
-
-def _single(new, analysis, index, ax, title):
     found = phases(analysis, index)
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
     title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [found])
     if ax is None:
-        ax, = _axes(new, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)[1]
+        _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)
     _draw(ax, analysis, index, found, _rows(found), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
 
 
-def comparison(before, after, index=0, titles=("before", "after")):
-    """Two pictures of access `index` side by side, to one scale, on the width of a slide. Returns the Figure.
+def comparison(before, after, index=0, titles=("before", "after"), ax=None):
+    """Draws access `index` of two Analyses side by side, to one scale; returns the two Axes.
+
+    ax: where to draw: None makes a figure as wide as a slide; one Axes becomes a frame around both, and of two each gets
+    one, as in `simlayout.plots.together`. Raises SimlayoutError as `banks` does, and for another number of Axes.
 
     >>> import simlayout as sl
     >>> tiles = sl.Layout((16, 64), (64, 1)), sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
-    >>> figure = comparison(*(sl.Access("A", "ldmatrix.x4", t, lambda tid: (tid % 16, 8*(tid // 16))).analyze()
-    ...                       for t in tiles))
-    >>> [ax.get_title(loc="left") for ax in figure.axes]
+    >>> axes = comparison(*(sl.Access("A", "ldmatrix.x4", t, lambda tid: (tid % 16, 8*(tid // 16))).analyze()
+    ...                     for t in tiles))
+    >>> [ax.get_title(loc="left") for ax in axes]
     ['before', 'after']
     """
     analyses = before, after
     found, titles = [phases(a, index) for a in analyses], [wrapped(t, 54, 3) for t in titles]
+    rows, given = max(map(_rows, found)), own_axes(ax, 2)
+    if given:
+        for own, analysis, title in zip(given, analyses, titles, strict=True):
+            banks(analysis, index, own, title).set_ylim(rows, 0)
+        return given
     entries = _legend_entries(analyses, found)
-    figure, axes = _axes(shown_figure, 2, SLIDE, found, titles, entries)
-    for ax, analysis, its, title in zip(axes, analyses, found, titles, strict=True):
-        _draw(ax, analysis, index, its, max(map(_rows, found)), title)
-    legend(figure, entries, loc="lower center")
-    return figure
+    parent, axes = _axes(ax, 2, SLIDE, found, titles, entries)
+    for own, analysis, its, title in zip(axes, analyses, found, titles, strict=True):
+        _draw(own, analysis, index, its, rows, title)
+    legend(parent, entries, loc="lower center")
+    return axes
 
 
-def _axes(new, count, width, found, titles, entries):
-    """(figure, axes): `new` makes a figure `width` inches wide, with `count` axes side by side and room around each."""
+def _axes(ax, count, width, found, titles, entries):
+    """(frame, axes): `count` Axes side by side with room around each, in an Axes, or in a new figure `width` inches wide."""
     grid = max(map(_rows, found)) * max(map(_row_height, found))
     foot = 0.25 + max(0.7 - grid, 0) + LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
     head = HEAD + TITLE_LINE * max(title.count("\n") + 1 for title in titles)
     height = foot + grid + head
-    figure = new(figsize=(width, height))
+    parent = frame(ax, (width, height))
     each = width / count
     across, up, wide, high = LEFT / width, foot / height, (each - LEFT - RIGHT) / width, grid / height
-    return figure, [figure.add_axes((n / count + across, up, wide, high)) for n in range(count)]
+    return parent, tuple(part(parent, (n / count + across, up, wide, high)) for n in range(count))
 
 
 def _rows(found):

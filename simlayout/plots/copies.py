@@ -173,17 +173,19 @@ def _legend(boxes, colour):
     return ((tuple(sorted({b.colour % 8 for b in boxes})), f"{names}; {COLOURINGS[colour]}"),)
 
 
-def copy_map(access, indices=(0,), colour="instruction", title=""):
-    """The Figure of some instructions of an access: the tile by rows and columns, and beside it shared memory.
+def copy_map(access, indices=(0,), colour="instruction", title="", ax=None):
+    """Draws some instructions of an access: the tile by rows and columns, and shared memory; returns the two Axes.
+
+    ax: where to draw: None, one Axes or two, and title: above both; as of `simlayout.plots.together`.
 
     >>> import simlayout as sl
     >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
     ...                  {"tid": 32, "i": 2})
-    >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1)).axes]
+    >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1))]
     ['copy: st.shared.b128', '(8,64):(64,1): 8 wavefronts, ideal 8']
     """
     panels = [touched(access, indices, colour), in_memory(access, indices, colour)]
-    return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title)
+    return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title, ax)
 
 
 def copies(access, indices=(0,), colour="instruction", ax=None):

@@ -3,6 +3,8 @@
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
+
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
 from simlayout.plots.library import matplotlib
@@ -23,8 +25,30 @@ def format_of(path):
     return suffix
 
 
-def rendered(figure, kind="svg"):
-    """The figure as the bytes of an SVG (text as text, no date: equal figures are equal bytes) or PNG file."""
+def figure_of(drawn):
+    """The Figure of what the functions of this package return: of an Axes, or of several; a Figure is its own.
+
+    Raises SimlayoutError for Axes of several figures, and for what is not drawn.
+    """
+    try:
+        found = {one.figure.figure for one in np.ravel(np.asarray(drawn, object))}      # the outer: of a figure in a figure
+    except AttributeError:
+        raise SimlayoutError(f"a {type(drawn).__name__} is no Figure and no Axes: draw it first") from None
+    if len(found) != 1:
+        raise SimlayoutError(f"Axes of one figure are a picture, and these are of {len(found)}")
+    return found.pop()
+
+
+def rendered(drawn, kind="svg"):
+    """A picture as the bytes of an SVG (text as text, no date: equal figures are equal bytes) or PNG file.
+
+    drawn: a Figure, or Axes of one: what any function that draws returns. The file has the whole figure.
+
+    >>> from simlayout.plots import atom, tma
+    >>> rendered(tma(atom(32)))[:5]
+    b'<?xml'
+    """
+    figure = figure_of(drawn)
     out = BytesIO()
     fonts = {"font.sans-serif": ["DejaVu Sans", "Verdana"]}      # each text of an SVG names them all
     with matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": "simlayout", **fonts}):
@@ -33,14 +57,17 @@ def rendered(figure, kind="svg"):
     return out.getvalue()
 
 
-def close(figure):
-    """Lets go of a figure that pyplot keeps ("all": of all of them)."""
+def close(drawn):
+    """Lets go of a figure that pyplot keeps: a Figure, Axes of one, or "all" of them."""
     matplotlib()
     from matplotlib import pyplot
 
-    pyplot.close(figure)
+    pyplot.close("all" if isinstance(drawn, str) and drawn == "all" else figure_of(drawn))
 
 
-def save(figure, path):
-    """Writes a figure to FILE.svg or FILE.png; SimlayoutError for another name, or a file that cannot be written."""
-    write_whole(path, rendered(figure, format_of(path)))
+def save(drawn, path):
+    """Writes a picture (see `rendered`) to FILE.svg or FILE.png.
+
+    Raises SimlayoutError for another name, or a file that cannot be written.
+    """
+    write_whole(path, rendered(drawn, format_of(path)))

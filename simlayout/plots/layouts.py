@@ -158,8 +158,15 @@ def layout(tile, by="offset", dtype="f16", ax=None):
     return draw(logical(tile, by, dtype), ax)
 
 
-def layout_map(tile, by="offset", dtype="f16"):
-    """The Figure of a tile twice: its coordinates and where they lie, and shared memory and what lies there."""
+def layout_map(tile, by="offset", dtype="f16", ax=None):
+    """Draws a tile twice: its coordinates and where they lie, and shared memory and what lies there; returns the two Axes.
+
+    ax: where to draw: None, one Axes or two, as of `simlayout.plots.together`.
+
+    >>> from simlayout.algebra import Layout
+    >>> [ax.get_title(loc="left") for ax in layout_map(Layout((8, 8), (8, 1)))]
+    ['(8,8):(8,1)', 'in shared memory']
+    """
     panels = [logical(tile, by, dtype), memory(tile, dtype)]
     wide = sum(p.size()[0] for p in panels) > SLIDE - 0.6
-    return together(panels, 1 if wide else 2)
+    return together(panels, 1 if wide else 2, ax=ax)

@@ -6,6 +6,7 @@ from simlayout.errors import SimlayoutError
 def matplotlib():
     """The module, with what the figures use of it; SimlayoutError with the pip command if it is not installed."""
     try:
+        import matplotlib.axes
         import matplotlib.collections
         import matplotlib.figure
         import matplotlib.legend_handler

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
-from simlayout.plots.library import matplotlib, shown_figure
+from simlayout.plots.library import matplotlib
+from simlayout.plots.place import frame, inches, own_axes, part, write
 
 CONFLICT = "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"
 """What `marked` means in a picture of lanes."""
@@ -109,7 +110,7 @@ def draw(panel, ax=None):
     (['a', 'b'], 'two')
     """
     if ax is None:
-        return together([panel]).axes[0]
+        return together([panel])[0]
     _fill(ax, panel, panel.title)
     entries = _entries([panel])
     if entries:
@@ -117,17 +118,25 @@ def draw(panel, ax=None):
     return ax
 
 
-def together(panels, across=None, title=""):
-    """A figure of several panels, `across` of them beside each other (None: all); returns the Figure.
+def together(panels, across=None, title="", ax=None):
+    """Draws several panels, `across` of them beside each other (None: all); returns a tuple of their Axes, in order.
 
-    Raises SimlayoutError if there are none, or if Matplotlib is missing.
+    ax: where to draw; None makes a figure of the right size. One Axes becomes an invisible frame, in whose place panels,
+    title and legend are laid out as in a figure of their own, all lengths but those of texts in proportion. Of a sequence of
+    Axes each gets a panel (see `draw`), and there is no place for a title above all. Raises SimlayoutError for no panels,
+    for another number of Axes, for a title without a place, or if Matplotlib is missing.
 
     >>> one = Panel("one", 1, 1, [Box(0, 0, 1, 1, 0, "a")])
-    >>> [ax.get_title(loc="left") for ax in together([one, one], title="both").axes]
+    >>> [ax.get_title(loc="left") for ax in together([one, one], title="both")]
     ['one', 'one']
     """
     if not panels:
         raise SimlayoutError("no panels to draw")
+    given = own_axes(ax, len(panels))
+    if given and title:
+        raise SimlayoutError(f"no place for the title {title!r} above {len(given)} Axes: leave it out, or give one for all")
+    if given:
+        return tuple(draw(panel, own) for panel, own in zip(panels, given, strict=True))
     across = across or len(panels)
     slots = _slots(panels)
     lines = [slots[i:i + across] for i in range(0, len(slots), across)]
@@ -138,20 +147,21 @@ def together(panels, across=None, title=""):
     foot = sum(FOOT * (text.count("\n") + 1) for _, text in entries) + (0.15 if entries else 0.05)
     top = EDGE + (0.28 if title else 0)
     high = top + sum(_height(line) for line in lines) + GAP / 2 * (len(lines) - 1) + foot + EDGE
-    figure = shown_figure(figsize=(wide, high))
+    parent, axes = frame(ax, (wide, high)), []
     if title:
-        figure.text(EDGE / wide, 1 - EDGE / high, title, fontsize=style.TITLE, fontweight="bold", va="top", parse_math=False)
+        write(parent, EDGE / wide, 1 - EDGE / high, title, fontsize=style.TITLE, fontweight="bold", va="top")
     for line in lines:
         head = max(s.head for s in line)
         for slot, x in zip(line, (EDGE + sum(columns[:i]) + GAP * i for i in range(len(line)))):
             panel, (left, _, above), (unit_x, unit_y) = slot.panel, slot.panel.margins(), slot.unit
             across, down = panel.width * unit_x, panel.height * unit_y
-            ax = figure.add_axes(((x + left) / wide, 1 - (top + head + above + down) / high, across / wide, down / high))
-            _fill(ax, panel, slot.title)
+            place = (x + left) / wide, 1 - (top + head + above + down) / high, across / wide, down / high
+            axes.append(part(parent, place))
+            _fill(axes[-1], panel, slot.title)
         top += _height(line) + GAP / 2
     if entries:
-        style.legend(figure, entries, loc="lower left", bbox_to_anchor=(0.02 / wide, 0.0))
-    return figure
+        style.legend(parent, entries, loc="lower left", bbox_to_anchor=(0.02 / wide, 0.0))
+    return tuple(axes)
 
 
 class _Slot(NamedTuple):
@@ -232,10 +242,10 @@ def _corners(x, y, width, height):
 
 def _behind(ax, box):
     """The corners of what keeps the hatch clear of a text."""
-    place, (wide, high) = ax.get_position(), ax.figure.get_size_inches()
+    wide, high = inches(ax)
     left, right = ax.get_xlim()
     bottom, top = ax.get_ylim()
-    unit_x, unit_y = place.width * wide / (right - left), place.height * high / (bottom - top)
+    unit_x, unit_y = wide / (right - left), high / (bottom - top)
     width = (style.text_width(box.text) + 0.03) / unit_x
     height = (style.text_height(box.text) - 0.015) / unit_y
     return _corners(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)

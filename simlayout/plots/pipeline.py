@@ -4,42 +4,21 @@ The machine has no clock but the order in which warps execute. A clock here is a
 after the other, of all warps of the CTA.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
+from simlayout.plots.pipeline_tma import of_tma_kernel
+from simlayout.plots.timelines import Span, Timeline, clocks, wavefronts
 
-KINDS = ("copy", "wait", "read")
-COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[0]}
-MEANING = {"copy": "copies into the stage are issued (number: the chunk of K)",
-           "wait": "under way from global memory, or waiting to be read",
-           "read": "fragments are read from the stage"}
+COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[0], "held": style.COLOURS[4],
+           "store": style.COLOURS[2]}
+"""Of the kinds of Spans, in the order of the legend."""
+
 WIDE, ROW, HEAD, FOOT = 11, 0.42, 0.45, 0.85       # inches: the figure, a stage, the title, the axis and the legend
+ACROSS = 3                                  # entries in a row of the legend
 FEWEST = 0.012                              # of the width: spans from which on a number has room
-
-
-@dataclass(frozen=True)
-class Span:
-    """What happens to a stage from clock `start` to `end`: `kind`, one of KINDS, to chunk number `chunk` of K."""
-
-    stage: int
-    kind: str
-    chunk: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """The Spans of a run, in the order of their starts, how many stages there are, and the clocks of all."""
-
-    title: str
-    stages: int
-    clocks: int
-    spans: tuple
 
 
 def run_watched(kernel, grid, block, *args, shared_bytes=0, arch="sm_90"):
@@ -47,12 +26,12 @@ def run_watched(kernel, grid, block, *args, shared_bytes=0, arch="sm_90"):
 
     Only shared-memory instructions of threads are there: no TMA, no wgmma. Hazards are not looked for.
     """
-    from simlayout.machine import run
+    from simlayout.machine import run, watching
 
     events = []
-    run(kernel, grid, block, *args, shared_bytes=shared_bytes, arch=arch, hazards="off",
-        watch=lambda instruction, access, addresses, active: events.append((access, instruction, addresses)))
-    return events
+    with watching(events.append):
+        run(kernel, grid, block, *args, shared_bytes=shared_bytes, arch=arch, hazards="off")
+    return [(e.access, e.instruction, e.addresses) for e in events if e.kind == "access"]
 
 
 def timeline(events, copies, loads, title=""):
@@ -67,7 +46,7 @@ def timeline(events, copies, loads, title=""):
     >>> [(span.kind, span.start, span.end) for span in made.spans]
     [('copy', 0, 1), ('read', 1, 2)]
     """
-    times = _clocks(events)
+    times = clocks(wavefronts([(name, at, None) for _, name, at in events]))
     runs, last = [], {}                                  # [stage, kind, start, end]; stage -> its last run
     for (name, _, addresses), start, end in zip(events, times, times[1:]):
         kind, stages = ("copy", copies[name]) if name in copies else ("read", loads.get(name))
@@ -92,17 +71,6 @@ def stages_of(access):
     return dict(zip(first.ravel().tolist(), stage.ravel().tolist()))
 
 
-def _clocks(events):
-    """Wavefronts before each event, and of all: int64 [events + 1]."""
-    from simlayout.hardware import analyze
-
-    costs = np.zeros(len(events), np.int64)
-    for name in dict.fromkeys(instruction for _, instruction, _ in events):
-        mine = [i for i, event in enumerate(events) if event[1] == name]
-        costs[mine] = analyze(name, np.stack([events[i][2] for i in mine])).wavefronts
-    return np.concatenate([[0], np.cumsum(costs)])
-
-
 def _spans(runs):
     """Spans with their chunks, and between a copy and the reading of it what waits."""
     chunk, holds, made = 0, {}, []
@@ -117,17 +85,20 @@ def _spans(runs):
 
 
 def of_kernel(kernel, steps=8):
-    """The Timeline of a GEMM kernel with a plan (one of `cuda_kernels.KERNELS`), for one tile of C and so many K steps.
+    """The Timeline of a GEMM kernel of `cuda_kernels`, for one tile of C and so many K steps.
 
-    Its stages are those of the accesses whose loops have a "stage". Raises SimlayoutError where there are none.
+    Its stages are those of the accesses whose loops have a "stage", or those that TMA fills: then it is a TmaTimeline, and
+    of two tiles for a persistent kernel. Raises SimlayoutError where there are none.
     """
+    if hasattr(kernel.plan, "operands"):
+        return of_tma_kernel(kernel, steps)
     rows, columns, depth = kernel.plan.tile
     K = depth * steps
     whole = kernel.fitted(rows, columns, K)
     staged = [a for a in getattr(whole.plan, "each_step", ()) if "stage" in a.domain]
     copies, loads = ({a.name: stages_of(a) for a in staged if a.is_store == stores} for stores in (True, False))
     if not copies:
-        raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into: draw one without TMA")
+        raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into, or TMA: draw one that has")
     a, b, c = (np.zeros(shape, np.float16) for shape in ((rows, K), (columns, K), (rows, columns)))
     events = run_watched(whole.body, whole.grid(rows, columns), whole.block, a, b, c, rows, columns, K, K, K, columns,
                          shared_bytes=whole.shared_bytes)
@@ -144,24 +115,25 @@ def pipeline(made, ax=None):
     >>> [text for *_, text in ax.artists[0].texts]
     ['0', '0']
     """
+    shown = [kind for kind in COLOURS if any(s.kind == kind for s in made.spans)]
+    rows = made.rows
     if ax is None:
-        high = HEAD + FOOT + ROW * made.stages
-        ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, FOOT / high, 0.91, ROW * made.stages / high))
+        foot = FOOT + style.LINE * ((len(shown) - 1) // ACROSS)
+        high = HEAD + foot + ROW * len(rows)
+        ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, foot / high, 0.91, ROW * len(rows) / high))
     shapes = [[(s.start, y - 0.4), (s.end, y - 0.4), (s.end, y + 0.4), (s.start, y + 0.4)] for s in made.spans
               for y in (s.stage,)]
     ax.add_collection(matplotlib().collections.PolyCollection(
         shapes, facecolor=[COLOURS[s.kind] for s in made.spans], edgecolor="0.4", linewidth=0.6), autolim=False)
-    style.add_labels(ax, [((s.start + s.end) / 2, s.stage, str(s.chunk)) for s in made.spans
-                          if s.kind != "wait" and s.end - s.start > FEWEST * made.clocks])
-    ax.set(xlim=(0, max(s.end for s in made.spans)), ylim=(made.stages - 0.5, -0.5))
+    style.add_labels(ax, [((s.start + s.end) / 2, s.stage, made.label(s)) for s in made.spans
+                          if made.label(s) and s.end - s.start > FEWEST * made.clocks])
+    ax.set(xlim=(0, max(s.end for s in made.spans)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks([])
     ax.tick_params(labelsize=style.TEXT, length=2)
-    style.add_labels(ax, [(0, i, f"stage {i}") for i in range(made.stages)], "right", (-4, 0))
-    ax.set_xlabel("clocks of shared memory: wavefronts so far, in the order in which the CPU machine executes",
-                  fontsize=style.TEXT)
+    style.add_labels(ax, [(0, i, name) for i, name in enumerate(rows)], "right", (-4, 0))
+    ax.set_xlabel(made.axis, fontsize=style.TEXT)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False)
-    shown = [kind for kind in KINDS if any(s.kind == kind for s in made.spans)]
-    entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), MEANING[kind]) for kind in shown]
-    style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * made.stages)), ncols=3)
+    entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), made.meaning[kind]) for kind in shown]
+    style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(rows))), ncols=ACROSS)
     return ax

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
+from simlayout.plots.place import inches
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
@@ -104,9 +105,9 @@ def _label(line):
 
 def _reach(ax, lines):
     """Wavefronts up to which the axis goes, so that what stands behind each bar has room."""
-    inches = ax.get_position().width * ax.figure.get_size_inches()[0]
-    rooms = [max(inches - style.text_width(_written(line)) - 0.15, 0.2 * inches) for line in lines]
-    return max(1, *(line.wavefronts * inches / room for line, room in zip(lines, rooms)))
+    wide, _ = inches(ax)
+    rooms = [max(wide - style.text_width(_written(line)) - 0.15, 0.2 * wide) for line in lines]
+    return max(1, *(line.wavefronts * wide / room for line, room in zip(lines, rooms)))
 
 
 def _written(line):

@@ -58,10 +58,12 @@ def tma(tensor_map, ax=None):
     return draw(landing(tensor_map), ax)
 
 
-def tma_modes(spans=tuple(SWIZZLES)):
-    """The Figure of 1024 bytes in several swizzle modes (spans in bytes).
+def tma_modes(spans=tuple(SWIZZLES), ax=None):
+    """Draws 1024 bytes in several swizzle modes (spans in bytes); returns a tuple of Axes, one per mode.
 
-    >>> len(tma_modes((0, 128)).axes)
-    2
+    ax: where to draw: None, one Axes or as many as modes, as of `simlayout.plots.together`.
+
+    >>> [ax.get_title(loc="left").split(":")[0] for ax in tma_modes((0, 128))]
+    ['SWIZZLE_NONE', 'SWIZZLE_128B']
     """
-    return together([landing(atom(span)) for span in spans], 2)
+    return together([landing(atom(span)) for span in spans], 2, ax=ax)
