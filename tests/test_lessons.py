@@ -10,6 +10,7 @@ import sys
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import lesson_answers
 import matplotlib
@@ -21,7 +22,7 @@ from simlayout.cli import lesson as command
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.records import load_records
-from simlayout.lessons import beside, check, lesson, lessons, measured, theory
+from simlayout.lessons import beside, check, device, gpu_or_cpu, lesson, lessons, measured, theory
 from simlayout.lessons.build import FOLDER, notebook_text
 from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS
 
@@ -37,10 +38,12 @@ def cells_of(number, kind="code"):
             if cell["cell_type"] == kind]
 
 
-def run_cells(number):
-    """Executes the code cells of a notebook in order, in one fresh namespace."""
+def run_cells(number, wanted=""):
+    """Executes the code cells of a notebook that match a regular expression, in order, in one fresh namespace."""
     namespace = {"__name__": "__main__"}
     for name, text in cells_of(number):
+        if not re.search(wanted, text):
+            continue
         file = f"<lesson {number}, {name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)     # the CPU machine reads kernels
         exec(compile(text, file, "exec"), namespace)
@@ -189,6 +192,59 @@ def test_an_unknown_exercise_is_refused():
         lesson(9)
 
 
+# ---- a GPU, if there is one ------------------------------------------------------------------------------------------
+
+OLD = "numba-cuda 0.22.2 is too old, the kernels need 0.30: pip install"
+
+
+@pytest.mark.parametrize("capability, installed, number, why", [
+    ((7, 5), "0.30.0", 7, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
+    ((7, 5), "0.30.0", 8, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
+    ((8, 9), "0.30.0", 8, "the GPU has compute capability 8.9; wgmma needs 9.0 (sm_90a)"),
+    ((8, 0), "0.22.2", 7, OLD), ((9, 0), "0.22.2", 8, OLD),
+    ((8, 0), None, 7, "numba-cuda is not installed"), ((9, 0), None, 8, "numba-cuda is not installed")])
+def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability, installed, number, why,
+                                                                      monkeypatch, capsys):
+    cuda = pytest.importorskip("numba.cuda")
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    monkeypatch.setattr(device, "version", lambda name: installed or lacks(name))
+    run_cells(number, "^import simlayout as sl|^from cuda_kernels.job import|gpu_or_cpu[(]")
+    said = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith(f"on the CPU machine: {why}") for line in said) == 1
+    assert said[-1].startswith("device: CPU machine")
+
+
+def lacks(name):
+    raise device.PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("unsupported PTX\nlog ..."), ImportError("unsupported PTX"), OSError()])
+def test_a_gpu_that_refuses_leaves_the_job_to_the_cpu_machine_with_the_reason(fault, monkeypatch, capsys):
+    def refuses():
+        raise fault
+
+    monkeypatch.setattr(device, "version", lambda name: "0.30.0")
+    assert gpu_or_cpu(lambda: None, lambda: "gpu", refuses) == "gpu" and not capsys.readouterr().out
+    for problem, gpu in ((lambda: None, refuses), (refuses, lambda: "gpu")):
+        assert gpu_or_cpu(problem, gpu, lambda: "cpu") == "cpu"
+        first = (str(fault).splitlines() or [""])[0]
+        assert capsys.readouterr().out == f"on the CPU machine: the GPU did not do it ({type(fault).__name__}: {first})\n"
+    with pytest.raises(type(fault)):
+        gpu_or_cpu(lambda: "no GPU", lambda: "gpu", refuses)
+
+
+def test_the_oldest_numba_cuda_is_the_one_that_the_package_asks_for(monkeypatch):
+    tomllib = pytest.importorskip("tomllib")             # from Python 3.11 on
+    project = tomllib.loads((DATA.parents[1] / "pyproject.toml").read_text())["project"]
+    wanted, = (one for one in project["optional-dependencies"]["cuda"] if one.startswith("numba-cuda"))
+    assert wanted.endswith(">=" + ".".join(map(str, device.NUMBA_CUDA)))
+    for found, too_old in (("0.29.9", True), ("0.9", True), ("0.30", False), ("0.30rc1", False), ("0.100.2", False),
+                           ("1.0", False)):
+        monkeypatch.setattr(device, "version", lambda name, found=found: found)
+        assert (device.numba_cuda_problem() is not None) == too_old, found
+
+
 # ---- what was measured -----------------------------------------------------------------------------------------------
 
 def test_every_pattern_was_measured_as_the_lessons_say():
@@ -286,6 +342,33 @@ def test_a_lesson_is_opened_with_this_pythons_jupyter_or_says_how(tmp_path, caps
     capsys.readouterr()
     assert main(["lesson", "1", "--to", str(tmp_path)]) == 0 and len(ran) == 1
     assert "pip install notebook" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("source", ["https://a.b/simlayout-1-py3-none-any.whl", "simlayout @ git+https://a.b/c.git@main",
+                                    "./a folder", 'a"b\\n.whl', "./ünïcode"])
+def test_a_copy_installs_from_the_source_that_it_was_given(source, tmp_path, capsys):
+    assert main(["lesson", "2", "--to", str(tmp_path), "--source", source, "--json"]) == 0
+    path = Path(json.loads(capsys.readouterr().out)["copied"])
+    made, kept = json.loads(path.read_text()), json.loads(lesson(2).notebook)
+    first = "".join(made["cells"][1]["source"])
+    assigned, = (node for node in ast.parse(first).body if isinstance(node, ast.Assign) and node.targets[0].id == "SOURCE")
+    assert ast.literal_eval(assigned.value) == source
+    other = [(a, b) for a, b in zip(made["cells"][1].pop("source"), kept["cells"][1].pop("source"), strict=True) if a != b]
+    assert len(other) == 1 and other[0][1] == 'SOURCE = "simlayout"\n' and made == kept
+    assert main(["lesson", "2", "--to", str(tmp_path), "--source", source, "--json"]) == 0       # the same again
+    capsys.readouterr()
+    assert main(["lesson", "2", "--to", str(tmp_path), "--no-open"]) == 2                        # another one
+    assert "was changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, part", [
+    (["1", "--source", ""], "give what pip installs"), (["1", "--source=--index-url=x"], "give what pip installs"),
+    (["1", "--source", "a\nb"], "give what pip installs"), (["--source", "a"], "give its number too"),
+    (["theory", "--source", "a"], "give its number too"), (["--alone"], "--alone is for the copy of a lesson")])
+def test_a_source_that_is_none_or_for_no_copy_is_refused(arguments, part, tmp_path, capsys):
+    assert main(["lesson", *arguments, "--to", str(tmp_path), "--no-open"]) == 2
+    out = capsys.readouterr()
+    assert part in out.err and not out.out and len(out.err.splitlines()) == 1 and not list(tmp_path.iterdir())
 
 
 def test_the_command_line_loads_no_exercise_before_a_lesson_is_asked_for():

@@ -8,6 +8,8 @@ from pathlib import Path
 from simlayout.cli.text import print_json
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
+from simlayout.lessons.alone import HIDDEN, carrying_cell
+from simlayout.lessons.build import SOURCE, install_cell, notebook_text
 from simlayout.lessons.catalogue import lesson as lesson_of
 from simlayout.lessons.catalogue import lessons, theory
 
@@ -15,14 +17,16 @@ EXAMPLES = """
     simlayout lesson                                      # which lessons there are
     simlayout lesson 1
     simlayout lesson 5 --to lessons --no-open
+    simlayout lesson 5 --no-open --alone                  # a file to upload to Colab
+    simlayout lesson 1 --no-open --source https://a.org/simlayout-0.1.0-py3-none-any.whl
     simlayout lesson theory                               # the model on a page
     """
 
 NOTES = """
     Copies the notebook of a lesson into a folder and opens it with Jupyter (`pip install notebook`). In it you predict every
     number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer). No GPU is needed. The
-    first cell installs simlayout where it is missing, as on Colab (from PyPI). A copy in which you have written is not
-    overwritten without --force.
+    first cell brings simlayout where it is missing, as on Colab: by pip, from PyPI or the --source that the copy was given;
+    or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force.
     """
 
 THEORY = "theory"
@@ -35,6 +39,12 @@ def add_command(commands, command):
     parser = command(commands, "lesson", run, "notebooks that teach banks, layouts and kernels", EXAMPLES, NOTES)
     parser.add_argument("lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes (default: here)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (half a megabyte) and runs "
+                       "as it is, on Colab too, without PyPI")
+    where.add_argument("--source", metavar="ADDRESS", help="what the copy's first cell has pip install where simlayout is "
+                       'missing: a wheel\'s address or file name, a repository ("git+https://..."), a folder ("./..."; '
+                       f"default: {SOURCE}, on PyPI)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="only copy it")
     parser.add_argument("--force", action="store_true", help="overwrite a copy that was changed")
     parser.add_argument("--json", action="store_true", help="list the lessons as one JSON object; with N, only copy it")
@@ -42,6 +52,9 @@ def add_command(commands, command):
 
 def run(options):
     """`simlayout lesson`."""
+    if (options.alone or options.source is not None) and options.lesson in (None, THEORY):
+        given = "--alone" if options.alone else "--source"
+        raise SimlayoutError(f"{given} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None and options.json:
         print_json({str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
                     for one in lessons()})
@@ -51,7 +64,8 @@ def run(options):
     elif options.lesson == THEORY:
         _say({THEORY: theory()}, theory().rstrip(), options.json)
     else:
-        path = copy(_numbered(options.lesson), Path(options.to), options.force)
+        one = _numbered(options.lesson)
+        path = copy(one, Path(options.to), _notebook(one, options.alone, _address(options.source)), options.force)
         _say({"copied": str(path)}, f"{path}: lesson {options.lesson}", options.json)
         if options.open and not options.json:
             open_notebook(path)
@@ -71,22 +85,38 @@ def _numbered(text):
     return lesson_of(int(text))
 
 
-def copy(lesson, folder, force=False):
-    """Writes the notebook of a Lesson into a folder, whole or not at all, and returns its path.
+def _address(text):
+    """What pip shall install, None if nothing was said; SimlayoutError for what pip would take as an option, or could not be
+    one line of a notebook."""
+    if text is not None and (not text.strip() or text.startswith("-") or not text.isprintable()):
+        raise SimlayoutError(f"--source {text!r}: give what pip installs, in one line: the address or file name of a wheel, "
+                             'a repository ("git+https://...") or a folder ("./...")')
+    return text
+
+
+def _notebook(lesson, alone, source):
+    """The notebook of a Lesson, str: one that carries simlayout, or has pip install it from a source (None: PyPI)."""
+    if alone:
+        return notebook_text(lesson.source, carrying_cell(), HIDDEN)
+    return lesson.notebook if source is None else notebook_text(lesson.source, install_cell(source))
+
+
+def copy(lesson, folder, text, force=False):
+    """Writes the notebook of a Lesson, its text, into a folder, whole or not at all, and returns its path.
 
     A file of that name stays if it is the same; SimlayoutError if it is another one, unless force is True.
     """
     path = folder / f"{lesson.file}.ipynb"
     if path.exists() and not force:
         try:
-            same = path.read_bytes() == lesson.notebook.encode()
+            same = path.read_bytes() == text.encode()
         except OSError as error:
             raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
         if same:
             return path
         raise SimlayoutError(f"{path} is there and was changed: it may hold your answers; copy --to another folder, or "
                              "--force to overwrite it")
-    write_whole(path, lesson.notebook)
+    write_whole(path, text)
     return path
 
 

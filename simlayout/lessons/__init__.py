@@ -17,6 +17,7 @@ from simlayout.lazy import when_used
 _MODULES = {
     "catalogue": ("Lesson", "lesson", "lessons", "theory"),
     "counted": ("Measured", "beside", "measured"),
+    "device": ("gpu_or_cpu",),
     "verdict": ("Verdict", "check"),
 }
 """The modules of the package, each with the names that bring it when they are first used."""

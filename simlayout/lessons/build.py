@@ -1,7 +1,8 @@
 """From a lesson's Markdown to its notebook: `python -m simlayout.lessons.build` writes all of them.
 
 A source is Markdown. Each block fenced as python is a code cell; the text between blocks is a Markdown cell, and a new one
-begins at each heading. The first code cell, the same in all lessons, imports simlayout, or installs it first.
+begins at each heading. The first two code cells are the same in all lessons: one installs simlayout where it is missing, and
+stands alone, as on Colab a notebook is all that there is; one imports it.
 """
 
 import json
@@ -13,13 +14,36 @@ from simlayout.lessons.catalogue import lessons
 
 FOLDER = Path(__file__).parent / "notebooks"
 
-START = """\
-try:
-    import simlayout as sl
-except ImportError:  # on Colab, say: it is installed once
-    get_ipython().run_line_magic("pip", "install -q 'simlayout[plot]'")
-    import simlayout as sl
+SOURCE = "simlayout"
+"""What the first cell of a notebook has pip install where simlayout is missing."""
 
+INSTALL = """\
+import importlib
+import subprocess
+import sys
+
+# What pip installs if simlayout is missing here, as on Colab: its name on PyPI, or the address of a
+# wheel, of a repository ("git+https://...") or of a folder ("./...").
+SOURCE = {source}
+
+for module, wanted in {{"simlayout.lessons": SOURCE, "matplotlib": "matplotlib>=3.8"}}.items():
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        sys.modules.pop("simlayout", None)  # any folder of that name, such as a checkout
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", wanted]
+        done = subprocess.run(pip, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(
+                f"pip could not install {{wanted}}:\\n\\n{{done.stderr.strip()}}\\n\\n"
+                "If simlayout is not on PyPI, set SOURCE at the top of this cell, and run it again. "
+                "It may be the name of a wheel that you upload: `pip wheel --no-deps .` in a "
+                "checkout makes one; on Colab, drop it into Files at the left.") from None
+        importlib.invalidate_caches()
+"""
+
+START = """\
+import simlayout as sl
 from simlayout.lessons import beside, check, measured
 """
 
@@ -32,25 +56,37 @@ _FENCED = re.compile(r"^```python\n(.*?)^```\n", re.M | re.S)
 _HEADING = re.compile(r"^(?=#{1,3} )", re.M)
 
 
-def notebook_text(source):
+def install_cell(source=SOURCE):
+    """The first code cell of a notebook, str. source: what it has pip install where simlayout is missing: a name, or an
+    address on one line.
+
+    >>> install_cell("https://a.b/c.whl").splitlines()[6]
+    'SOURCE = "https://a.b/c.whl"'
+    """
+    return INSTALL.format(source=json.dumps(source, ensure_ascii=False))     # of printable text, it is Python's literal too
+
+
+def notebook_text(markdown, first=None, metadata=None):
     """The notebook of a lesson's Markdown: JSON of nbformat 4.5 as text, with numbered cells and without outputs.
 
+    first: its first code cell, which brings simlayout where it is missing; None: `install_cell`. metadata: of that cell.
+
     >>> made = json.loads(notebook_text("# A\\n\\nText.\\n\\n## B\\n\\n```python\\n1 + 1\\n```\\n"))
-    >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in made["cells"]][2:]
-    [('cell-03', 'markdown', ['## B']), ('cell-04', 'code', ['1 + 1'])]
+    >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in made["cells"]][3:]
+    [('cell-04', 'markdown', ['## B']), ('cell-05', 'code', ['1 + 1'])]
     """
-    cells = []
-    for kind, text in _parts(source):
+    first, cells = install_cell() if first is None else first, []
+    for kind, text in _parts(markdown):
         cells.append(_cell(kind, text, len(cells) + 1))
         if len(cells) == 1:
-            cells.append(_cell("code", START, 2))
+            cells += [_cell("code", first, 2) | {"metadata": metadata or {}}, _cell("code", START, 3)]
     made = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parts(source):
+def _parts(markdown):
     """(kind, text) of the cells that a source has itself, in order."""
-    texts = _FENCED.split(source)                        # text, code, text, code, ..., text
+    texts = _FENCED.split(markdown)                      # text, code, text, code, ..., text
     for number, text in enumerate(texts):
         if number % 2:
             yield "code", text
