@@ -1,6 +1,7 @@
 """A kernel on the GPU: compiled once per variant, launched on raw addresses."""
 
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -8,10 +9,31 @@ from cuda_kernels.compile import bound_kernel, signature
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware import sweep
 
+NUMBA_CUDA = (0, 30)
+"""The oldest numba-cuda that compiles the kernels: the one that pyproject.toml asks for."""
+
 
 def gpu_problem():
     """Why no kernel can run on a GPU here, as a sentence; None if one can."""
-    return sweep.gpu_problem((8, 0), "cp.async")
+    return sweep.gpu_problem((8, 0), "cp.async") or numba_cuda_problem()
+
+
+def numba_cuda_problem():
+    """Why the numba-cuda that is installed cannot compile the kernels, as a sentence; None if it can. Numba has a CUDA
+    target of its own, which finds the GPU as well."""
+    try:
+        found = version("numba-cuda")
+    except PackageNotFoundError:
+        return 'numba-cuda is not installed: pip install "simlayout[cuda]"'
+    if _numbers(found) < NUMBA_CUDA:
+        return (f"numba-cuda {found} is too old, the kernels need {'.'.join(map(str, NUMBA_CUDA))}: "
+                'pip install "simlayout[cuda]", then restart Python')
+    return None
+
+
+def _numbers(text):
+    """The first two numbers of a version: (0, 30) of "0.30.4"."""
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split(".")[:2])
 
 
 def goes_to_gpu(device):

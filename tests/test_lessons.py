@@ -18,11 +18,12 @@ import pytest
 from lesson_answers import RIGHT, WRONG
 
 import simlayout as sl
+from cuda_kernels import launch
 from simlayout.cli import lesson as command
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.records import load_records
-from simlayout.lessons import beside, check, device, gpu_or_cpu, lesson, lessons, measured, theory
+from simlayout.lessons import beside, check, gpu_or_cpu, lesson, lessons, measured, theory
 from simlayout.lessons.build import FOLDER, notebook_text
 from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS
 
@@ -208,7 +209,7 @@ def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability
     cuda = pytest.importorskip("numba.cuda")
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
-    monkeypatch.setattr(device, "version", lambda name: installed or lacks(name))
+    monkeypatch.setattr(launch, "version", lambda name: installed or lacks(name))
     run_cells(number, "^import simlayout as sl|^from cuda_kernels.job import|gpu_or_cpu[(]")
     said = capsys.readouterr().out.splitlines()
     assert sum(line.startswith(f"on the CPU machine: {why}") for line in said) == 1
@@ -216,7 +217,7 @@ def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability
 
 
 def lacks(name):
-    raise device.PackageNotFoundError(name)
+    raise launch.PackageNotFoundError(name)
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("unsupported PTX\nlog ..."), ImportError("unsupported PTX"), OSError()])
@@ -224,7 +225,6 @@ def test_a_gpu_that_refuses_leaves_the_job_to_the_cpu_machine_with_the_reason(fa
     def refuses():
         raise fault
 
-    monkeypatch.setattr(device, "version", lambda name: "0.30.0")
     assert gpu_or_cpu(lambda: None, lambda: "gpu", refuses) == "gpu" and not capsys.readouterr().out
     for problem, gpu in ((lambda: None, refuses), (refuses, lambda: "gpu")):
         assert gpu_or_cpu(problem, gpu, lambda: "cpu") == "cpu"
@@ -238,11 +238,11 @@ def test_the_oldest_numba_cuda_is_the_one_that_the_package_asks_for(monkeypatch)
     tomllib = pytest.importorskip("tomllib")             # from Python 3.11 on
     project = tomllib.loads((DATA.parents[1] / "pyproject.toml").read_text())["project"]
     wanted, = (one for one in project["optional-dependencies"]["cuda"] if one.startswith("numba-cuda"))
-    assert wanted.endswith(">=" + ".".join(map(str, device.NUMBA_CUDA)))
+    assert wanted.endswith(">=" + ".".join(map(str, launch.NUMBA_CUDA)))
     for found, too_old in (("0.29.9", True), ("0.9", True), ("0.30", False), ("0.30rc1", False), ("0.100.2", False),
                            ("1.0", False)):
-        monkeypatch.setattr(device, "version", lambda name, found=found: found)
-        assert (device.numba_cuda_problem() is not None) == too_old, found
+        monkeypatch.setattr(launch, "version", lambda name, found=found: found)
+        assert (launch.numba_cuda_problem() is not None) == too_old, found
 
 
 # ---- what was measured -----------------------------------------------------------------------------------------------

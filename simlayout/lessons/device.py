@@ -4,11 +4,6 @@ A notebook runs on machines that nobody chose: on Colab the GPU is too old for c
 CUDA target of its own or an older numba-cuda. None of that may end a lesson.
 """
 
-from importlib.metadata import PackageNotFoundError, version
-
-NUMBA_CUDA = (0, 30)
-"""The oldest numba-cuda that compiles the kernels: the one that pyproject.toml asks for."""
-
 
 def gpu_or_cpu(problem, gpu, cpu):
     """What gpu() returns; or, where no GPU does it, what cpu() returns, after a sentence that says why.
@@ -21,27 +16,10 @@ def gpu_or_cpu(problem, gpu, cpu):
     '64 rows'
     """
     try:
-        why = problem() or numba_cuda_problem()
+        why = problem()
         if why is None:
             return gpu()
     except Exception as error:                           # drivers and compilers have error classes of their own, by version
         why = f"the GPU did not do it ({type(error).__name__}: {next(iter(str(error).splitlines()), '')})"
     print(f"on the CPU machine: {why}")
     return cpu()
-
-
-def numba_cuda_problem():
-    """Why the numba-cuda that is installed cannot compile the kernels, as a sentence; None if it can."""
-    try:
-        found = version("numba-cuda")
-    except PackageNotFoundError:
-        return 'numba-cuda is not installed: pip install "simlayout[cuda]"'
-    if _numbers(found) < NUMBA_CUDA:
-        return (f"numba-cuda {found} is too old, the kernels need {'.'.join(map(str, NUMBA_CUDA))}: "
-                'pip install "simlayout[cuda]", then restart Python')
-    return None
-
-
-def _numbers(text):
-    """The first two numbers of a version: (0, 30) of "0.30.4"."""
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split(".")[:2])
