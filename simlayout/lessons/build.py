@@ -38,7 +38,8 @@ for module, wanted in {{"simlayout.lessons": SOURCE, "matplotlib": "matplotlib>=
                 f"pip could not install {{wanted}}:\\n\\n{{done.stderr.strip()}}\\n\\n"
                 "If simlayout is not on PyPI, set SOURCE at the top of this cell, and run it again. "
                 "It may be the name of a wheel that you upload: `pip wheel --no-deps .` in a "
-                "checkout makes one; on Colab, drop it into Files at the left.") from None
+                "checkout makes one; on Colab, drop it into Files at the left. Or where simlayout is "
+                "installed, `simlayout lesson N --alone` makes a copy that carries it.") from None
         importlib.invalidate_caches()
 """
 
