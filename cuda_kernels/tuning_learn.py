@@ -25,29 +25,28 @@ SETTINGS = dict(iterations=300, depth=6, learning_rate=0.1, loss_function="RMSE"
 """Of CatBoost. 800 trees chose no better (0.06 percent), 200 0.2 percent worse."""
 
 
-def target(measured, rates):
-    """float64 [measurements]: logarithms of what the estimates are off, beyond what all those of the product are."""
-    off = np.log(measured.times / measured.estimated(rates))
+def target(measured, plain):
+    """float64 [measurements]: logarithms of what the estimates without trees are off, beyond what all those of the product
+    are."""
+    off = np.log(measured.times / plain)
     mean = np.bincount(measured.product, measured.weights * off) / np.bincount(measured.product, measured.weights)
     return off - mean[measured.product]
 
 
-def table_of(measured, rates):
-    """`features` of each measurement."""
-    estimates, work = measured.of_each
-    return features(estimates, work, measured.estimated(rates))
+def table_of(measured, plain):
+    """`features` of each measurement, whose estimates without trees are `plain`."""
+    return features(*measured.of_each, plain)
 
 
-def learn(measured, rates=START, only=None):
-    """The Trees for a Measured, from the measurements where `only` (all, if there is none). Raises DeviceError without
-    CatBoost."""
+def learn(table, wanted, weights):
+    """The Trees that come near the logarithms `wanted`, float64 [measurements], for a table of `features`; weights: how much
+    each measurement counts. Raises DeviceError without CatBoost."""
     try:
         from catboost import CatBoostRegressor
     except ImportError:
         raise DeviceError("learning needs CatBoost: pip install 'simlayout[tuning]'") from None
-    only = np.ones(len(measured.times), bool) if only is None else only
     model = CatBoostRegressor(**SETTINGS)
-    model.fit(table_of(measured, rates).T[only], target(measured, rates)[only], sample_weight=measured.weights[only])
+    model.fit(table.T, wanted, sample_weight=weights)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -75,15 +74,15 @@ def trees_of(model):
     return Trees(feature, border, scale * leaf + bias / len(trees))
 
 
-def foreseen(measured, rates=START, folds=FOLDS):
-    """Microseconds of each measurement, estimated with trees that did not see its product."""
+def foreseen(measured, table, wanted, folds=FOLDS):
+    """float64 [measurements]: the factors of each by trees that did not see its product; table, wanted: as of `learn`."""
     shapes = {shape: i for i, shape in enumerate(dict.fromkeys(measured.problems))}
     fold = np.array([shapes[shape] % folds for shape in measured.problems])[measured.product]
-    estimated, table = measured.estimated(rates), table_of(measured, rates)
-    found = np.empty(len(estimated))
+    found = np.empty(len(wanted))
     for i in range(folds):
-        found[fold == i] = learn(measured, rates, fold != i)(table[:, fold == i])
-    return estimated * found
+        rest = fold != i
+        found[~rest] = learn(table[:, rest], wanted[rest], measured.weights[rest])(table[:, ~rest])
+    return found
 
 
 def main(arguments=None):
@@ -95,11 +94,13 @@ def main(arguments=None):
     if options.write:
         check_writable(options.write)
     measured = read(*options.records)
-    print("without trees:", summary(measured, measured.estimated(START)))
-    print("foreseen:", summary(measured, foreseen(measured)), flush=True)
+    plain = measured.estimated(START)
+    table, wanted = table_of(measured, plain), target(measured, plain)
+    print("without trees:", summary(measured, plain))
+    print("foreseen:", summary(measured, plain * foreseen(measured, table, wanted)), flush=True)
     if options.write:
-        trees = learn(measured)
-        print("learned:", summary(measured, measured.estimated(START) * trees(table_of(measured, START))))
+        trees = learn(table, wanted, measured.weights)
+        print("learned:", summary(measured, plain * trees(table)))
         trees.write(options.write, {"records": [path.name for path in options.records]})
     return 0
 

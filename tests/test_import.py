@@ -31,6 +31,10 @@ def test_the_plain_install_needs_numpy_alone(statements):
     assert "numpy" in found and not found & set(HEAVY)
 
 
+def test_the_command_line_does_not_load_the_machine_before_it_runs_a_kernel():
+    assert not [name for name in loaded("import simlayout.cli") if name.startswith("simlayout.machine")]
+
+
 def test_every_public_name_is_there_and_no_other():
     import simlayout
 

@@ -197,6 +197,13 @@ def settings(**more):
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))} | more
 
 
+def check_whole(done):
+    """Fails unless what EXECUTE ran went through to the end, with figures, guesses and measured numbers."""
+    assert done.returncode == 0, done.stderr
+    figures, printed = done.stdout.split(" figures\n", 1)
+    assert int(figures) >= 1 and printed.count("your guess  none yet") >= 5 and "\nmeasured    " in printed
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_packages(wheel):
     names = {name for name in ZipFile(wheel).namelist() if name.startswith(PACKAGES) and ".dist-info/" not in name}
@@ -211,9 +218,7 @@ def test_every_notebook_runs_with_the_package_that_it_carries(one, bare_python, 
     assert main(["lesson", str(one.number), "--alone", "--no-open", "--to", str(tmp_path)]) == 0
     done = subprocess.run([bare_python, "-c", EXECUTE, f"{one.file}.ipynb"], cwd=tmp_path, env=settings(PIP_NO_INDEX="1"),
                           capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    figures, printed = done.stdout.split(" figures\n", 1)
-    assert int(figures) >= 1 and printed.count("your guess  none yet") >= 5 and "\nmeasured    " in printed
+    check_whole(done)
 
 
 @pytest.mark.slow
@@ -227,9 +232,7 @@ def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_p
     path = tmp_path / f"{one.file}.ipynb"
     path.write_bytes((ROOT / "simlayout" / "lessons" / "notebooks" / path.name).read_bytes())
     done = run("-c", EXECUTE, path.name, PIP_FIND_LINKS=str(wheel.parent), PIP_NO_INDEX="1")
-    assert done.returncode == 0, done.stderr
-    figures, printed = done.stdout.split(" figures\n", 1)
-    assert int(figures) >= 1 and printed.count("your guess  none yet") >= 5 and "\nmeasured    " in printed
+    check_whole(done)
     where = run("-c", "import simlayout, cuda_kernels; print(simlayout.__file__, cuda_kernels.__file__)").stdout
     assert where.count(str(bare_python.parents[1])) == 2
 

@@ -102,8 +102,9 @@ def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_p
     path = tmp_path / "record.json"
     path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))
     measured = read(path)
-    found = measured.estimated(START), tuning_learn.foreseen(measured)
-    cost = [np.log(measured.choices(estimated)[1]).mean() for estimated in found]
+    plain = measured.estimated(START)
+    factors = tuning_learn.foreseen(measured, tuning_learn.table_of(measured, plain), tuning_learn.target(measured, plain))
+    cost = [np.log(measured.choices(estimated)[1]).mean() for estimated in (plain, plain * factors)]
     assert cost[0] > 0.005 and cost[1] < cost[0] / 5
     assert tuning_learn.main([str(path), "--write", str(tmp_path / "trees.json")]) == 0
     assert hopper_trees.read(tmp_path / "trees.json").leaf.any()

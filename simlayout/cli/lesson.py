@@ -8,7 +8,6 @@ from pathlib import Path
 from simlayout.cli.text import print_json
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
-from simlayout.lessons.alone import HIDDEN, carrying_cell
 from simlayout.lessons.build import SOURCE, install_cell, notebook_text
 from simlayout.lessons.catalogue import lesson as lesson_of
 from simlayout.lessons.catalogue import lessons, theory
@@ -97,6 +96,8 @@ def _address(text):
 def _notebook(lesson, alone, source):
     """The notebook of a Lesson, str: one that carries simlayout, or has pip install it from a source (None: PyPI)."""
     if alone:
+        from simlayout.lessons.alone import HIDDEN, carrying_cell
+
         return notebook_text(lesson.source, carrying_cell(), HIDDEN)
     return lesson.notebook if source is None else notebook_text(lesson.source, install_cell(source))
 

@@ -10,10 +10,10 @@ from simlayout.errors import LayoutError
 from simlayout.hardware.banks import BANKS, WORD_BYTES
 from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
+from simlayout.proofs.natural import CHUNK_BYTES
 
 BANK_LABEL = "bank (a line is all of them: 128 bytes)"
 LINE_BYTES = BANKS * WORD_BYTES
-CHUNK_BYTES = 16
 BY = ("offset", "bank", "chunk")
 
 CHUNK_COLOURS = (tuple(range(8)), "colour: the 16-byte chunk of a 128-byte line, which is four banks: 0 to 7")

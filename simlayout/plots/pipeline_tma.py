@@ -10,9 +10,8 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.instructions import instruction
-from simlayout.machine import watching
-from simlayout.machine.proxies import CELL
 from simlayout.plots.timelines import Span, TmaTimeline, clocks, wavefronts
+from simlayout.proofs.natural import CHUNK_BYTES
 
 BYTES_PER_CLOCK = 128
 """What shared memory takes from TMA, or gives it, in a clock: one access to each of its 32 banks."""
@@ -35,7 +34,7 @@ def tma_timeline(events, steps=1, title="", cta=(0, 0, 0)):
     >>> [(span.kind, span.start, span.end) for span in tma_timeline(events).spans]
     [('copy', 0, 8), ('read', 8, 26)]
     """
-    cells = 1 + max((int(e.addresses.max()) // CELL for e in events if e.addresses.size), default=0)
+    cells = 1 + max((int(e.addresses.max()) // CHUNK_BYTES for e in events if e.addresses.size), default=0)
     ring, times = _Ring(cta, cells), clocks(_costs(events, cta))
     for event, start, end in zip(events, times.tolist(), times[1:].tolist()):
         ring.follow(event, start, end)
@@ -47,6 +46,8 @@ def tma_timeline(events, steps=1, title="", cta=(0, 0, 0)):
 def of_tma_kernel(kernel, steps):
     """The TmaTimeline of a kernel whose operands TMA brings (a `cuda_kernels` HopperKernel), for so many K steps: of the
     first CTA, with the two tiles that it works on if it is persistent, else with one."""
+    from simlayout.machine import watching               # not above: the command line imports figures, and need not run it
+
     rows, columns, depth = kernel.plan.tile
     ctas = kernel.plan.predict(MANY * rows, columns, depth * steps).ctas // kernel.options.sharing
     tiles = 2 if ctas < MANY else 1
@@ -68,7 +69,7 @@ def _costs(events, cta):
     costs[[i for i, _ in accesses]] = wavefronts([(e.instruction, e.addresses, e.active) for _, e in accesses])
     for i, event in mine:
         if event.kind in ("land", "store"):
-            costs[i] = -(-CELL * len(event.addresses) // BYTES_PER_CLOCK)
+            costs[i] = -(-CHUNK_BYTES * len(event.addresses) // BYTES_PER_CLOCK)
         elif event.kind == "read":
             costs[i] = event.wavefronts
     return costs
@@ -151,10 +152,10 @@ class _Ring:
     def _land(self, event, start, end):
         fill = self._now[self.stages[event.mbarrier]]
         _grown(fill.copy, start, end)
-        self._holds[event.addresses // CELL] = fill.chunk
+        self._holds[event.addresses // CHUNK_BYTES] = fill.chunk
 
     def _multiply(self, event, start, end):
-        self._read_cells(event.addresses // CELL, start, end)
+        self._read_cells(event.addresses // CHUNK_BYTES, start, end)
 
     _read = _multiply
 
@@ -168,7 +169,7 @@ class _Ring:
     def _access(self, event, start, end):
         known = instruction(event.instruction)
         lanes = np.concatenate([np.array(group) for group in known.groups])
-        cells = event.addresses[lanes if event.active is None else lanes[event.active[lanes]]] // CELL
+        cells = event.addresses[lanes if event.active is None else lanes[event.active[lanes]]] // CHUNK_BYTES
         if known.kind in ("load", "ldmatrix"):
             if self._read_cells(cells, start, end):
                 self.reader = "ldmatrix" if known.kind == "ldmatrix" else known.name
