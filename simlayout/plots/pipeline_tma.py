@@ -46,7 +46,7 @@ def tma_timeline(events, steps=1, title="", cta=(0, 0, 0)):
 def of_tma_kernel(kernel, steps):
     """The TmaTimeline of a kernel whose operands TMA brings (a `cuda_kernels` HopperKernel), for so many K steps: of the
     first CTA, with the two tiles that it works on if it is persistent, else with one."""
-    from simlayout.machine import watching               # not above: the command line imports figures, and need not run it
+    from simlayout.machine import watching  # not above: the command line imports figures, and need not run it
 
     rows, columns, depth = kernel.plan.tile
     ctas = kernel.plan.predict(MANY * rows, columns, depth * steps).ctas // kernel.options.sharing
