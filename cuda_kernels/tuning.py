@@ -2,6 +2,7 @@
 
     python -m cuda_kernels.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015]
     python -m cuda_kernels.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
+    python -m cuda_kernels.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
 
 For each product, the configurations that may be good there, with their tiles in several orders, and cuBLAS (torch's) have
 turns, in another sequence each round: a GPU that draws much power slows down, and what runs late would look slow. A turn is
@@ -53,11 +54,38 @@ def product(text):
     return Problem(*map(int, sizes))
 
 
-def worth_measuring(problem, sms):
-    """The configurations for a product, likely ones first; of those whose orders of tiles are the same there, one."""
+def part(text):
+    """The number more than 0 and less than 1 of a text; ArgumentTypeError for another one.
+
+    >>> part("0.75")
+    0.75
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part: give a number between 0 and 1, such as 0.75")
+    return found
+
+
+def with_fewer_stages(configs, parts):
+    """Configurations, each followed by those with these parts of its stages, at least 2, rounded down.
+
+    >>> from cuda_kernels.gemm.hopper import Hopper
+    >>> [c.stages for c in with_fewer_stages([Hopper(stages=4)], (0.75, 0.7, 0.5))]
+    [4, 3, 2]
+    """
+    return list(dict.fromkeys(replace(config, stages=max(2, int(config.stages * kept)))
+                              for config in configs for kept in (1, *parts)))
+
+
+def worth_measuring(problem, sms, most=MOST):
+    """The configurations for a product, at most so many, likely ones first; of those whose orders of tiles are the same
+    there, one."""
     guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}, Counter()
     for i in np.argsort(guesses, kind="stable"):
-        if guesses[i] > WORTH * guesses.min() or len(made) == MOST:
+        if guesses[i] > WORTH * guesses.min() or len(made) == most:
             break
         config = ESTIMATES.configs[i]
         rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
@@ -128,12 +156,16 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
     parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
+    parser.add_argument("--most", type=int, default=MOST, metavar="N",
+                        help="configurations of a product (default: %(default)s)")
+    parser.add_argument("--stages", type=part, nargs="+", default=(), metavar="PART",
+                        help="each configuration with these parts of its stages, too, such as 0.75")
     options = parser.parse_args(arguments)
     library = torch_library("cuBLAS is torch's")
     sms = driver.cuda().multiprocessors(0)
     source = random.Random(options.seed)
     wanted = options.products or problems(options.shapes, options.seed)
-    work = options.repeat * [(p, worth_measuring(p, sms)) for p in wanted]
+    work = options.repeat * [(p, with_fewer_stages(worth_measuring(p, sms, options.most), options.stages)) for p in wanted]
     compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}

@@ -40,6 +40,20 @@ def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
     assert len(as_walked) == len(found) > len({c.program for c in found})
 
 
+def test_fewer_stages_are_tried_of_each_configuration_and_none_twice():
+    likely = tuning.worth_measuring(Problem(2392, 280, 4016), 132, 5)
+    found = tuning.with_fewer_stages(likely, (0.75, 0.74, 0.1))
+    assert len(likely) == 5 and set(likely) < set(found) and len(set(found)) == len(found)
+    assert min(c.stages for c in found) == 2 and all(any(replace(c, stages=x.stages) == x for x in likely) for c in found)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "75", "nan", "x"])
+def test_a_part_of_the_stages_that_is_none_is_refused(text, capsys):
+    with pytest.raises(SystemExit):
+        tuning.main(["--json", "x.json", "--stages", text])
+    assert "is no part: give a number between 0 and 1" in capsys.readouterr().err
+
+
 def test_the_candidates_are_different_configurations_that_the_options_name():
     assert len(set(CANDIDATES)) == len(CANDIDATES)
     assert all(Hopper(**c.changes) == c for c in CANDIDATES)
