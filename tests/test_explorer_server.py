@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -138,6 +139,23 @@ def test_bodies_have_a_length_and_a_limit(server):
         except http.client.BadStatusLine:
             pytest.fail("the server closed the connection without an answer")
     assert asked(server, "POST", "/api/answer", iter([b"{}"]), JSON)[0] == 411          # chunked
+
+
+def test_a_refusal_arrives_although_the_client_is_still_writing(server):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(b"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.server_port)
+        for _ in range(3):
+            time.sleep(0.1)                              # by now the server has answered
+            connection.sendall(b"more")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 404 ")
+
+
+def test_a_client_that_never_stops_writing_is_left(server):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(b"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.server_port)
+        with pytest.raises(OSError):
+            for _ in range(2000):
+                connection.sendall(bytes(MAX_BODY))
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT", "X"])

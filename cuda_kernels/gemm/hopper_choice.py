@@ -11,7 +11,7 @@ from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
 PROGRAMS = Estimates(CANDIDATES)
-ESTIMATES = Estimates(tuple(replace(c, group=group) for c in CANDIDATES for group in ORDERS))
+ESTIMATES = PROGRAMS.in_orders(ORDERS)
 """Of the candidates in their usual order of tiles, and in all of the ORDERS."""
 
 LIKELY = 64

@@ -1,7 +1,8 @@
 """How long configurations of `wgmma_persistent` take at a product: an estimate for many of them at once."""
 
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -154,9 +155,29 @@ class Work:
     flops: np.ndarray
 
 
+class Picked(Sequence):
+    """Of some configurations those with these numbers, and with the option `name`, if one is given, of these values: made
+    when they are asked for, since checking thousands of them takes longer than estimating them.
+
+    >>> from cuda_kernels.gemm.hopper import Hopper
+    >>> [c.group for c in Picked([Hopper()], [0, 0], "group", [1, 4])]
+    [1, 4]
+    """
+
+    def __init__(self, configs, numbers, name=None, values=None):
+        self._configs, self._numbers, self._name, self._values = configs, numbers, name, values
+
+    def __len__(self):
+        return len(self._numbers)
+
+    def __getitem__(self, i):
+        config = self._configs[self._numbers[i]]
+        return config if self._name is None else replace(config, **{self._name: int(self._values[i])})
+
+
 class Estimates:
-    """Estimates for a fixed tuple of Hopper configurations; their a_major, b_major and types do not matter. trees: those of
-    an H200, if none are given.
+    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: those
+    of an H200, if none are given.
 
     >>> from cuda_kernels.gemm.hopper import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -177,11 +198,19 @@ class Estimates:
     def take(self, numbers):
         """The Estimates of the configurations with these numbers, in their order."""
         taken = copy(self)
-        taken.configs = tuple(self.configs[i] for i in numbers)
+        taken.configs = Picked(self.configs, numbers)
         for name, values in vars(self).items():
             if isinstance(values, np.ndarray):
                 setattr(taken, name, values[numbers])
         return taken
+
+    def in_orders(self, groups):
+        """The Estimates of each of the configurations with each of these numbers as its `group`, on which no other option
+        depends."""
+        made = self.take(np.repeat(np.arange(len(self.configs)), len(groups)))
+        made.group = np.tile(groups, len(self.configs))
+        made.configs = Picked(made.configs, range(len(made.group)), "group", made.group)
+        return made
 
     def __call__(self, M, N, K, matrices=1, sms=132, lie=0, rates=H200):
         """float64 [configurations]: microseconds; infinity for slices that cut nothing and a second CTA of each SM that has

@@ -9,6 +9,8 @@ too whose name is made to point at 127.0.0.1 (DNS rebinding).
 """
 
 import json
+import socket
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from simlayout.errors import SimlayoutError
@@ -19,6 +21,7 @@ from simlayout.explorer.state import Refusal, State, state_of
 ADDRESS = "127.0.0.1"
 MAX_BODY = 64 * 1024        # bytes of a request
 PATIENCE = 10               # seconds that a request may take to arrive
+READ_ON = 16 * MAX_BODY, 1  # bytes and seconds for which what comes after a refusal is read
 
 
 class Server(ThreadingHTTPServer):
@@ -57,6 +60,22 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "simlayout", ""
     timeout = PATIENCE
+    refused = False
+
+    def finish(self):
+        """Ends the connection. A socket that is closed while its client is still writing takes the answer with it, so what
+        comes after a refusal is read first."""
+        super().finish()
+        if not self.refused:
+            return
+        left, end = READ_ON[0], time.monotonic() + READ_ON[1]
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(READ_ON[1])
+            while left > 0 and time.monotonic() < end and (read := self.connection.recv(MAX_BODY)):
+                left -= len(read)
+        except OSError:
+            pass                                       # it has gone
 
     def do_GET(self):
         """The page, and nothing else."""
@@ -119,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, code, text):
         """An error for a request whose body was not read, after which the connection ends."""
-        self.close_connection = True
+        self.close_connection = self.refused = True
         self._send_json(code, Refusal(text, "request").as_dict())
 
     def _send_json(self, code, value):
@@ -139,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code, message=None, explain=None):
         """What http.server itself refuses (a method, a request line) is answered as the rest is."""
-        self.close_connection = True
+        self.close_connection = self.refused = True
         self._send_json(code, Refusal(message or "not a request for this server", "request").as_dict())
 
     def log_message(self, *_):
