@@ -7,6 +7,7 @@ import numpy as np
 from cuda_kernels.hopper_job import CPU_SMS, HOPPER_KERNELS, HopperKernel
 from simlayout.codegen import check_njit, emit
 from simlayout.errors import SimlayoutError
+from simlayout.numerics.formats import bf16_bits
 from simlayout.numerics.formats import exact as exact_values
 
 FULL_CHECK = 2**31
@@ -125,10 +126,7 @@ def emit_again(kernel):
 
 def rounded(dtype, values):
     """float32 values as "f16", or as the bits of "bf16" in uint16, to the nearest, ties to even."""
-    if dtype == "f16":
-        return values.astype(np.float16)
-    bits = values.view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return values.astype(np.float16) if dtype == "f16" else bf16_bits(values)
 
 
 def values_of(matrix):

@@ -172,6 +172,15 @@ def test_in_one_axes_in_its_own_and_in_a_new_figure_the_panels_are_the_same(name
             assert ax.get_title(loc="left").split() == new.get_title(loc="left").split()
 
 
+@pytest.mark.parametrize("name", ONE)
+def test_anything_but_one_axes_for_one_panel_is_refused_in_words(name, no_new_figure):
+    axes = list(no_new_figure.subplots(1, 2))
+    for wrong in (axes, no_new_figure, [None], "ax", 0):
+        with pytest.raises(sl.SimlayoutError, match="there is one panel, and ax is a [a-zA-Z]+: give one Axes, or None"):
+            ONE[name](ax=wrong)
+    assert not any(map(contents, axes)) and all(ax.axison for ax in axes)
+
+
 @pytest.mark.parametrize("name", SEVERAL)
 def test_another_number_of_axes_is_refused_in_words_and_nothing_is_drawn(name, no_new_figure):
     count, draw = SEVERAL[name]

@@ -301,8 +301,10 @@ def test_emitted_index_functions_run_on_the_gpu_as_the_model_says():
         assert np.array_equal(on_device("warptile", access), access.offsets() * 2)
 
 
-@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1))
-def test_operands_are_rounded_to_bf16_as_ml_dtypes_rounds_them(numbers):
-    values = np.array(numbers, np.float32)
-    with np.errstate(over="ignore"):
-        assert (rounded("bf16", values) == values.astype(bfloat16).view(np.uint16)).all()
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1))
+@example([0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x7F800001, 0xFFFFFFFF, 0x3F808000, 0x3F818000])
+def test_operands_are_rounded_to_bf16_as_ml_dtypes_rounds_them_and_nan_is_that_of_cvt(bits):
+    values = np.array(bits, np.uint32).view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        nearest = values.astype(bfloat16).view(np.uint16)
+    assert (rounded("bf16", values) == np.where(np.isnan(values), 0x7FFF, nearest)).all()

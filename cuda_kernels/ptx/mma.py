@@ -12,6 +12,7 @@ import numpy as np
 from cuda_kernels.ptx.instruction import Instruction, instruction
 from simlayout.hardware import fragment, mma_of
 from simlayout.numerics import compute_tile, rule, tensor_op
+from simlayout.numerics.formats import bf16_bits
 
 _REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}
 """Element type -> operand type of the registers that hold it; all others are packed into b32."""
@@ -112,15 +113,8 @@ def cvt_rn_f16x2_f32(warp, high, low):
 @instruction("cvt.rn.bf16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
 def cvt_rn_bf16x2_f32(warp, high, low):
     """Two f32 rounded to nearest even into one register of bf16: `high` in the upper half (PTX ISA: cvt; NaN is 0x7fff)."""
-    low, high = (_bf16(x) for x in (low, high))
-    return (high << 16 | low).astype(np.int64)
-
-
-def _bf16(values):
-    """f32 rounded to nearest even to bf16, as the low 16 bits of int64 [32]."""
-    bits = np.broadcast_to(np.asarray(values, np.float32), (LANES,)).view(np.uint32).astype(np.int64)
-    rounded = bits + 0x7FFF + (bits >> 16 & 1) >> 16
-    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FFF, rounded)
+    low, high = (bf16_bits(np.broadcast_to(np.asarray(x, np.float32), (LANES,))).astype(np.int64) for x in (low, high))
+    return high << 16 | low
 
 
 @instruction("{ .reg .b16 l, h; mov.b32 {l, h}, $1; cvt.f32.f16 $0, l; }", "f32 <- b32", ordered=False)

@@ -94,3 +94,14 @@ def exact(name, bits):
     if FORMATS[name].fraction != 23:
         return _tables(name)[2].take(bits)
     return (bits & TF32_MASK if name == "tf32" else bits).view(np.float32).astype(np.float64)
+
+
+def bf16_bits(values):
+    """float32 values rounded to the nearest bf16, ties to even: uint16 bits, 0x7fff for NaN (PTX ISA: cvt.rn.bf16.f32).
+
+    >>> [hex(bits) for bits in bf16_bits(np.array([1, 1 + 2 ** -8, 1 + 3 * 2 ** -8, np.inf, np.nan], np.float32))]
+    ['0x3f80', '0x3f80', '0x3f82', '0x7f80', '0x7fff']
+    """
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    nearest = bits + np.uint32(0x7FFF) + (bits >> 16 & 1) >> 16      # of a NaN this may wrap: it is replaced
+    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FFF, nearest).astype(np.uint16)

@@ -6,7 +6,7 @@ Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 
 from simlayout.hardware.banks import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.library import matplotlib
-from simlayout.plots.place import frame, own_axes, part
+from simlayout.plots.place import frame, one_axes, own_axes, part
 from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, counted, legend, patch, wrapped
 
 TOTAL = 10                                  # points
@@ -35,7 +35,7 @@ def banks(analysis, index=0, ax=None, title=None):
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
     title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [found])
-    if ax is None:
+    if one_axes(ax) is None:
         _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)
     _draw(ax, analysis, index, found, _rows(found), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib
-from simlayout.plots.place import frame, inches, own_axes, part, write
+from simlayout.plots.place import frame, inches, one_axes, own_axes, part, write
 
 CONFLICT = "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"
 """What `marked` means in a picture of lanes."""
@@ -109,7 +109,7 @@ def draw(panel, ax=None):
     >>> [text for *_, text in ax.artists[-1].texts], ax.get_title(loc="left")
     (['a', 'b'], 'two')
     """
-    if ax is None:
+    if one_axes(ax) is None:
         return together([panel])[0]
     _fill(ax, panel, panel.title)
     entries = _entries([panel])

@@ -8,6 +8,7 @@ from math import exp, log
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots.library import matplotlib, shown_figure
+from simlayout.plots.place import one_axes
 
 SERIES = (("#0077BB", "o"), ("#EE7733", "s"), ("#009988", "D"), ("#CC3311", "^"), ("#555555", "X"), ("#33BBEE", "v"),
           ("#EE3377", "P"))
@@ -90,7 +91,7 @@ def ladder(bars, ax=None, title="share of cuBLAS"):
     """
     if not bars:
         raise SimlayoutError("no bars to draw: measure something first")
-    if ax is None:
+    if one_axes(ax) is None:
         ax = shown_figure(figsize=(SLIDE, ladder_height(len(bars))), layout="constrained").add_subplot()
     measured = [(i, bar.share) for i, bar in enumerate(bars) if bar.share is not None]
     published = [(i, bar.published) for i, bar in enumerate(bars) if bar.published is not None]
@@ -138,7 +139,7 @@ def _scatter(dots, ax, title):
     """Dots by series on a logarithmic x axis, the line at 1, the legend, and the names of the lowest."""
     if not dots:
         raise SimlayoutError("no dots to draw: measure something first")
-    if ax is None:
+    if one_axes(ax) is None:
         ax = shown_figure(figsize=(SLIDE, TALL), layout="constrained").add_subplot()
     names = list(dict.fromkeys(d.series for d in dots))
     for i, name in enumerate(names):

@@ -10,6 +10,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
+from simlayout.plots.place import one_axes
 from simlayout.plots.timelines import Span, Timeline, clocks, wavefronts
 
 COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[0], "held": style.COLOURS[4],
@@ -117,7 +118,7 @@ def pipeline(made, ax=None):
     """
     shown = [kind for kind in COLOURS if any(s.kind == kind for s in made.spans)]
     rows = made.rows
-    if ax is None:
+    if one_axes(ax) is None:
         foot = FOOT + style.LINE * ((len(shown) - 1) // ACROSS)
         high = HEAD + foot + ROW * len(rows)
         ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, foot / high, 0.91, ROW * len(rows) / high))

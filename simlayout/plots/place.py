@@ -21,6 +21,13 @@ def own_axes(ax, count):
     return given
 
 
+def one_axes(ax):
+    """The Axes given for a picture of one panel, or None; SimlayoutError for anything else."""
+    if ax is not None and not _is_axes(ax):
+        raise SimlayoutError(f"there is one panel, and ax is a {type(ax).__name__}: give one Axes, or None")
+    return ax
+
+
 def frame(ax, size):
     """What panels are laid out in: a new figure of `size` inches, or the Axes given, which becomes an invisible frame."""
     if ax is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
-from simlayout.plots.place import inches
+from simlayout.plots.place import inches, one_axes
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
@@ -70,7 +70,7 @@ def sheet(made, ax=None):
     >>> [int(bar.get_width()) for bar in ax.patches]
     [8, 16]
     """
-    if ax is None:
+    if one_axes(ax) is None:
         high, left = HEAD + FOOT + ROW * len(made.lines), max(style.text_width(_label(line)) for line in made.lines) + 0.2
         ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
                                                           ROW * len(made.lines) / high))
