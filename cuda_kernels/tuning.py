@@ -23,7 +23,8 @@ from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.record import Problem, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
-from cuda_kernels.gemm.hopper_choice import ESTIMATES
+from cuda_kernels.gemm.hopper_candidates import ORDERS
+from cuda_kernels.gemm.hopper_choice import PROGRAMS
 from cuda_kernels.gemm.hopper_model import lie_of
 from simlayout.files import write_record
 
@@ -32,6 +33,9 @@ WORTH, MOST, IN_ORDERS = 1.4, 60, 3
 in so many orders of tiles, the likeliest."""
 
 ROUNDS = 3
+
+ESTIMATES = PROGRAMS.in_orders(ORDERS)
+"""Of the candidates in all orders of tiles."""
 
 
 def problems(count, seed):

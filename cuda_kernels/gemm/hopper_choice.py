@@ -11,8 +11,7 @@ from cuda_kernels.gemm.hopper_model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
 
 PROGRAMS = Estimates(CANDIDATES)
-ESTIMATES = PROGRAMS.in_orders(ORDERS)
-"""Of the candidates in their usual order of tiles, and in all of the ORDERS."""
+"""Of the candidates in their usual order of tiles."""
 
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
@@ -30,7 +29,7 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
     programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, K, matrices, sms, lie), sms), kind="stable")
     for near in (programs[:LIKELY], programs):
-        estimates = ESTIMATES.take((len(ORDERS) * near[:, None] + np.arange(len(ORDERS))).ravel())
+        estimates = PROGRAMS.take(near).in_orders(ORDERS)
         for i in np.argsort(estimates(M, N, K, matrices, sms, lie), kind="stable").tolist():
             config = suited(estimates.configs[i], a_major, b_major, dtype, out)
             if config is not None:

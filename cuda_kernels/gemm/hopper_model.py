@@ -156,23 +156,23 @@ class Work:
 
 
 class Picked(Sequence):
-    """Of some configurations those with these numbers, and with the option `name`, if one is given, of these values: made
-    when they are asked for, since checking thousands of them takes longer than estimating them.
+    """Of some configurations those with these numbers, with these values of `group`, if they are given: made when they are
+    asked for, since checking thousands of them takes longer than estimating them.
 
     >>> from cuda_kernels.gemm.hopper import Hopper
-    >>> [c.group for c in Picked([Hopper()], [0, 0], "group", [1, 4])]
+    >>> [c.group for c in Picked([Hopper()], [0, 0], [1, 4])]
     [1, 4]
     """
 
-    def __init__(self, configs, numbers, name=None, values=None):
-        self._configs, self._numbers, self._name, self._values = configs, numbers, name, values
+    def __init__(self, configs, numbers, groups=None):
+        self._configs, self._numbers, self._groups = configs, numbers, groups
 
     def __len__(self):
         return len(self._numbers)
 
     def __getitem__(self, i):
         config = self._configs[self._numbers[i]]
-        return config if self._name is None else replace(config, **{self._name: int(self._values[i])})
+        return config if self._groups is None else replace(config, group=int(self._groups[i]))
 
 
 class Estimates:
@@ -207,9 +207,10 @@ class Estimates:
     def in_orders(self, groups):
         """The Estimates of each of the configurations with each of these numbers as its `group`, on which no other option
         depends."""
-        made = self.take(np.repeat(np.arange(len(self.configs)), len(groups)))
+        numbers = np.repeat(np.arange(len(self.configs)), len(groups))
+        made = self.take(numbers)
         made.group = np.tile(groups, len(self.configs))
-        made.configs = Picked(made.configs, range(len(made.group)), "group", made.group)
+        made.configs = Picked(self.configs, numbers, made.group)
         return made
 
     def __call__(self, M, N, K, matrices=1, sms=132, lie=0, rates=H200):

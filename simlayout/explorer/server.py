@@ -21,7 +21,7 @@ from simlayout.explorer.state import Refusal, State, state_of
 ADDRESS = "127.0.0.1"
 MAX_BODY = 64 * 1024        # bytes of a request
 PATIENCE = 10               # seconds that a request may take to arrive
-READ_ON = 16 * MAX_BODY, 1  # bytes and seconds for which what comes after a refusal is read
+REST_BYTES, REST_SECONDS = 16 * MAX_BODY, 1         # of what a client still writes after the last answer
 
 
 class Server(ThreadingHTTPServer):
@@ -60,18 +60,15 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "simlayout", ""
     timeout = PATIENCE
-    refused = False
 
     def finish(self):
-        """Ends the connection. A socket that is closed while its client is still writing takes the answer with it, so what
-        comes after a refusal is read first."""
+        """Ends the connection. A socket that is closed while its client is still writing, as after a refusal, takes the
+        answer with it, so the rest is read first."""
         super().finish()
-        if not self.refused:
-            return
-        left, end = READ_ON[0], time.monotonic() + READ_ON[1]
+        left, end = REST_BYTES, time.monotonic() + REST_SECONDS
         try:
             self.connection.shutdown(socket.SHUT_WR)
-            self.connection.settimeout(READ_ON[1])
+            self.connection.settimeout(REST_SECONDS)
             while left > 0 and time.monotonic() < end and (read := self.connection.recv(MAX_BODY)):
                 left -= len(read)
         except OSError:
@@ -138,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, code, text):
         """An error for a request whose body was not read, after which the connection ends."""
-        self.close_connection = self.refused = True
+        self.close_connection = True
         self._send_json(code, Refusal(text, "request").as_dict())
 
     def _send_json(self, code, value):
@@ -158,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code, message=None, explain=None):
         """What http.server itself refuses (a method, a request line) is answered as the rest is."""
-        self.close_connection = self.refused = True
+        self.close_connection = True
         self._send_json(code, Refusal(message or "not a request for this server", "request").as_dict())
 
     def log_message(self, *_):
