@@ -28,7 +28,7 @@ from cuda_kernels.gemm.hopper_choice import PROGRAMS
 from cuda_kernels.gemm.hopper_model import lie_of
 from simlayout.files import write_record
 
-WORTH, MOST, IN_ORDERS = 1.4, 60, 3
+WORTH, MOST, IN_ORDERS = 1.4, 60, 2
 """Measured are configurations whose estimate is within this factor of the least one, and no more than so many; each program
 in so many orders of tiles, the likeliest."""
 

@@ -135,6 +135,10 @@ KINDS = {
     "cluster of 2 x 4": (Hopper(64, 32, cluster_m=2, cluster_n=4, b_major="MN", c_major="M", **TMA), (136, 136, 72)),
     "cluster, a column of tiles too many": (Hopper(64, 64, cluster_m=2, **TMA), (60, 64, 136)),
     "not persistent": (Hopper(64, 64, persistent=False, group=1, **TMA), (130, 72, 136)),
+    "two consumers in turns": (Hopper(64, 64, pingpong=True, **TMA), (200, 136, 200)),
+    "two consumers in turns, in clusters": (Hopper(64, 48, pingpong=True, cluster_m=2, cluster_n=2, **TMA), (400, 200, 136)),
+    "two bands in turns": (Hopper(128, 72, bands=2, pingpong=True, **TMA), (400, 144, 200)),
+    "two bands in turns, one tile": (Hopper(128, 72, bands=2, c_major="M", pingpong=True, **TMA), (128, 72, 136)),
     "split that cuts nothing": (Hopper(64, 64, split=True, **TMA), (128, 64, 72)),
 }
 """Configuration, (M, N, K)."""
@@ -162,6 +166,8 @@ CUT = {
     "C by columns": (Hopper(64, 96, split=True, c_major="M", **TMA), (72, 104, 136), 9),
     "in clusters": (Hopper(64, 64, split=True, cluster_m=2, **TMA), (130, 64, 136), 8),
     "two CTAs per SM": (Hopper(128, 64, split=True, producer=1, resident=2, **TMA), (136, 72, 136), 4),
+    "two consumers in turns": (Hopper(64, 64, split=True, pingpong=True, **TMA), (130, 136, 264), 4),
+    "two bands in turns": (Hopper(128, 64, split=True, bands=2, pingpong=True, **TMA), (264, 136, 264), 4),
     "slices": (Hopper(64, 64, slices=2, **TMA), (64, 64, 136), 4),
     "slices, ragged": (Hopper(128, 80, 5, 1, slices=3), (133, 88, 203), 16),
     "slices, C by columns": (Hopper(64, 64, 4, 1, slices=4, b_major="MN", c_major="M"), (72, 72, 264), 20),
@@ -211,7 +217,8 @@ def configurations(draw):
         tile_m=[64, 64, 128, 192], tile_n=range(16, 145, 16), stages=range(2, 6), buffers=range(1, 4), group=range(1, 4),
         a_major=["K", "MN"], b_major=["K", "MN"], c_major=["N", "M"], dtype=["f16", "bf16"], out=["f16", "bf16", "f32"],
         store=["tma", "direct"], split=[False, True], persistent=[True, False], producer=[4, 1],
-        cluster_m=[1, 1, 2, 4], cluster_n=[1, 1, 2, 4], slices=[1, 1, 2, 3], resident=[1, 2])
+        cluster_m=[1, 1, 2, 4], cluster_n=[1, 1, 2, 4], slices=[1, 1, 2, 3], resident=[1, 2],
+        bands=[1, 1, 2], pingpong=[False, True])
     options = {name: draw(st.sampled_from(values)) for name, values in allowed.items()}
     try:
         config = Hopper(**options)

@@ -84,6 +84,9 @@ OPTIONS = [
     Hopper(64, 256, 2, 1, producer=1, resident=2), Hopper(128, 128, 4, 1, slices=4), Hopper(64, 32, 8, 1, slices=8),
     Hopper(128, 256, 4, 2, slices=2), Hopper(192, 128, 4, 1, producer=1, slices=3, c_major="M"),
     Hopper(64, 64, 8, 1, cluster_m=4, cluster_n=2), Hopper(128, 96, 6, 2, cluster_m=2, cluster_n=2, split=True),
+    Hopper(128, 176, 5, 2, 64, bands=2, pingpong=True), Hopper(64, 104, 8, 2, 64, pingpong=True, split=True, cluster_m=2),
+    Hopper(128, 112, 6, 2, bands=2, pingpong=True, split=True, c_major="M", cluster_n=4),
+    Hopper(64, 256, 4, 1, pingpong=True, out="f32", store="direct"),
     Hopper(64, 112, 8, 1, cluster_m=2, cluster_n=4, c_major="M", split=True), Hopper(128, 160, 5, 2, cluster_n=4),
     Hopper(128, 64, 4, 1, producer=1, resident=2, slices=2), Hopper(128, 96, 4, 1, out="f32", store="direct", c_major="M")]
 
@@ -215,6 +218,7 @@ BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (6
         (Hopper(stages=3, split=True), (130, 72, 512)), (Hopper(stages=3, store="direct", out="f32"), (100, 264, 72)),
         (Hopper(tile_n=96, stages=4, slices=4), (130, 72, 520)), (Hopper(tile_n=80, stages=4, c_major="M"), (136, 72, 136)),
         (Hopper(64, 64, 4, 1, cluster_m=4, cluster_n=2), (200, 136, 136)),
+        (Hopper(64, 16, 4, 1, pingpong=True, c_major="M"), (1400, 112, 72)),
         (Hopper(192, 160, 3, 1, producer=1, resident=1, a_major="MN"), (200, 72, 136)),
         (Hopper(tile_n=256, stages=3, dtype="bf16", out="bf16"), (130, 264, 136))]
 

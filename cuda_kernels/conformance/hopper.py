@@ -33,6 +33,8 @@ CASES = (
     (Hopper(256, 160, 4, 2, bands=2), (1000, 1384, 520)), (Hopper(128, 104, 6, 2, 64), (1000, 1384, 520)),
     (Hopper(192, 88, 5, 2, 32, c_major="M", producer=1), (1000, 1384, 520)),
     (Hopper(256, 128, 3, 1, bands=2, c_major="M", cluster_m=2), (1024, 1536, 512)),
+    (Hopper(128, 176, 5, 2, 64, bands=2, pingpong=True), (2048, 2816, 264)),
+    (Hopper(64, 104, 8, 1, c_major="M", pingpong=True, cluster_m=2), (1384, 1000, 520)),
     (HOPPER["mma_tma"], (1000, 1384, 520)), (replace(HOPPER["mma_tma"], cluster_m=1, stages=3), (1000, 1384, 520)))
 """(configuration, (M, N, K)): every way to stage C, in boxes that overlap, too, and every size of tile."""
 

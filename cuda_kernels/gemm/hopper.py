@@ -34,8 +34,11 @@ PRODUCER_REGISTERS = 40
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
 
-BANDS_REGISTERS = {False: 36, True: 60}
-"""The same of one with two bands, without split and with it: with 56 it spilled."""
+BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
+                   ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
+                   ("direct", "M", True): 96}
+"""The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
+spilled."""
 
 SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
@@ -55,7 +58,7 @@ CHOICES = dict(
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
-_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,))
+_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,))
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
@@ -78,7 +81,8 @@ class Hopper:
     per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
     (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
     beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
-    CTAs that an SM holds. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
+    CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
+    multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
     stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
     """
 
@@ -103,6 +107,7 @@ class Hopper:
     slices: int = 1
     resident: int = 1
     bands: int = 1
+    pingpong: bool = False
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
@@ -129,12 +134,15 @@ class Hopper:
         if self.slices > 1 and (self.sharing > 1 or self.split or self.bands > 1 or not self.persistent):
             raise SimlayoutError("slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs "
                                  "form the cluster, and cut tiles their own way")
+        if self.pingpong and (self.slices > 1 or not self.persistent or self.row_bands != self.bands):
+            raise SimlayoutError("pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two "
+                                 "consumers have a tile each")
         if self.stages < 2 and self.body == "wgmma_persistent":
             raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
         if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
             raise SimlayoutError(f"{self.slices} slices add up f32 tiles of {4 * self.tile_m * self.tile_n} bytes where the "
                                  f"stages were, {self.stages * self.stage_bytes} bytes: use more stages")
-        others = OTHER_REGISTERS if self.bands == 1 else BANDS_REGISTERS[self.split]
+        others = OTHER_REGISTERS if self.bands == 1 else BANDS_REGISTERS[self.store, self.c_major, self.split]
         if self.accumulators + others > self.consumer_registers:
             raise SimlayoutError(f"{self.tile_m}x{self.tile_n} with {self.resident} CTAs of {self.block} threads per SM: a "
                                  f"thread may have {self.consumer_registers} registers, {self.accumulators} of them "
@@ -157,7 +165,12 @@ class Hopper:
     @property
     def consumers(self):
         """Warpgroups that multiply."""
-        return 2 if self.body == "mma_tma" else self.row_bands // self.bands
+        return 2 if self.body == "mma_tma" or self.pingpong else self.row_bands // self.bands
+
+    @property
+    def tile_consumers(self):
+        """Of these, those that multiply one tile."""
+        return 1 if self.pingpong else self.consumers
 
     @property
     def row_bands(self):
@@ -167,7 +180,7 @@ class Hopper:
     @property
     def accumulators(self):
         """f32 per thread of a consumer."""
-        return self.tile_m * self.tile_n // (128 * self.consumers)
+        return self.tile_m * self.tile_n // (128 * self.tile_consumers)
 
     @property
     def block(self):

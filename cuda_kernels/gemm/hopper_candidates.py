@@ -22,6 +22,10 @@ TILES = ((64, 1, (16,), FEW[:1]), (64, 1, columns(24, 128), MANY), (64, 1, colum
          (256, 2, columns(128, 192), FEW), (256, 1, (16,), FEW[:1]), (256, 1, columns(64, 128), FEW))
 """(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
 
+PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), (*FEW, "4x1")), (128, 2, columns(64, 152), MANY),
+            (128, 2, columns(160, 192), FEW))
+"""The same of the tiles that consumers multiply in turns."""
+
 STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
 """(columns, buffers) in which C is staged, the likeliest first. At as many stages, two of 64 columns took 1 percent less
 than two of 32 or one of 64, and one of 32 took 0.8 percent more than these; a stage more made up for as much (geometric
@@ -67,10 +71,10 @@ def _staged(box, buffers, most, options):
 
 
 def _candidates():
-    for tile_m, bands, widths, clusters in TILES:
+    for pingpong, (tile_m, bands, widths, clusters) in (*product([False], TILES), *product([True], PINGPONG)):
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
             cluster_m, cluster_n = map(int, cluster.split("x"))
-            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n)
+            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, pingpong=pingpong)
             yield fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
     for (tile_m, tile_n), clusters in SHALLOW.items():
         for cluster, c_major in product(clusters, "NM"):

@@ -188,7 +188,7 @@ class Estimates:
     def __init__(self, configs, trees=None):
         self.configs, self.trees = configs, trees
         for name in ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
-                     "split", "group", "consumers"):
+                     "split", "group", "consumers", "tile_consumers", "pingpong"):
             setattr(self, name, np.array([getattr(c, name) for c in configs]))
         self.boxes = np.array([len(c.box_starts) for c in configs])
         self.turned = np.array([c.c_major == "M" for c in configs])
@@ -283,8 +283,11 @@ class Estimates:
             (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
         tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * self.boxes
         tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
-        time = np.maximum(work.waves - 1, 0) * (work.steps * usual + tile) + (work.waves > 0) * (work.steps * last + tile)
-        time = time + (work.left > 0) * (_up(work.steps, work.parts) * cut + tile)
+        steps = np.maximum(work.waves - 1, 0) * work.steps * usual + (work.waves > 0) * work.steps * last
+        steps = steps + (work.left > 0) * _up(work.steps, work.parts) * cut
+        tiles = (work.waves + (work.left > 0)) * tile
+        # consumers in turns: a tile is stored while the next one is multiplied, as far as that takes as long
+        time = np.where(self.pingpong, np.maximum(steps + tile, (steps + tiles) / 2), steps + tiles)
         memory = work.memory / rates.dram / 1e3
         time = _together(np.maximum(1, rates.hard_memory * (memory / LONG) ** rates.longer), time, memory)
         power = 1 + rates.energy * np.maximum(0, work.apart / (self.tile_m * self.tile_n) - LEAN)
@@ -308,7 +311,7 @@ class Estimates:
         resident = _up(busy, sms)                        # CTAs of an SM
         multiply = resident * self.tile_m * self.tile_n / 16 * rates.column_clocks
         multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
-        turn = rates.turn * np.where(self.consumers > 1, rates.turn_pair, 1)
+        turn = rates.turn * np.where(self.tile_consumers > 1, rates.turn_pair, 1)
         tma = resident * (work.apart + rates.beyond * beyond) * rates.row
         tma = tma * np.choose(work.lie, (1, rates.row_64, rates.row_32, rates.row_16))
         serves = rates.l2 * np.choose(work.lie, (1, rates.l2_64, rates.l2_32, rates.l2_16))

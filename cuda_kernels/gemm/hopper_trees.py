@@ -19,7 +19,8 @@ PATH = Path(__file__).with_name("h200_trees.json")
 UNIT = 1e-5
 """Of the leaves in a file, which are whole numbers: of the logarithm of the factor."""
 
-OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "turned", "boxes")
+OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
+           "turned", "boxes")
 WORK = ("lie", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "apart", "beyond",
             "memory", "time", "power")

@@ -1,9 +1,10 @@
 """wgmma_persistent: one CTA per SM walks over tiles; a producer keeps TMA loads in flight, consumer warpgroups multiply.
 
-The stages, their mbarriers and clusters are those of `hopper_pipeline`; empty[s] counts one arrival per consumer warpgroup.
-The producer does not stop where a tile ends: while consumers store one tile of C, the stages of the next one fill. A cluster
-ends without a barrier: each producer waits last until all stages are released, so that no CTA ends while another may still
-arrive at its mbarriers.
+The stages, their mbarriers and clusters are those of `hopper_pipeline`; empty[s] counts one arrival per consumer warpgroup
+that reads the stage. The producer does not stop where a tile ends: while consumers store one tile of C, the stages of the
+next one fill. With pingpong the consumers take the CTA's tiles in turns: each waits at a named barrier until the other has
+issued its products, and multiplies while that one stores. A cluster ends without a barrier: each producer waits last until
+all stages are released, so that no CTA ends while another may still arrive at its mbarriers.
 """
 
 from cuda_kernels.gemm.hopper_order import quotient, tile_of
@@ -56,7 +57,7 @@ def make_body(config):
     by_tma, split, slices = config.store == "tma", config.split, config.slices
     below, beside, cluster = config.cluster_m, config.cluster_n, config.sharing
     ctas = make_cluster(config)
-    ring = make_ring(stages, at_full, consumers * ctas.peers)
+    ring = make_ring(stages, at_full, config.tile_consumers * ctas.peers)
     next_stage, next_parity, begin = ring.next_stage, ring.next_parity, ring.begin
     rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
     first_row, first_col, first_unit, next_unit, teller = (ctas.first_row, ctas.first_col, ctas.first_unit, ctas.next_unit,
@@ -72,6 +73,8 @@ def make_body(config):
     store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
     accumulators = cols // 2
     unit_at = slice_of if slices > 1 else unit_of if split else tile_unit
+    pingpong, own_bands = config.pingpong, 0 if config.pingpong else bands
+    first_turn = consumers + 1                           # named barriers: 0 is all threads', then one per consumer
 
     def show_mbarriers():
         if cluster > 1:
@@ -100,6 +103,13 @@ def make_body(config):
         wait_all(acc, other)
 
     multiply_bands, wait_bands = (multiply_one, wait_one) if bands == 1 else (multiply_two, wait_two)
+
+    def pass_over(unit, steps, cutting, stage, parity):
+        """(the CTA's unit behind this one, which is the other consumer's, the stage and parity there)."""
+        _, _, step, end = unit_at(unit, steps, cutting)
+        passed = s32(stage + end - step)
+        rounds = quotient(passed, stages)
+        return next_unit(unit), s32(passed - stages * rounds), s32((parity + rounds) % 2)
 
     def store(acc, smem, t, consumer, map_c, matrix_at, row, col, matrix, M, N, ldc):
         """A band of C, whole."""
@@ -143,12 +153,16 @@ def make_body(config):
         down, right = place(rank)
         tells = teller(t, down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
-        from_a, from_b = s32(window + band_a * bands * consumer), s32(window + at_b)
-        unit = first_unit()
+        from_a, from_b = s32(window + band_a * own_bands * consumer), s32(window + at_b)
+        unit, waits = first_unit(), s32(consumer)
+        if pingpong and waits:
+            unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             added, before = s32(0), u32(smem + at_empty)
+            if pingpong and waits:
+                bar_sync_some(u32(first_turn + consumer), u32(256))
             while step < end:
                 a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
                 b = u64(describe_b) | u64(u32(from_b + bytes_b * stage) >> 4)
@@ -160,23 +174,29 @@ def make_body(config):
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)
+            if pingpong:
+                waits = s32(1)
+                if next_unit(unit) < units:              # the other consumer may begin
+                    bar_arrive_some(u32(first_turn + 1 - consumer), u32(256))
             wait_bands(acc, other)
             release(t, tells, 1, before)
-            row, col = s32(first_row(tile_row, down) + 64 * bands * consumer), first_col(tile_col, right)
+            row, col = s32(first_row(tile_row, down) + 64 * own_bands * consumer), first_col(tile_col, right)
             matrix_at, cut_tile = c + u64(matrix) * matrix_c, s32(cluster * (tile - whole) + rank)
             if slices > 1 and unit >= whole:
                 add_slices(acc, smem, t, consumer, part, matrix_at, row, col, here(M), here(N), here(ldc))
             elif split and unit >= whole:
-                reduce(acc, workspace, counters, here(t), consumer + 1, s32(bands * consumer), cut_tile, part, here(parts),
-                       by_parts, matrix_at, row, col, here(M), here(N), here(ldc))
+                reduce(acc, workspace, counters, here(t), consumer + 1, s32(own_bands * consumer), cut_tile, part,
+                       here(parts), by_parts, matrix_at, row, col, here(M), here(N), here(ldc))
                 if bands == 2:
-                    reduce(other, workspace, counters, here(t), consumer + 1, s32(bands * consumer + 1), cut_tile, part,
+                    reduce(other, workspace, counters, here(t), consumer + 1, s32(own_bands * consumer + 1), cut_tile, part,
                            here(parts), by_parts, matrix_at, s32(row + 64), col, here(M), here(N), here(ldc))
             else:
                 store(acc, smem, t, consumer, map_c, matrix_at, row, col, matrix, M, N, ldc)
                 if bands == 2:
                     store(other, smem, t, consumer, map_c, matrix_at, s32(row + 64), col, matrix, M, N, ldc)
             unit = next_unit(unit)
+            if pingpong:
+                unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
         if by_tma:
             stores_read(leader)                          # shared memory must outlive the copies that read it
 
