@@ -1,8 +1,8 @@
 """What L2 delivers to SMs that load the same rows: `python -m cuda_kernels.neighbours [--json FILE]`.
 
 One CTA per SM copies boxes of 128 rows of 64 halves through TMA into a ring of stages, and nothing else. All of that is in
-L2; what varies is which CTAs read the same rows: neighbours, launched one after another, or others. Needs torch and a GPU of
-compute capability 9.0.
+L2; what varies is which CTAs read the same rows: neighbours, launched one after another, or others. Then it says on which
+SM each CTA runs, alone and in clusters. Needs torch and a GPU of compute capability 9.0.
 """
 
 import argparse
@@ -42,6 +42,7 @@ STREAM_ROWS = STAGES * BOXES * BOX_ROWS
 SHARED_BYTES = STAGES * (STAGE_BYTES + 8)
 SIGNATURE = "u64 u64 s32 s32 s32"
 STEPS, TURNS = 1000, 5
+CLUSTER_SIZES = 1, 2, 4, 8
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def compiled():
 
 
 def measure(library, cases=CASES):
-    """[(Sharing, bytes per nanosecond that all SMs took together)], and on which SMs the CTAs ran."""
+    """[(Sharing, bytes per nanosecond that all SMs took together)], and {CTAs of a cluster: on which SM each CTA ran}."""
     from cuda_kernels import driver
 
     cuda, torch = driver.cuda(), library.torch
@@ -107,16 +108,25 @@ def measure(library, cases=CASES):
     rows = library.normal((sms * STREAM_ROWS, 64), "f16")
     places = torch.zeros(sms, dtype=torch.int32, device="cuda")
     kernel = cuda.kernel(*compiled(), SHARED_BYTES, 0, "loads")
-    shape, found = driver.Shape((sms, 1, 1), (32, 1, 1), SHARED_BYTES), []
     maker = driver.TensorMapMaker(cuda, 0, tensor_map(len(rows)))
-    for case in cases:
+
+    def turn(case, ctas=sms, cluster=1):
         numbers = places.data_ptr(), STEPS, case.together, case.streams or sms
         parameters = driver.Parameters([(maker, rows.data_ptr())], SIGNATURE.removeprefix("u64 "), numbers)
-        launch = driver.Launch(cuda, 0, kernel, shape, parameters, "loads")
-        turn = partial(launch, torch.cuda.current_stream().cuda_stream)
-        times = [library.elapsed(turn) for _ in range(TURNS + 1)][1:]
+        shape = driver.Shape((ctas, 1, 1), (32, 1, 1), SHARED_BYTES, cluster)
+        return partial(driver.Launch(cuda, 0, kernel, shape, parameters, "loads"), torch.cuda.current_stream().cuda_stream)
+
+    found, ran = [], {}
+    for case in cases:
+        taken = turn(case)
+        times = [library.elapsed(taken) for _ in range(TURNS + 1)][1:]
         found.append((case, sms * STEPS * STAGE_BYTES / statistics.median(times) / 1e9))
-    return found, places.tolist()
+    for size in CLUSTER_SIZES:
+        fit = cuda.clusters(0, kernel, driver.Shape((size, 1, 1), (32, 1, 1), SHARED_BYTES, size)) if size > 1 else sms
+        ctas = size * fit
+        library.elapsed(turn(cases[0], ctas, size))
+        ran[size] = places.tolist()[:ctas]
+    return found, ran
 
 
 def main(arguments=None):
@@ -133,7 +143,8 @@ def main(arguments=None):
     found, places = measure(library)
     for case, rate in found:
         print(f"{case.name:<20}{rate / 1e3:>7.2f} TB/s")
-    print(f"CTA 0, 1, ... on SM {', '.join(map(str, places))}")
+    for size, ran in places.items():
+        print(f"CTA 0, 1, ... in clusters of {size} on SM {', '.join(map(str, ran))}")
     if options.json:
         head = {**where_and_when("cuda_kernels.neighbours", arguments), "library": library.version, "places": places}
         write_record(options.json, head, rows=[{"case": case.name, "bytes per ns": round(rate)} for case, rate in found])

@@ -67,6 +67,9 @@ ONLY = {
 }
 """The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
 
+_tile = lru_cache(None)(OperandTile)
+"""There are few, and the candidates ask for theirs thousands of times when they are made."""
+
 
 @dataclass(frozen=True)
 class Hopper:
@@ -233,7 +236,7 @@ class Hopper:
         """What one wgmma k-chunk reads: the OperandTiles of 64 rows of A and of all columns of B, which in an
         MN-major order are loaded by 64."""
         cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
-        return OperandTile(64, DEPTH, self.dtype, self.a_major), OperandTile(cols, DEPTH, self.dtype, self.b_major)
+        return _tile(64, DEPTH, self.dtype, self.a_major), _tile(cols, DEPTH, self.dtype, self.b_major)
 
     @property
     def multiply(self):

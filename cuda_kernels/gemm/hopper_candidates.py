@@ -53,21 +53,21 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
     bands = options.get("bands", 1)
     options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident,
                     producer=1 if resident == 2 or tile_m // bands > 128 else 4)
-    made = [_staged(box, buffers, most, options) for box, buffers in STAGINGS]
-    return max((c for c in made if c is not None), key=lambda c: c.stages, default=None)
-
-
-def _staged(box, buffers, most, options):
     try:
-        config = Hopper(stages=2, buffers=buffers, **options)
-        if config.box_n != box:
-            config = replace(config, box=box)
-        if buffers > len(config.box_starts):
-            return None
-        room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * config.staging_bytes
-        return replace(config, stages=min(most, room // (config.stage_bytes + 16)))
+        least = Hopper(stages=2, buffers=1, box=16, **options)
+        box, buffers = max(STAGINGS, key=lambda staging: min(most, _stages(least, *staging)))
+        usual = replace(least, buffers=buffers, box=0)
+        return replace(usual, stages=min(most, _stages(least, box, buffers)), box=0 if box == usual.box_n else box)
     except SimlayoutError:
         return None
+
+
+def _stages(config, box, buffers):
+    """How many fit beside so many staging buffers of so many columns; 0 where the tile has not as many."""
+    if box > config.tile_n or buffers > -(-config.tile_n // box):
+        return 0
+    room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * 128 * box * buffers
+    return room // (config.stage_bytes + 16)
 
 
 def _candidates():
