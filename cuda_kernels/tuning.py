@@ -1,6 +1,6 @@
 """How long many configurations take at many products: what a cost model can be fitted to.
 
-    python -m cuda_kernels.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015]
+    python -m cuda_kernels.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015] [--orders 2]
     python -m cuda_kernels.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
 
@@ -84,9 +84,9 @@ def with_fewer_stages(configs, parts):
                               for config in configs for kept in (1, *parts)))
 
 
-def worth_measuring(problem, sms, most=MOST):
-    """The configurations for a product, at most so many, likely ones first; of those whose orders of tiles are the same
-    there, one."""
+def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
+    """The configurations for a product, at most so many, likely ones first, each program in so many orders of tiles; of
+    those whose orders are the same there, one."""
     guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}, Counter()
     for i in np.argsort(guesses, kind="stable"):
         if guesses[i] > WORTH * guesses.min() or len(made) == most:
@@ -94,7 +94,7 @@ def worth_measuring(problem, sms, most=MOST):
         config = ESTIMATES.configs[i]
         rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
         same = replace(config, group=1 if cols == 1 else min(config.group, rows))
-        if same not in made and orders[config.program] < IN_ORDERS:
+        if same not in made and orders[config.program] < in_orders:
             orders[config.program] += 1
             made[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
     return list(made.values())
@@ -162,6 +162,8 @@ def main(arguments=None):
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
     parser.add_argument("--most", type=int, default=MOST, metavar="N",
                         help="configurations of a product (default: %(default)s)")
+    parser.add_argument("--orders", type=int, default=IN_ORDERS, metavar="N",
+                        help="orders of tiles of a kernel (default: %(default)s)")
     parser.add_argument("--stages", type=part, nargs="+", default=(), metavar="PART",
                         help="each configuration with these parts of its stages, too, such as 0.75")
     options = parser.parse_args(arguments)
@@ -169,7 +171,8 @@ def main(arguments=None):
     sms = driver.cuda().multiprocessors(0)
     source = random.Random(options.seed)
     wanted = options.products or problems(options.shapes, options.seed)
-    work = options.repeat * [(p, with_fewer_stages(worth_measuring(p, sms, options.most), options.stages)) for p in wanted]
+    likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in wanted]
+    work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
     compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.tuning", arguments), "library": library.version}

@@ -1,6 +1,7 @@
 """The wgmma kernels without a GPU: their machine code, the order of their work, and what they refuse."""
 
 import re
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -240,6 +241,14 @@ TUNING = Path(__file__).parent / "data" / "h200_tuning.json"
 def test_the_estimates_are_near_the_measured_times():
     measured = read(TUNING)
     assert len(measured.problems) == 907 and measured.error(measured.estimated(START)) < 0.036
+
+
+@given(st.integers(1, 132), st.integers(2, 9), st.integers(64, 9000))
+def test_consumers_in_turns_are_estimated_to_hide_every_store_but_the_last_one(ctas, tiles, K):
+    alone = Hopper(64, 128, 8, 1)
+    estimates = Estimates((alone, replace(alone, pingpong=True)))
+    one, turns = (estimates.times(estimates.work(64 * count, 128, K)) for count in (ctas, 132 * tiles))
+    assert one[0] == one[1] and turns[0] > turns[1]
 
 
 @given(st.sampled_from(ESTIMATES.configs), *[st.integers(1, 9000)] * 3)

@@ -1,6 +1,7 @@
 """What is measured to fit the cost model, and what ncu is asked about the wgmma kernels: the parts that need no GPU."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
@@ -38,6 +39,12 @@ def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
     grids = [c.tile_grid(*c.turned(640, 4096)) for c in found]
     as_walked = {(c.program, 1 if cols == 1 else min(c.group, rows)) for c, (rows, cols) in zip(found, grids)}
     assert len(as_walked) == len(found) > len({c.program for c in found})
+
+
+@pytest.mark.parametrize("orders", [1, 4])
+def test_a_kernel_is_measured_in_as_many_orders_of_tiles_as_asked_for(orders):
+    found = Counter(c.program for c in tuning.worth_measuring(Problem(4096, 4096, 4096), 132, 60, orders))
+    assert max(found.values()) == orders and sum(found.values()) == 60
 
 
 def test_fewer_stages_are_tried_of_each_configuration_and_none_twice():
