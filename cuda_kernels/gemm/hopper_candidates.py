@@ -55,9 +55,10 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
                     producer=1 if resident == 2 or tile_m // bands > 128 else 4)
     try:
         least = Hopper(stages=2, buffers=1, box=16, **options)
-        box, buffers = max(STAGINGS, key=lambda staging: min(most, _stages(least, *staging)))
+        stages = {staging: min(most, _stages(least, *staging)) for staging in STAGINGS}
+        box, buffers = max(stages, key=stages.get)
         usual = replace(least, buffers=buffers, box=0)
-        return replace(usual, stages=min(most, _stages(least, box, buffers)), box=0 if box == usual.box_n else box)
+        return replace(usual, stages=stages[box, buffers], box=0 if box == usual.box_n else box)
     except SimlayoutError:
         return None
 
