@@ -214,7 +214,7 @@ class Prepared:
             plan.cuda.synchronize(plan.device, stream)    # the counters are zero before any stream uses them
         self._keep.append(workspace)
         self._at_c = addresses[2]
-        self._launches = plan.bind((*addresses, *scratch)) if plan.steps else ()
+        self.launches = plan.bind((*addresses, *scratch)) if plan.steps else ()
         self._stream = plan.stream
 
     def __call__(self, stream=None):
@@ -223,7 +223,7 @@ class Prepared:
             stream = self._stream()
         elif type(stream) is not int:
             stream = arrays.handle(stream)
-        for launch in self._launches:
+        for launch in self.launches:
             launch(stream)
         if self._plan.clears:
             self._plan.clear(self._at_c, stream)

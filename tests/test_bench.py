@@ -206,9 +206,9 @@ def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
 
 def test_the_ways_to_call_that_are_timed_launch_one_product_each(library):
     calls = host.ways(library, 16)
-    for name in ("prepared", "matmul with out", "matmul"):
+    for name in ("cuLaunchKernelEx", "prepared", "matmul with out", "matmul"):
         calls[name]()
-    assert len(library.fake.launches) == 3 and list(calls)[3:] == ["torch.matmul with out", "torch.matmul"]
+    assert len(library.fake.launches) == 4 and list(calls)[4:] == ["torch.matmul with out", "torch.matmul"]
 
 
 def test_the_main_jobs_times_have_a_share_where_there_is_a_cublas(library):
