@@ -1,6 +1,7 @@
 """The trees that correct the cost model: kept whole, evaluated as CatBoost does, and worth what they say."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from cuda_kernels.gemm.hopper import Hopper
 from cuda_kernels.gemm.hopper_model import H200, Estimates
 from cuda_kernels.gemm.hopper_trees import FEATURES, UNIT, Trees, features
 from cuda_kernels.tuning_fit import START, read
-from simlayout.errors import ParseError
+from simlayout.errors import DeviceError, ParseError
 
 DATA = Path(__file__).parent / "data"
 RECORDS = [DATA / name for name in json.loads(hopper_trees.PATH.read_text())["records"]]
@@ -108,3 +109,12 @@ def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_p
     assert cost[0] > 0.005 and cost[1] < cost[0] / 5
     assert tuning_learn.main([str(path), "--write", str(tmp_path / "trees.json")]) == 0
     assert hopper_trees.read(tmp_path / "trees.json").leaf.any()
+
+
+def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    assert tuning_learn.main([str(DATA / "h200_unseen.json"), "--kept"]) == 0
+    plain, kept = (float(line.split("choosing costs ")[1].split(",")[0]) for line in capsys.readouterr().out.splitlines())
+    assert kept < plain - 0.01 and kept < 1.025
+    with pytest.raises(DeviceError, match="CatBoost"):
+        tuning_learn.main([str(DATA / "h200_few.json")])

@@ -45,7 +45,8 @@ def ways(library, size):
     torch = library.torch
     prepared = plan_matmul(a, b, out)
     (launch,) = prepared.launches
-    return {"cuLaunchKernelEx": launch.bare(0), "prepared": prepared, "matmul with out": lambda: matmul(a, b, out), "matmul": lambda: matmul(a, b),
+    return {"cuLaunchKernelEx": launch.bare(0), "prepared": prepared,
+            "matmul with out": lambda: matmul(a, b, out), "matmul": lambda: matmul(a, b),
             "torch.matmul with out": lambda: torch.matmul(a, b, out=out), "torch.matmul": lambda: torch.matmul(a, b)}
 
 

@@ -34,9 +34,11 @@ means of some hundred tiles at 14 products on an H200)."""
 SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
 """Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
 
-SHALLOW = {(128, 16): FEW[:2]}
-"""Tiles that are considered with 8 stages, too: a product that waits for DRAM took 1.1 percent less with these than with 12
-(1 x 28672 x 8192, `tests/data/h200_few.json`)."""
+SHALLOW = (64, 96), (64, 104), (64, 112), (128, 16)
+"""Tiles that are considered with 8 stages, too. 64 x 112 took 4 percent less with these than with 10, 64 x 96 1 percent less
+than with 11, 64 x 104 1 percent more than with 10, by product from 20 percent less to 13 more; narrower ones of 64 rows took
+1 to 5 percent more than with 12 (geometric means, `tests/data/h200_stages.json`). 128 x 16 took 1.1 percent less than with
+12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.json`)."""
 
 TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""
@@ -76,11 +78,10 @@ def _candidates():
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
             cluster_m, cluster_n = map(int, cluster.split("x"))
             options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, pingpong=pingpong)
-            yield fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
-    for (tile_m, tile_n), clusters in SHALLOW.items():
-        for cluster, c_major in product(clusters, "NM"):
-            cluster_m, cluster_n = map(int, cluster.split("x"))
-            yield fitted(tile_m, tile_n, most=8, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, split=True)
+            deepest = fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
+            yield deepest
+            if deepest and (tile_m, tile_n) in SHALLOW:
+                yield fitted(tile_m, tile_n, most=8, split=deepest.split, **options)
     for (tile_m, tile_n), slices in SLICED.items():
         for c_major in "NM":
             yield from (fitted(tile_m, tile_n, c_major=c_major, slices=n) for n in slices)
