@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 
-from cuda_kernels.gemm.hopper import maps_by_value
 from cuda_kernels.gemm.hopper_order import quotient
+from cuda_kernels.gemm.hopper_ptx import maps_by_value
 from cuda_kernels.ptx import (
     aligned_shared,
     ctaid_x,

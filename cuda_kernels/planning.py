@@ -191,9 +191,9 @@ class HopperSteps(Steps):
     @staticmethod
     def types():
         """The kernel's parameters behind the maps."""
-        from cuda_kernels.gemm import hopper
+        from cuda_kernels.gemm.hopper_ptx import MAPS, SIGNATURE
 
-        return hopper.SIGNATURE.split(maxsplit=hopper.MAPS)[-1]
+        return SIGNATURE.split(maxsplit=MAPS)[-1]
 
     def output(self, work, offsets, size):
         """(Place, whether it is copied to C afterwards)."""

@@ -186,10 +186,10 @@ class Run:
         {"Hopper": self.hopper, "Copy": self.copy, "MmaProgram": self.mma}[type(self.program).__name__]()
 
     def hopper(self):
-        from cuda_kernels.gemm import hopper
+        from cuda_kernels.gemm.hopper_ptx import MAPS, SIGNATURE
 
         config = self.program
-        values = self.read(hopper.SIGNATURE.split(maxsplit=3)[-1], 3)
+        values = self.read(SIGNATURE.split(maxsplit=MAPS)[-1], MAPS)
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
         a, b = self.array_of_map(0, config.dtype), self.array_of_map(1, config.dtype)
         a = a if config.a_major == "K" else a.swapaxes(1, 2)

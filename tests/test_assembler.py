@@ -6,7 +6,8 @@ import pytest
 from test_ptx import CUOBJDUMP, needs_tools
 
 from cuda_kernels import assembler
-from cuda_kernels.gemm.hopper import Hopper, ptx
+from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.gemm.hopper_ptx import ptx
 from simlayout.errors import SimlayoutError
 
 EMPTY = """.version {version}

@@ -11,12 +11,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_ptx import assembled, needs_tools, of_class
 
-from cuda_kernels.gemm.hopper import HOPPER, MAPS, Hopper, cut_tiles, maps_by_value, ptx, slots
+from cuda_kernels.gemm.hopper import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
 from cuda_kernels.gemm.hopper_choice import choose, suited
 from cuda_kernels.gemm.hopper_model import Estimates
 from cuda_kernels.gemm.hopper_order import divided, divider, order_of, tile_of
 from cuda_kernels.gemm.hopper_plan import EMITTED, emitted_function, store_access
+from cuda_kernels.gemm.hopper_ptx import MAPS, maps_by_value, ptx
 from cuda_kernels.gemm.hopper_split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.tuning import ESTIMATES
 from cuda_kernels.tuning_fit import START, read

@@ -20,12 +20,12 @@ RUNGS = {r.name: r for r in rungs.rungs("MatmulTutorial")}
 def test_no_rung_spills(label, tmp_path):
     from test_ptx import ARCH, PTXAS, assembled, ptx
 
-    from cuda_kernels.gemm import hopper
+    from cuda_kernels.gemm import hopper, hopper_ptx
 
     if PTXAS is None:
         pytest.skip("needs ptxas: pip install nvidia-cuda-nvcc")
     kernel = {rung.label: rung for rung in rungs.rungs()}[label].kernel
-    said, _ = assembled(hopper.ptx(kernel) if isinstance(kernel, hopper.Hopper) else ptx(kernel, ARCH), tmp_path)
+    said, _ = assembled(hopper_ptx.ptx(kernel) if isinstance(kernel, hopper.Hopper) else ptx(kernel, ARCH), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
 
 

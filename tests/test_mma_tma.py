@@ -11,7 +11,8 @@ from test_ptx import assembled, needs_tools, of_class
 
 from cuda_kernels import KERNELS
 from cuda_kernels.gemm import mma_tma, tma_plan
-from cuda_kernels.gemm.hopper import HOPPER, ptx
+from cuda_kernels.gemm.hopper import HOPPER
+from cuda_kernels.gemm.hopper_ptx import ptx
 from cuda_kernels.job import kernel_named, main_job
 from cuda_kernels.ptx import Instruction
 from cuda_kernels.run import run

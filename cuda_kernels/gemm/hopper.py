@@ -1,15 +1,14 @@
 """A wgmma + TMA GEMM for Hopper as a configuration: what is constant in its kernel, and how it is compiled and launched."""
 
-import re
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import import_module
 
 import numpy as np
 
-from cuda_kernels.assembler import entry_of, program
 from cuda_kernels.gemm.hopper_order import order_of
 from cuda_kernels.gemm.hopper_parts import DEPTH, load_box
+from cuda_kernels.gemm.hopper_ptx import compiled
 from cuda_kernels.gemm.hopper_split import cutting_of, piece_bytes
 from cuda_kernels.gemm.kernel import choice
 from cuda_kernels.ptx.wgmma import wgmma_steps
@@ -21,6 +20,9 @@ SHARED_LIMIT = 233_472
 specifications)."""
 
 RESERVED = 1024
+
+BARRIERS = 16
+"""Bytes of the mbarriers of a stage."""
 
 CLUSTERS, CLUSTERS_SMS = np.array([0, 132, 66, 39, 30, 22, 17, 15, 15]), 132
 """Clusters of 1, 2, ... 8 CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and
@@ -40,16 +42,8 @@ BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N"
 """The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
 spilled."""
 
-SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64 u64"
-"""Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
-and bytes from matrix to matrix of C; whole tiles, parts of the others, their workspace and counters; `Hopper.order`."""
-
 REDUCE_STEPS = 8
 """What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
-
-MAPS = 3
-"""So many parameters are tensor maps: 128 bytes by value."""
-
 
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
@@ -267,12 +261,12 @@ class Hopper:
     @property
     def staging_bytes(self):
         """Bytes of shared memory in which one consumer stages C."""
-        return 128 * self.box_n * self.buffers if self.store == "tma" else 0
+        return staged_bytes(self.box_n, self.buffers) if self.store == "tma" else 0
 
     @property
     def shared_bytes(self):
         """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers."""
-        return self.stages * (self.stage_bytes + 16) + self.consumers * self.staging_bytes
+        return self.stages * (self.stage_bytes + BARRIERS) + self.consumers * self.staging_bytes
 
     @property
     def python(self):
@@ -343,7 +337,12 @@ class Hopper:
 
     def compile(self):
         """(name of the entry, machine code for sm_90a); no GPU needed."""
-        return _compiled(self.program)
+        return compiled(self.program)
+
+
+def staged_bytes(box, buffers):
+    """Bytes of so many staging buffers of 64 rows and so many columns, of 16 bits."""
+    return 128 * box * buffers
 
 
 def slots(config, sms):
@@ -372,37 +371,3 @@ HOPPER = {
 }
 """The kernels by name: TMA and wgmma alone; with a producer and consumers; persistent, with a store through TMA; and
 mma.sync with operands from TMA."""
-
-
-def ptx(config):
-    """The PTX text of a configuration, its tensor maps as parameters by value."""
-    from cuda_kernels.compile import bound_kernel, text_of
-
-    text = maps_by_value(text_of(bound_kernel(config.python), SIGNATURE, (config.block, config.resident)), MAPS)
-    return text if config.cluster_ctas == 1 else in_clusters(text, config.cluster_ctas)
-
-
-def in_clusters(text, size):
-    """PTX whose kernel is launched in clusters of `size` CTAs, as `__cluster_dims__` says in CUDA C++."""
-    return re.sub(r"(\.maxntid [^\n]*\n)", rf"\1.reqnctapercluster {size}, 1, 1\n", text, count=1)
-
-
-def maps_by_value(text, count):
-    """PTX in which the first `count` parameters, 64-bit addresses, become 128-byte values whose address the kernel takes.
-
-    That is what `const __grid_constant__ CUtensorMap` is in CUDA C++; Numba has no such parameter. The kernel then needs no
-    copy of a map in global memory.
-    """
-    entry = entry_of(text)
-    for i in range(count):
-        name = re.escape(f"{entry}_param_{i}")
-        text, declared = re.subn(rf"\.param \.u64 ({name})\b", r".param .align 64 .b8 \1[128]", text)
-        text = re.sub(rf"ld\.param\.u64\s+(%\w+), \[({name})\];", r"mov.b64 \1, \2; cvta.param.u64 \1, \1;", text)
-        if declared != 1:
-            raise SimlayoutError(f"the kernel's parameter {i} is not one 64-bit address: maps_by_value cannot replace it")
-    return text
-
-
-@lru_cache(256)
-def _compiled(config):
-    return program(ptx(config))

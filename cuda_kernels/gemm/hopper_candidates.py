@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from cuda_kernels.gemm.hopper import RESERVED, SHARED_LIMIT, Hopper
+from cuda_kernels.gemm.hopper import BARRIERS, RESERVED, SHARED_LIMIT, Hopper, staged_bytes
 from simlayout.errors import SimlayoutError
 
 FEW = "1x1", "2x1", "1x2"
@@ -69,8 +69,8 @@ def _stages(config, box, buffers):
     """How many fit beside so many staging buffers of so many columns; 0 where the tile has not as many."""
     if box > config.tile_n or buffers > -(-config.tile_n // box):
         return 0
-    room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * 128 * box * buffers
-    return room // (config.stage_bytes + 16)
+    room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * staged_bytes(box, buffers)
+    return room // (config.stage_bytes + BARRIERS)
 
 
 def _candidates():
