@@ -204,7 +204,8 @@ def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
 
 class Prepared:
     """A product of three arrays, ready: call it with a stream (a handle or an object), or without for the libraries' current
-    one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes."""
+    one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes,
+    `launches` are what a call launches, in order."""
 
     def __init__(self, plan, a, b, out, addresses):
         self._plan, self._keep, self.out = plan, [a, b], out
