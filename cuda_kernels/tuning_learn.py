@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.gemm.hopper_trees import Trees, features, of_h200
+from cuda_kernels.gemm.hopper_trees import Trees, features
 from cuda_kernels.tuning_fit import START, read, summary
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable
@@ -101,11 +101,12 @@ def main(arguments=None):
         check_writable(options.write)
     measured = read(*options.records)
     plain = measured.estimated(START)
-    table, wanted = table_of(measured, plain), target(measured, plain)
     print("without trees:", summary(measured, plain))
     if options.kept:
-        print("kept:", summary(measured, plain * of_h200()(table)))
+        estimates, work = measured.of_each
+        print("kept:", summary(measured, estimates.corrected(work, plain)))
         return 0
+    table, wanted = table_of(measured, plain), target(measured, plain)
     print("foreseen:", summary(measured, plain * foreseen(measured, table, wanted)), flush=True)
     if options.write:
         trees = learn(table, wanted, measured.weights)

@@ -37,8 +37,8 @@ print(time.perf_counter() - began)
 
 
 def ways(library, size):
-    """{name: a function without arguments}: the ways to multiply size x size f16 matrices, the driver's launch
-    alone first, then matmul's and torch's."""
+    """{name: a function without arguments}: the ways to multiply size x size f16 matrices, the driver's launch alone
+    first, then matmul's and torch's."""
     from cuda_kernels import matmul, plan_matmul
 
     a, b, out = library.operands(Problem(size, size, size))
