@@ -127,7 +127,7 @@ def test_the_command_of_an_answer_prints_the_same_counts(capsys):
     ({"layout": "(16,64):(0,1)"}, "layout", None, ""), ({"layout": "Sw<3,3,3>"}, "layout", None, ""),
     ({"layout": "(4096,4096)"}, "layout", None, ""), ({"dtype": "f17"}, "dtype", None, ""),
     ({"dtype": "b128", "op": "ld.shared.b32"}, "op", None, ""), ({"op": "ldmatrix.x3"}, "op", None, ""),
-    ({"arch": "sm_1"}, "arch", None, ""), ({"lanes": "tid ** 2"}, "lanes", 1, "tid ** 2\n^"),
+    ({"arch": "sm_1"}, "arch", None, ""), ({"lanes": "tid ** 2"}, "lanes", 5, "tid ** 2\n    ^"),
     ({"lanes": "tid % 16, q"}, "lanes", 11, "tid % 16, q\n          ^"),
     ({"lanes": "tid, 8 // (tid - tid)"}, "lanes", None, ""),
     ({"lanes": "tid, k", "domain": "k=4 j"}, "domain", 5, "k=4 j\n    ^"), ({"domain": "k=4"}, "domain", None, ""),

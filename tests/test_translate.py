@@ -289,7 +289,7 @@ def test_a_text_is_read_in_every_notation():
         read_notation("SWIZZLE_128B")
     with pytest.raises(ParseError, match="unexpected character 'v'"):
         read_notation("vec = 8")
-    with pytest.raises(ParseError, match="unexpected character"):
+    with pytest.raises(ParseError, match="column 6: expected an operator"):
         read_notation("col; row")
 
 
