@@ -170,7 +170,7 @@ def test_every_load_gives_the_exact_product_and_costs_what_was_predicted(case):
     assert_exact_and_as_predicted(case, 24, 40, 24)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_case_gives_the_exact_product_and_costs_what_was_predicted(case):
     assert_exact_and_as_predicted(case, 40, 72, 72)

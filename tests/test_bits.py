@@ -42,7 +42,7 @@ def test_the_cpu_machine_computes_the_bits_that_the_gpu_computed(label):
     assert digest(cpu_result(label, problem)) == outcome["gpu"]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("label", LABELS)
 def test_the_cpu_machine_computes_the_gpus_bits_for_every_variant(label, problem):

@@ -382,7 +382,7 @@ def test_the_clock_kernel_compiles():
 
 
 @needs_numba
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(FORMS))
 def test_every_probe_compiles(name, tmp_path):
     prove_probe(FORMS[name], tmp_path)

@@ -28,7 +28,7 @@ RECORD = Path(__file__).parent / "data" / "h200_exercises.json"
 LABELS = {family: [label for label in exercises() if label.split()[0] == family] for family in FAMILIES}
 SOME_ATOMS = LABELS["cute"][5::80]
 SOME_PRACTICALS = [label for i, label in enumerate(LABELS["practical"]) if i // 2 % 2 == i % 2]
-"""Every problem in every layout, the ways to store taking turns: what is built always; `pytest -m slow` builds all."""
+"""Every problem in every layout, the ways to store taking turns: what is built always; `pytest -m sweep` builds all."""
 ARCH = "sm_90a"
 
 needs_compiler = pytest.mark.skipif(find_spec("numba") is None or find_tool("nvdisasm") is None,
@@ -94,14 +94,14 @@ def test_every_access_of_a_kernel_has_its_instructions_or_the_turns_of_a_loop(la
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", [*LABELS["cute"], *LABELS["warptile"]])
 def test_every_access_of_every_kernel_has_its_instructions_or_the_turns_of_a_loop(label):
     check_turns(label)
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", LABELS["practical"])
 def test_every_practical_problem_executes_its_instructions_as_often_as_is_predicted(label):
     one, instructions = exercises()[label], disassemble(build(label, ARCH)[1])

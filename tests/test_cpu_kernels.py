@@ -97,7 +97,7 @@ def test_matrices_may_be_parts_of_wider_ones(lda):
     assert_right_and_as_predicted(KERNELS["mma_crosswise"], a, b)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [*EDGES, (300, 264, 200), (129, 130, 257)], ids=str)
 @pytest.mark.parametrize("kernel", [
     *(KERNELS[n].variant(stages=s, accumulate=a) for n, s, a in product(HGEMM, (1, 2, 3, 4), ("f32", "f16"))),

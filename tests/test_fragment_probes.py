@@ -226,12 +226,12 @@ def test_a_form_assembles_for_sm_90a(name, tmp_path):
     assembles([name], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_every_form_assembles_for_sm_90a(tmp_path):
     assembles(probes(), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [n for n, p in probes().items() if isinstance(p, MmaProbe | SparseProbe)])
 def test_every_product_measured_on_the_cpu_machine_is_what_the_fragments_say(name):
     probe = probes()[name]

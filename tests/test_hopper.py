@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_ptx import assembled, needs_tools, of_class
+from tiers import slow_but
 
 from cuda_kernels.gemm.hopper import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.gemm.hopper_candidates import CANDIDATES
@@ -54,8 +55,9 @@ COMPILED = {
 
 
 @needs_tools
-@pytest.mark.parametrize("config", COMPILED.values(), ids=COMPILED)
-def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(config, tmp_path):
+@pytest.mark.parametrize("name", slow_but(["slices"], COMPILED))
+def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
+    config = COMPILED[name]
     said, opcodes = assembled(ptx(config), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     assert "C7510" not in said and "C7511" not in said and "serialized" not in said
@@ -66,7 +68,7 @@ def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(config, t
 
 
 @needs_tools
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("candidate", CANDIDATES[::9], ids=str)
 def test_candidates_compile_without_spills(candidate, tmp_path):
     said, _ = assembled(ptx(candidate), tmp_path)

@@ -15,7 +15,7 @@ from simlayout.errors import SimlayoutError
 RUNGS = {r.name: r for r in rungs.rungs("MatmulTutorial")}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", [rung.label for rung in rungs.rungs()])
 def test_no_rung_spills(label, tmp_path):
     from test_ptx import ARCH, PTXAS, assembled, ptx

@@ -204,14 +204,14 @@ def check_whole(done):
     assert int(figures) >= 1 and printed.count("your guess  none yet") >= 5 and "\nmeasured    " in printed
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_wheel_holds_every_file_of_the_packages(wheel):
     names = {name for name in ZipFile(wheel).namelist() if name.startswith(PACKAGES) and ".dist-info/" not in name}
     python = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     assert names == data_files() | python
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("one", lessons(), ids=lambda one: one.file)
 def test_every_notebook_runs_with_the_package_that_it_carries(one, bare_python, tmp_path):
     subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=settings(), capture_output=True)
@@ -221,7 +221,7 @@ def test_every_notebook_runs_with_the_package_that_it_carries(one, bare_python, 
     check_whole(done)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("one", lessons(), ids=lambda one: one.file)
 def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_python, tmp_path):
     def run(*arguments, **more):
@@ -237,7 +237,7 @@ def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_p
     assert where.count(str(bare_python.parents[1])) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_notebook_that_finds_no_simlayout_says_what_to_do(bare_python, tmp_path):
     subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=settings(), capture_output=True)
     path = tmp_path / "1_banks.ipynb"

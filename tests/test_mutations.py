@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 import simlayout
 from simlayout.testing import CounterexampleError
@@ -65,6 +66,20 @@ def loaded(name, file):
 
 def test_the_sample_project_as_it_is_passes_its_tests(tmp_path, monkeypatch):
     assert failures(SOURCE, tmp_path, monkeypatch) == {}
+
+
+def test_a_slow_machine_fails_no_test_of_the_sample_project(tmp_path, monkeypatch):
+    ours = settings.get_current_profile_name()
+    settings.load_profile("default")                  # as in a project that copies the tests, and has no profile
+    try:
+        assert settings().deadline is not None
+        (tmp_path / "my_layouts.py").write_text(SOURCE)
+        monkeypatch.setitem(sys.modules, "my_layouts", loaded("my_layouts", tmp_path / "my_layouts.py"))
+        sample = vars(loaded("sample_tests", EXAMPLE / "test_my_layouts.py")).values()
+    finally:
+        settings.load_profile(ours)
+    limits = [test._hypothesis_internal_use_settings.deadline for test in sample if is_hypothesis_test(test)]
+    assert limits == [None, None] and settings().deadline is None
 
 
 @pytest.mark.parametrize("what", MUTATIONS)

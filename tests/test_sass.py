@@ -16,7 +16,7 @@ VARIANTS = dict(default_variants())
 PERMUTED = VARIANTS["mma_permuted, 4 stages"]
 PROBLEM = 1000, 1384, 520
 COMPILED = "mma_permuted, 2 stages"
-"""The variant that every run compiles (cp.async, ldmatrix, loads and stores); the others take minutes: `pytest -m slow`."""
+"""The variant that every run compiles (cp.async, ldmatrix, loads and stores); the others take minutes: `pytest -m sweep`."""
 
 LISTING = """
 \t.section\t.text.gemm,"ax",@progbits
@@ -132,7 +132,7 @@ def test_marks_do_not_change_the_machine_code():
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", VARIANTS)
 def test_every_variant_has_its_accesses_and_no_other_code_with_marks(label):
     kernel = VARIANTS[label].fitted(*PROBLEM)
