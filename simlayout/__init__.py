@@ -16,10 +16,10 @@ from simlayout.lazy import when_used
 __version__ = "0.1.0"
 
 _MODULES = {
-    "algebra": ("Composed", "F2Map", "Layout", "Rotation", "Swizzle", "byte_address", "coalesce", "complement",
+    "algebra": ("Composed", "F2Map", "Layout", "Rotation", "Swizzle", "Tile", "byte_address", "coalesce", "complement",
                 "composition", "dtype_of", "logical_divide", "logical_product", "parse", "tiled_divide", "zipped_divide"),
     "clinic": (),
-    "codegen": ("Emitted", "emit", "formula", "translate"),
+    "codegen": ("Emitted", "emit", "formula", "tile", "translate"),
     "errors": ("AddressError", "DeviceError", "HazardError", "InstructionError", "LayoutError", "MachineError", "ParseError",
                "SimlayoutError", "VerificationError"),
     "hardware": ("Analysis", "OperandTile", "TensorMap", "analyze", "choose_ldmatrix", "fragment", "instruction"),

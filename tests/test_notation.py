@@ -149,11 +149,11 @@ def test_a_long_text_is_shown_around_the_fault():
     "o" * 9999,
 ])
 def test_hostile_text_is_refused_quickly(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ParseError):
         parse(text)
         parse(text + "!")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_nesting_up_to_the_limit_is_read():
@@ -175,3 +175,27 @@ def test_any_text_is_read_or_refused_with_a_parse_error(text):
 def test_only_text_is_parsed(wrong):
     with pytest.raises(ParseError, match="parse takes text"):
         parse(wrong)
+
+
+# ---- what CuTe's C++ writes ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text, meant", [
+    ("Swizzle<3,3,3>{}", "Sw<3,3,3>"), ("cute::Swizzle<3, 4, -3>{ };", "Sw<3,4,-3>"), ("_64{}:_1{}", "64:1"),
+    ("composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})", "Sw<3,3,3> o (16,64):(64,1)"),
+    ("composition(Sw<1,3,3>, composition(Sw<2,3,3>, Int<16>{}, (16,32):(32,1)))",
+     "Sw<1,3,3> o Sw<2,3,3> o 16 o (16,32):(32,1)"),
+    ("composition(Swizzle<3,3,3>{}, 16)", "Sw<3,3,3> o 16:1"), ("Layout<Shape<Shape<_8,_2>,_64>>", "((8,2),64):((1,8),16)"),
+    ("make_layout(make_shape(Int<16>{}, 64), LayoutRight{})", "(16,64):(64,1)"),
+    ("make_layout(make_shape(2, make_shape(3, 4)), GenRowMajor{})", "(2,(3,4)):(12,(4,1))"),
+    ("make_layout(cute::make_shape(16, 64), GenColMajor{});", "(16,64):(1,16)"), ("Layout<_16,_2>", "16:2")])
+def test_the_cpp_that_users_paste_is_read(text, meant):
+    assert parse(text) == parse(meant)
+
+
+@pytest.mark.parametrize("text, fault", [
+    ("Swizzle<3,3,3>{", "column 15: unexpected character '{'"), ("Layout<Shape<_8>", "column 17: expected ',' or '>'"),
+    ("composition(", "column 13: expected a layout"), ("composition(" * 99, "64 levels"), ("make_layout(16", "',' or '\\)'"),
+    ("Layout<Shape<_8,_2>,Stride<_1>>", "column 1: shape"), ("composition()", "column 13"), ("Int<>", "an integer")])
+def test_cpp_that_is_cut_short_is_refused_where_it_is(text, fault):
+    with pytest.raises(ParseError, match=fault):
+        parse(text)

@@ -6,6 +6,7 @@ from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
 from simlayout.algebra.notation import parse
 from simlayout.algebra.swizzle import Rotation, Swizzle
+from simlayout.algebra.tile import Tile
 from simlayout.algebra.tiling import (
     complement,
     left_inverse,
@@ -25,6 +26,7 @@ __all__ = [
     "Layout",
     "Rotation",
     "Swizzle",
+    "Tile",
     "byte_address",
     "coalesce",
     "complement",

@@ -1,23 +1,26 @@
-"""The notation in: `parse(text)` reads what `str` prints, and what CuTe prints.
+"""The notation in: `parse(text)` reads what `str` prints, what CuTe prints, and what CuTe's C++ writes.
 
-    chain    = item { ("o" | "@" | "∘") item }
-    item     = swizzle | rotation | f2 | layout
+    chain    = item { ("o" | "@" | "∘") item } [";"]
+    item     = swizzle | rotation | f2 | layout | "composition" "(" item { "," item } ")"
     swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">"
     rotation = ("Rot" | "Rotation") "<" int "," int "," int ["," int] ">"
     f2       = "F2" "<" [int { "," int }] [";" int] ">"
     layout   = nested [ ":" nested ]
-    nested   = int | "(" nested { "," nested } [","] ")"
-    int      = ["_"] digits
+             | "Layout" "<" nested ["," strides] ">" | "make_layout" "(" nested ["," strides] ")"
+    strides  = nested | "LayoutLeft" | "LayoutRight" | "GenColMajor" | "GenRowMajor"
+    nested   = int | "(" nested { "," nested } [","] ")"        or Shape<...>, Stride<...>, make_shape(...), ...
+    int      = ["_"] digits | "Int" "<" digits ">"
 
-Spaces are free. A layout without strides is compact, leftmost mode fastest. A bare int is an offset (`o 16 o`) unless
-it ends the chain, where it is the layout 16:1. Nothing is ever evaluated as Python.
+Spaces are free, and so are C++'s `cute::` before a word and `{}` after one. A layout without strides is compact,
+leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. Nothing
+is ever evaluated as Python.
 """
 
 import re
 
-from simlayout.algebra.composed import join
+from simlayout.algebra.composed import Composed, join
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import Layout
+from simlayout.algebra.layout import Layout, compact
 from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError, ParseError
 
@@ -25,10 +28,16 @@ MAX_LENGTH = 10_000     # characters of a text
 MAX_NESTING = 64        # open parentheses
 MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<int>_?[0-9]+)|(?P<word>Swizzle|Sw|S|Rotation|Rot|F2|o)|(?P<mark>[@∘(),:;<>-])|(?P<bad>\S)|(?P<end>\Z))"
-)
+_WORDS = ("composition|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|Gen(?:Row|Col)Major|Shape|"
+          "Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2|Int|C|o")
+_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
+                    r"(?P<bad>\S)|(?P<end>\Z))")
+_BRACES = re.compile(r"\s*\{\s*\}")
 _COMPOSE = ("o", "@", "∘")
+_ROW_MAJOR, _COLUMN_MAJOR = ("LayoutRight", "GenRowMajor"), ("LayoutLeft", "GenColMajor")
+_TUPLES = {"(": ")", "Shape": ">", "Stride": ">", "Tile": ">", "Tuple": ">", "make_shape": ")", "make_stride": ")",
+           "make_tuple": ")"}
+"""How a tuple begins -> how it ends."""
 _LAYERS = {"Swizzle": Swizzle, "Sw": Swizzle, "S": Swizzle, "Rotation": Rotation, "Rot": Rotation}
 
 
@@ -42,6 +51,8 @@ def parse(text):
     Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
     >>> parse("S<3,4,3> o 0 o ((_8,_2),_64):((_64,_512),_1)")
     Swizzle(3, 4, 3) @ Layout(((8, 2), 64), ((64, 512), 1))
+    >>> print(parse("composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})"))
+    Sw<3,3,3> o (16,64):(64,1)
     >>> parse("(16,64")
     Traceback (most recent call last):
     ...
@@ -54,6 +65,15 @@ def parse(text):
     if len(text) > MAX_LENGTH:
         raise ParseError(f"the text has {len(text)} characters: at most {MAX_LENGTH} are read")
     return _Parser(text).whole()
+
+
+def _joined(parts):
+    """The composition of some items, of which some may be compositions."""
+    return join(part for item in parts for part in (item.parts() if isinstance(item, Composed) else (item,)))
+
+
+def _mirrored(nested):
+    return tuple(map(_mirrored, nested[::-1])) if isinstance(nested, tuple) else nested
 
 
 class _Parser:
@@ -87,6 +107,8 @@ class _Parser:
     def accept(self, *tokens):
         if self.token not in tokens or self.kind in ("int", "end"):
             return False
+        if self.kind == "word" or self.token in (">", ")"):
+            self._end = match.end() if (match := _BRACES.match(self.text, self._end)) else self._end
         self.advance()
         return True
 
@@ -107,24 +129,55 @@ class _Parser:
         while self.accept(*_COMPOSE):
             last = self.at
             parts.append(self.item())
+        self.accept(";")
         if self.kind != "end":
             self.expected("'o' or the end of the text")
         if isinstance(parts[-1], int):
             parts[-1] = self.build(lambda: Layout(parts[-1]), last)
-        return self.build(lambda: join(parts), start)
+        return self.build(lambda: _joined(parts), start)
 
-    def item(self):
+    def composition(self, at, depth):
+        """What follows "composition"."""
+        if depth == MAX_NESTING:
+            self.fail(f"more than {MAX_NESTING} levels of nesting", at)
+        self.require("(")
+        parts = [self.item(depth + 1)]
+        while self.accept(","):
+            parts.append(self.item(depth + 1))
+        self.require(")", "',' or ')'")
+        if isinstance(parts[-1], int):
+            parts[-1] = self.build(lambda: Layout(parts[-1]), at)
+        return self.build(lambda: _joined(parts), at)
+
+    def item(self, depth=0):
         at = self.at
+        if self.accept("composition"):
+            return self.composition(at, depth)
+        if self.token in ("Layout", "make_layout"):
+            return self.of_cpp(">" if self.token == "Layout" else ")", at)
         if self.token in _LAYERS:
             return self.layer(_LAYERS[self.token], at)
         if self.token == "F2":
             return self.f2(at)
-        if self.kind != "int" and self.token != "(":
+        if self.kind != "int" and self.token not in ("Int", "C", *_TUPLES):
             self.expected("a layout, 'Sw<', 'Rot<' or 'F2<'")
         shape = self.nested(0)
         if not self.accept(":"):
             return shape if isinstance(shape, int) else self.build(lambda: Layout(shape), at)
         stride = self.nested(0)
+        return self.build(lambda: Layout(shape, stride), at)
+
+    def of_cpp(self, end, at):
+        """`Layout<Shape<...>,Stride<...>>` or `make_layout(make_shape(...), make_stride(...))`."""
+        self.advance()
+        self.require("<" if end == ">" else "(")
+        shape, stride = self.nested(0), None
+        if self.accept(","):
+            if self.accept(*_ROW_MAJOR):
+                stride = _mirrored(compact(_mirrored(shape)))
+            elif not self.accept(*_COLUMN_MAJOR):
+                stride = self.nested(0)
+        self.require(end, f"',' or {end!r}")
         return self.build(lambda: Layout(shape, stride), at)
 
     def layer(self, make, at):
@@ -152,13 +205,23 @@ class _Parser:
     def nested(self, depth):
         if self.kind == "int":
             return self.integer()
+        if self.accept("Int", "C"):
+            self.require("<")
+            value = self.integer()
+            self.require(">")
+            return value
         if depth == MAX_NESTING:
             self.fail(f"more than {MAX_NESTING} levels of nesting")
-        self.require("(", "an integer or '('")
+        end = _TUPLES.get(self.token)
+        if end is None:
+            self.expected("an integer or '('")
+        if self.token != "(":
+            self.advance()
+        self.require("<" if end == ">" else "(")
         items = [self.nested(depth + 1)]
-        while self.accept(",") and self.token != ")":
+        while self.accept(",") and self.token != end:
             items.append(self.nested(depth + 1))
-        self.require(")", "',' or ')'")
+        self.require(end, f"',' or {end!r}")
         return tuple(items)
 
     def signed(self):

@@ -54,6 +54,9 @@ class TritonSwizzle:
         phase = row // self.per_phase % self.max_phase
         return row * self.columns + (column // self.vec ^ phase) * self.vec + column % self.vec
 
+    def __str__(self):
+        return f"vec = {self.vec}, perPhase = {self.per_phase}, maxPhase = {self.max_phase}, order = [1, 0]"
+
 
 def triton_to_swizzle(triton):
     """The Swizzle that does to a row-major tile what a TritonSwizzle does.

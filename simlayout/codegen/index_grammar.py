@@ -80,6 +80,11 @@ def read(text, names):
     return _Reader(_tokens(text), tuple(names)).whole()
 
 
+def is_word(name):
+    """Whether a name is a word of the grammar: a type, `return` or `static_cast`."""
+    return name in _WIDE or name in _NARROW or name in ("return", "static_cast", "std")
+
+
 def _fail(column, fault):
     raise ParseError(f"column {column}: {fault}")
 

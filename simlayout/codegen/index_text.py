@@ -72,6 +72,12 @@ class Formula:
     def __call__(self, *values):
         return self.index(*values)[0]
 
+    def __str__(self):
+        return str(self.index)
+
+    def __repr__(self):
+        return f"formula({self.index.text!r}, {self.index.names})"
+
 
 def formula(text, names=("row", "col")):
     """The index function of `names` that a text denotes, an offset for `equivalent` and for tiles of accesses. Errors as of

@@ -1,17 +1,21 @@
-"""The texts of one index function in several notations, and the tile that TMA writes; `read_notation` reads them all back.
+"""What users have, as text: `tile` reads it with its shape, `read_notation` without; and the tile that TMA writes.
 
-    CuTe       Sw<3,3,3> o (16,64):(64,1)                                 `simlayout.parse`; also Rot<...> and F2<...>
+    CuTe       Sw<3,3,3> o (16,64):(64,1)                                 `simlayout.parse`; also Rot<...>, F2<...>, C++'s
+                                                                          composition(Swizzle<3,3,3>{}, Layout<...>{})
     Triton     vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]         as in #ttg.swizzled_shared<{...}>
     TMA        SWIZZLE_128B, SWIZZLE_NONE                                 as in CU_TENSOR_MAP_SWIZZLE_128B
-    formula    row * 64 + (col ^ ((row & 7) << 3))                        `simlayout.formula`
+    formula    row * 64 + (col ^ ((row & 7) << 3))                        `simlayout.formula`, as Python or C write it
+
+Of those that do not say how large their tile is, `tile` takes the sizes, or the text ends in them: `... for row<64, col<64`.
 """
 
 import re
 from dataclasses import dataclass
 
-from simlayout.algebra import dtype_of, parse
+from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
 from simlayout.algebra.layout import as_index
-from simlayout.algebra.translate import TritonSwizzle
+from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
+from simlayout.codegen.index_grammar import is_word
 from simlayout.codegen.index_text import formula
 from simlayout.errors import LayoutError, ParseError
 from simlayout.hardware.tma import SWIZZLES, swizzled
@@ -57,17 +61,11 @@ class TmaSwizzle:
 
 
 def text_of(function):
-    """An index function in its own notation, as `read_notation` reads it; what it is called where it has none.
+    """An index function in its own notation, as `read_notation` or `tile` reads it; what it is called where it has none.
 
     >>> text_of(TritonSwizzle(8, 1, 8, 64))
     'vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]'
     """
-    if isinstance(function, TritonSwizzle):
-        return (f"vec = {function.vec}, perPhase = {function.per_phase}, maxPhase = {function.max_phase}, "
-                "order = [1, 0]")
-    index = getattr(function, "index", None)
-    if index is not None:
-        return index.text
     return f"the function {function.__name__}" if hasattr(function, "__name__") else str(function)
 
 
@@ -89,9 +87,114 @@ def read_notation(text, columns=None, dtype="f16", names=("row", "col")):
         if found.re is _TRITON:
             return TritonSwizzle(*map(int, found.groups()), columns)
         return TmaSwizzle(int(found[1] or 0), dtype, columns)
-    try:
-        return parse(text)
-    except ParseError as error:
-        if re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", text, re.ASCII) is None:
-            raise error
-    return formula(text, names)
+    return formula(text, names) if _is_formula(text) else parse(text)
+
+
+_FOR = re.compile(r"(.*?)\sfor\s([^()]*)", re.DOTALL)
+_SIZE = re.compile(r"\s*([A-Za-z_]\w{0,30})\s*<\s*([0-9]{1,9})\s*", re.ASCII)
+_NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?!\w|\s*(?:[.:]:?\w|->))", re.ASCII)
+_OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|Layout|composition|make_layout)\s*[<(]|"
+                         r"[\d\s_(),]*(?::|$)")
+"""How a layout begins: a word of it, or numbers and a colon, or numbers alone."""
+
+
+def tile(text, domain=None, dtype="f16"):
+    """What the user has, as a tile with its shape: a text in any of the notations above.
+
+    domain: {name: size}, the sizes of a formula's coordinates, in their order (row before col), and of the rows and columns
+    that Triton's and TMA's texts and a bare swizzle leave out; layouts bring their own. dtype: of the elements, which TMA's
+    modes depend on. Gives a Layout, a composition or a `Tile`; a bare swizzle, rotation or F2 map where there is no domain.
+    Raises ParseError for what is in no notation, LayoutError where sizes are missing or do not fit.
+
+    >>> print(tile("row * 64 + (col ^ ((row & 7) << 3));", {"row": 16, "col": 64}))
+    row * 64 + (col ^ ((row & 7) << 3)); for row<16, col<64
+    >>> print(tile("SWIZZLE_128B for row<16, col<64"), "and", tile("Swizzle<3,3,3>{}", {"row": 16, "col": 64}))
+    Sw<3,3,3> o (16,64):(64,1) and Sw<3,3,3> o (16,64):(64,1)
+    >>> tile("x ^ 8")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.LayoutError: 'x ^ 8' does not say how large its tile is: add --domain x=64, or write 'x ^ 8 for x<64'
+    """
+    body, sizes = sized(text, domain)
+    if not sizes and _is_formula(body):
+        names = _coordinates(body) or ["row", "col"]
+        found = formula(body, names)                # a text that cannot be read is told before what it leaves out
+        raise _sizeless(body, _guessed(found, names))
+    columns = list(sizes.values())[1] if len(sizes) == 2 else None
+    if columns is None and _without_sizes(body):
+        mode = _TMA.fullmatch(body.strip())
+        wide = int(mode[1]) // dtype_of(dtype).bytes if mode and mode[1] else 64
+        raise _sizeless(body, {"row": 64, "col": wide})
+    return _with_shape(read_notation(body, columns, dtype, tuple(sizes) or ("row", "col")), sizes)
+
+
+def sized(text, domain=None):
+    """(a text without the sizes that end it, {name: size} of them and of a domain, row before col)."""
+    if not isinstance(text, str):
+        raise ParseError(f"a tile is text such as '(16,64):(64,1)' or 'row * 64 + col', not {type(text).__name__}")
+    sizes = dict(domain or {})
+    ends = _FOR.fullmatch(text)
+    for part in ends[2].split(",") if ends else ():
+        size = _SIZE.fullmatch(part)
+        if not size:
+            raise ParseError(f"column {ends.start(2) + 1}: {part.strip()!r} is no size: write NAME<SIZE, as in row<64")
+        if sizes.setdefault(size[1], int(size[2])) != int(size[2]):
+            raise LayoutError(f"{size[1]} has {size[2]} values in {text!r}, and {sizes[size[1]]} in the domain")
+    if set(sizes) == {"row", "col"}:
+        sizes = {name: sizes[name] for name in ("row", "col")}
+    return ends[1] if ends else text, sizes
+
+
+def _without_sizes(text):
+    """Whether a text is Triton's or TMA's."""
+    return bool(_TRITON.fullmatch(text.strip()) or _TMA.fullmatch(text.strip()))
+
+
+def _is_formula(text):
+    """Whether a text is a formula: it has a name, and does not begin as a layout does."""
+    known = _without_sizes(text) or _OF_LAYOUTS.match(text.strip())
+    if not known and re.match(r"\s*(?:#ttg\b|vec\s*=)", text):
+        raise ParseError("column 1: Triton's swizzled layout is 'vec = 8, perPhase = 1, maxPhase = 8', its order [1, 0]")
+    return not known and re.search(r"[A-Za-z_]{2}|\b[A-Za-z_]\b", text) is not None
+
+
+def _coordinates(text):
+    """The names in a formula that it does not define itself, as they come; row before col."""
+    found = [n for n in dict.fromkeys(_NAME.findall(text)) if not is_word(n) and not re.search(rf"\b{n}\s*=(?!=)", text)]
+    return sorted(found, key=("row", "col").index) if set(found) == {"row", "col"} else found
+
+
+def _guessed(function, names):
+    """Sizes to suggest for a formula: the tile's rows are as long as its stride allows, in powers of two."""
+    sizes = dict.fromkeys(names, 64)
+    if len(names) == 2:
+        try:
+            steps = [function(*at) for at in ((1, 0), (0, 1))]
+        except LayoutError:
+            return sizes
+        for other, step in zip(reversed(names), steps, strict=True):
+            if 1 < step <= 1024:
+                sizes[other] = 1 << step.bit_length() - 1
+    return sizes
+
+
+def _sizeless(text, sizes):
+    """The LayoutError of a text without sizes: what to add."""
+    options = " ".join(f"{name}={size}" for name, size in sizes.items())
+    ending = ", ".join(f"{name}<{size}" for name, size in sizes.items())
+    short = text if len(text) <= 60 else f"{text[:60]}..."
+    return LayoutError(f"{short!r} does not say how large its tile is: add --domain {options}, or write '{short} for "
+                       f"{ending}'")
+
+
+def _with_shape(function, sizes):
+    """An index function as a tile of those sizes; what brings its own shape, or has none to get, as it is."""
+    if hasattr(function, "shape") or not sizes:
+        return function
+    plain = Layout.row_major(*sizes.values()) if len(sizes) > 1 else Layout(*sizes.values())
+    if isinstance(function, TmaSwizzle):
+        return (tma_to_swizzle(function.mode, function.dtype) @ plain) if function.mode else plain
+    if isinstance(function, TritonSwizzle) and not function.columns & (function.columns - 1):
+        swizzle = triton_to_swizzle(function)
+        return swizzle @ plain if swizzle.bits else plain
+    return function @ plain if isinstance(function, Layer) else Tile(function, sizes)

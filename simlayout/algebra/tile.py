@@ -1,0 +1,109 @@
+"""A tile that is no layout: any index function, a formula say, with the sizes of its coordinates."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from simlayout.algebra.layout import as_index, byte_address
+from simlayout.errors import LayoutError
+
+MOST = 1 << 26
+"""Elements of a tile whose offsets are written out at once."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An index function of some coordinates, and how many values each of them takes.
+
+    function: of one integer for each coordinate (ints, arrays and symbols alike), the offset in elements. domain: {name:
+    size}, or (name, size) pairs, in the order of the arguments. Called as a Layout is, with one argument for each
+    coordinate, a tuple of them, or one linear index, leftmost fastest. Raises LayoutError for a size below 1.
+
+    >>> tile = Tile(lambda row, col: row * 64 + (col ^ ((row & 7) << 3)), {"row": 16, "col": 64})
+    >>> tile(1, 8), tile.shape, tile.cosize
+    (64, (16, 64), 1024)
+    """
+
+    function: object
+    domain: tuple
+
+    def __post_init__(self):
+        pairs = self.domain.items() if isinstance(self.domain, dict) else self.domain
+        made = tuple((str(name), _size(name, size)) for name, size in pairs)
+        if not made or len(dict(made)) < len(made):
+            raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")
+        object.__setattr__(self, "domain", made)
+
+    def __call__(self, *coordinate):
+        if len(coordinate) == 1 and isinstance(coordinate[0], tuple):
+            coordinate, = coordinate
+        if len(coordinate) == 1 < self.rank:
+            coordinate = self._counted(as_index(coordinate[0]))
+        if len(coordinate) != self.rank:
+            names = ", ".join(name for name, _ in self.domain)
+            raise LayoutError(f"{self} takes {self.rank} coordinates, {names}, not {len(coordinate)}")
+        return self.function(*map(as_index, coordinate))
+
+    def _counted(self, index):
+        """The coordinate that a linear index counts to; the last one has no end."""
+        made = []
+        for size in self.shape[:-1]:
+            made.append(index % size)
+            index = index // size
+        return (*made, index)
+
+    @property
+    def shape(self):
+        """The sizes of the coordinates."""
+        return tuple(size for _, size in self.domain)
+
+    @property
+    def size(self):
+        """How many coordinates it has."""
+        return prod(self.shape)
+
+    @property
+    def rank(self):
+        """How many modes its coordinates have."""
+        return len(self.domain)
+
+    @cached_property
+    def cosize(self):
+        """One more than the largest offset, in elements."""
+        return 1 + int(self.offsets().max())
+
+    def coordinates(self):
+        """The domain, leftmost fastest: one int64 array [size] for each coordinate."""
+        if self.size > MOST:
+            raise LayoutError(f"{self} has {self.size} elements: at most {MOST} are written out; use a smaller tile")
+        return tuple(np.unravel_index(np.arange(self.size), self.shape, order="F"))
+
+    def offsets(self):
+        """The offsets of the whole domain, leftmost fastest, in elements: int64 array [size]."""
+        made = as_index(np.asarray(self.function(*self.coordinates())))
+        return np.array(np.broadcast_to(made, self.size))
+
+    def byte_address(self, *coordinate, dtype, base=0):
+        """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
+        return byte_address(self, *coordinate, dtype=dtype, base=base)
+
+    def plot(self, by="offset", **options):
+        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
+        from simlayout.plots import layout
+
+        return layout(self, by, **options)
+
+    def __repr__(self):
+        return f"Tile({self.function!r}, {dict(self.domain)})"
+
+    def __str__(self):
+        name = getattr(self.function, "__name__", None) or str(self.function)
+        return f"{name} for {', '.join(f'{name}<{size}' for name, size in self.domain)}"
+
+
+def _size(name, size):
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise LayoutError(f"{name} has {size!r} values: give an int of at least 1")
+    return int(size)

@@ -1,0 +1,104 @@
+"""What users have, as text: formulas, C++, Triton's and TMA's texts, read with their shape; tiles that are no layouts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import simlayout as sl
+from simlayout.codegen.notations import sized
+
+FORMULA = "row * 64 + (col ^ ((row & 7) << 3))"
+SWIZZLED = sl.parse("Sw<3,3,3> o (16,64):(64,1)")
+
+
+@pytest.mark.parametrize("text, domain", [
+    (FORMULA, {"row": 16, "col": 64}), (f"{FORMULA};", {"col": 64, "row": 16}), (f"{FORMULA} for row<16, col<64", None),
+    ("(int)r * 64u + (c / 8 ^ r % 8) * 8 + c % 8;", {"r": 16, "c": 64}), ("Swizzle<3,3,3>{}", {"row": 16, "col": 64}),
+    ("int chunk = c / 8;\nreturn r * 64 + (chunk ^ r & 7) * 8 + c % 8; for r<16, c<64", None),
+    ("SWIZZLE_128B", {"row": 16, "col": 64}), ("CU_TENSOR_MAP_SWIZZLE_128B for row<16, col<64", None),
+    ("vec = 8, perPhase = 1, maxPhase = 8", {"row": 16, "col": 64}), ("Sw<3,3,3> o (16,64):(64,1)", None),
+    ("composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})", None)])
+def test_one_tile_in_all_notations_is_one_function_of_one_shape(text, domain):
+    made = sl.tile(text, domain)
+    assert made.shape == (16, 64) and made.size == made.cosize == 1024 and made.rank == 2
+    assert np.array_equal(made.offsets(), SWIZZLED.offsets())
+    assert made(3, 8) == made((3, 8)) == made(3 + 16 * 8) == SWIZZLED(3, 8)
+
+
+def test_a_tile_reads_back_what_it_prints():
+    for text in (f"{FORMULA} for row<16, col<64", "x ^ 8 for x<64", "vec = 8, perPhase = 1, maxPhase = 2, order = [1, 0] "
+                 "for row<16, col<48"):
+        made = sl.tile(text)
+        assert str(made) == text and sl.tile(str(made)) == made and hash(made) == hash(sl.tile(text))
+    assert eval(repr(made), {"Tile": sl.Tile, "TritonSwizzle": type(made.function)}) == made        # noqa: S307
+    assert made.byte_address(1, 0, dtype="f16") == 2 * (48 + 8)
+
+
+@pytest.mark.parametrize("text, dtype, told", [
+    (FORMULA, "f16", "--domain row=64 col=64"), ("r * 40 + c", "f16", "--domain r=64 c=32"),
+    ("col * 128 + row", "f16", "--domain row=128 col=64"), ("x ^ x >> 3", "f16", "--domain x=64"),
+    ("SWIZZLE_64B", "f32", "--domain row=64 col=16"), ("vec = 8, perPhase = 1, maxPhase = 8", "f16", "row=64 col=64")])
+def test_a_text_without_sizes_is_told_what_to_add_and_that_works(text, dtype, told):
+    with pytest.raises(sl.LayoutError, match="does not say how large its tile is") as error:
+        sl.tile(text, dtype=dtype)
+    assert told in str(error.value)
+    domain = dict(part.split("=") for part in told.removeprefix("--domain ").split())
+    assert sl.tile(text, {name: int(size) for name, size in domain.items()}, dtype).size > 1
+
+
+@pytest.mark.parametrize("text, domain, error, fault", [
+    ("row * 64 + column", {"row": 4, "col": 4}, sl.ParseError, "unknown name 'column'; known: row, col"),
+    ("row +", None, sl.ParseError, "column 6"), ("hello world", None, sl.ParseError, "column 7"),
+    (7, None, sl.ParseError, "int"),
+    ("smem[row * 64 + col]", None, sl.ParseError, "without the array's name"), ("vec = 8", None, sl.ParseError, "Triton"),
+    ("row for row<x", None, sl.ParseError, "'row<x' is no size"), ("row for row<4", {"row": 5}, sl.LayoutError, "4 values"),
+    ("row", {"row": 0}, sl.LayoutError, "at least 1"), ("row", {"row": True}, sl.LayoutError, "at least 1"),
+    ("SWIZZLE_128B", {"row": 4, "col": 32}, sl.LayoutError, "64 columns wide"), ("", None, sl.ParseError, "column 1"),
+    ("threadIdx.x * 64", None, sl.ParseError, "unknown name 'threadIdx.x'"),
+    ("row, col", {"row": 4, "col": 4}, sl.ParseError, "leave out the commas"), ("Sw<3,3,3> o row * 64", None, sl.ParseError, "column 13")])
+def test_what_is_no_tile_is_refused_by_name(text, domain, error, fault):
+    with pytest.raises(error, match=fault):
+        sl.tile(text, domain)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30) | st.text(alphabet="rowcl0189+*/%&^<>(), :;=fSTx_", max_size=30))
+def test_any_text_is_a_tile_or_a_refusal(text):
+    try:
+        made = sl.tile(text, {"row": 4, "col": 8})
+        assert hasattr(made, "shape")
+    except sl.SimlayoutError as error:
+        assert str(error)
+
+
+def test_a_tile_of_any_function_is_verified_analysed_and_emitted_like_a_layout():
+    made = sl.Tile(lambda row, col: row * 64 + (col ^ (row & 7) << 3), {"row": 16, "col": 64})
+    for one in (made, sl.tile(FORMULA, {"row": 16, "col": 64})):
+        assert sl.verify(one).claims == sl.verify(SWIZZLED).claims
+        access = sl.Access("load", "ldmatrix.x4", one, lambda tid, k: (tid % 16, 16 * k + tid // 16 * 8),
+                           {"tid": 32, "k": 4})
+        assert sl.emit(access).source == sl.emit(access.with_tile(SWIZZLED)).source
+        assert access.analyze().excess.sum() == 0
+    with pytest.raises(sl.VerificationError, match=r"\(0, 1\) and \(1, 0\) both map to offset 1|not one-to-one"):
+        sl.verify(sl.tile("row + col", {"row": 2, "col": 2}))
+
+
+def test_a_tile_refuses_what_is_no_coordinate_or_no_size():
+    made = sl.tile(FORMULA, {"row": 16, "col": 64})
+    for wrong in [(1, 2, 3), (1.5, 2), ("1", 2), ((1, 2, 3),)]:
+        with pytest.raises(sl.LayoutError):
+            made(*wrong)
+    with pytest.raises(sl.LayoutError, match="at most"):
+        sl.tile("row * 32768 + col", {"row": 32768, "col": 32768}).offsets()
+    with pytest.raises(sl.LayoutError, match="must be an integer"):
+        sl.Tile(lambda x: x / 2, {"x": 4}).offsets()
+    for domain in ({}, [("x", 2), ("x", 3)]):
+        with pytest.raises(sl.LayoutError, match="a name and a size each"):
+            sl.Tile(lambda x: x, domain)
+    assert sl.Tile(lambda x: 3, {"x": np.int64(4)}).offsets().tolist() == [3] * 4
+
+
+def test_sizes_end_a_text_or_come_with_it():
+    assert sized("row * 2 for row<3", {"col": 4}) == ("row * 2", {"row": 3, "col": 4})
+    assert sized("c for c<3") == ("c", {"c": 3})
