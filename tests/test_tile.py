@@ -56,7 +56,8 @@ def test_a_text_without_sizes_is_told_what_to_add_and_that_works(text, dtype, to
     ("row", {"row": 0}, sl.LayoutError, "at least 1"), ("row", {"row": True}, sl.LayoutError, "at least 1"),
     ("SWIZZLE_128B", {"row": 4, "col": 32}, sl.LayoutError, "64 columns wide"), ("", None, sl.ParseError, "column 1"),
     ("threadIdx.x * 64", None, sl.ParseError, "unknown name 'threadIdx.x'"),
-    ("row, col", {"row": 4, "col": 4}, sl.ParseError, "leave out the commas"), ("Sw<3,3,3> o row * 64", None, sl.ParseError, "column 13")])
+    ("row, col", {"row": 4, "col": 4}, sl.ParseError, "leave out the commas"),
+    ("Sw<3,3,3> o row * 64", None, sl.ParseError, "column 13")])
 def test_what_is_no_tile_is_refused_by_name(text, domain, error, fault):
     with pytest.raises(error, match=fault):
         sl.tile(text, domain)
