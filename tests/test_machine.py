@@ -166,53 +166,6 @@ def test_a_range_may_come_from_a_lane_varying_value_that_is_the_same_in_all_lane
     assert values(kernel, block=64).tolist() == [6] * 32 + [4] * 32
 
 
-def test_lane_varying_loops_are_refused_with_the_line_and_the_fix():
-    def ranged(out):
-        tid = tid_x()
-        for i in range(tid):                             # lane-varying range
-            st_global(out, i)
-
-    def looped(out):
-        i = tid_x()
-        while i < 8:                                     # lane-varying while
-            i += 1
-
-    message = fails(MachineError, ranged, np.zeros(1, np.int32))
-    assert f"test_machine.py:{line_of('lane-varying range')}:" in message and "put an `if` inside" in message
-    message = fails(MachineError, looped, np.zeros(1, np.int32))
-    assert f"test_machine.py:{line_of('lane-varying while')}:" in message and "`while`" in message
-
-
-def test_leaving_a_diverged_branch_is_refused_and_leaving_a_uniform_one_is_not():
-    def returns(n):
-        tid = tid_x()
-        if tid < n:
-            return                                       # lane-varying return
-
-    def breaks(n):
-        tid = tid_x()
-        for _ in range(4):
-            if tid < n:
-                break                                    # lane-varying break
-
-    def continues_inside(out):
-        tid = tid_x()
-        if tid < 5:
-            total = 0
-            for i in range(4):
-                if i == 2:
-                    continue
-                total += i
-            st_global(out + 4 * tid, total)
-
-    for kernel, mark in ((returns, "lane-varying return"), (breaks, "lane-varying break")):
-        run(kernel, 1, 32, 0)
-        run(kernel, 1, 32, 32)
-        message = fails(MachineError, kernel, 5)
-        assert f"test_machine.py:{line_of(mark)}:" in message and "lanes 0-4" in message
-    assert values(continues_inside)[:6].tolist() == [4] * 5 + [-1]
-
-
 def test_what_a_kernel_cannot_contain_is_named_with_its_line():
     def nested():
         def inner():                                     # nested function

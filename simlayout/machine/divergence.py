@@ -2,7 +2,8 @@
 
 A value is *uniform* (a Python int, float, bool ...) or *lane-varying* (a NumPy array [32]). A decision on a uniform
 value, or one on which all active lanes agree, is taken as it is. Where lanes disagree both ways are taken, one after
-the other, each with `active` narrowed to its lanes; what they assigned is merged lane by lane where they meet again.
+the other, each with `active` narrowed to its lanes; what they assigned is merged lane by lane where they meet again
+(`simlayout.machine.flow`).
 """
 
 import sys
@@ -17,6 +18,7 @@ from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.tags import LANES, Tagged, tag
 
+_CHANGEABLE = list, dict, set
 _BUILT_IN = type, BuiltinFunctionType
 
 
@@ -70,45 +72,30 @@ def merge(lanes, ours, theirs):
     return tag(made, ours.access, ours.marks and theirs.marks and ours.marks.merged(lanes, theirs.marks))
 
 
-class Branch:
-    """An `if` on which the active lanes disagree; truthy, so that rewritten code enters both arms."""
+class LaneRange:
+    """A `range` whose bounds differ by lane. start, stop, step: int64 [32]."""
 
-    def __init__(self, warp, true, names, site):
-        self.warp, self.outer, self.true, self.names = warp, warp.active, true, names
-        self.outside, warp.parted = warp.parted, site
-        warp.narrow(self.outer & true)
+    def __init__(self, start, stop, step):
+        self.start, self.stop, self.step = start, stop, step
 
-    def _values(self, scope):
-        return [scope.get(name, UNASSIGNED) for name in self.names]
-
-    def then(self, scope):
-        """Before the first arm: remembers what the names hold."""
-        self.before = self._values(scope)
-
-    def otherwise(self, scope):
-        """Between the arms: keeps what the first assigned, and returns what the names held before it."""
-        self.after_then = self._values(scope)
-        self.warp.narrow(self.outer & ~self.true)
-        return self.before
-
-    def merge(self, scope):
-        """After the second arm: the names' merged values, in the order of `names`; all lanes are back."""
-        self.warp.parted = self.outside
-        self.warp.narrow(self.outer)
-        return [merge(self.true, a, b) for a, b in zip(self.after_then, self._values(scope), strict=True)]
+    def holds(self, at):
+        """bool [32]: whether int64 [32] `at` lies before the end."""
+        return np.where(self.step > 0, at < self.stop, at > self.stop)
 
 
 class Lanes:
     """The active mask of a warp and every decision that depends on it.
 
-    launched, active: bool [32], the lanes that exist and those that execute now. count: active lanes. whole: all 32 are
-    active. converged: all launched ones are; otherwise `parted` is the (file, line) of the innermost `if` that parted them.
+    launched, present, active: bool [32], the lanes that exist, those that have not returned from the kernel, and those
+    that execute now. count: active lanes. whole: all 32 are active. converged: all present ones are; otherwise `parted` is
+    the (file, line) of the innermost statement that parted them.
     site: (file, line) of the instruction in progress; doing: its object; caller: (file, line, caller) of the call that
     leads there, None in the kernel itself. elements: the Elements that are declared, if any.
     """
 
     def __init__(self, launched, elements=None):
-        self.launched, self.elements = launched, elements
+        self.launched, self.present, self.elements = launched, launched, elements
+        self._present = int(np.count_nonzero(launched))
         self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
         self.cancelled = False
         self.narrow(launched)
@@ -118,7 +105,13 @@ class Lanes:
         self.active = lanes
         self.count = int(np.count_nonzero(lanes))
         self.whole = self.count == LANES
-        self.converged = lanes is self.launched
+        self.converged = self.count == self._present
+
+    def exit(self, lanes):
+        """Lanes, bool [32], have returned from the kernel: nothing waits for them any more."""
+        self.present = self.present & ~lanes
+        self._present = int(np.count_nonzero(self.present))
+        self.converged = self.count == self._present
 
     def call(self, function, /, *args, **named):
         """A call in kernel code: an instruction's twin, a device function, a builtin on lanes, or anything as it is."""
@@ -146,6 +139,14 @@ class Lanes:
             return made
         return tag(made, name, self.elements and self.elements.marks(name, args))
 
+    def put(self, target, key, value):
+        """`target[key] = value` in the active lanes. (A RegisterArray sees to that itself.)"""
+        if not self.converged and isinstance(target, _CHANGEABLE):
+            if not isinstance(target, list) or isinstance(key, slice):
+                raise MachineError(f"a {type(target).__name__} changes for some lanes only: keep a value per lane")
+            value = merge(self.active, value, target[key])
+        target[key] = value
+
     def place(self, lanes=(), instruction=None, site=None, caller=None):
         """The Place of some lanes: where the warp is now, unless another instruction, site and its caller are given."""
         at, callers = caller if site else self.caller, []
@@ -166,17 +167,7 @@ class Lanes:
                 text += f", parted from the others at {basename(self.parted[0])}:{self.parted[1]}"
             raise error(hazard("divergence", first, self.place(np.flatnonzero(self.active)), what=text))
 
-    def branch(self, test, names):
-        """Decides an `if`: True, False, or a Branch where the active lanes disagree."""
-        if test is True or test is False:
-            return test
-        agreed = self._agreed(test)
-        if agreed is not None:
-            return agreed
-        frame = sys._getframe(1)
-        return Branch(self, truth(test), names, (frame.f_code.co_filename, frame.f_lineno))
-
-    def _agreed(self, test):
+    def agreed(self, test):
         """The truth on which all active lanes agree, None if they do not."""
         if not is_lanes(test):
             return bool(test)
@@ -187,10 +178,9 @@ class Lanes:
 
     def uniform(self, test, word):
         """The truth of a condition that all active lanes must share; `word` names the statement."""
-        agreed = self._agreed(test)
+        agreed = self.agreed(test)
         if agreed is None:
-            raise MachineError(f"lanes disagree on the condition of `{word}`: loop a uniform number of times and put "
-                               "an `if` inside")
+            raise MachineError(f"lanes disagree on the condition of `{word}` in a comprehension: write the loop out")
         return agreed
 
     def every(self, test):
@@ -198,17 +188,12 @@ class Lanes:
         return bool(truth(test)[self.active].all()) if is_lanes(test) else test
 
     def iterate(self, values):
-        """What a `for` walks over: the same for all lanes."""
+        """What a `for` or a comprehension walks over that is the same for all lanes."""
         if is_lanes(values):
-            raise MachineError("a `for` over a lane-varying value: loop over a range that is the same for all lanes")
+            raise MachineError("a `for` over a lane-varying value: loop over a range")
+        if isinstance(values, LaneRange):
+            raise MachineError("a comprehension over a range that differs by lane: write the loop out")
         return values
-
-    def leave(self, word, *branches):
-        """Before a return, break or continue: refuses it if it would leave a diverged branch."""
-        if any(isinstance(b, Branch) for b in branches):
-            fix = {"return": "assign the result in both branches and return it once, after the `if`"}
-            raise MachineError(f"`{word}` by lanes {lane_list(self.active)} only: "
-                               + fix.get(word, "put the rest of the loop's body under an `if` instead"))
 
     def _under(self, lanes, later):
         """The value of an expression evaluated by some of the active lanes only."""
@@ -222,7 +207,7 @@ class Lanes:
         """`first and later()`; lane-varying: bool [32], the right side evaluated where the left one is true."""
         if not is_lanes(first):
             return first and later()
-        agreed = self._agreed(first)
+        agreed = self.agreed(first)
         if agreed is not None:
             return later() if agreed else False
         true = truth(first)
@@ -233,7 +218,7 @@ class Lanes:
         """`first or later()`; lane-varying: bool [32], the right side evaluated where the left one is false."""
         if not is_lanes(first):
             return first or later()
-        agreed = self._agreed(first)
+        agreed = self.agreed(first)
         if agreed is not None:
             return True if agreed else later()
         true = truth(first)
@@ -246,7 +231,7 @@ class Lanes:
 
     def select(self, test, then, otherwise):
         """`then() if test else otherwise()`, each evaluated by its own lanes."""
-        agreed = self._agreed(test)
+        agreed = self.agreed(test)
         if agreed is not None:
             return then() if agreed else otherwise()
         true = truth(test)
@@ -258,8 +243,7 @@ class Lanes:
             return value
         there = np.asarray(value)[self.active]
         if (there != there[0]).any():
-            raise MachineError(f"{what} differs between lanes ({there.min()} to {there.max()}): loop over a range that "
-                               "is the same for all lanes and put an `if` inside")
+            raise MachineError(f"{what} differs between lanes ({there.min()} to {there.max()}): it must be the same for all")
         return there[0].item()
 
 
@@ -275,6 +259,9 @@ def lane_list(lanes):
 
 
 def _as_it_is(warp, function, args, named):
+    if not warp.converged and isinstance(getattr(function, "__self__", None), _CHANGEABLE):
+        raise MachineError(f"{function.__name__} of a {type(function.__self__).__name__} by some lanes only: it would "
+                           "change for all of them")
     return function(*args, **named)
 
 
@@ -301,7 +288,21 @@ def _cast(dtype):
 
 
 def _range(warp, function, args, named):
-    return range(*(warp.agree(a, "the range of a `for`") for a in args))
+    """A range where the active lanes agree on its bounds, else a LaneRange."""
+    if not 1 <= len(args) <= 3:
+        return range(*args)
+    used = [np.broadcast_to(np.asarray(a), (LANES,))[warp.active] for a in args] if any(map(is_lanes, args)) else args
+    for bound in used:
+        if np.asarray(bound).dtype.kind not in "biu":
+            raise MachineError(f"a range of {np.asarray(bound).dtype}: its bounds are integers")
+    if len(args) == 3 and not np.all(used[2]):
+        raise MachineError("a range with step 0 never ends: give a step of at least 1, or a negative one")
+    if used is args:
+        return range(*args)
+    if all((bound == bound[0]).all() for bound in used):
+        return range(*(bound[0].item() for bound in used))
+    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    return LaneRange(*(np.broadcast_to(np.asarray(a), (LANES,)).astype(np.int64) for a in (start, stop, step)))
 
 
 _BUILTINS = {min: _extreme(np.minimum), max: _extreme(np.maximum), range: _range,

@@ -14,7 +14,7 @@ import numpy as np
 from simlayout.errors import AddressError
 from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import POISON
-from simlayout.machine.rewrite import WARP_NAME
+from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import LANES
 
 _LANE = np.arange(LANES)

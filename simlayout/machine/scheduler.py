@@ -12,7 +12,7 @@ import numpy as np
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.machine.divergence import Cancelled
 from simlayout.machine.hazards import hazard
-from simlayout.machine.rewrite import WARP_NAME
+from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
 

@@ -9,7 +9,8 @@ from simlayout.errors import AddressError, InstructionError, MachineError
 from simlayout.machine.atomics import AtomicTwins
 from simlayout.machine.bulk import BulkTwins
 from simlayout.machine.copies import Copies, Copy
-from simlayout.machine.divergence import Lanes, lane_list
+from simlayout.machine.divergence import lane_list
+from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch, matrix_lanes
@@ -33,7 +34,7 @@ def matrix_rows(instruction):
     raise InstructionError(f"{instruction!r} names no number of matrices: write x1, x2 or x4, as in ldmatrix.x4")
 
 
-class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
+class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
     """32 lanes of a CTA. A twin is called as `twin(warp, *operands)`.
 
     tid: int64 [32], index in the CTA (x fastest); thread: its x, y and z, each int64 [32]; lane: int64 [32], 0..31;
@@ -113,7 +114,8 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
     def _matrix_rows(self, instruction, addresses):
         if not self.whole:
             self.require_convergence(instruction)
-            raise MachineError(f"{instruction} needs all 32 lanes: launch blocks of a multiple of 32 threads")
+            raise MachineError(f"{instruction} needs all 32 lanes: launch blocks of a multiple of 32 threads, and let no "
+                               "lane return before it")
         made = lane_addresses(addresses, instruction)
         rows = self.cta.shared.rows(instruction, made[:matrix_rows(instruction)], 16)
         self.record(instruction, addresses, made)
@@ -215,7 +217,7 @@ class Warp(Lanes, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
 
         mask: int, bit l for lane l. HazardError unless just these lanes are here: lanes in other branches never come.
         """
-        wanted = self.launched if mask is None else (mask >> _LANE & 1).astype(bool) & self.launched
+        wanted = self.present if mask is None else (mask >> _LANE & 1).astype(bool) & self.present
         if (wanted != self.active).any():
             self.require_convergence(f"bar.warp.sync of lanes {lane_list(wanted)}")
             raise MachineError(f"bar.warp.sync of lanes {lane_list(wanted)}, executed by lanes {lane_list(self.active)}: "
