@@ -495,3 +495,48 @@ def test_a_single_mode_counts_as_one_row():
     assert natural_access(sl.parse("(64):(1)"), "ld.shared.b32", "f16").offset(3) == 6
     with pytest.raises(sl.LayoutError, match="1 x 128 tile"):
         natural_access(sl.Layout(128), "ldmatrix.x1", "f16")
+
+
+COLUMNS = [("ldmatrix.x4.trans", "f16", 32, 48), ("ldmatrix.x2.trans", "f16", 16, 8), ("ldmatrix.x1.trans", "f16", 8, 24),
+           ("stmatrix.x4.trans", "bf16", 16, 16), ("ld.shared.b32", "f16", 64, 16), ("ld.shared.b128", "f16", 512, 3),
+           ("st.shared.b64", "f32", 6, 32), ("cp.async.cg.16", "f16", 32, 8), ("ld.shared.b32", "f32", 32, 5)]
+
+
+@pytest.mark.parametrize("op, dtype, rows, cols", COLUMNS)
+@pytest.mark.parametrize("layers", ["", "Sw<2,3,3> o "])
+def test_a_column_major_tile_is_walked_along_its_columns(op, dtype, rows, cols, layers):
+    if layers and rows * cols % 512 or layers and dtype == "f32":
+        layers = ""
+    access = natural_access(sl.parse(f"{layers}({rows},{cols}):(1,{rows})"), op, dtype)
+    used = access.used_lanes()
+    firsts = (np.broadcast_to(c, access.offsets().shape).reshape(-1, 32)[:, used].ravel().tolist()
+              for c in access.coordinate(*access.points()))
+    walked = [(r + j, c) for r, c in zip(*firsts, strict=True) for j in range(access.elements)]
+    assert sorted(walked) == [(r, c) for r in range(rows) for c in range(cols)]
+    assert sl.verify(access).instructions == access.instructions()
+    if "matrix" not in op:
+        assert walked == [(r, c) for c in range(cols) for r in range(rows)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_trans_reads_the_same_matrices_in_the_same_order_by_columns_as_by_rows(count):
+    by_rows = natural_access(sl.Layout.row_major(16, 16), f"ldmatrix.x{count}.trans", "f16")
+    by_columns = natural_access(sl.Layout((16, 16)), f"ldmatrix.x{count}.trans", "f16")
+
+    def matrices(access):
+        """{the first row and column of a matrix of the tile: its number in its instruction}."""
+        return {tuple(x // 8 * 8 for x in access.coordinate(lane, *at)): lane // 8
+                for at in np.ndindex(*list(access.domain.values())[1:]) for lane in range(8 * count)}
+
+    assert matrices(by_rows) == matrices(by_columns) and len(matrices(by_rows)) == 4
+
+
+@pytest.mark.parametrize("text, op, told", [
+    ("(64,64):(1,64)", "ldmatrix.x4", "use ldmatrix.x4.trans, which reads columns"),
+    ("(64,64):(1,64)", "stmatrix.x2", "use stmatrix.x2.trans, which writes columns"),
+    ("(64,24):(1,64)", "ldmatrix.x4.trans", "use ldmatrix.x2.trans (16 x 8)"),
+    ("(60,32):(1,60)", "ld.shared.b128", "columns of 60 f16 elements are no whole number of its pieces of 8"),
+    ("(16,1):(1,16)", "ld.shared.b128", "the 16 x 1 tile has 2 of its pieces")])
+def test_what_cannot_move_a_column_major_tile_says_what_could(text, op, told):
+    with pytest.raises(sl.LayoutError, match=re.escape(told)):
+        natural_access(sl.parse(text), op, "f16")

@@ -310,7 +310,7 @@ def test_the_command_has_constraints(capsys):
 @pytest.mark.parametrize("words, fault", [
     ([], "give a LAYOUT or --kernel NAME"), (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4"], "is no access"),
-    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid ** 2, 0"], "Pow is not allowed"),
+    (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid ** 2, 0"], "a power is no integer arithmetic"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<0"], "is no loop"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<4, k<5"], "comes twice"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<99999"], "at most 65536"),
