@@ -68,7 +68,7 @@ def page(driver, server):
 
 def settle(driver):
     """Waits until what was asked is answered."""
-    WebDriverWait(driver, 20).until(lambda d: d.execute_script(
+    WebDriverWait(driver, 300).until(lambda d: d.execute_script(
         "return typeof busy !== 'undefined' && !busy && Number(document.body.dataset.asked || exported) > 0"))
 
 
@@ -256,7 +256,7 @@ def exported(page, downloads, button, name):
         old.unlink()
     element(page, button).click()
     path = downloads / name
-    WebDriverWait(page, 20).until(lambda _: path.exists() and path.stat().st_size and not [*downloads.glob("*.crdownload")])
+    WebDriverWait(page, 300).until(lambda _: path.exists() and path.stat().st_size and not [*downloads.glob("*.crdownload")])
     return path
 
 

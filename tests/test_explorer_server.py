@@ -3,11 +3,11 @@
 import http.client
 import json
 import re
+import select
 import socket
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,19 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.cli import main
+from simlayout.explorer import server as serving
 from simlayout.explorer.model import answer
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.server import MAX_BODY, Server
+from simlayout.explorer.server import MAX_BODY, Handler, Server
 from simlayout.explorer.state import State
 
 TILE = "(16,64):(64,1)"
 JSON = {"Content-Type": "application/json"}
 QUESTIONS = ("/api/answer", "/api/export")
+PATIENT = 600               # seconds, of both sides: a busy machine fails no test
 
 
 @pytest.fixture(scope="module")
 def server():
-    with Server() as made:
+    with Server() as made, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Handler, "timeout", PATIENT)
+        patch.setattr(serving, "REST_SECONDS", PATIENT)
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
         yield made
@@ -37,7 +41,7 @@ def server():
 
 def asked(server, method, path, body=None, headers=None):
     """(status, headers, body) of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENT)
     try:
         connection.request(method, path, body, headers or {})
         reply = connection.getresponse()
@@ -142,16 +146,16 @@ def test_bodies_have_a_length_and_a_limit(server):
 
 
 def test_a_refusal_arrives_although_the_client_is_still_writing(server):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENT) as connection:
         connection.sendall(b"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.server_port)
+        select.select([connection], [], [], PATIENT)     # until the server has answered
         for _ in range(3):
-            time.sleep(0.1)                              # by now the server has answered
             connection.sendall(b"more")
         assert connection.recv(4096).startswith(b"HTTP/1.1 404 ")
 
 
 def test_a_client_that_never_stops_writing_is_left(server):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENT) as connection:
         connection.sendall(b"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.server_port)
         with pytest.raises(OSError):
             for _ in range(2000):
@@ -166,7 +170,7 @@ def test_other_methods_are_refused(server, method):
 @given(st.binary(max_size=200))
 @settings(max_examples=40, deadline=None)
 def test_bytes_that_are_no_http_do_not_end_the_server(server, noise):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENT) as connection:
         connection.sendall(noise + b"\r\n\r\n")
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(4096):
@@ -229,10 +233,10 @@ def test_ctrl_c_ends_explore_cleanly():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         port = int(re.match(r"http://127\.0\.0\.1:(\d+)/", line)[1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT)
         connection.request("GET", "/")
         assert TILE in connection.getresponse().read().decode()
         connection.close()
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=20)
+        _, complaint = process.communicate(timeout=PATIENT)
     assert process.returncode == 0 and complaint == ""

@@ -126,13 +126,12 @@ def test_ctrl_c_stops_a_kernel_that_never_ends():
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)
 
-    before = threading.active_count()
-    threading.Thread(target=interrupt).start()
+    before, other = threading.active_count(), threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
+        other.start()
         run(kernel, 1, 32)
-        time.sleep(5)
-    time.sleep(0.05)
-    assert threading.active_count() <= before
+    other.join()
+    assert threading.active_count() == before
 
 
 def test_a_copy_lands_when_its_group_is_waited_for_and_not_before():

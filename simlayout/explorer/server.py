@@ -35,6 +35,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 64         # clients that may wait until they are accepted; one more is kept waiting for seconds
 
     def __init__(self, port=0, state=None):
         try:
