@@ -2,52 +2,99 @@
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 from simlayout.errors import SimlayoutError
 
+STDIO = "-"
+"""The file name of stdin and stdout."""
+
+
+def deliver(target, text):
+    """Writes a text to a file, whole or not at all, or to stdout where the target is "-"."""
+    if target == STDIO:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_whole(target, text)
+
+
+def make_folder(path):
+    """Makes a folder, and those that it lies in, if need be; raises SimlayoutError where it cannot."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:               # ValueError: a NUL byte
+        raise SimlayoutError(f"cannot make the folder {path}: {getattr(error, 'strerror', None) or error}") from None
+
 
 def check_writable(path):
     """Raises SimlayoutError unless `write_whole` could write there: to ask before long work, not after it."""
-    path = Path(path)
+    path = _end_of_links(path)
     if path.is_dir():
         raise SimlayoutError(f"cannot write {path}: it is a folder")
+    if _is_stream(path):
+        return
     handle, temporary = _temporary_beside(path)
     os.close(handle)
     os.unlink(temporary)
+
+
+def _end_of_links(path):
+    """The Path that a name stands for: what a symbolic link points to is written, and the link stays."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:               # ValueError: a NUL byte
+        raise SimlayoutError(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _is_stream(path):
+    """Whether there is something that is no regular file, such as /dev/null or a pipe: it is written into, not replaced."""
+    try:
+        return path.exists() and not path.is_file()
+    except OSError:
+        return False
 
 
 def _temporary_beside(path):
     """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none."""
     try:
         return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise SimlayoutError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_whole(path, content):
     """Writes text or bytes to a file through a temporary one beside it, so that no reader sees half of it.
 
-    Raises SimlayoutError if the folder does not exist or cannot be written.
+    Raises SimlayoutError if the folder does not exist or cannot be written, or the disk is full.
     """
-    path = Path(path)
+    path = _end_of_links(path)
     data = content.encode() if isinstance(content, str) else content
+    if _is_stream(path) and not path.is_dir():
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+        return
     handle, temporary = _temporary_beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except OSError as error:
+    except BaseException as error:                       # an interrupt leaves no temporary file behind either
         os.unlink(temporary)
-        raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+        if isinstance(error, OSError):
+            raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
+        raise
 
 
-def write_record(path, head, **lists):
-    """Writes JSON, whole or not at all: what `head` (a dict) holds, then each list with an item per line."""
+def write_record(target, head, **lists):
+    """Delivers JSON: what `head` (a dict) holds, then each list with an item per line."""
     parts = [json.dumps(head, indent=1)[:-2]]
     for name, items in lists.items():
         lines = ",\n  ".join(json.dumps(item) for item in items)
         parts.append(f' {json.dumps(name)}: [\n  {lines}\n ]')
-    write_whole(path, ",\n".join(parts) + "\n}\n")
+    deliver(target, ",\n".join(parts) + "\n}\n")

@@ -111,9 +111,9 @@ def test_only_keeps_the_rows_that_contain_a_text():
 
 @pytest.mark.parametrize("arguments, message", [
     (["cubes"], "no set 'cubes'"), (["layers", "--sizes", "64"], "shapes of their own"),
-    (["squares", "--only", "nothing"], "no row contains that"), (["--rounds", "0"], "at least 1"),
+    (["squares", "--only", "nothing"], "no row contains that"), (["--rounds", "0"], "from 1"),
     (["--seconds", "0"], "more than 0"), (["--seconds", "nan"], "more than 0"), (["squares", "--sizes", "0"], "from 1"),
-    (["squares", "--sizes", "big"], "invalid int value"), (["--json", "/nowhere/a.json"], "cannot write"),
+    (["squares", "--sizes", "big"], "from 1"), (["--json", "/nowhere/a.json"], "cannot write"),
     (["--plot", "a.pdf"], ".svg or .png"), ([], "no CUDA GPU")])
 def test_what_cannot_be_measured_is_refused_in_one_line(arguments, message, capsys, monkeypatch):
     monkeypatch.setattr(launch, "gpu_problem", lambda: "no CUDA GPU (or no driver) on this machine")

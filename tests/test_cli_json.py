@@ -1,12 +1,10 @@
 """Every command that answers can answer in JSON: one object on one line."""
 
-import argparse
 import json
 
 import pytest
 
 from simlayout.cli import main
-from simlayout.cli.arguments import command_line
 
 
 def answered(capsys, *arguments):
@@ -14,12 +12,6 @@ def answered(capsys, *arguments):
     assert main([*arguments, "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     return json.loads(line)
-
-
-def test_every_command_but_the_page_knows_json():
-    (commands,) = (a for a in command_line()._actions if isinstance(a, argparse._SubParsersAction))
-    without = {name for name, parser in commands.choices.items() if "--json" not in parser._option_string_actions}
-    assert without == {"explore"}
 
 
 def test_emit_tells_the_source_and_what_was_proved_of_it(capsys):

@@ -96,17 +96,17 @@ def test_options_that_do_not_go_together_are_refused(options, complaint):
 
 
 def test_the_command_predicts_runs_and_compares_a_ladder_on_the_cpu_machine(capsys):
-    assert main(["ladder", "--seed", "cuda_hgemm", "--cpu"]) == 0
+    assert main(["ladder", "cuda_hgemm", "--cpu"]) == 0
     out = capsys.readouterr().out
     assert "excess: load A 12, load B 6, store C 7; a K step: shared memory 2240, mma 834 clocks" in out
     assert out.count("right, counts as predicted") == len(rungs.rungs("cuda_hgemm"))
 
 
-def test_the_command_refuses_unknown_seeds_and_files_of_times_without_a_gpu(capsys):
-    assert main(["ladder", "--seed", "nobody"]) == 2
+def test_the_command_refuses_unknown_ladders_and_pictures_of_times_without_a_gpu(capsys):
+    assert main(["ladder", "nobody"]) == 2
     assert "choose MatmulTutorial, cuda_hgemm, simlayout, fast.cu" in capsys.readouterr().err
     if gpu_problem():
-        assert main(["ladder", "--seed", "fast.cu", "--json", "x.json"]) == 2
+        assert main(["ladder", "fast.cu", "--plot", "x.svg"]) == 2
         assert "there is no GPU to measure on" in capsys.readouterr().err
 
 

@@ -326,7 +326,8 @@ def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
 
 
 def test_what_is_no_lesson_or_folder_is_refused_in_one_line(tmp_path, capsys):
-    for arguments in (["9"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "missing"), "--no-open"]):
+    (tmp_path / "file").write_text("")
+    for arguments in (["9"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
         assert main(["lesson", *arguments]) == 2
         out = capsys.readouterr()
         assert not out.out and len(out.err.splitlines()) == 1

@@ -12,7 +12,7 @@ from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from simlayout.errors import SimlayoutError
-from simlayout.files import check_writable
+from simlayout.files import STDIO, check_writable
 
 HOPPER_CAPABILITY = (9, 0)
 
@@ -94,7 +94,8 @@ def bench(choice, say=lambda line: print(line, flush=True)):
 def _check_files(choice):
     """Raises SimlayoutError where a file could not be written in the end."""
     for path in filter(None, (choice.json, choice.plot)):
-        check_writable(path)
+        if path != STDIO:
+            check_writable(path)
     if choice.plot:
         from simlayout.plots.files import format_of
         from simlayout.plots.library import matplotlib

@@ -1,10 +1,8 @@
 """The conformance suite: generate, run, count, compare, keep.
 
-    simlayout conform [--cases N] [--seed S] [--record FILE.npz] [--json FILE]
-    python -m cuda_kernels.conformance.suite         (the same)
+    simlayout conform [--cases N] [--seed S] [--record FILE.npz] [--json [FILE]]
 """
 
-import argparse
 import json
 import shlex
 import sys
@@ -19,7 +17,7 @@ from cuda_kernels.conformance.forms import FORMS, form
 from cuda_kernels.conformance.measure import measure
 from cuda_kernels.launch import compute_capability, gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import check_writable, write_whole
+from simlayout.files import STDIO, check_writable, deliver
 from simlayout.hardware import analyze
 from simlayout.hardware.records import COUNTERS, check, save_records
 
@@ -126,40 +124,29 @@ def clock_table(timed):
     return "\n".join(lines)
 
 
-def add_options(parser):
-    """The command's options."""
-    parser.add_argument("instructions", nargs="*",
-                        help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
-    parser.add_argument("--cases", type=int, default=CASES, help="cases of each spelling (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: %(default)s)")
-    parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
-    parser.add_argument("--json", metavar="FILE", help="write the totals")
-    parser.add_argument("--clock", action="store_true", help="time the cases instead: needs no Nsight Compute, proves less")
-
-
 def conform(options, told=lambda line: print(line, file=sys.stderr, flush=True)):
     """Runs the suite as the options say; prints the table; returns 1 if anything is wrong."""
-    if options.cases < 1:
-        raise SimlayoutError(f"--cases {options.cases}: give at least 1")
-    if options.seed < 0:
-        raise SimlayoutError(f"--seed {options.seed}: give 0 or more")
     forms = chosen(options.instructions)
-    for path in filter(None, (options.record, options.json)):
-        check_writable(path)
+    if options.record:
+        check_writable(options.record)
     if options.clock:
         timed = run_clocks(forms, options.cases, options.seed, told)
-        print(clock_table(timed))
-        if options.json:
-            rows = [{"form": t.form, "cases": len(t.clocks), "agree": int(t.agree.sum())} for t in timed]
-            write_whole(options.json, json.dumps({**about(options), "evidence": "clocks", "forms": rows}, indent=1))
+        rows = [{"form": t.form, "cases": len(t.clocks), "agree": int(t.agree.sum())} for t in timed]
+        _tell(options, clock_table(timed), {"evidence": "clocks", "forms": rows})
         return int(not all(t.agree.all() for t in timed))
     keep = (lambda made: save_records(options.record, about(options), made)) if options.record else None
     checked = run_counters(forms, options.cases, options.seed, told, keep)
-    print(table(checked))
-    if options.json:
-        rows = [{"form": c.cases.form, "cases": len(c.wrong), "wrong": int(c.wrong.sum())} for c in checked]
-        write_whole(options.json, json.dumps({**about(options), "evidence": "counters", "forms": rows}, indent=1))
+    rows = [{"form": c.cases.form, "cases": len(c.wrong), "wrong": int(c.wrong.sum())} for c in checked]
+    _tell(options, table(checked), {"evidence": "counters", "forms": rows})
     return int(any(c.wrong.any() for c in checked))
+
+
+def _tell(options, text, found):
+    """Prints the text, and delivers what was found where --json says so: on stdout in place of the text."""
+    if options.json != STDIO:
+        print(text)
+    if options.json:
+        deliver(options.json, json.dumps({**about(options), **found}, indent=1) + "\n")
 
 
 def about(options):
@@ -171,14 +158,3 @@ def about(options):
     return {**where_and_when("simlayout", []), "arch": f"sm_{major}{minor}",
             "cuda": "{}.{}".format(*cuda.runtime.get_version()), "tool": "SM clocks" if options.clock else ncu.version(),
             "command": shlex.join(["simlayout", "conform", *options.instructions, *given])}
-
-
-def main(arguments=None):
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.suite", description=__doc__.split("\n")[0])
-    add_options(parser)
-    return conform(parser.parse_args(arguments))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -15,6 +15,7 @@ from contextlib import suppress
 from simlayout.cli.arguments import command_line
 from simlayout.cli.text import one_line
 from simlayout.errors import SimlayoutError
+from simlayout.files import STDIO, check_writable
 
 __all__ = ["main"]
 
@@ -28,6 +29,8 @@ def main(arguments=None):
 
             argcomplete.autocomplete(parser)
         options = parser.parse_args(arguments)
+        if getattr(options, "json", None) not in (None, STDIO):
+            check_writable(options.json)                # before the work, not after it
         code = options.run(options)
         sys.stdout.flush()
         return code

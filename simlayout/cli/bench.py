@@ -1,5 +1,8 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
+from simlayout.cli.options import add, add_own, seconds
+from simlayout.files import STDIO
+
 EXAMPLES = """
     simlayout bench                                       # matmul beside cuBLAS: squares layers few transposes random
     simlayout bench squares --rounds 2 --seconds 0.01     # a quick look
@@ -13,6 +16,8 @@ NOTES = """
     Each row is measured in turns with cuBLAS (torch's, else CuPy's): CUDA graphs of calls that rotate over operands larger
     than L2, random normal data, medians. A row is printed when it is measured; Ctrl-C ends the run, prints what it came
     to and writes the files with what there is.
+    --sizes is for {sized}; --only takes '4096 x' or mma_base, say.
+    --json holds the rows, and where and how they were measured.
     """
 
 
@@ -21,19 +26,16 @@ def add_command(commands, command):
     from cuda_kernels.bench.sets import MATMUL, SETS
 
     listed = "\n".join(f"      {name:<12}{found.summary}" for name, found in SETS.items())
-    parser = command(commands, "bench", bench, "time kernels beside cuBLAS", EXAMPLES, f"\n    sets:\n{listed}\n{NOTES}")
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"see below (default: {' '.join(MATMUL)})")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N",
-                        help="M = N = K of " + ", ".join(name for name, found in SETS.items() if found.sizes))
-    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT",
-                        help="only rows that contain one of these texts, such as '4096 x' or mma_base")
-    parser.add_argument("--rounds", type=int, default=5, help="timed turns of each (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, help="of a turn (default: 0.05; of kernels and steps 0.15)")
+    parser = command(commands, "bench", bench, "time kernels beside cuBLAS", EXAMPLES, f"\n    sets:\n{listed}\n"
+                     + NOTES.format(sized=", ".join(name for name, found in SETS.items() if found.sizes)))
+    add_own(parser, "sets", nargs="*", metavar="SET", help=f"see below (default: {' '.join(MATMUL)})", values=lambda: SETS)
+    add(parser, "--sizes", default=[])
+    add(parser, "--only", "--rounds")
+    parser.add_argument("--seconds", type=seconds, metavar="S", help="of a turn (default: 0.05; of kernels and steps 0.15)")
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")
     parser.add_argument("--triton", action="store_true", help="measure Triton's matmul as well, where triton is installed")
-    parser.add_argument("--json", metavar="FILE", help="write the rows, and where and how they were measured")
-    parser.add_argument("--plot", metavar="FILE", help="draw the rows into FILE.svg or FILE.png")
+    add(parser, "--plot", "--json")
 
 
 def bench(options):
@@ -41,6 +43,7 @@ def bench(options):
     from cuda_kernels.bench.run import Choice
     from cuda_kernels.bench.run import bench as run
 
+    say = {"say": lambda line: None} if options.json == STDIO else {}
     run(Choice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds, options.seconds,
-               options.overlap, options.triton, options.json, options.plot))
+               options.overlap, options.triton, options.json, options.plot), **say)
     return 0

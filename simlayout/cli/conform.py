@@ -1,9 +1,30 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
+from simlayout.cli.options import add, add_own, whole
 from simlayout.cli.text import field
 from simlayout.errors import SimlayoutError
-from simlayout.files import write_whole
+from simlayout.files import STDIO, deliver
 from simlayout.hardware.records import check_file, summaries_text
+
+
+def add_options(parser):
+    """The command's options."""
+    from cuda_kernels.conformance.suite import CASES
+
+    add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
+            help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
+    parser.add_argument("--cases", type=whole(1, 10**6), default=CASES, metavar="N",
+                        help="cases of each spelling (default: %(default)s)")
+    add(parser, "--seed", "--json")
+    parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
+    parser.add_argument("--clock", action="store_true", help="time the cases instead: needs no Nsight Compute, proves less")
+    parser.add_argument("--check", nargs="+", metavar="FILE.npz", help="compare recorded files with the model instead")
+
+
+def _forms():
+    from cuda_kernels.conformance.forms import FORMS
+
+    return FORMS
 
 
 def conform(options):
@@ -25,9 +46,10 @@ def _check(options):
     summaries, wrong = [], False
     for path in options.check:
         summary, checked = check_file(path)
-        print(f"{field('file', path)}\n{field('cases', summary)}\n\n{table(checked)}\n")
+        if options.json != STDIO:
+            print(f"{field('file', path)}\n{field('cases', summary)}\n\n{table(checked)}\n")
         summaries.append(summary)
         wrong |= any(c.wrong.any() for c in checked)
     if options.json:
-        write_whole(options.json, summaries_text(summaries))
+        deliver(options.json, summaries_text(summaries))
     return int(wrong)

@@ -1,9 +1,10 @@
 """explore: the page that shows a layout's tile, banks, phases and counts, served on 127.0.0.1 or written to a file."""
 
-import argparse
-import re
 import webbrowser
 from dataclasses import replace
+
+from simlayout.cli.options import add, given_text, whole
+from simlayout.cli.text import tell
 
 EXAMPLES = """
     simlayout explore
@@ -20,41 +21,34 @@ NOTES = """
 def add_command(commands, command):
     """Adds `explore`; command: the function that makes a parser with examples."""
     parser = command(commands, "explore", explore, "a page to try layouts on, served on this machine alone", EXAMPLES, NOTES)
-    parser.add_argument("layout", nargs="?", metavar="LAYOUT", help="what the page starts with; quote it for the shell")
-    parser.add_argument("--dtype", help="of the elements: f16, f32, ... (default: f16)")
-    parser.add_argument("--op", metavar="INSTRUCTION", help="a PTX name (default: ldmatrix.x4)")
-    parser.add_argument("--lanes", metavar="TEXT", help="the thread map, as of `simlayout check`")
-    parser.add_argument("--domain", metavar="LOOPS", help="the loops around --lanes, as in 'k=4, tid=64'")
-    parser.add_argument("--arch", help="sm_75 to sm_100 (default: sm_90)")
-    parser.add_argument("--port", type=_port, metavar="N", default=0,
+    parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=given_text,
+                        help="what the page starts with; quote it for the shell; - reads it from stdin")
+    add(parser, "--dtype", "--op", "--lanes", "--domain", "--arch")
+    parser.add_argument("--port", type=whole(0, 65535), metavar="N", default=0,
                         help="where to listen (default: any port that is free)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    parser.add_argument("-o", "--output", metavar="FILE.html", help="write a self-contained page and serve nothing")
-
-
-def _port(text):
-    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: an integer from 0 to 65535")
-    return int(text)
+    add(parser, "--output", "--json")
 
 
 def explore(options):
     """`simlayout explore`."""
     from simlayout.explorer.state import State, access_of
 
-    given = {name: getattr(options, name) for name in ("layout", "dtype", "op", "lanes", "domain", "arch")}
+    given = {name: getattr(options, name) for name in ("layout", "dtype", "op", "lanes", "arch")}
+    given["domain"] = ", ".join(f"{name}={trips}" for name, trips in options.domain) or None
     state = replace(State(), **{name: text for name, text in given.items() if text is not None})
     access_of(state)                    # a text that cannot be read is told here, before a page opens
-    return _write(state, options.output) if options.output else _serve(state, options)
+    return _write(state, options) if options.output else _serve(state, options)
 
 
-def _write(state, path):
+def _write(state, options):
     from simlayout.explorer.page import exported_page
     from simlayout.files import write_whole
 
     page = exported_page(state)
-    write_whole(path, page)
-    print(f"wrote {path}: {len(page.encode())} bytes")
+    write_whole(options.output, page)
+    count = len(page.encode())
+    tell(options.json, {"output": options.output, "bytes": count}, f"wrote {options.output}: {count} bytes")
     return 0
 
 
@@ -63,7 +57,7 @@ def _serve(state, options):
     from simlayout.explorer.server import Server
 
     with Server(options.port, state) as server:
-        print(f"{server.url} (Ctrl-C ends it)", flush=True)
+        tell(options.json, {"url": server.url}, f"{server.url} (Ctrl-C ends it)")
         if not options.no_browser:
             webbrowser.open(server.url)
         try:

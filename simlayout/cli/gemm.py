@@ -4,8 +4,12 @@ import sys
 from contextlib import contextmanager
 from dataclasses import fields
 
-from simlayout.cli.text import field, print_json
-from simlayout.errors import DeviceError
+from simlayout.cli.text import field, tell
+from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.files import STDIO
+
+KERNEL = "mma_permuted"
+"""Unless told."""
 
 CPU_SIZE = {"M": 256, "N": 256, "K": 128}
 GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}
@@ -21,14 +25,11 @@ def gemm(options):
     device = _device(options.device, kernel)
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
-    say = _nothing if options.json else _say
+    say = _nothing if options.json == STDIO else _say
     say(_heading(kernel.fitted(*problem), problem, device))
     with progress_bar() as progress:
         report = main_job(kernel, *problem, device=device, seed=options.seed, progress=progress, say=say)
-    if options.json:
-        print_json(report.as_dict())
-    else:
-        print(_ending(report))
+    tell(options.json, report.as_dict(), lambda: _ending(report))
     return 0 if report.ok else 1
 
 
@@ -37,7 +38,9 @@ def chosen_kernel(options):
     from cuda_kernels.job import kernel_named
 
     given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
-    return kernel_named(options.kernel).variant(**given)
+    if options.named and options.kernel:
+        raise SimlayoutError(f"{options.named} and --kernel {options.kernel}: give one kernel")
+    return kernel_named(options.named or options.kernel or KERNEL).variant(**given)
 
 
 def _device(wanted, kernel):
@@ -118,15 +121,17 @@ def kernels(options):
     from cuda_kernels.job import all_kernels
 
     known = all_kernels()
-    if options.json:
-        print_json({name: {"summary": kernel.summary, "options": kernel_options(kernel)} for name, kernel in known.items()})
-        return 0
+    tell(options.json, {name: {"summary": kernel.summary, "options": kernel_options(kernel)}
+                        for name, kernel in known.items()}, lambda: "\n".join(_listed(known)))
+    return 0
+
+
+def _listed(known):
+    """Two lines for each kernel: what it is, and its options."""
     column = 2 + max(map(len, known))
     for name, kernel in known.items():
-        print(field(name, kernel.summary, column))
         flags = " ".join(f"--{option.replace('_', '-')} {value}" for option, value in kernel_options(kernel).items())
-        print(field("", flags, column))
-    return 0
+        yield f"{field(name, kernel.summary, column)}\n{field('', flags, column)}"
 
 
 @contextmanager

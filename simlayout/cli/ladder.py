@@ -1,18 +1,22 @@
 """ladder: every rung of the tutorials, predicted and, on a GPU, measured. `cuda_kernels` is imported when it is called."""
 
+from simlayout.cli.options import add, add_own
+from simlayout.cli.text import json_text
 from simlayout.errors import SimlayoutError
+from simlayout.files import STDIO, deliver
 
 EXAMPLES = """
     simlayout ladder                                      # all rungs; beside cuBLAS where there is a GPU
-    simlayout ladder --seed MatmulTutorial --json ladder.json
-    simlayout ladder --seed cuda_hgemm --cpu              # on the CPU machine: what is executed is what is predicted
+    simlayout ladder MatmulTutorial --json ladder.json
+    simlayout ladder cuda_hgemm --cpu                    # on the CPU machine: what is executed is what is predicted
     """
 
 NOTES = """
     A line per rung: what changed; excess wavefronts per warp instruction of each access that has any; clocks of one K step
     for the shared memory and for mma, the larger of which bounds the kernel; the share of cuBLAS that its authors published
     for their GPU. On a GPU then a line per rung with TFLOP/s and the share of cuBLAS here; on the CPU machine each rung
-    multiplies one tile and its counts are compared.
+    multiplies one tile and its counts are compared. --json holds the rungs: as measured on a GPU, else as predicted and as
+    the CPU machine found them. --sizes are of a GPU's products (default: 8192).
     """
 
 CPU_DEPTH = 96
@@ -22,29 +26,38 @@ CPU_DEPTH = 96
 def add_command(commands, command):
     """Adds `ladder` to the commands; command: the function that makes a parser with examples."""
     parser = command(commands, "ladder", ladder, "walk the tutorials' ladders, rung by rung", EXAMPLES, NOTES)
-    parser.add_argument("--seed", metavar="NAME", help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
-    parser.add_argument("--size", type=int, default=8192, metavar="N", help="M = N = K on a GPU (default: %(default)s)")
-    parser.add_argument("--cpu", action="store_true", help="on the CPU machine")
-    parser.add_argument("--rounds", type=int, default=5, help="timed turns of each (default: %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write the measured rows (on a GPU)")
-    parser.add_argument("--plot", metavar="FILE", help="draw them into FILE.svg or FILE.png (on a GPU)")
+    add_own(parser, "tutorial", nargs="?", metavar="NAME", values=_tutorials,
+            help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
+    add(parser, "--sizes", default=[8192])
+    add(parser, "--cpu", "--rounds", "--plot", "--json")
+
+
+def _tutorials():
+    from cuda_kernels.bench.rungs import SEEDS
+
+    return SEEDS
 
 
 def ladder(options):
     """`simlayout ladder`: exit code 0 if every rung is right, 1 if not."""
-    from cuda_kernels.bench.rungs import SEEDS, rungs
+    from cuda_kernels.bench.rungs import rungs
     from cuda_kernels.launch import gpu_problem
 
-    if options.seed not in (None, *SEEDS):
-        raise SimlayoutError(f"--seed {options.seed}: choose {', '.join(SEEDS)}")
-    found = rungs(options.seed)
+    if options.tutorial not in (None, *_tutorials()):
+        raise SimlayoutError(f"no ladder {options.tutorial!r}: choose {', '.join(_tutorials())}")
+    on_gpu = options.device != "cpu" and gpu_problem() is None
+    if options.plot and not on_gpu:
+        raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")
+    say = (lambda text: None) if options.json == STDIO else (lambda text: print(text, flush=True))
+    found = rungs(options.tutorial)
     for rung in found:
-        print(line(rung), flush=True)
-    if not options.cpu and gpu_problem() is None:
-        return _measure(options)
-    if options.json or options.plot:
-        raise SimlayoutError("--json and --plot keep measured times, and there is no GPU to measure on")
-    return 0 if all([_on_cpu(rung) for rung in found]) else 1
+        say(line(rung))
+    if on_gpu:
+        return _measure(options, say)
+    rows = [_on_cpu(rung, say) for rung in found]
+    if options.json:
+        deliver(options.json, json_text({"device": "CPU machine", "rungs": rows}) + "\n")
+    return 0 if all(row["right"] and row["as_predicted"] for row in rows) else 1
 
 
 def line(rung):
@@ -55,20 +68,23 @@ def line(rung):
     return f"{rung.label}\n    excess: {excess}; a K step: shared memory {shared}, mma {mma:.0f} clocks{published}"
 
 
-def _measure(options):
+def _measure(options, say):
     from cuda_kernels.bench.run import Choice, bench
 
-    bench(Choice(("ladder",), (options.size,), (options.seed,) if options.seed else (), options.rounds, json=options.json,
-                 plot=options.plot))
+    bench(Choice(("ladder",), tuple(options.sizes), (options.tutorial,) if options.tutorial else (), options.rounds,
+                 json=options.json, plot=options.plot), say=say)
     return 0
 
 
-def _on_cpu(rung):
-    """Whether a rung multiplies one tile right on the CPU machine, with the counts of its plan; says so."""
+def _on_cpu(rung, say):
+    """A rung multiplies one tile on the CPU machine: what it predicts, whether it is right, and with the counts of its plan;
+    a dict, for JSON. Says so."""
     from cuda_kernels.job import main_job
 
     rows, cols, _ = rung.runnable.plan.tile
     report = main_job(rung.runnable, rows, cols, CPU_DEPTH, device="cpu")
     right, rest = report.error <= 1, "as predicted" if report.ok else "NOT as predicted"
-    print(f"{rung.label}: {'right' if right else 'WRONG'}{', counts ' + rest if right else ''}", flush=True)
-    return report.ok
+    say(f"{rung.label}: {'right' if right else 'WRONG'}{', counts ' + rest if right else ''}")
+    shared, mma = rung.bounds()
+    return {"label": rung.label, "published": rung.published, "excess_per_instruction": rung.excess,
+            "shared_clocks_per_step": shared, "mma_clocks_per_step": mma, "right": right, "as_predicted": report.ok}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from simlayout.algebra import dtype_of, parse
-from simlayout.cli.text import LABEL, WIDTH, field, print_json
+from simlayout.cli.text import LABEL, WIDTH, field, tell
 from simlayout.codegen import emit as emit_access
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import LayoutError, SimlayoutError, VerificationError
@@ -70,10 +70,7 @@ def check(options):
     """`simlayout check`."""
     access, certificate, analysis = analysed(options)
     excess = int(analysis.excess.sum())
-    if options.json:
-        print_json(_report(access, certificate, analysis))
-    else:
-        print(_table(access, options.lanes, analysis))
+    tell(options.json, lambda: _report(access, certificate, analysis), lambda: _table(access, options.lanes, analysis))
     return 1 if options.strict and excess else 0
 
 
@@ -166,14 +163,9 @@ def explain(options):
     """`simlayout explain`."""
     access, analysis = indexed(options, options.index)
     text = analysis.explain(options.index)
-    if options.json:
-        counts = {name: int(getattr(analysis, name)[options.index])
-                  for name in ("wavefronts", "ideal", "excess", "conflicts")}
-        print_json({"layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "index": options.index,
-                    "explanation": text, **counts})
-    else:
-        print(field("layout", access.tile))
-        print(text)
+    counts = {name: int(getattr(analysis, name)[options.index]) for name in ("wavefronts", "ideal", "excess", "conflicts")}
+    tell(options.json, {"layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "index": options.index,
+                        "explanation": text, **counts}, f"{field('layout', access.tile)}\n{text}")
     return 0
 
 
@@ -184,12 +176,9 @@ def emit(options):
         access = _without_conflicts(access, options.arch)
     made = emit_access(access, unit=options.unit, arch=options.arch)
     source = (made.cuda if options.cuda else made.source).rstrip()
-    if options.json:
-        print_json({"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
-                    "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
-                    "digest": made.certificate.digest})
-    else:
-        print(source)
+    tell(options.json, {"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
+                        "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
+                        "digest": made.certificate.digest}, source)
     return 0
 
 

@@ -5,9 +5,10 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from simlayout.cli.text import print_json
+from simlayout.cli.options import add, add_own
+from simlayout.cli.text import tell
 from simlayout.errors import SimlayoutError
-from simlayout.files import write_whole
+from simlayout.files import make_folder, write_whole
 from simlayout.lessons.build import SOURCE, install_cell, notebook_text
 from simlayout.lessons.catalogue import lesson as lesson_of
 from simlayout.lessons.catalogue import lessons, theory
@@ -25,7 +26,8 @@ NOTES = """
     Copies the notebook of a lesson into a folder and opens it with Jupyter (`pip install notebook`). In it you predict every
     number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer). No GPU is needed. The
     first cell brings simlayout where it is missing, as on Colab: by pip, from PyPI or the --source that the copy was given;
-    or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force.
+    or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force. With --json the
+    lessons are listed, or the copy is made and not opened.
     """
 
 THEORY = "theory"
@@ -36,8 +38,9 @@ JUPYTERS = ("jupyterlab", "notebook")
 def add_command(commands, command):
     """Adds `lesson`; command: the function that makes a parser with examples."""
     parser = command(commands, "lesson", run, "notebooks that teach banks, layouts and kernels", EXAMPLES, NOTES)
-    parser.add_argument("lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)")
-    parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes (default: here)")
+    add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)",
+            values=lambda: [THEORY, *(one.number for one in lessons())])
+    parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (half a megabyte) and runs "
                        "as it is, on Colab too, without PyPI")
@@ -46,7 +49,7 @@ def add_command(commands, command):
                        f"default: {SOURCE}, on PyPI)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="only copy it")
     parser.add_argument("--force", action="store_true", help="overwrite a copy that was changed")
-    parser.add_argument("--json", action="store_true", help="list the lessons as one JSON object; with N, only copy it")
+    add(parser, "--json")
 
 
 def run(options):
@@ -54,28 +57,20 @@ def run(options):
     if (options.alone or options.source is not None) and options.lesson in (None, THEORY):
         given = "--alone" if options.alone else "--source"
         raise SimlayoutError(f"{given} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
-    if options.lesson is None and options.json:
-        print_json({str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
-                    for one in lessons()})
-    elif options.lesson is None:
-        print("\n".join(map(str, lessons())))
-        print(f"{THEORY}: the model on one page, what it cannot say, where it was measured")
+    if options.lesson is None:
+        known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
+                 for one in lessons()}
+        last = f"{THEORY}: the model on one page, what it cannot say, where it was measured"
+        tell(options.json, known, "\n".join([*map(str, lessons()), last]))
     elif options.lesson == THEORY:
-        _say({THEORY: theory()}, theory().rstrip(), options.json)
+        tell(options.json, {THEORY: theory()}, theory().rstrip())
     else:
         one = _numbered(options.lesson)
         path = copy(one, Path(options.to), _notebook(one, options.alone, _address(options.source)), options.force)
-        _say({"copied": str(path)}, f"{path}: lesson {options.lesson}", options.json)
-        if options.open and not options.json:
+        tell(options.json, {"copied": str(path)}, f"{path}: lesson {options.lesson}")
+        if options.open and options.json is None:
             open_notebook(path)
     return 0
-
-
-def _say(value, text, as_json):
-    if as_json:
-        print_json(value)
-    else:
-        print(text)
 
 
 def _numbered(text):
@@ -105,7 +100,8 @@ def _notebook(lesson, alone, source):
 def copy(lesson, folder, text, force=False):
     """Writes the notebook of a Lesson, its text, into a folder, whole or not at all, and returns its path.
 
-    A file of that name stays if it is the same; SimlayoutError if it is another one, unless force is True.
+    The folder is made if need be. A file of that name stays if it is the same; SimlayoutError if it is another one, unless
+    force is True.
     """
     path = folder / f"{lesson.file}.ipynb"
     if path.exists() and not force:
@@ -117,6 +113,7 @@ def copy(lesson, folder, text, force=False):
             return path
         raise SimlayoutError(f"{path} is there and was changed: it may hold your answers; copy --to another folder, or "
                              "--force to overwrite it")
+    make_folder(folder)
     write_whole(path, text)
     return path
 

@@ -4,7 +4,8 @@ import re
 
 from simlayout.algebra import F2Map, dtype_of, parse
 from simlayout.cli.layouts import analysed, check_size, indexed
-from simlayout.cli.text import print_json
+from simlayout.cli.options import add, add_own, fragments, kernels, whole
+from simlayout.cli.text import tell
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import arch_of
 from simlayout.hardware import fragment as fragment_of
@@ -26,7 +27,7 @@ EXAMPLES = """
     """
 
 NOTES = """
-    What WHAT is, by kind:
+    FILE is FILE.svg or FILE.png. What WHAT is, by kind:
       banks     a LAYOUT, --op: who is served in which bank and wavefront (the default)
       compare   a LAYOUT and --with another: the same before and after
       layout    a LAYOUT, --by offset, bank or chunk: where each coordinate lies, and what lies where
@@ -34,8 +35,9 @@ NOTES = """
       fragment  an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}
       tma       SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, or all: where the chunks of a box land
       f2        a LAYOUT whose bits XOR: its matrix over F2
-      copy      a LAYOUT, --op: which element each lane moves, in the tile and in shared memory
-      plan      a kernel (see `simlayout kernels`), -M -N -K: its accesses, wavefronts and shares of the clocks
+      copy      a LAYOUT, --op: which element each lane moves, in the tile and in shared memory; --index may name several
+      plan      a kernel (see `simlayout kernels`), -M -N -K (4096 each unless told), --stages: its accesses, wavefronts
+                and shares of the clocks
       pipeline  a kernel with stages: what threads or TMA copy, what is read and released when, as the CPU machine runs it
     """
 
@@ -44,24 +46,23 @@ SIZES = {"M": 4096, "N": 4096, "K": 4096}
 MOST_STEPS = 64
 
 
-def add_command(commands, command, add_access, naturally, size):
+def add_command(commands, command, add_access, naturally):
     """Adds `plot`. command: makes a parser with examples; add_access: adds the arguments that name an access; naturally:
-    what help says of it; size: reads a size of a problem."""
+    what help says of it."""
     parser = command(commands, "plot", plot, "draw a layout, an access, a fragment or a kernel", EXAMPLES, NOTES + naturally)
-    add_access(parser, "WHAT", "a layout, an instruction or a kernel, see below; quote it for the shell")
+    add_access(parser, "WHAT", "a layout, an instruction or a kernel, see below; quote it for the shell",
+               lambda: [*kernels(), *fragments(), *SPANS])
     parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")
-    parser.add_argument("--index", type=int, nargs="+", default=[0], metavar="N",
-                        help="which instruction, counted from 0 (default: 0); several for --kind copy")
+    add(parser, "--index", nargs="+", default=[0])
     parser.add_argument("--with", dest="other", metavar="LAYOUT", help="of compare: the other layout")
     parser.add_argument("--by", choices=("offset", "bank", "chunk"), default="offset",
                         help="of layout: what a cell says (default: %(default)s)")
-    parser.add_argument("--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)")
-    for name, default in SIZES.items():
-        parser.add_argument(f"-{name}", type=size, default=default, help="of plan: the problem (default: %(default)s)")
-    parser.add_argument("--stages", type=int, help="of plan and pipeline: stages of the kernel")
-    parser.add_argument("--steps", type=int, default=6, help="of pipeline: K steps (default: %(default)s)")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="FILE.svg or FILE.png")
-    parser.add_argument("--json", action="store_true", help="print one JSON object: the file, what it shows")
+    add_own(parser, "--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)", values=lambda: "ABCD")
+    add(parser, "-M", "-N", "-K", "--stages")
+    parser.add_argument("--steps", type=whole(1, MOST_STEPS), default=6, metavar="N",
+                        help="of pipeline: K steps (default: %(default)s)")
+    add(parser, "--output", required=True)
+    add(parser, "--json")
 
 
 def plot(options):
@@ -78,10 +79,7 @@ def plot(options):
     drawn, said = KINDS[options.kind](options, plots)
     plots.save(drawn, options.output)
     plots.close(drawn)
-    if options.json:
-        print_json({"kind": options.kind, "output": options.output, "shows": said})
-    else:
-        print(f"wrote {options.output}: {said}")
+    tell(options.json, {"kind": options.kind, "output": options.output, "shows": said}, f"wrote {options.output}: {said}")
     return 0
 
 
@@ -163,13 +161,11 @@ def _kernel(options):
 
 def _plan(options, plots):
     kernel = _kernel(options)
-    made = plots.plan_sheet(kernel.plan, (options.M, options.N, options.K), kernel.name)
+    made = plots.plan_sheet(kernel.plan, [getattr(options, name) or size for name, size in SIZES.items()], kernel.name)
     return plots.sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
 
 
 def _pipeline(options, plots):
-    if not 1 <= options.steps <= MOST_STEPS:
-        raise SimlayoutError(f"--steps {options.steps}: draw 1 to {MOST_STEPS} K steps")
     made = plots.of_kernel(_kernel(options), options.steps)
     return plots.pipeline(made), f"{made.stages} stage{'s' * (made.stages > 1)}, {made.clocks} clocks"
 

@@ -11,7 +11,8 @@ from multiprocessing import get_context
 
 from simlayout.algebra import dtype_of, parse
 from simlayout.cli.layouts import MAX_INSTRUCTIONS, check_size
-from simlayout.cli.text import print_json
+from simlayout.cli.options import add, given_text, whole
+from simlayout.cli.text import tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware import arch_of
@@ -36,7 +37,8 @@ EXAMPLES = """
     """
 
 NOTES = """
-    LAYOUT is the plain tile, row-major say. Each --op moves the whole tile as it naturally does (see `simlayout check
+    LAYOUT is the plain tile, row-major say; with --kernel the tiles are the kernel's. Each --op (ldmatrix.x4, unless an
+    --access is given) moves the whole tile as it naturally does (see `simlayout check
     --help`); each --access says which coordinates thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also
     tid<64 for two warps. A layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations
     of the emitted addresses.
@@ -51,27 +53,27 @@ NOTES = """
 def add_command(commands, command):
     """Adds `search` to the commands; command: the function that makes a parser with examples."""
     parser = command(commands, "search", search, "find the layout that serves some instructions at once", EXAMPLES, NOTES)
-    parser.add_argument("layout", metavar="LAYOUT", nargs="?",
-                        help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell")
-    parser.add_argument("--dtype", help="of the elements (default: f16)")
-    parser.add_argument("--op", nargs="+", default=[], metavar="INSTRUCTION",
-                        help="PTX names (default: ldmatrix.x4, where no --access is given)")
+    parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
+                        help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
+    add(parser, "--dtype", default=None)
+    add(parser, "--op", nargs="+", default=[])
     parser.add_argument("--access", action="append", default=[], metavar="TEXT",
                         help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
-    parser.add_argument("--kernel", metavar="NAME", help="search for the tiles of a kernel instead: see `simlayout kernels`")
+    add(parser, "--kernel")
     parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the kernel")
     parser.add_argument("--rearrange", action="store_true", help="leave the layout, look for an order of ldmatrix's rows")
     parser.add_argument("--families", nargs="+", choices=FAMILIES,
                         help="of layouts (default: swizzle; all of them for a kernel)")
-    parser.add_argument("--layers", type=int, default=1, choices=(1, 2), help="swizzles one over the other (default: 1)")
-    parser.add_argument("--limit", type=int, default=5, metavar="N", help="layouts to show (default: %(default)s)")
-    parser.add_argument("--budget", type=int, metavar="BYTES", help="that the tile may take at most")
+    parser.add_argument("--layers", type=whole(1, 2), default=1, metavar="N",
+                        help="swizzles one over the other, 1 or 2 (default: 1)")
+    parser.add_argument("--limit", type=whole(), default=5, metavar="N", help="layouts to show (default: %(default)s)")
+    parser.add_argument("--budget", type=whole(), metavar="BYTES", help="that the tile may take at most")
     parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
-    parser.add_argument("--base", type=int, metavar="BYTES",
+    parser.add_argument("--base", type=whole(), metavar="BYTES",
                         help="only layouts that begin again every so many bytes, for tiles that start at any multiple of it")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--prove", action="store_true", help="print the proofs of each family and of the best layout")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add(parser, "--json")
 
 
 def search(options):
@@ -131,7 +133,7 @@ def _asked(options):
     """The arguments of `search` that the command line gives, as a dict; processes end with it."""
     pool = ProcessPoolExecutor(options.jobs, get_context("spawn")) if options.jobs > 1 else None
     try:
-        yield {"layers": options.layers, "limit": max(options.limit, 1), "budget": options.budget, "tma": options.tma,
+        yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "tma": options.tma,
                "base": options.base, "progress": _progress if sys.stderr.isatty() else None, "executor": pool}
     finally:
         if pool:
@@ -147,10 +149,8 @@ def _progress(done, total):
 def _of_tile(accesses, options):
     with _asked(options) as arguments:
         found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
-    if options.json:
-        print_json(_report(found, options.prove))
-    else:
-        print("\n".join([str(found), *_proofs(found, options.prove)]))
+    tell(options.json, lambda: _report(found, options.prove),
+         lambda: "\n".join([str(found), *_proofs(found, options.prove)]))
     return 0 if found.conflict_free else 1
 
 
@@ -176,10 +176,8 @@ def _rearranged(accesses, options):
     if options.families or options.tma or options.base or options.budget:
         raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --tma, --base and --budget")
     found = [rearrange(access) for access in accesses]
-    if options.json:
-        print_json({"accesses": [_order_report(made) for made in found]})
-    else:
-        print("\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else []))))
+    tell(options.json, {"accesses": [_order_report(made) for made in found]},
+         "\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else []))))
     return 0 if all(made.conflict_free for made in found) else 1
 
 
@@ -197,10 +195,8 @@ def _of_kernel(options):
     kernel = kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
-    if options.json:
-        print_json({"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]})
-    else:
-        print("\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles))
+    tell(options.json, lambda: {"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]},
+         lambda: "\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles))
     return 0 if all(tile.found.conflict_free for tile in tiles) else 1
 
 

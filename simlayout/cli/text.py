@@ -6,6 +6,8 @@ from textwrap import wrap
 
 import numpy as np
 
+from simlayout.files import STDIO, deliver
+
 WIDTH = 100
 LABEL = 14
 
@@ -21,9 +23,13 @@ def field(label, value, column=LABEL):
     return "\n".join(wrap(str(value), WIDTH, initial_indent=f"{label:<{column}}", subsequent_indent=" " * column))
 
 
-def print_json(value):
-    """Prints one JSON object; see `json_text`."""
-    print(json_text(value))
+def tell(target, value, text):
+    """A command's answer: the text on stdout; the value as one JSON object in its place where the target is "-", or beside
+    it in the file that the target names. value, text: themselves, or functions that make them."""
+    if target is not None:
+        deliver(target, json_text(value() if callable(value) else value) + "\n")
+    if target != STDIO:
+        print(text() if callable(text) else text, flush=True)
 
 
 def json_text(value):

@@ -5,8 +5,7 @@ from math import prod
 import numpy as np
 
 from simlayout.cli.gemm import chosen_kernel, kernel_options, progress_bar
-from simlayout.cli.text import field, json_text
-from simlayout.files import write_whole
+from simlayout.cli.text import field, tell
 
 STEPS = 3
 """K steps of the default problem, which is one tile of C."""
@@ -19,14 +18,18 @@ def trace(options):
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth
     kernel = kernel.fitted(*problem)
     done = _executed(kernel, problem, options.seed)
-    if options.json:
-        write_whole(options.json, json_text(_report(kernel, problem, done)) + "\n")
-    M, N, K = problem
-    print(field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"))
-    print(field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"))
-    print(f"\n{done.listing(options.lines == 'all')}\n\n{done}\n")
-    print(field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none"))
+    tell(options.json, lambda: _report(kernel, problem, done), lambda: _text(kernel, problem, done, options.lines == "all"))
     return 1 if done.hazards else 0
+
+
+def _text(kernel, problem, done, every_line):
+    """What `trace` prints."""
+    M, N, K = problem
+    return "\n".join([
+        field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
+        field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
+        f"\n{done.listing(every_line)}\n\n{done}\n",
+        field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none")])
 
 
 def _executed(kernel, problem, seed):
@@ -51,7 +54,7 @@ def _executed(kernel, problem, seed):
 
 
 def _report(kernel, problem, done):
-    """What `--json FILE` holds."""
+    """What `--json` holds."""
     return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
             "lines": [line.as_dict() for line in done.source_lines()],
             "accesses": [_counts(c) for c in done.accesses], "total": _counts(done.totals()),

@@ -1,7 +1,10 @@
 """translate and equal: one index function in several notations, and whether two texts are one function."""
 
+from argparse import SUPPRESS
+
 from simlayout.algebra import F2Map, Layer
-from simlayout.cli.text import field, print_json
+from simlayout.cli.options import add, given_text
+from simlayout.cli.text import field, tell
 from simlayout.codegen.notations import read_notation, text_of
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
@@ -11,10 +14,10 @@ NAMES = ("row", "col")
 
 TRANSLATE_EXAMPLES = """
     simlayout translate 'Sw<3,3,3> o (16,64):(64,1)'
-    simlayout translate 'Sw<3,3,3> o (16,64):(64,1)' --to triton
-    simlayout translate 'row * 64 + (col ^ ((row & 7) << 3))' --domain row=16 col=64 --to cute tma --dtype bf16
+    simlayout translate 'Sw<3,3,3> o (16,64):(64,1)' --into triton
+    simlayout translate 'row * 64 + (col ^ ((row & 7) << 3))' --domain row=16 col=64 --into cute tma --dtype bf16
     simlayout translate 'vec = 8, perPhase = 2, maxPhase = 4' --domain row=16 col=32 --json
-    simlayout translate 'Rot<8,2,64> o (16,16):(16,1)' --to f2
+    simlayout translate 'Rot<8,2,64> o (16,16):(16,1)' --into f2
     """
 
 EQUAL_EXAMPLES = """
@@ -30,37 +33,34 @@ TEXTS = """
     """
 
 TRANSLATE_NOTES = TEXTS + """
-    Each translation is proved on every element of the tile. Where a notation has none, the line says why, with coordinates
-    that show it. The exit code is 1 if none of those asked for has an equivalent.
+    --domain is the tile, for what does not say it. Each translation is proved on every element of the tile. Where a
+    notation has none, the line says why, with coordinates that show it. The exit code is 1 if none of those asked for has an
+    equivalent.
     """
 
 EQUAL_NOTES = TEXTS + """
-    All points of the domain are compared. The exit code is 0 if the two are equal, 1 if not; then the first point at which
-    they differ is shown.
+    All points of the domain are compared: of --domain, whose names formulas use, or else of the layout. The exit code is 0
+    if the two are equal, 1 if not; then the first point at which they differ is shown.
     """
 
 
-def add_commands(commands, command, loop):
-    """Adds `translate` and `equal`; command: makes a parser with examples; loop: reads NAME=SIZE."""
+def add_commands(commands, command):
+    """Adds `translate` and `equal`; command: makes a parser with examples."""
     parser = command(commands, "translate", run_translate, "write an index function in other notations, each proved",
                      TRANSLATE_EXAMPLES, TRANSLATE_NOTES)
-    parser.add_argument("source", metavar="TEXT", help="an index function, see below; quote it for the shell")
-    parser.add_argument("--to", nargs="+", default=["all"], choices=(*NOTATIONS, "all"), help="notations (default: all)")
-    _add_domain(parser, loop, "the tile, as in row=16 col=64, for what does not say it")
-    parser.add_argument("--dtype", default="f16", help="of the elements, for TMA (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("source", metavar="TEXT", type=given_text,
+                        help="an index function, see below; quote it for the shell; - reads it from stdin")
+    for name, help in (("--into", f"{', '.join(NOTATIONS)} or all (default: all)"), ("--to", SUPPRESS)):
+        parser.add_argument(name, dest="into", nargs="+", default=["all"], choices=(*NOTATIONS, "all"), metavar="NOTATION",
+                            help=help)
+    add(parser, "--domain", "--dtype", "--json")
 
     parser = command(commands, "equal", run_equal, "prove that two texts are one index function, or show where they differ",
                      EQUAL_EXAMPLES, EQUAL_NOTES)
-    parser.add_argument("left", metavar="LEFT", help="an index function, see below; quote it for the shell")
-    parser.add_argument("right", metavar="RIGHT", help="another one")
-    _add_domain(parser, loop, "which points, as in row=16 col=64 (default: those of the layout); formulas use these names")
-    parser.add_argument("--dtype", default="f16", help="of the elements, for TMA (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def _add_domain(parser, loop, text):
-    parser.add_argument("--domain", type=loop, nargs="+", action="extend", default=[], metavar="NAME=SIZE", help=text)
+    parser.add_argument("left", metavar="LEFT", type=given_text,
+                        help="an index function, see below; quote it for the shell; - reads it from stdin")
+    parser.add_argument("right", metavar="RIGHT", type=given_text, help="another one")
+    add(parser, "--domain", "--dtype", "--json")
 
 
 def run_translate(options):
@@ -70,12 +70,10 @@ def run_translate(options):
         raise LayoutError(f"--domain {' '.join(domain)}: a tile is given as row=16 col=64")
     tile = tuple(domain.values()) or None
     source = read_notation(options.source, tile[1] if tile else None, options.dtype)
-    wanted = NOTATIONS if "all" in options.to else tuple(dict.fromkeys(options.to))
+    wanted = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
     found = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
-    if options.json:
-        print_json({"source": options.source, "dtype": options.dtype, "translations": found})
-    else:
-        print("\n".join(_told(to, answer) for to, answer in found.items()))
+    tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": found},
+         "\n".join(_told(to, answer) for to, answer in found.items()))
     return 0 if any(answer["text"] for answer in found.values()) else 1
 
 
@@ -111,11 +109,8 @@ def run_equal(options):
         if isinstance(side, Layer) and not hasattr(side, "shape") and len(domain) != 1:
             raise LayoutError(f"{side} takes one offset, not {', '.join(domain)}: compose it with a layout")
     found = equivalent(left, right, domain)
-    if options.json:
-        print_json({"left": text_of(left), "right": text_of(right), "domain": domain, "equal": found.equal, "how": found.how,
-                    "counterexample": found.counterexample})
-    else:
-        print(found)
+    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": domain, "equal": found.equal,
+                        "how": found.how, "counterexample": found.counterexample}, found)
     return 0 if found else 1
 
 

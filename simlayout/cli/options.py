@@ -1,0 +1,171 @@
+"""The options that commands share: one row per name, so that a name means the same wherever it stands."""
+
+import argparse
+import os
+import re
+import sys
+
+from simlayout.files import STDIO
+
+MAX_SIZE = 2**31 - 1
+
+
+# ---- values ------------------------------------------------------------------------------------------------------------
+
+def whole(least=1, most=MAX_SIZE):
+    """A reader of integers from least to most, for argparse.
+
+    >>> whole(1, 4)("3")
+    3
+    >>> whole(1, 4)("0")
+    Traceback (most recent call last):
+    ...
+    argparse.ArgumentTypeError: '0' is not an integer from 1 to 4
+    """
+    def read(text):
+        if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def seconds(text):
+    """A number of seconds, more than 0 and less than 60."""
+    try:
+        value = float(text) if text.isascii() else 0.0
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 60:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, more than 0 and less than 60")
+    return value
+
+
+def loop(text):
+    """"k=4" -> ("k", 4)."""
+    match = re.fullmatch(r"([A-Za-z_]\w{0,30})=([0-9]{1,6})", text, re.ASCII)
+    if not match or int(match[2]) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a loop: write NAME=TRIPS, as in k=4")
+    return match[1], int(match[2])
+
+
+def given_text(text):
+    """The text itself, or what stdin holds where it is `-`."""
+    if text != STDIO:
+        return text
+    if sys.stdin is None or sys.stdin.closed:
+        raise argparse.ArgumentTypeError("- reads stdin, which is closed")
+    try:
+        return sys.stdin.read().strip()
+    except (OSError, ValueError) as error:               # ValueError: bytes that are no text
+        raise argparse.ArgumentTypeError(f"- reads stdin, which cannot be read: {error}") from None
+
+
+def names_file(word):
+    """Whether the word after `--json` is its FILE: `-`, *.json, or a path into a folder that there is. Any other word, a
+    layout or the number of a lesson, is the command's.
+
+    >>> [names_file(word) for word in ("-", "a.json", "/tmp/a", "(16,64):(64,1)", "row / 2", "1", "--strict")]
+    [True, True, True, False, False, False, False]
+    """
+    folder = os.path.dirname(word)
+    return word == STDIO or word.endswith(".json") or folder != "" and os.path.isdir(folder)
+
+
+# ---- the table ---------------------------------------------------------------------------------------------------------
+
+SHARED = {
+    "--json": dict(nargs="?", const=STDIO, metavar="FILE", help="print one JSON object in place of the text; with FILE "
+                   "(*.json, - for stdout) write it there, beside the text"),
+    "--dtype": dict(default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)"),
+    "--op": dict(metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, cp.async.cg.16, ... "
+                 "(default: ldmatrix.x4)"),
+    "--lanes": dict(metavar="TEXT", help="the coordinate that thread tid gives, as in 'tid %% 16, 16*k + 8*(tid // 16)' "
+                    "(default: the natural way, see `simlayout help check`)"),
+    "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
+                     help="the points that a text is asked at: the loops around --lanes, as in k=4, tid=64 for two warps; "
+                     "the tile of a formula, as in row=16 col=64"),
+    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90)"),
+    "--index": dict(type=whole(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
+    "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),
+    "-M": dict(type=whole(), metavar="M", help="rows of A and C (default: see below)"),
+    "-N": dict(type=whole(), metavar="N", help="columns of B and C (default: see below)"),
+    "-K": dict(type=whole(), metavar="K", help="columns of A, rows of B (default: see below)"),
+    "--stages": dict(type=whole(), metavar="N", help="stages of shared memory: 1 to 4; of wgmma kernels 2 to what fits"),
+    "--accumulate": dict(help="f16 or f32"),
+    "--warps": dict(type=whole(), metavar="N", help="4 or 8"),
+    "--loads": dict(help="ldmatrix, lds, mixed or, of mma_blocks, wmma"),
+    "--c-store": dict(help="float2 or scalar"),
+    "--tile-m": dict(type=whole(), metavar="N", help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup"),
+    "--tile-n": dict(type=whole(), metavar="N", help="of wgmma kernels: columns, a multiple of 16 to 256"),
+    "--cluster-m": dict(type=whole(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
+    "--cluster-n": dict(type=whole(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
+    "--seed": dict(type=whole(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
+    "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
+    "--sizes": dict(type=whole(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
+    "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),
+    "--rounds": dict(type=whole(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),
+    "--plot": dict(metavar="FILE", help="draw the measured rows into FILE.svg or FILE.png"),
+    "--output": dict(metavar="FILE", help="the file to write"),
+}
+"""Name -> keywords of `add_argument`. What a command may change of them: `required`, `default`, `nargs`."""
+
+SPELLINGS = {"--output": ("-o", "--output"), "--sizes": ("--sizes", "--size")}
+"""Of options that have several."""
+
+
+def add(parser, *names, **changed):
+    """Adds shared options to a parser or a group; changed: `required`, `default` or `nargs` of the command's own."""
+    if wrong := set(changed) - {"required", "default", "nargs"}:
+        raise TypeError(f"{', '.join(sorted(wrong))} of a shared option: its one meaning stands in SHARED")
+    for name in names:
+        add_own(parser, *SPELLINGS.get(name, (name,)), values=VALUES.get(name), **{**SHARED[name], **changed})
+
+
+def add_own(parser, *flags, values=None, **keywords):
+    """Adds an argument that no other command has. values: a function that gives what the shell offers."""
+    action = parser.add_argument(*flags, **keywords)
+    if values is not None:
+        action.completer = lambda **_: sorted(map(str, values()))
+
+
+# ---- what the shell offers -----------------------------------------------------------------------------------------------
+
+def kernels():
+    """Names of the GEMM kernels."""
+    from cuda_kernels.job import all_kernels
+
+    return all_kernels()
+
+
+def instructions():
+    """PTX names of the instructions that access shared memory."""
+    from simlayout.hardware import INSTRUCTIONS
+
+    return INSTRUCTIONS
+
+
+def dtypes():
+    """Names of the types of elements."""
+    from simlayout.algebra.dtypes import DTYPES
+
+    return DTYPES
+
+
+def arches():
+    """Names of the chips."""
+    from simlayout.hardware import ARCHES
+
+    return ARCHES
+
+
+def fragments():
+    """Names of the instructions whose fragments are known."""
+    from simlayout.hardware import FRAGMENTS
+
+    return {name for name, _ in FRAGMENTS}
+
+
+VALUES = {"--dtype": dtypes, "--op": instructions, "--arch": arches, "--kernel": kernels,
+          "--accumulate": lambda: ("f16", "f32"), "--loads": lambda: ("ldmatrix", "lds", "mixed", "wmma"),
+          "--c-store": lambda: ("float2", "scalar")}
