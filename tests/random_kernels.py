@@ -113,3 +113,13 @@ def lane_by_lane(text, n, block=32):
     """The same by Python, one thread at a time."""
     program = compiled(text)["program"]
     return np.array([program(t, n) for t in range(block)], np.int64).astype(np.int32)
+
+
+def by_numba(text, n, block=32):
+    """The same as numba.njit compiles it."""
+    from numba import njit
+
+    scope = compiled(text)
+    scope["helper"] = njit(scope["helper"])
+    program = njit("int64(int64, int64)")(scope["program"])
+    return np.array([program(t, n) for t in range(block)], np.int64).astype(np.int32)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machine_kit import ctaid_x, fails, ld_global, ld_shared, line_of, st_global, st_shared, tid_x, together, values, vote
-from random_kernels import lane_by_lane, on_the_machine, programs
+from random_kernels import by_numba, lane_by_lane, on_the_machine, programs
 
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine import run
@@ -309,3 +309,10 @@ def test_random_programs_give_each_lane_what_it_computes_alone(text, n, block):
 @settings(max_examples=2500, suppress_health_check=list(HealthCheck), deadline=None)
 def test_thousands_of_random_programs_give_each_lane_what_it_computes_alone(text, n):
     assert on_the_machine(text, n).tolist() == lane_by_lane(text, n).tolist()
+
+
+@pytest.mark.sweep
+@given(programs(), st.integers(0, 9))
+@settings(max_examples=2000, suppress_health_check=list(HealthCheck), deadline=None)
+def test_thousands_of_random_programs_give_each_lane_what_numba_computes(text, n):
+    assert on_the_machine(text, n).tolist() == by_numba(text, n).tolist()

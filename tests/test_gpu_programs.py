@@ -1,0 +1,40 @@
+"""Random programs whose lanes part give each thread on the GPU what the machine gives it; skipped where there is no GPU."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from random_kernels import compiled, on_the_machine, programs
+
+from cuda_kernels.launch import gpu_problem
+
+pytestmark = [pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem())), pytest.mark.sweep]
+
+
+def on_the_gpu(text, n, block=32):
+    """int32 [block]: what each thread's program returns, compiled by numba-cuda."""
+    from numba import cuda
+
+    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.ptx import st_global_b32, tid_x
+
+    program = compiled(text)["program"]
+
+    def kernel(out, n):
+        t = tid_x()
+        st_global_b32(out + 4 * t, program(t, n))
+
+    out = cuda.to_device(np.full(block, -1, np.int32))
+    cuda.jit(signature("u64 s32"))(bound_kernel(kernel))[1, block](out.__cuda_array_interface__["data"][0], n)
+    return out.copy_to_host()
+
+
+@pytest.mark.parametrize("number", range(32))
+def test_random_programs_give_each_thread_on_the_gpu_what_the_machine_gives_it(number):
+    @seed(number)
+    @settings(max_examples=16, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(programs(), st.integers(0, 9))
+    def compared(text, n):
+        assert on_the_gpu(text, n).tolist() == on_the_machine(text, n).tolist()
+
+    compared()
