@@ -3,6 +3,8 @@
 A file holds the entry's name and the machine code behind a checksum; it is written whole or not at all, and one that does
 not check is compiled again. Its name is a hash of the configuration, of the source of both packages, of the compilers'
 versions and of the driver's. SIMLAYOUT_CACHE names the folder; without it, $XDG_CACHE_HOME/simlayout or ~/.cache/simlayout.
+A user without a home, as in some containers, has no cache unless told where: a folder that others can write, such as /tmp,
+would run their code.
 """
 
 import hashlib
@@ -22,11 +24,20 @@ _MAGIC = b"simlayout kernel 1\n"
 
 
 def folder():
-    """The cache's folder, as the environment says now."""
+    """The cache's folder, as the environment says now; None where it names none and the user has no home."""
     named = os.environ.get("SIMLAYOUT_CACHE")
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simlayout"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simlayout"
+    except RuntimeError:                             # neither HOME nor an entry among the users
+        return None
+
+
+def _file(config, driver):
+    """Where a configuration is kept, or None."""
+    place = folder()
+    return place and place / f"{key(config, driver)}.kernel"
 
 
 @lru_cache(1)
@@ -63,17 +74,22 @@ def compiled(config, driver=0):
 
     What cannot be read or written is compiled and used all the same.
     """
-    path = folder() / f"{key(config, driver)}.kernel"
-    found = _read(path)
+    path = _file(config, driver)
+    found = path and _read(path)
     if found is None:
         found = config.compile()
-        _write(path, *found)
+        if path is not None:
+            _write(path, *found)
     return found
 
 
 def holds(config, driver=0):
     """Whether a configuration's file is there; it may be damaged."""
-    return (folder() / f"{key(config, driver)}.kernel").exists()
+    path = _file(config, driver)
+    try:
+        return path is not None and path.exists()
+    except OSError:                                  # a folder that cannot be looked into
+        return False
 
 
 def _read(path):

@@ -1,6 +1,10 @@
 """Compiled kernels on disk, and the structures that the driver takes."""
 
 import dataclasses
+import errno
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -88,6 +92,72 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path / "file"))
     assert cache.compiled(Compiles(2)) == Compiles(2).compile()
+
+
+def test_a_user_without_a_home_has_no_cache_and_compiles_all_the_same(monkeypatch):
+    import pathlib
+
+    def homeless(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("SIMLAYOUT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pathlib.Path, "home", homeless)
+    assert cache.folder() is None and not cache.holds(Compiles(2))
+    assert cache.compiled(Compiles(2)) == Compiles(2).compile()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or os.geteuid() != 0, reason="only root can become a user who is not there")
+def test_a_container_s_arbitrary_user_compiles(tmp_path):
+    code = ("import os; os.environ.pop('HOME', 0); from cuda_kernels import cache; os.setuid(54321)\n"
+            "class C:\n  compile = lambda self: ('k', b'code')\n  __repr__ = lambda self: 'C'\n"
+            "print(cache.compiled(C()), cache.holds(C()))")
+    environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "SIMLAYOUT_CACHE")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("('k', b'code') False\n", "")
+
+
+FULL_DISK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))       # every write to a file fails, as on a full disk
+"""
+
+
+def test_on_a_full_disk_kernels_are_compiled_and_used_and_no_file_is_left(tmp_path):
+    code = FULL_DISK + "from test_cache import *; print(cache.compiled(Compiles(2)) == Compiles(2).compile())"
+    done = run_here(code, SIMLAYOUT_CACHE=tmp_path / "cache")
+    assert (done.stdout, done.stderr) == ("True\n", "") and not list((tmp_path / "cache").iterdir())
+
+
+def test_on_a_full_disk_and_with_a_damaged_cache_numba_s_functions_count(tmp_path, monkeypatch):
+    from numba import config
+    from numba.core import caching
+
+    from simlayout.hardware.fast import _jit
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(caching.IndexDataCacheFile, "save", full)
+        assert _jit(next_number)(4) == 5
+    for kind in ("nbi", "nbc", "none"):
+        assert _jit(next_number)(4) == 5 and list(tmp_path.rglob("*.nbi"))
+        for path in tmp_path.rglob(f"*.{kind}"):
+            path.write_bytes(path.read_bytes()[:-9])    # cut short
+
+
+def next_number(n):
+    """For Numba."""
+    return n + 1
+
+
+def run_here(code, **environment):
+    """A Python of its own, which finds this file."""
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run([sys.executable, "-c", code], env={**there, **{k: str(v) for k, v in environment.items()}},
+                          capture_output=True, text=True, cwd=os.path.dirname(os.path.dirname(__file__)))
 
 
 def test_the_cache_lies_where_the_environment_says(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ instruction, before and after pair merging.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 from numba import config, njit
@@ -74,12 +75,40 @@ _RUNS = _network()
 _TO_8, _TO_16, _TO_32 = (np.array(pairs, np.uintp) for pairs in (_RUNS[2] + _RUNS[4] + _RUNS[8], _RUNS[16], _RUNS[32]))
 
 
+class _Forgiving:
+    """Numba's cache of a function, for which a full disk or a damaged file is no reason not to count."""
+
+    def __init__(self, cache):
+        self._cache = cache
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def load_overload(self, *arguments):
+        """What was kept, or None."""
+        try:
+            return self._cache.load_overload(*arguments)
+        except Exception:                                # whatever a pickle that is cut short raises
+            return None
+
+    def save_overload(self, *arguments):
+        """Keeps it, if it can; what cannot be added to is made anew the next time."""
+        try:
+            self._cache.save_overload(*arguments)
+        except Exception:
+            with suppress(OSError):
+                self._cache.flush()
+
+
 def _jit(function):
     """Compiled when first called; kept in a cache folder, if one can be written."""
     try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:
+        made = njit(nogil=True, cache=True)(function)
+    except RuntimeError:                                 # no folder can be written
         return njit(nogil=True)(function)
+    if made is not function:                             # else NUMBA_DISABLE_JIT
+        made._cache = _Forgiving(made._cache)
+    return made
 
 
 @_jit
