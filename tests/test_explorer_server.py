@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from simlayout.cli import main
 from simlayout.explorer import server as serving
 from simlayout.explorer.model import answer
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.server import MAX_BODY, Handler, Server
+from simlayout.explorer.server import MAX_BODY, Arriving, Server
 from simlayout.explorer.state import State
 
 TILE = "(16,64):(64,1)"
@@ -30,8 +31,7 @@ PATIENT = 600               # seconds, of both sides: a busy machine fails no te
 
 @pytest.fixture(scope="module")
 def server():
-    with Server() as made, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Handler, "timeout", PATIENT)
+    with Server(patience=PATIENT) as made, pytest.MonkeyPatch.context() as patch:
         patch.setattr(serving, "REST_SECONDS", PATIENT)
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
@@ -182,6 +182,77 @@ def test_a_client_that_waits_does_not_keep_others_waiting(server):
     with socket.create_connection(("127.0.0.1", server.server_port)) as slow:
         slow.sendall(b"POST /api/answer HTTP/1.1\r\n")
         assert posted(server, State().as_dict())[0] == 200
+
+
+class Dribble:
+    """A connection that sends one byte each second of a clock of its own, and then no more."""
+
+    def __init__(self, monkeypatch, sent, after=1.0):
+        self.now, self.sent, self.after, self.timeout = 0.0, bytearray(sent), after, None
+        monkeypatch.setattr(serving, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def settimeout(self, seconds):
+        self.timeout = seconds
+
+    def recv_into(self, buffer):
+        if not self.sent or self.after > self.timeout:
+            self.now += self.timeout
+            raise TimeoutError
+        self.now += self.after
+        buffer[0] = self.sent.pop(0)
+        return 1
+
+
+def test_the_clock_runs_for_the_whole_request_from_its_first_byte(monkeypatch):
+    dribble = Dribble(monkeypatch, 100 * b"a")
+    arriving = Arriving(dribble, 10)
+    with pytest.raises(TimeoutError):
+        for _ in range(100):
+            arriving.read(1)
+    assert dribble.now == 11 and len(dribble.sent) == 89     # the first byte after 1 s, ten seconds more
+    arriving.begin()
+    dribble.after = 9.5
+    assert arriving.read(1) == b"a"                      # another request may begin as late
+    dribble.after = 0.5
+    assert [arriving.read(1) for _ in range(20)] == 20 * [b"a"]
+    with pytest.raises(TimeoutError):
+        arriving.read(1)
+
+
+@pytest.mark.parametrize("start", [
+    b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX: ",
+    b"POST /api/answer HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{"])
+def test_a_request_that_dribbles_is_dropped_wherever_it_is(start):
+    with Server(patience=0.15) as impatient:
+        threading.Thread(target=impatient.serve_forever, daemon=True).start()
+        with socket.create_connection(("127.0.0.1", impatient.server_port), timeout=PATIENT) as connection:
+            connection.sendall(start % impatient.server_port if b"%d" in start else start)
+            for _ in range(PATIENT * 20):                # a byte every 50 ms, or less often on a busy machine
+                if select.select([connection], [], [], 0.05)[0]:
+                    break
+                connection.sendall(b"1" if start else b"")
+            assert connection.recv(4096) == b""
+        impatient.shutdown()
+
+
+@pytest.mark.parametrize("hosts, status", [
+    ([], 400), (["127.0.0.1:%d"], 200), (["localhost:%d"], 200), (["LocalHost:%d"], 200), (2 * ["127.0.0.1:%d"], 400),
+    (["127.0.0.1:%d", "evil.example"], 400), (["evil.example", "127.0.0.1:%d"], 400), (["127.0.0.1:%d, evil.example"], 403),
+    (["127.0.0.1"], 403), (["127.0.0.1:1"], 403), (["127.0.0.2:%d"], 403), (["evil.example\r\n 127.0.0.1:%d"], 403)])
+def test_a_request_has_exactly_one_host_and_that_is_this_machine(server, hosts, status):
+    lines = "".join(f"Host: {host}\r\n" for host in hosts).replace("%d", str(server.server_port))
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENT) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+        assert connection.makefile("rb").readline().split()[1] == str(status).encode()
+
+
+def test_a_body_that_ends_early_or_has_two_lengths_is_refused(server):
+    head = f"POST /api/answer HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\n"
+    for more in ("Content-Length: 9\r\n\r\n{}", "Content-Length: 2\r\nContent-Length: 9\r\n\r\n{}"):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENT) as connection:
+            connection.sendall((head + more).encode())
+            connection.shutdown(socket.SHUT_WR)
+            assert b" 400 " in connection.makefile("rb").readline()
 
 
 def test_two_clients_at_once_get_their_own_answers(server):

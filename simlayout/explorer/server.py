@@ -8,6 +8,7 @@ A request must come from this machine's own page: another Host or Origin is refu
 too whose name is made to point at 127.0.0.1 (DNS rebinding).
 """
 
+import io
 import json
 import socket
 import time
@@ -20,12 +21,13 @@ from simlayout.explorer.state import Refusal, State, state_of
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 64 * 1024        # bytes of a request
-PATIENCE = 10               # seconds that a request may take to arrive
+PATIENCE = 10               # seconds that a whole request may take to arrive, from its first byte, or to begin
 REST_BYTES, REST_SECONDS = 16 * MAX_BODY, 1         # of what a client still writes after the last answer
 
 
 class Server(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 alone. port: 0 for any that is free; state: what the page starts with.
+    """Listens on 127.0.0.1 alone. port: 0 for any that is free; state: what the page starts with; patience: seconds that a
+    request may take to arrive.
 
     Raises SimlayoutError where the port is taken.
 
@@ -37,13 +39,13 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64         # clients that may wait until they are accepted; one more is kept waiting for seconds
 
-    def __init__(self, port=0, state=None):
+    def __init__(self, port=0, state=None, patience=PATIENCE):
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
             raise SimlayoutError(f"cannot listen on {ADDRESS}:{port}: {error.strerror or error}; use another --port, or "
                                  "none for any that is free") from None
-        self.state = state or State()
+        self.state, self.patience = state or State(), patience
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
 
     @property
@@ -55,12 +57,51 @@ class Server(ThreadingHTTPServer):
         """A client that goes away in the middle of an answer is nobody's fault."""
 
 
+class Arriving(io.RawIOBase):
+    """What a client sends, as a file: a request begins within `patience` seconds, and is whole so long after its first byte;
+    TimeoutError if it is not."""
+
+    def __init__(self, connection, patience):
+        self._connection, self._patience, self._end = connection, patience, None
+
+    def begin(self):
+        """Another request may come."""
+        self._end = None
+
+    def readable(self):
+        """Yes."""
+        return True
+
+    def readinto(self, buffer):
+        """As of io.RawIOBase."""
+        left = self._patience if self._end is None else self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request does not arrive")
+        self._connection.settimeout(left)
+        count = self._connection.recv_into(buffer)
+        if self._end is None:
+            self._end = time.monotonic() + self._patience
+        return count
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "simlayout", ""
-    timeout = PATIENCE
+
+    def setup(self):
+        """Reads with a clock for the whole request, not for each of its pieces."""
+        self.timeout = self.server.patience
+        super().setup()
+        self.rfile.close()
+        self._arriving = Arriving(self.connection, self.timeout)
+        self.rfile = io.BufferedReader(self._arriving)
+
+    def handle_one_request(self):
+        """As http.server does, with a clock of its own for each request."""
+        self._arriving.begin()
+        super().handle_one_request()
 
     def finish(self):
         """Ends the connection. A socket that is closed while its client is still writing, as after a refusal, takes the
@@ -111,9 +152,11 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, kind, made)
 
     def _is_own(self):
-        """Whether the request comes from this machine and this page; answers 403 if not."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        if host not in self.server.hosts:
+        """Whether the request comes from this machine and this page; answers 400 or 403 if not."""
+        hosts, origin = self.headers.get_all("Host", ()), self.headers.get("Origin")
+        if len(hosts) != 1 or any(len(self.headers.get_all(name, ())) > 1 for name in ("Origin", "Content-Length")):
+            self._refuse(400, "a request has one Host, and at most one Origin and Content-Length")
+        elif hosts[0].lower() not in self.server.hosts:
             self._refuse(403, "this server answers to 127.0.0.1 alone")
         elif origin is not None and origin not in {f"http://{known}" for known in self.server.hosts}:
             self._refuse(403, "this server answers its own page alone")
@@ -126,12 +169,15 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json":
             self._refuse(415, "a question is application/json")
-        elif not length.isascii() or not length.isdigit() or len(length) > 12:
+        elif not length.isascii() or not length.isdigit() or len(length) > 12 or "Transfer-Encoding" in self.headers:
             self._refuse(411, "a question says its Content-Length")
         elif int(length) > MAX_BODY:
             self._refuse(413, f"a question has at most {MAX_BODY} bytes")
         else:
-            return self.rfile.read(int(length))
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):
+                return body
+            self._refuse(400, "the request ends before its Content-Length")
         return None
 
     def _refuse(self, code, text):
@@ -144,6 +190,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send(self, code, kind, text, headers=None):
         data = text.encode()
+        self.connection.settimeout(self.timeout)         # of the answer
         common = {"Content-Type": kind, "Content-Length": str(len(data)), "Cache-Control": "no-store",
                   "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"}
         if self.close_connection:
