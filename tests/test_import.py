@@ -24,7 +24,7 @@ def test_importing_simlayout_loads_only_what_brings_its_names():
     "import simlayout as sl; [getattr(sl, name) for name in sl.__all__ if name != 'plots']",
     "import simlayout as sl; sl.analyze('ld.shared.b32', [[4 * lane for lane in range(32)]] * 100_000).explain()",
     "import simlayout as sl; sl.verify(sl.Layout((8, 8), (8, 1)))",
-    "import simlayout.cli",
+    "import simlayout.cli.arguments",
 ], ids=("every name", "analyze", "verify", "command line"))
 def test_the_plain_install_needs_numpy_alone(statements):
     found = loaded(statements)
@@ -32,7 +32,7 @@ def test_the_plain_install_needs_numpy_alone(statements):
 
 
 def test_the_command_line_does_not_load_the_machine_before_it_runs_a_kernel():
-    assert not [name for name in loaded("import simlayout.cli") if name.startswith("simlayout.machine")]
+    assert not [name for name in loaded("import simlayout.cli.arguments") if name.startswith("simlayout.machine")]
 
 
 def test_every_public_name_is_there_and_no_other():

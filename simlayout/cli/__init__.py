@@ -4,60 +4,109 @@
 {"accesses": ...
 1
 
-Exit codes: 0 answered, 1 the answer is no (`--strict`, a wrong product), 2 the question cannot be answered (one line
-on stderr says why), 130 interrupted, 141 nobody reads the output.
+Exit codes: 0 answered, 1 the answer is no (`--strict`, a wrong product), 2 the question cannot be answered or the answer
+cannot be written (one line on stderr says why), 130 interrupted, 141 nobody reads the output.
+
+Importing it loads nothing, NumPy neither: what takes time is loaded where an interrupt is one line.
 """
 
 import os
+import signal
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 
-from simlayout.cli.arguments import command_line
-from simlayout.cli.text import one_line
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, check_writable
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
 
 
 def main(arguments=None):
     """Runs one command line (a list of str; None: the process's own) and returns its exit code. Raises nothing."""
     try:
-        parser = command_line()
-        if "_ARGCOMPLETE" in os.environ:                # the shell asks what may come next: argcomplete answers, and exits
-            import argcomplete
-
-            argcomplete.autocomplete(parser)
-        options = parser.parse_args(arguments)
-        if getattr(options, "json", None) not in (None, STDIO):
-            check_writable(options.json)                # before the work, not after it
-        code = options.run(options)
+        if sys.stdout is None:
+            return _failed("stdout is closed: give the answer somewhere to go, /dev/null say")
+        with _quick_end() if arguments is None else nullcontext():
+            parser = _parser()
+        code = _run(parser, arguments)
         sys.stdout.flush()
         return code
-    except SystemExit as leaving:                   # argparse: --help, --version, or a usage error already told
-        return leaving.code or 0
     except SimlayoutError as error:
         return _failed(error)
     except MemoryError as error:
         return _failed(f"not enough memory: {error or 'use a smaller problem'}")
     except KeyboardInterrupt:
-        print("simlayout: interrupted", file=sys.stderr)
-        return 130
+        _complain("interrupted")
+        return INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
         return 141
+    except UnicodeEncodeError as error:
+        return _failed(f"stdout cannot show {error.object[error.start:error.end]!a}: set PYTHONIOENCODING=utf-8")
+    except OSError as error:
+        _silence_stdout()
+        return _failed(f"cannot write {error.filename or 'to stdout'}: {error.strerror or error}")
+
+
+@contextmanager
+def _quick_end():
+    """While modules load Ctrl-C ends the process at once: an exception there may come out of anybody's code, or be lost."""
+    def ended(*_):
+        with suppress(OSError):
+            os.write(2, b"simlayout: interrupted\n")
+        os._exit(INTERRUPTED)
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield                                           # ignored, as under nohup, or somebody else's
+        return
+    signal.signal(signal.SIGINT, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _parser():
+    from simlayout.cli.arguments import command_line
+
+    return command_line()
+
+
+def _run(parser, arguments):
+    """Parses and answers; the exit code."""
+    from simlayout.files import STDIO, check_writable
+
+    if "_ARGCOMPLETE" in os.environ:                    # the shell asks what may come next: argcomplete answers, and exits
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as leaving:                       # --help, --version, or a usage error already told
+        return leaving.code or 0
+    if getattr(options, "json", None) not in (None, STDIO):
+        check_writable(options.json)                    # before the work, not after it
+    return options.run(options)
 
 
 def _failed(error):
     """One line on stderr; on a terminal also what follows it, such as the caret under a parse error."""
     first, *more = str(error).splitlines() or [type(error).__name__]
-    print(f"simlayout: {one_line(first)}", file=sys.stderr)
-    if sys.stderr.isatty():
-        print("\n".join(more), file=sys.stderr, end="\n" if more else "")
+    _complain(first, more if sys.stderr is not None and sys.stderr.isatty() else ())
     return 2
+
+
+def _complain(text, more=()):
+    """Says it on stderr, if that can be written."""
+    from simlayout.cli.text import one_line
+
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print("\n".join([f"simlayout: {one_line(text)}", *more]), file=sys.stderr, flush=True)
 
 
 def _silence_stdout():
     """Lets the interpreter's last flush of stdout go nowhere instead of failing again."""
-    with suppress(OSError, ValueError):             # ValueError: there is no file under this stdout
+    with suppress(OSError, ValueError):                 # ValueError: there is no file under this stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -34,6 +34,13 @@ class Parser(argparse.ArgumentParser):
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(map(str, action.choices))}"
         raise argparse.ArgumentError(action, f"invalid choice: {value!r} ({hint})")
 
+    def _print_message(self, message, file=None):
+        """Help that cannot be written is an error, which argparse passes over."""
+        if file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
     def error(self, message):
         """Exit code 2 and one line on stderr."""
         self.exit(2, f"simlayout: {one_line(message)} (see {self.prog} --help)\n")

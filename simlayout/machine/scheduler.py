@@ -4,6 +4,7 @@ A warp is a thread only because its call stack must survive a wait; exactly one 
 copies land for which the first of them waits: as late as possible.
 """
 
+import ctypes
 import threading
 import traceback
 
@@ -15,6 +16,9 @@ from simlayout.machine.hazards import hazard
 from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
+
+GRACE = 0.1
+"""Seconds that a cancelled warp has to end by itself."""
 
 
 def run_residents(residents, function, args):
@@ -105,11 +109,16 @@ class _Turns:
             raise self.error
 
     def cancel(self):
-        """Ends the warp where it stands, if it is not finished."""
-        if self._thread.ident is not None:
-            self.warp.cancelled = True
-            self._mine.release()
-            self._thread.join()
+        """Ends the warp where it stands, if it is not finished: waiting for its turn, or in the middle of it, where an
+        interrupt met the machine; then between two bytecodes, for it may never wait."""
+        if self._thread.ident is None:
+            return
+        self.warp.cancelled = True
+        self._mine.release()
+        while self._thread.is_alive():
+            self._thread.join(GRACE)
+            if self._thread.is_alive():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), ctypes.py_object(SystemExit))
 
     def _pause(self):
         self._theirs.release()
