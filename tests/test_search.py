@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from simlayout.cli import main
+from simlayout.codegen import symbol
+from simlayout.codegen.printer import count_instructions, count_operations
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.proofs.natural import natural_access
-from simlayout.synthesis import search
+from simlayout.synthesis import better_layout, costs, search
+from simlayout.synthesis.constraints import period
 
 
 def rows_of_8(rows, columns):
@@ -40,9 +43,73 @@ def test_the_conflict_free_swizzles_of_a_tile_are_found_all_of_them(rows, column
     assert all(c.excess == c.wasted_bytes == 0 for c in best) and found.candidates[len(free)].excess > 0
 
 
-def test_of_equally_good_layouts_the_one_with_the_cheaper_address_comes_first():
-    first, second = search([rows_of_8(16, 128)]).candidates[:2]
-    assert first.ops < second.ops and str(first.layout).startswith("Sw<4,3,4>")     # needs no mask: 16 rows
+def test_of_equally_good_layouts_the_one_with_the_cheaper_address_comes_first_then_the_smaller_pattern():
+    for rows, columns, found in [(16, 128, (3, 4)), (64, 128, (3, 4)), (64, 256, (3, 4, 5)), (128, 32, (2, 3))]:
+        candidates = search([rows_of_8(rows, columns)], ("swizzle", "rotation", "f2"), limit=40)
+        keys = [(c.excess, c.wasted_bytes, c.ops, period(c.layout)) for c in candidates]
+        assert keys == sorted(keys)
+        best = [c for c in candidates if c.family == "swizzle" and not c.excess]
+        assert [c.layout.layers[0].bits for c in best] == list(found)
+    first, second = search([rows_of_8(16, 128)], limit=2)
+    assert first.ops == second.ops          # 16 rows spare Sw<4,3,4> a mask, which costs Sw<3,3,4> nothing: see below
+
+
+def test_a_mask_that_one_xor_takes_costs_no_instruction():
+    tid, k = symbol("tid", 32), symbol("k", 4)
+    assert count_operations(k ^ (tid & 7)) == 2 and count_instructions(k ^ (tid & 7)) == 1      # LOP3: k ^ (tid & 7)
+    assert count_instructions((k ^ (tid & 7)) * 9 + (tid & 7)) == count_operations((k ^ (tid & 7)) * 9 + (tid & 7))
+    three = tid ^ (k & 1) ^ (tid >> 1)
+    assert count_instructions(three) == count_operations(three) and count_instructions(3) == count_instructions(tid) == 0
+
+
+# ---- what it costs, and what it must cost ---------------------------------------------------------------------------------
+
+TILE_64 = sl.Layout((64, 64), (64, 1))
+BY_ROWS = natural_access(TILE_64, "st.shared.b128", "f16", "rows")
+TRANSPOSED = natural_access(TILE_64, "ldmatrix.x4.trans", "f16", "transposed")
+BY_COLUMNS = sl.Access("columns", "ld.shared.b32", TILE_64, lambda tid, i, k: (tid + 32 * i, 2 * k),
+                       {"tid": 32, "i": 2, "k": 32}, "f16", excess=None)
+
+
+def test_16_byte_rows_cannot_spread_4_byte_columns_and_that_is_proved():
+    found = search([BY_ROWS, TRANSPOSED, BY_COLUMNS], ("swizzle", "pad", "rotation"))
+    assert found.conflict_free == 0 and found[0].excess == found.least == 192
+    rows, transposed, columns = costs(found[0].accesses)
+    assert rows.excess == transposed.excess == 0 and rows.reason == transposed.reason == ""
+    assert columns.excess == columns.least == 192 and columns.wavefronts == 256
+    assert "keeps chunks of 16 bytes whole, as st.shared.b128 needs" in columns.reason
+    assert search([BY_COLUMNS], ("swizzle",))[0].excess == 0                     # alone it may move words
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(["ld.shared.b32", "ld.shared.b64", "st.shared.b32", "ld.shared.b16"]), st.integers(0, 5),
+       st.integers(1, 3), st.sampled_from([sl.Swizzle(3, 3, 3), sl.Swizzle(2, 3, 4), sl.Rotation(8, 8, 64), None]))
+def test_no_layout_that_keeps_the_chunks_has_less_than_the_least(op, shift, step, layer):
+    """The least excess is a bound: random lanes, and random layouts of whole chunks, never go below it."""
+    wide = natural_access(TILE_64, "st.shared.b128", "f16", "wide")
+    size = {"b16": 1, "b32": 2, "b64": 4}[op[-3:]]
+
+    def lanes(tid, k):
+        return (tid * step + k) % 64, size * ((tid >> shift) * 3 + k) % 64
+
+    access = sl.Access("a", op, layer @ TILE_64 if layer else TILE_64, lanes, {"tid": 32, "k": 4}, "f16", excess=None)
+    cost = costs([access, wide.with_tile(access.tile)])[0]
+    assert cost.least <= cost.excess
+
+
+def test_a_better_layout_of_a_bad_one_is_found_at_once_or_not_at_all():
+    for text, op, best in [("(16,64):(64,1)", "ldmatrix.x4", "Sw<3,3,3> o (16,64):(64,1)"),
+                           ("(64,64):(1,64)", "ldmatrix.x4.trans", "Sw<3,3,3> o (64,64):(1,64)"),
+                           ("Sw<2,3,3> o (16,64):(64,1)", "ldmatrix.x4", "Sw<3,3,3> o (16,64):(64,1)"),
+                           ("row * 128 + (col ^ (row & 1) << 3) for row<32, col<128", "ldmatrix.x4",
+                            "Sw<3,3,4> o (32,128):(128,1)")]:
+        access = natural_access(sl.tile(text), op, "f16")
+        made = better_layout(access)
+        assert str(made.layout) == best and made.excess == 0 < access.analyze().excess.sum()
+    assert better_layout(natural_access(sl.parse("Sw<3,3,3> o (16,64):(64,1)"), "ldmatrix.x4", "f16")) is None
+    crowd = sl.Access("many", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid, k: (tid, 0 * k),
+                      {"tid": 32, "k": 9999}, "f32", excess=None)
+    assert better_layout(crowd) is None
 
 
 def test_no_single_swizzle_serves_rows_and_blocks_and_the_family_is_exhausted():

@@ -57,6 +57,8 @@ def test_a_text_without_sizes_is_told_what_to_add_and_that_works(text, dtype, to
     ("SWIZZLE_128B", {"row": 4, "col": 32}, sl.LayoutError, "64 columns wide"), ("", None, sl.ParseError, "column 1"),
     ("threadIdx.x * 64", None, sl.ParseError, "unknown name 'threadIdx.x'"),
     ("row, col", {"row": 4, "col": 4}, sl.ParseError, "leave out the commas"),
+    ("3 for row<8, col<4", None, sl.LayoutError, "its own sizes, 3"),
+    ("(16,64):(64,1)", {"row": 8, "col": 64}, sl.LayoutError, "16 x 64: it cannot have row<8, col<64"),
     ("Sw<3,3,3> o row * 64", None, sl.ParseError, "column 13")])
 def test_what_is_no_tile_is_refused_by_name(text, domain, error, fault):
     with pytest.raises(error, match=fault):

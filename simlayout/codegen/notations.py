@@ -11,9 +11,10 @@ Of those that do not say how large their tile is, `tile` takes the sizes, or the
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
-from simlayout.algebra.layout import as_index
+from simlayout.algebra.layout import as_index, flatten
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
 from simlayout.codegen.index_grammar import is_word
 from simlayout.codegen.index_text import formula
@@ -189,7 +190,13 @@ def _sizeless(text, sizes):
 
 def _with_shape(function, sizes):
     """An index function as a tile of those sizes; what brings its own shape, or has none to get, as it is."""
-    if hasattr(function, "shape") or not sizes:
+    if hasattr(function, "shape"):
+        own = [prod(flatten(mode)) for mode in (function.shape if isinstance(function.shape, tuple) else (function.shape,))]
+        if sizes and own != list(sizes.values()):
+            raise LayoutError(f"{function} brings its own sizes, {' x '.join(map(str, own))}: it cannot have "
+                              f"{', '.join(f'{name}<{size}' for name, size in sizes.items())}")
+        return function
+    if not sizes:
         return function
     plain = Layout.row_major(*sizes.values()) if len(sizes) > 1 else Layout(*sizes.values())
     if isinstance(function, TmaSwizzle):

@@ -34,6 +34,29 @@ def count_operations(x):
     return total
 
 
+def count_instructions(x):
+    """Integer instructions that a GPU needs for the expression: `count_operations`, but a mask by a constant that nothing
+    but one xor of two values takes goes with it (LOP3 has three inputs).
+
+    >>> from simlayout.codegen.symbols import symbol
+    >>> row, col = symbol("row", 64), symbol("col", 64)
+    >>> count_operations(row * 64 + (col ^ (row & 7))), count_instructions(row * 64 + (col ^ (row & 7)))
+    (4, 3)
+    """
+    takers, todo, seen = {}, [x], set()
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for child in _children(node):
+            takers.setdefault(child, set()).add(node)
+            todo.append(child)
+    fused = {taker for node, (taker, *more) in takers.items()
+             if node.op == "and" and not more and taker.op == "xor" and len(taker.args) == 2}
+    return count_operations(x) - len(fused)
+
+
 def _render(x, names, division):
     """The text of one node; operands that have a name are written by it, compound operands in parentheses."""
     def operand(a):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from simlayout.codegen.emit import trace
-from simlayout.codegen.printer import count_operations
+from simlayout.codegen.printer import count_instructions
 from simlayout.codegen.symbols import symbol
 from simlayout.proofs import verify
 
@@ -25,8 +25,8 @@ class Candidate:
 
     @cached_property
     def ops(self):
-        """Integer operations of the emitted addresses of all accesses together; of one whose lanes are no integer arithmetic
-        (a table, say), those of the layout alone."""
+        """Integer instructions of the emitted addresses of all accesses together (`count_instructions`: a mask goes with the
+        xor that takes it); of one whose lanes are no integer arithmetic (a table, say), those of the layout alone."""
         return sum(_operations(access) for access in self.accesses)
 
     @cached_property
@@ -48,13 +48,13 @@ class Candidate:
 
 
 def _operations(access):
-    """Integer operations of an access's emitted address."""
+    """Integer instructions of an access's emitted address."""
     try:
         expression = trace(access)
     except (TypeError, ValueError, ArithmeticError, LookupError):
         tile = getattr(access.tile, "layout", access.tile)
         expression = access.tile(*(symbol(f"c{i}", mode.size) for i, mode in enumerate(tile)))
-    return count_operations(expression)
+    return count_instructions(expression)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simlayout.algebra import Layout
+from simlayout.algebra import Layout, Tile
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.synthesis.found import Candidate, Found
 from simlayout.synthesis.search import FAMILIES, search
@@ -39,7 +39,8 @@ class TileFound:
 def plain_tile(tile):
     """A layout without what serves against conflicts: its top-level modes, compact, in the order of their strides.
 
-    Swizzles, rotations, padding and nesting go; which mode is contiguous stays. Raises LayoutError for a mere function.
+    Swizzles, rotations, padding and nesting go; which mode is contiguous stays. Of a `Tile`, which is a function with a
+    shape, the first steps along each mode tell their order. Raises LayoutError for a mere function.
 
     >>> from simlayout.algebra import Rotation
     >>> print(plain_tile(Rotation(8, 4, 64) @ Layout((384, 32, 4), (40, 1, 15360))))
@@ -48,18 +49,28 @@ def plain_tile(tile):
     (128,32):(32,1)
     """
     layout = getattr(tile, "layout", tile)
+    if isinstance(tile, Tile):
+        here = [0] * tile.rank
+        steps = [abs(int(tile(*here[:i], 1, *here[i + 1:])) - int(tile(*here))) if size > 1 else 0
+                 for i, size in enumerate(tile.shape)]
+        return _compact(tile.shape, steps)
     if not isinstance(layout, Layout):
         raise LayoutError(f"{tile!r} is a function without a shape, so there is no plain tile to begin with: make it a "
                           "layout, and let the lanes give its coordinates")
     modes = [layout[i] for i in range(layout.rank)]
     steps = [min((d for s, d in mode.modes() if s > 1), default=0) for mode in modes]
-    stride, step = [0] * layout.rank, 1
-    for i in sorted(range(layout.rank), key=steps.__getitem__):
-        stride[i] = step
-        step *= modes[i].size
     if not isinstance(layout.shape, tuple):
         return Layout(modes[0].size)
-    return Layout(tuple(mode.size for mode in modes), tuple(stride))
+    return _compact(tuple(mode.size for mode in modes), steps)
+
+
+def _compact(shape, steps):
+    """The compact layout of some modes whose strides are in the order of these steps."""
+    stride, step = [0] * len(shape), 1
+    for i in sorted(range(len(shape)), key=steps.__getitem__):
+        stride[i] = step
+        step *= shape[i]
+    return Layout(shape, tuple(stride))
 
 
 def search_plan(plan, families=FAMILIES, **options):
@@ -75,10 +86,10 @@ def search_plan(plan, families=FAMILIES, **options):
     >>> (found,) = search_plan(sl.Plan("p", (64, 64, 32), 1, 1, "", (load,), (), (), 4096), families=("swizzle",), limit=1)
     >>> print(found)
     load
-    own: Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 10 operations
+    own: Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 9 operations
     plain: (64,32):(32,1): excess 24
     all 16 layouts: 2 conflict-free, least excess 0
-    Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 10 operations
+    Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 9 operations
     """
     tiles = {}
     for access in plan.accesses:

@@ -6,6 +6,7 @@ from math import gcd
 
 import numpy as np
 
+from simlayout.algebra import Tile
 from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
@@ -30,8 +31,9 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
 
     accesses: Accesses with the same tile, a plain Layout, which the search replaces. families: of FAMILIES: "swizzle" (and
     with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the offset that keep
-    the widest access whole. limit: candidates to return. progress: called with (layouts tried, layouts). executor: of
-    concurrent.futures, on which batches run; None: here. With Dask, for example:
+    the widest access whole. limit: candidates to return, by their excess, wasted bytes, operations, and by how soon their
+    pattern begins again: of equally good layouts the one with the smallest pattern comes first. progress: called with
+    (layouts tried, layouts). executor: of concurrent.futures, on which batches run; None: here. With Dask, for example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Interrupted by Ctrl-C it returns what it has.
 
@@ -50,8 +52,8 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
     ...                  lanes=lambda tid, k: (tid % 16, 16*k + 8*(tid % 32 // 16)))
     >>> print(search([load], limit=2))
     all 12 layouts: 1 conflict-free, least excess 0
-    Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 9 operations
-    Sw<2,3,3> o (16,64):(64,1): excess 16, 0 bytes wasted, 9 operations
+    Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 8 operations
+    Sw<2,3,3> o (16,64):(64,1): excess 16, 0 bytes wasted, 8 operations
     >>> found = search([load], ("swizzle", "f2"), base=512)
     >>> print(found.proof)
     swizzle: 6 of 6 examined, 0 conflict-free, least excess 16
@@ -144,7 +146,7 @@ def _task(accesses, budget, base):
     for other in accesses[1:]:
         if other.tile != first.tile or other.dtype != first.dtype:
             raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
-    if not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
+    if isinstance(first.tile, Tile) or not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
         raise LayoutError(f"{first.tile!r} is no layout that could be replaced: give the plain one, row-major, say")
     itemsize, memory = first.bytes // first.elements, arch_of("sm_90").shared_bytes_per_cta
     if itemsize * first.tile.cosize > memory:
@@ -221,4 +223,4 @@ def _ranked(task, plans, excess, limit):
     cost = {layout: (c.excess, c.wasted_bytes) for layout, c in different.items()}
     last = sorted(cost.values())[:limit][-1] if cost else None
     made = [c for layout, c in different.items() if cost[layout] <= last]
-    return tuple(sorted(made, key=lambda c: (c.excess, c.wasted_bytes, c.ops))[:limit])
+    return tuple(sorted(made, key=lambda c: (c.excess, c.wasted_bytes, c.ops, period(c.layout)))[:limit])
