@@ -47,9 +47,7 @@ class Report:
 
 
 def same(said, done):
-    """Whether two AccessCounts agree: in everything, or in what the prediction claims to know exactly."""
-    if not said.exact:
-        return said.instructions == done.instructions
+    """Whether two AccessCounts agree."""
     counts = done.instructions, done.wavefronts, done.ideal, done.bytes
     return (said.instructions, said.wavefronts, said.ideal, getattr(said, "bytes", 0)) == counts
 
@@ -172,13 +170,9 @@ def table(report):
         line = (f"{name:<15}{instruction:<16}{said.instructions:>13}{said.wavefronts:>12}{said.ideal:>12}{said.excess:>10}"
                 f"{said.excess_per_instruction:>6.3g}")
         if executed:
-            if done is None:
-                line += "  missing"
-            else:
-                line += _executed(said, done)
-        lines.append(line + ("" if said.exact else "  *"))
-    if not all(said.exact for _, _, said, _ in report.rows):
-        lines.append("* what its destinations cost; its sources in global memory count too, and are known as it is executed")
+            line += "  missing" if done is None else "  equal" if same(said, done) else \
+                f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
+        lines.append(line)
     return "\n".join(lines)
 
 
@@ -195,13 +189,6 @@ def _table_of_engines(report):
                 f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
         lines.append(line.rstrip())
     return "\n".join(lines)
-
-
-def _executed(said, done):
-    """What the CPU machine counted, beside a prediction."""
-    if not same(said, done):
-        return f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
-    return "  equal" if said.wavefronts == done.wavefronts else f"  {done.wavefronts} wavefronts"
 
 
 def kernel_named(name):

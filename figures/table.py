@@ -11,7 +11,8 @@ from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
 from cuda_kernels.conformance import stalls
 from cuda_kernels.conformance.hopper import expected
-from cuda_kernels.conformance.kernels import recorded, verdict
+from cuda_kernels.conformance.kernels import judged, recorded, verdict
+from cuda_kernels.conformance.kernels import ladder as mma_rungs
 from cuda_kernels.gemm.hopper import Hopper
 
 ROOT = Path(__file__).parent.parent
@@ -21,18 +22,24 @@ SHOWN = ("mma_base, 4 stages", "mma_permuted, 4 stages")
 """The variants whose accesses are shown one by one."""
 
 
-def counts(name="h200_kernels.json"):
-    """{label: (Rows, strangers)} of the recorded variants."""
-    return {v["variant"]: recorded(v) for v in json.loads((DATA / name).read_text())["variants"]}
+def counts(variants, name="h200_kernels.json"):
+    """{label: (Rows, strangers)} of the recorded variants, as measured and as predicted today. variants: {label: Kernel}."""
+    data = json.loads((DATA / name).read_text())
+    made = {}
+    for variant in data["variants"]:
+        rows, strangers = recorded(variant)
+        plan = variants[variant["variant"]].fitted(*data["problem"]).plan
+        made[variant["variant"]] = judged(rows, plan.predict(*data["problem"])), strangers
+    return made
 
 
 def kernels():
     """One list of cells per kernel variant."""
     rows = record.read(DATA / "h200_bench.json").of("kernels")
     speed = {row.label: row for row in rows if row.problem.M == SIZE}
-    counted = counts()
+    counted = counts(dict(default_variants()))
     for label, kernel in default_variants():
-        prediction = kernel.plan.predict(SIZE, SIZE, SIZE)
+        prediction = kernel.fitted(SIZE, SIZE, SIZE).plan.predict(SIZE, SIZE, SIZE)
         excess = " / ".join(f"{c.excess_per_instruction:g}" for c in prediction.counts)
         checked, wrong = verdict(*counted[label])
         yield [label, excess, f"{checked - wrong} of {checked}", f"{prediction.shared_clocks} / {prediction.mma_clocks:.0f}",
@@ -41,7 +48,7 @@ def kernels():
 
 def accesses():
     """One list of cells per access of the variants in SHOWN."""
-    counted = counts()
+    counted = counts(dict(default_variants()))
     for label in SHOWN:
         for row in counted[label][0]:
             pairs = [f"{said} / {found}" for said, found in (row.executions, row.wavefronts, row.ideal)]
@@ -66,7 +73,7 @@ def products():
 def rungs():
     """One list of cells per rung that multiplies by mma.sync."""
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
-    counted = counts("h200_ladder_counts.json")
+    counted = counts(mma_rungs(), "h200_ladder_counts.json")
     for rung in stalls.chosen():
         checked, wrong = verdict(*counted[rung.label]) if rung.label in counted else counted_for_hopper(rung.kernel)
         excess = ", ".join(f"{name} {value:g}" for name, value in rung.excess.items()) or "none"

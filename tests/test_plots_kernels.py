@@ -55,11 +55,21 @@ def test_every_chunk_is_copied_once_and_then_read_from_its_stage_which_has_no_ot
         assert all(a.end <= b.start for a, b in zip(mine, mine[1:]))
 
 
-def test_the_clocks_of_a_timeline_are_the_wavefronts_that_the_plan_predicts():
+def test_the_clocks_of_a_timeline_are_those_that_the_plan_predicts():
     kernel = KERNELS["mma_permuted"].variant(stages=2)
     rows, columns, depth = kernel.plan.tile
     said = kernel.plan.predict(rows, columns, 3 * depth)
-    assert of_kernel(kernel, steps=3).clocks == sum(c.wavefronts for c in said.counts)
+    once = sum(said.count(access.name).wavefronts for access in kernel.plan.each_tile)
+    assert of_kernel(kernel, steps=3).clocks == 3 * said.shared_clocks + once
+
+
+def test_a_sheet_shows_what_the_sources_of_copies_cost():
+    made = plan_sheet(KERNELS["mma_permuted"].fitted(4096, 4096, 4096).plan)
+    assert [round(line.share, 3) for line in made.lines] == [0.35, 0.175, 0.234, 0.234, 0.004, 0.004]
+    ax = sheet(made)
+    assert "35%: 25,165,824 wavefronts, 16,777,216 of them excess" in [text for a in ax.artists for *_, text in a.texts]
+    assert "704 clocks of shared memory (copies by what they write), 834 of mma: bound by mma" in made.bounds
+    assert "copies" not in plan_sheet(KERNELS["mma_permuted"].variant(stages=1).plan).bounds
 
 
 def test_a_kernel_without_stages_and_a_run_without_copies_are_refused():

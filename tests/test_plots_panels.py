@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simlayout as sl
+from cuda_kernels import KERNELS
 from simlayout.hardware import choose_ldmatrix
+from simlayout.hardware.copies import wavefront_of
 from simlayout.plots import (
     Box,
     Panel,
@@ -29,6 +31,7 @@ from simlayout.plots import (
 )
 from simlayout.plots.copies import index_of
 from simlayout.plots.layouts import extents
+from simlayout.proofs.source import analyze_copies
 
 TILES = ("(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)", "(8,8):(1,8)", "((2,4),8):((1,16),2)", "(32,32):(33,1)", "24:3",
          "Rot<8,4,64> o (16,32):(32,1)", "(4,40):(72,1)", "(16,128):(1,16)")
@@ -144,6 +147,21 @@ def test_what_is_marked_are_the_words_beyond_the_first_of_their_bank(places):
     panel, most = in_memory(access), max(map(len, by_bank.values()))
     assert sum(b.marked for b in panel.boxes) == sum(len(found) - 1 for found in by_bank.values())
     assert panel.title.endswith(f": {most} wavefront{'s' * (most > 1)}, ideal 1")
+
+
+@pytest.mark.parametrize("name", ["mma_base", "mma_padded", "mma_permuted", "mma_swizzled", "mma_blocks", "mma_crosswise"])
+@pytest.mark.parametrize("leading", [4096, 4104])
+def test_the_first_wavefront_of_a_line_that_a_copy_writes_is_not_marked_and_the_others_are(name, leading):
+    access = KERNELS[name].fitted(512, 512, 512).plan.access("copy A")
+    panel, analysis = in_memory(access, [5], leading=leading), analyze_copies(access, leading)
+    assert panel.title.endswith(f": {analysis.wavefronts[5]} wavefronts, ideal 4")
+    numbers = wavefront_of(*(x[[5]] for x in (analysis.addresses, analysis.sources, analysis.active)))[0]
+    first = {}
+    for lane, number in enumerate(numbers.tolist()):
+        first.setdefault(analysis.addresses[5, lane] // 128, number)
+    assert len(set(numbers)) == analysis.wavefronts[5]
+    marked = {int(box.text) for box in panel.boxes if box.marked}
+    assert marked == {lane for lane in range(32) if numbers[lane] != first[analysis.addresses[5, lane] // 128]}
 
 
 @settings(deadline=None, max_examples=60)

@@ -13,6 +13,9 @@ A100 = "A100 PCIe 80 GB, 5376 x 5376 x 2048"
 CUBLAS_A100 = 156.726
 """TFLOP/s of cuBLAS there (MatmulTutorial)."""
 
+SIZE = 8192
+"""M, N and K of what rungs are predicted for."""
+
 H100 = "H100 SXM, 4096 x 4096 x 4096, bf16"
 
 
@@ -43,15 +46,23 @@ class Rung:
             return self.kernel
         return HopperKernel(self.name, self.changed, replace(self.kernel, dtype="f16", out="f16"))
 
+    @cached_property
+    def _planned(self):
+        """Its plan for SIZE^3, and what that predicts."""
+        plan = self.runnable.fitted(SIZE, SIZE, SIZE).plan
+        return plan, plan.predict(SIZE, SIZE, SIZE)
+
     @property
     def excess(self):
-        """{access: excess wavefronts per warp instruction} of the accesses through index functions that have any."""
-        found = {a.name: float(a.analyze().excess.mean()) for a in self.runnable.plan.accesses}
+        """{access: excess wavefronts per warp instruction} at SIZE^3, of the accesses through index functions with any."""
+        plan, said = self._planned
+        found = {a.name: said.count(a.name).excess_per_instruction if a.source else float(a.analyze().excess.mean())
+                 for a in plan.accesses}
         return {name: excess for name, excess in found.items() if excess}
 
     def bounds(self):
         """(clocks of the shared memory, clocks of mma or wgmma) per K step of a CTA: the larger one bounds the kernel."""
-        said = self.runnable.plan.predict(8192, 8192, 8192)
+        _, said = self._planned
         return said.shared_clocks, said.mma_clocks
 
 

@@ -6,9 +6,9 @@ on the GPU, beside what the kernel's plan predicts.
 
 Compiles each variant of the benchmark with marks, runs it once under ncu (which must be on the PATH, and may read the
 GPU's counters), and adds up the source page's numbers over the SASS instructions of each access: executions, wavefronts
-and ideal wavefronts. What cp.async costs depends on what it reads, which --traced asks the CPU machine; without it, and
-where Nsight Compute misreads one of an access's instructions (`source_page.misread`), only the executions must agree. The
-rest is shown, as are the l1tex pipe's own counters.
+and ideal wavefronts. All three must agree, but of cp.async: ideal wavefronts, of which Nsight Compute loses some, and, where
+it misreads one of an access's instructions (`source_page.misread`), wavefronts too are shown only, as are the l1tex pipe's
+own counters.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.gemm import KERNELS
 from cuda_kernels.job import kernel_named
-from cuda_kernels.run import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.proofs.plan import sass_class
@@ -79,25 +78,11 @@ class Row:
         return all(said == found for _, said, found in self.checked())
 
 
-def copies_of(label, problem):
-    """{access: wavefronts} of a variant's cp.async, from the CPU machine, which knows what they read.
-
-    The operands do not matter: no address depends on them.
-    """
-    import numpy as np
-
-    M, N, K = problem
-    a, b = (np.ones((rows, K), np.float16) for rows in (M, N))
-    trace = run(variant(label), a, b, device="cpu").trace
-    return {c.name: c.wavefronts for c in trace.accesses if c.instruction.startswith("cp.async") and c.exact}
-
-
-def compare(prediction, owned, counted, copies=()):
+def compare(prediction, owned, counted):
     """The Rows of one kernel, in the plan's order.
 
     prediction: of its plan, or what else has such `counts`; owned: {access: SassInstructions} (`sass.attribute`); counted:
-    {offset: Counted} of the same machine code (`source_page.parse`); DeviceError if it is not the same. copies: {access:
-    wavefronts} (`copies_of`), where they were counted.
+    {offset: Counted} of the same machine code (`source_page.parse`); DeviceError if it is not the same.
     """
     rows = []
     for said in prediction.counts:
@@ -107,13 +92,24 @@ def compare(prediction, owned, counted, copies=()):
                 raise DeviceError(f"ncu profiled other code than was compiled: at {i.offset:#x} {i.opcode} is "
                                   f"{c.opcode if c else 'missing'}")
         executions = sum(c.threads for c in found) / 32
-        misread = sum(c.misread for c in found)
-        known = COUNTS if said.exact else COUNTS[:2] if said.name in copies and not misread else COUNTS[:1]
-        predicted = dict(copies).get(said.name, said.wavefronts)
-        rows.append(Row(said.name, said.instruction, len(found), misread, known,
-                        (said.instructions, int(executions) if executions.is_integer() else executions),
-                        (predicted, sum(c.wavefronts for c in found)), (said.ideal, sum(c.ideal for c in found))))
+        rows.append(row_of(said, len(found), sum(c.misread for c in found),
+                           int(executions) if executions.is_integer() else executions,
+                           sum(c.wavefronts for c in found), sum(c.ideal for c in found)))
     return rows
+
+
+def row_of(said, sass, misread, executions, wavefronts, ideal):
+    """The Row of one access: said: its AccessCount; the rest as it was measured."""
+    copied = said.instruction.startswith("cp.async")
+    known = COUNTS if not copied else COUNTS[:2] if said.exact and not misread else COUNTS[:1]
+    return Row(said.name, said.instruction, sass, misread, known, (said.instructions, executions),
+               (said.wavefronts, wavefronts), (said.ideal, ideal))
+
+
+def judged(rows, prediction):
+    """Rows of a record as `compare` would make them today: what was measured then beside this prediction."""
+    return [row_of(said, row.sass, row.misread, row.executions[1], row.wavefronts[1], row.ideal[1])
+            for said, row in zip(prediction.counts, rows, strict=True)]
 
 
 def strangers(owned, counted):
@@ -175,12 +171,6 @@ def build_all(folder, labels, build, **facts):
     (folder / "builds.json").write_text(json.dumps({"labels": labels, "entries": entries, **facts}))
 
 
-def all_copies(labels, problem):
-    """`copies_of` the variants, side by side."""
-    with ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn")) as pool:
-        return list(pool.map(copies_of, labels, [problem] * len(labels)))
-
-
 def launch_all(folder):
     """Runs every build of a folder once on random normal matrices, and checks C: what ncu watches."""
     import numpy as np
@@ -240,18 +230,17 @@ def _done(answer):
     return values[0] if values else None
 
 
-def measure(kernels, problem, keep=None, traced=False):
-    """[(label, Rows, strangers, pipe)] of the variants, measured on this machine's GPU; keep, traced: see `main`."""
+def measure(kernels, problem, keep=None):
+    """[(label, Rows, strangers, pipe)] of the variants, measured on this machine's GPU; keep: see `main`."""
     ncu.refuse()
     chosen = variants(kernels)
     with ncu.folder(keep) as folder:
         build_all(folder, list(chosen), partial(build, problem=problem, arch=this_arch()), problem=problem)
-        copies = all_copies(list(chosen), problem) if traced else [{}] * len(chosen)
         profiled = profile(folder, "cuda_kernels.conformance.kernels", len(chosen), "gemm")
     results = []
-    for (label, kernel), found, copied in zip(chosen.items(), profiled, copies):
+    for (label, kernel), found in zip(chosen.items(), profiled):
         fitted = kernel.fitted(*problem)
-        results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *found, copied)))
+        results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *found)))
     return results
 
 
@@ -272,10 +261,10 @@ def profile(folder, module, count, kernels):
     return list(zip(listings, pages, counters))
 
 
-def evaluate(kernel, prediction, instructions, counted, counters, copies=()):
+def evaluate(kernel, prediction, instructions, counted, counters):
     """(Rows, strangers, pipe) of one kernel: instructions, counted, counters: of `profile`; the others: of `compare`."""
     owned = attribute(instructions, kernel)
-    return compare(prediction, owned, counted, copies), strangers(owned, counted), pipe(prediction, counters)
+    return compare(prediction, owned, counted), strangers(owned, counted), pipe(prediction, counters)
 
 
 def this_arch():
@@ -336,15 +325,13 @@ def main(arguments=None):
                         help="kernel names, or ladder for its rungs (default: all kernels)")
     parser.add_argument("--json", help="write predictions and counts to this file")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
-    parser.add_argument("--traced", action="store_true",
-                        help="run the CPU machine too, which knows the sources of cp.async: for small problems")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
         launch_all(options.launch)
         return 0
     problem = [options.M, options.N, options.K]
-    results = measure(options.kernels, problem, options.keep, options.traced)
+    results = measure(options.kernels, problem, options.keep)
     checked, wrong = 0, 0
     for label, *found in results:
         print(label, table(*found), sep="\n")

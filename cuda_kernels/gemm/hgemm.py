@@ -27,7 +27,7 @@ from cuda_kernels.ptx import (
     tid_x,
     u64,
 )
-from simlayout.proofs import Access, Plan
+from simlayout.proofs import Access, Plan, Source
 
 BLOCK_ROWS, BLOCK_COLS, WARPS = 256, 128, 8
 THREADS = 32 * WARPS
@@ -131,19 +131,24 @@ def _store_c(tid, i, j, r):
 
 def make_plan(family, options):
     """The plan of a variant."""
-    copy = "cp.async.cg.16" if options.depth > 1 else "st.shared.b128"
+    asynchronous = options.depth > 1
+    copy = "cp.async.cg.16" if asynchronous else "st.shared.b128"
     copy_a_row, copy_b_row, copy_col = make_copy_maps(family)
     stages, steps, ab_tile = {"stage": options.depth}, family.chunk_k // 16, family.ab_tile
     b_rows = 8 * family.b_matrices // 2                  # of B that an ldmatrix brings
 
-    def access(label, instruction, tile, lanes, **loops):
-        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", family.excess.get(label, 0))
+    def access(label, instruction, tile, lanes, source=None, **loops):
+        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", family.excess.get(label, 0), source)
+
+    def copied(operand, row, first, trips):
+        """The copies of an operand, whose rows lie in the tile from `first` on."""
+        source = Source(operand, lambda tid, i, stage: (row(tid, i), copy_col(tid)), sized=not options.whole)
+        return access(f"copy {operand}", copy, ab_tile, lambda tid, i, stage: (first + row(tid, i), copy_col(tid), stage),
+                      source if asynchronous else None, i=trips, **stages)
 
     each_step = (
-        access("copy A", copy, ab_tile, lambda tid, i, stage: (copy_a_row(tid, i), copy_col(tid), stage),
-               i=32 // family.below, **stages),
-        access("copy B", copy, ab_tile, lambda tid, i, stage: (BLOCK_ROWS + copy_b_row(tid, i), copy_col(tid), stage),
-               i=16 // family.below, **stages),
+        copied("A", copy_a_row, 0, 32 // family.below),
+        copied("B", copy_b_row, BLOCK_ROWS, 16 // family.below),
         access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=steps, **stages),
         access("load B", f"ldmatrix.x{family.b_matrices}", ab_tile, _load_b if family.b_matrices == 2 else _load_b_wide,
                j=64 // b_rows, ks=steps, **stages),

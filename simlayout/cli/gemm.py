@@ -90,8 +90,7 @@ def _described(kernel, problem, device):
     rows, columns, depth = plan.tile
     return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
             f"CTAs: {said.ctas}, K steps: {said.steps}",
-            f"{said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma per K step of a CTA: bound by "
-            f"{said.bound}")
+            f"{said.clocks} per K step of a CTA: bound by {said.bound}")
 
 
 def _line(label, value):

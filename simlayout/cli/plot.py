@@ -160,8 +160,9 @@ def _kernel(options):
 
 
 def _plan(options, plots):
-    kernel = _kernel(options)
-    made = plots.plan_sheet(kernel.plan, [getattr(options, name) or size for name, size in SIZES.items()], kernel.name)
+    problem = [getattr(options, name) or size for name, size in SIZES.items()]
+    kernel = _kernel(options).fitted(*problem)
+    made = plots.plan_sheet(kernel.plan, problem, kernel.name)
     return plots.sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
 
 

@@ -8,7 +8,8 @@ with src-size 0 read nothing, so that they clash at their destination alone.
 Past the cache (.cg, 16 bytes), lanes do not form groups. Where destinations are equal, the lowest lane stays. Data
 comes in sectors of 32 bytes, and what one sector sends to one sector of shared memory is a piece. Pieces share a
 wavefront if they come from one 128-byte line, go to one 128-byte line, move their halves alike, and agree in whether
-an even sector lands on an even one. With a src-size (LDGSTS.ZFILL) the zeros come on top: what .ca would take.
+an even sector lands on an even one. With a src-size (LDGSTS.ZFILL) the zeros come on top: what .ca would take. Ideal is then
+one for each group and one for each 128 bytes that are read, as Nsight Compute has it.
 
 Measured, not documented: see `records`.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from simlayout.hardware.counts import Count, occupied
 
+LINE_BYTES = 128
 _LINE_SHIFT, _SECTOR_SHIFT, _UNIT_SHIFT = 7, 5, 4
 _LINE_BITS = 16                                           # shared memory has fewer lines
 _LANE = np.arange(32)
@@ -52,7 +54,8 @@ def past_cache(row, addresses, active, sources=None, valid=None):
     if valid is None:
         return count
     zeros = through_cache(row, addresses, active, sources, valid)
-    return Count(count.wavefronts + zeros.wavefronts, count.ideal, low + zeros.at_least, high + zeros.at_most)
+    lines = -(-alive * row.bytes // LINE_BYTES)
+    return Count(count.wavefronts + zeros.wavefronts, count.ideal + lines, low + zeros.at_least, high + zeros.at_most)
 
 
 def _clashes(row, addresses, active, sources, read):

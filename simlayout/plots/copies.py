@@ -7,10 +7,15 @@ import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.copies import survivors, wavefront_of
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
 from simlayout.plots.style import counted
+from simlayout.proofs.source import analyze_copies
+
+PIECE = "framed and hatched: a wavefront beyond the first of its line, read from another line of global memory"
+"""What `marked` means where what a copy reads is known."""
 
 COLOURINGS = {
     "phase": "colour: the phase that serves the lane (lanes that are served together)",
@@ -100,21 +105,23 @@ def touched(access, indices=(0,), colour="instruction", title=""):
                  ylabel="row")
 
 
-def in_memory(access, indices=(0,), colour="instruction", title="", lines=None):
+def in_memory(access, indices=(0,), colour="instruction", title="", lines=None, leading=None):
     """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
 
     indices, colour: as of `touched`. lines: how many at most, from the first on; lines that nobody touches are left out.
+    leading: of a copy with a Source, elements from row to row of the matrix that it reads: its wavefronts then count what
+    it reads as well, of a tile that begins on a 128-byte line. Without it they are those of the destinations alone.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32")
     >>> sum(box.marked for box in in_memory(load).boxes)
     31
     """
-    analysis = access.analyze()
+    analysis = access.analyze() if leading is None else analyze_copies(access, leading)
     size = access.bytes
     found, boxes = list(_lanes(access, indices)), []
     for order, index, active, (rows, columns) in found:
-        late = {lane for phase in phases(analysis, index) for s in phase.extra for lane in s.lanes}
+        late = _late(analysis, index)
         for lane in active:
             line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
             place = (columns if lies_along(access)[1] else rows)[lane] // access.elements
@@ -128,8 +135,25 @@ def in_memory(access, indices=(0,), colour="instruction", title="", lines=None):
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
     made = f"{title or access.tile}: {counted(count[0])}, ideal {count[1]}"
     return Panel(made, BANKS, len(shown), _joined(boxes), bank_numbers(), tuple((y + 0.5, str(n)) for n, y in place.items()),
-                 frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour), marked=CONFLICT, xlabel=BANK_LABEL,
-                 ylabel="line")
+                 frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour),
+                 marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line")
+
+
+def _late(analysis, index):
+    """The lanes that a further wavefront serves: of their phase, or, of a copy past the cache whose sources are known, of
+    their line of shared memory (from another line of global memory, or in another order: see `hardware.copies`)."""
+    if analysis.instruction.rule != "bypass" or analysis.sources is None:
+        return {lane for phase in phases(analysis, index) for s in phase.extra for lane in s.lanes}
+    addresses, sources, active = analysis.addresses[[index]], analysis.sources[[index]], analysis.active[[index]]
+    alive = survivors(addresses, active)
+    if analysis.valid is not None:
+        alive &= analysis.valid[[index]] > 0
+    first, late = {}, set()
+    for lane in np.flatnonzero(alive[0]).tolist():
+        wavefront = wavefront_of(addresses, sources, alive)[0, lane]
+        if first.setdefault(addresses[0, lane] // LINE_BYTES, wavefront) != wavefront:
+            late.add(lane)
+    return late
 
 
 def _lanes(access, indices):

@@ -6,6 +6,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import inches, one_axes
+from simlayout.proofs.plan import is_copy
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
@@ -55,8 +56,7 @@ def plan_sheet(plan, problem=PROBLEM, name=""):
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem."""
     said = plan.predict(*problem)
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {' x '.join(map(str, problem))}"
-    bounds = (f"per K step of a CTA: {said.shared_clocks} clocks of shared memory, {said.mma_clocks:.0f} of mma: bound by "
-              f"{said.bound}; {said.steps} K steps")
+    bounds = f"per K step of a CTA: {said.clocks}: bound by {said.bound}; {said.steps} K steps"
     return sheet_of(said.counts, title, bounds)
 
 
@@ -87,16 +87,22 @@ def sheet(made, ax=None):
     ax.set_yticks([])
     ax.xaxis.set_major_formatter(matplotlib().ticker.EngFormatter(sep=" "))
     ax.tick_params(labelsize=style.TEXT, length=2)
-    ax.set_xlabel("wavefronts: clocks of shared memory, all CTAs together", fontsize=style.TEXT)
+    ax.set_xlabel("wavefronts of shared memory, all CTAs together", fontsize=style.TEXT)
     ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=22 if made.bounds else 6)
     if made.bounds:
         ax.annotate(made.bounds, (0, 1), (0, 8), "axes fraction", "offset points", fontsize=style.TEXT)
     ax.spines[["top", "right", "left"]].set_visible(False)
     marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
     if excess:
-        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), "excess: bank conflicts"))
+        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), _meaning(made.lines)))
     style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(made.lines))), ncols=2)
     return ax
+
+
+def _meaning(lines):
+    """What excess comes from."""
+    copies = any(is_copy(line.instruction) and line.wavefronts > line.ideal for line in lines)
+    return "excess: bank conflicts" + "; of copies: 128-byte lines moved in parts" * copies
 
 
 def _label(line):
@@ -115,4 +121,5 @@ def _written(line):
     if line.bytes:
         return f"{line.bytes / 2**20:.0f} MiB by TMA, no wavefronts of threads"
     excess = line.wavefronts - line.ideal
-    return f"{line.share:.0%}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")
+    share = "<1%" if 0 < line.share < 0.005 else f"{line.share:.0%}"
+    return f"{share}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")

@@ -31,7 +31,8 @@ class Timeline:
     clocks: int
     spans: tuple
 
-    axis = "clocks of shared memory: wavefronts so far, in the order in which the CPU machine executes"
+    axis = ("clocks of shared memory: wavefronts so far (copies by what they write), in the order in which the CPU machine "
+            "executes")
     meaning = {"copy": "copies into the stage are issued (number: the chunk of K)",
                "wait": "under way from global memory, or waiting to be read",
                "read": "fragments are read from the stage"}

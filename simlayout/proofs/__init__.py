@@ -5,7 +5,8 @@ from simlayout.proofs.certificate import Certificate, digest
 from simlayout.proofs.equivalence import Equivalence, equivalent
 from simlayout.proofs.operands import prove_operand, prove_tile
 from simlayout.proofs.plan import AccessCount, Plan, Prediction, Problem
+from simlayout.proofs.source import Source
 from simlayout.proofs.verify import verify
 
-__all__ = ["Access", "AccessCount", "Certificate", "Equivalence", "Plan", "Prediction", "Problem", "digest", "equivalent",
-           "prove_operand", "prove_tile", "verify"]
+__all__ = ["Access", "AccessCount", "Certificate", "Equivalence", "Plan", "Prediction", "Problem", "Source", "digest",
+           "equivalent", "prove_operand", "prove_tile", "verify"]

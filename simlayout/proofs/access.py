@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.errors import LayoutError
 from simlayout.hardware import analyze, instruction
+from simlayout.proofs.source import Source
 
 WARP = 32
 
@@ -23,7 +24,8 @@ class Access:
     domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of 32.
     dtype: of the elements; the instruction moves a whole number of them per lane.
     excess: wavefronts beyond the ideal that each instruction is meant to have, 0 by default; `verify` proves it, or
-    with None only reports it.
+    with None only reports it. Of a copy: what its destinations alone cost beyond the ideal.
+    source: of a copy (cp.async), the Source that it reads, None if unknown; a plan then knows its wavefronts exactly.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -40,6 +42,7 @@ class Access:
     domain: dict = field(default_factory=lambda: {"tid": WARP})
     dtype: str = "f16"
     excess: int | None = 0
+    source: Source | None = None
 
     def __post_init__(self):
         threads = self.domain.get("tid")
@@ -54,6 +57,9 @@ class Access:
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
+        if self.source is not None and instruction(self.instruction).kind != "copy":
+            raise LayoutError(f"access {self.name!r}: {self.instruction} reads no global memory, only cp.async does: leave "
+                              "out source")
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))
@@ -91,9 +97,15 @@ class Access:
 
     def offsets(self):
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
+        return self._spread(self.offset(*self.points()))
+
+    def table(self, values):
+        """Values over `points()`, as a function of them gives them: int64 [instructions, 32], rows as of `addresses()`."""
+        return self._spread(values).reshape(-1, WARP)
+
+    def _spread(self, values):
         sizes = list(self.domain.values())
-        shape = tuple(sizes[1:] + sizes[:1])
-        return np.broadcast_to(np.asarray(self.offset(*self.points()), np.int64), shape)
+        return np.broadcast_to(np.asarray(values, np.int64), tuple(sizes[1:] + sizes[:1]))
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""

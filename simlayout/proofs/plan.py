@@ -1,6 +1,6 @@
 """A plan: every shared-memory access of a kernel, and from it what Nsight Compute will count."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
+from simlayout.proofs.source import Operand, cost
 from simlayout.proofs.verify import verify
 
 
@@ -33,7 +34,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class AccessCount:
-    """What one access of a kernel costs: warp instructions, wavefronts, and the ideal wavefronts."""
+    """What one access of a kernel costs: warp instructions, wavefronts, and the ideal wavefronts.
+
+    exact: False of copies whose sources are not known: then the wavefronts are what their destinations alone cost.
+    """
 
     name: str
     instruction: str
@@ -57,8 +61,10 @@ class AccessCount:
 class Prediction:
     """What a plan says of one problem.
 
-    counts: one AccessCount per access. shared_clocks and mma_clocks: clocks per K step of one CTA that its
-    shared-memory wavefronts and its mma instructions take on an SM; the larger one bounds the kernel.
+    counts: one AccessCount per access. shared_clocks and mma_clocks: clocks per K step of one CTA that its accesses to
+    shared memory and its mma instructions take on an SM at least; the larger one bounds the kernel. A wavefront of a load or
+    a store is a clock of one pipe. Those of copies are not: only what their destinations cost is counted here (in whole
+    kernels, by tests/data/h200_stalls.json, more wavefronts passed than there were clocks).
     """
 
     counts: tuple
@@ -71,6 +77,13 @@ class Prediction:
     def bound(self):
         """Which of the two is the larger: "shared memory" or "mma"."""
         return "shared memory" if self.shared_clocks > self.mma_clocks else "mma"
+
+    @property
+    def clocks(self):
+        """The two clocks of a K step, as text."""
+        copies = any(is_copy(c.instruction) for c in self.counts)
+        return (f"{self.shared_clocks} clocks of shared memory{' (copies by what they write)' * copies}, "
+                f"{self.mma_clocks:.0f} of mma")
 
     def count(self, name):
         """The AccessCount of the access called `name`."""
@@ -107,6 +120,15 @@ def sass_class(name):
     return next(sass for prefix, sass in SASS_CLASSES if name.startswith(prefix))
 
 
+def is_copy(name):
+    """Whether a PTX instruction is a copy by threads from global into shared memory, whose source counts too.
+
+    >>> is_copy("cp.async.cg.16"), is_copy("cp.async.bulk.tensor")
+    (True, False)
+    """
+    return name.startswith(("cp.async.ca", "cp.async.cg"))
+
+
 @dataclass(frozen=True)
 class Plan:
     """The tile, the warps, the stages and the accesses of a kernel.
@@ -138,6 +160,10 @@ class Plan:
             if access.domain.get("stage", self.stages) != self.stages:
                 raise LayoutError(f"plan {self.name}: access {access.name!r} walks {access.domain['stage']} stages "
                                   f"of {self.stages}")
+        for access in self.each_tile:
+            if access.source is not None:
+                raise LayoutError(f"plan {self.name}: access {access.name!r} is executed once per tile of C, and a Source "
+                                  "says what a copy of each K step reads: leave out source")
 
     @property
     def accesses(self):
@@ -169,15 +195,34 @@ class Plan:
         one = mma_of(self.mma)
         return prod(self.tile) // (one.m * one.n * one.k)
 
-    def predict(self, M, N, K):
-        """Warp instructions, wavefronts and ideal of every access for one problem, and the two bounds per K step."""
+    def predict(self, M, N, K, *, lda=None, ldb=None, a=0, b=0):
+        """Warp instructions, wavefronts and ideal of every access for one problem, and the two bounds per K step.
+
+        lda, ldb: elements from row to row of A and B, K by default; a, b: their byte addresses. They matter to copies with a
+        Source: what they cost depends on where their rows begin. Rows that begin where the copy's instruction cannot read
+        (the kernel's `fitted` has another one for them) leave it `exact=False`, as of a copy without a Source.
+        """
         problem = Problem(M, N, K)
         ctas, steps = self.ctas(problem), self.steps(problem)
         turns = np.array([len(range(s, steps, self.stages)) for s in range(self.stages)])
-        counts = [self._count(a, turns, ctas) for a in self.each_step]
-        counts += [self._count(a, None, ctas) for a in self.each_tile]
+        counts = [self._count(access, turns, ctas) for access in self.each_step]
+        places = {"A": (lda, a), "B": (ldb, b)}
+        counts = [self._with_sources(access, count, problem, *places[access.source.operand]) if access.source else count
+                  for access, count in zip(self.each_step, counts)]
+        counts += [self._count(access, None, ctas) for access in self.each_tile]
         shared = sum(int(self._per_stage(a, "wavefronts")[0]) for a in self.each_step)
         return self.prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks())
+
+    def _with_sources(self, access, count, problem, leading, address):
+        """An AccessCount of a copy with what its sources cost; as it was where these cannot be read."""
+        rows, down = (problem.M, self.tile[0]) if access.source.operand == "A" else (problem.N, self.tile[1])
+        leading = problem.K if leading is None else leading
+        once = cost(access, Operand(access.source.operand, rows, problem.K, leading, address, (down, self.tile[2])),
+                    self.stages)
+        if once is None:
+            return count
+        times = self.ctas(problem) // -(-rows // down)
+        return replace(count, wavefronts=times * once.wavefronts, ideal=times * once.ideal, exact=once.exact)
 
     prediction = Prediction
     """What `predict` returns."""
