@@ -32,7 +32,7 @@ def on_the_gpu(text, n, block=32):
 @pytest.mark.parametrize("number", range(32))
 def test_random_programs_give_each_thread_on_the_gpu_what_the_machine_gives_it(number):
     @seed(number)
-    @settings(max_examples=16, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=16, database=None, suppress_health_check=list(HealthCheck))
     @given(programs(), st.integers(0, 9))
     def compared(text, n):
         assert on_the_gpu(text, n).tolist() == on_the_machine(text, n).tolist()
