@@ -1,9 +1,19 @@
-"""What all tests share: no deadline, and no workers for a test that is named."""
+"""What all tests share: no deadline, no workers for a test that is named, and Ctrl-C."""
+
+import signal
+import threading
 
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("simlayout", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("simlayout")            # a busy machine fails no test
+
+
+def pytest_configure(config):
+    """A job that a script starts in the background ignores SIGINT, and so do its children: tests of Ctrl-C would wait for
+    ever."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tiers import slow_but
 
 from cuda_kernels.assembler import find_tool
 from cuda_kernels.compile import accesses_of
@@ -27,8 +28,9 @@ from simlayout.errors import DeviceError, SimlayoutError
 RECORD = Path(__file__).parent / "data" / "h200_exercises.json"
 LABELS = {family: [label for label in exercises() if label.split()[0] == family] for family in FAMILIES}
 SOME_ATOMS = LABELS["cute"][5::80]
+FEW_PRACTICALS = LABELS["practical"][::21]
 SOME_PRACTICALS = [label for i, label in enumerate(LABELS["practical"]) if i // 2 % 2 == i % 2]
-"""Every problem in every layout, the ways to store taking turns: what is built always; `pytest -m sweep` builds all."""
+"""Every problem in every layout, the ways to store taking turns: what CI builds; `pytest -m sweep` builds all."""
 ARCH = "sm_90a"
 
 needs_compiler = pytest.mark.skipif(find_spec("numba") is None or find_tool("nvdisasm") is None,
@@ -88,7 +90,7 @@ def test_a_kernel_that_leaves_its_results_as_they_were_is_found(label, tmp_path,
 # ---- compiled, and counted on a page that is made up -----------------------------------------------------------------
 
 @needs_compiler
-@pytest.mark.parametrize("label", [*SOME_ATOMS, LABELS["warptile"][2]])
+@pytest.mark.parametrize("label", slow_but(SOME_ATOMS[:1], [*SOME_ATOMS, LABELS["warptile"][2]]))
 def test_every_access_of_a_kernel_has_its_instructions_or_the_turns_of_a_loop(label):
     check_turns(label)
 
@@ -141,11 +143,12 @@ def page_of(counted):
     return text.getvalue()
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """What the command makes of the practical problems on a GPU that is made up: exit status, lines, the file it writes."""
+@pytest.fixture(scope="module", params=[FEW_PRACTICALS, pytest.param(SOME_PRACTICALS, marks=pytest.mark.slow)],
+                ids=["few", "some"])
+def told(request, tmp_path_factory):
+    """What the command makes of practical problems on a GPU that is made up: these, exit status, lines, its file."""
     folder, listing = tmp_path_factory.mktemp("practical"), lru_cache(None)(disassemble)
-    some = {label: exercises()[label] for label in SOME_PRACTICALS}
+    some = {label: exercises()[label] for label in request.param}
 
     def pages(path, arguments, metrics, names):
         assert arguments == ["-m", "cuda_kernels.conformance.exercises", "--launch", path]
@@ -164,23 +167,23 @@ def told(tmp_path_factory):
         patched.setattr("sys.stdout", said)
         status = main(["--only", "practical", "--json", str(folder / "made.json")])
         lines = said.getvalue().splitlines()
-    return status, lines, json.loads((folder / "made.json").read_text())
+    return request.param, status, lines, json.loads((folder / "made.json").read_text())
 
 
 @needs_compiler
 def test_warps_that_execute_every_instruction_of_a_practical_problem_once_do_what_is_predicted(told):
-    status, lines, _ = told
-    counts = sum(3 * len(exercises()[label].counts) + 1 for label in SOME_PRACTICALS)
+    labels, status, lines, _ = told
+    counts = sum(3 * len(exercises()[label].counts) + 1 for label in labels)
     assert status == 0 and lines[-1] == f"{counts} counts checked, 0 wrong"
-    assert [line.split(":")[0] for line in lines[:-1]] == SOME_PRACTICALS
+    assert [line.split(":")[0] for line in lines[:-1]] == labels
     assert all(line.endswith("counts equal") for line in lines[:-1])
 
 
 @needs_compiler
 def test_the_file_holds_every_access_as_it_is_predicted_and_counted(told):
-    *_, file = told
+    labels, *_, file = told
     assert (file["device"], file["ncu"]) == ("made up", "none")
-    check_record(file, SOME_PRACTICALS)
+    check_record(file, labels)
 
 
 def check_record(file, labels):

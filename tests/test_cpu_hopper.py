@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
+from tiers import slow_but
 
 from cuda_kernels.gemm import hopper_pipeline, hopper_split, wgmma_persistent
 from cuda_kernels.gemm.hopper import HOPPER, Hopper
@@ -144,19 +145,20 @@ KINDS = {
 """Configuration, (M, N, K)."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but([*list(KINDS)[:3], *list(KINDS)[8::4]], KINDS))
 def test_every_kind_gives_the_bits_of_the_arithmetic_and_executes_what_is_predicted(kind):
     assert_right_and_as_predicted(KINDS[kind][0], *KINDS[kind][1])
 
 
 BATCHES = [(3, 3), (1, 3), (3, 1)]
+BATCHED = {"wgmma_tma": HOPPER["wgmma_tma"], "persistent": Hopper(64, 64, **TMA),
+           "cluster": Hopper(64, 64, cluster_m=2, **TMA)}
 
 
 @pytest.mark.parametrize("matrices", BATCHES, ids=str)
-@pytest.mark.parametrize("config", [HOPPER["wgmma_tma"], Hopper(64, 64, **TMA), Hopper(64, 64, cluster_m=2, **TMA)],
-                         ids=["wgmma_tma", "persistent", "cluster"])
-def test_a_batch_of_matrices_may_share_an_operand(config, matrices):
-    assert_right_and_as_predicted(config, 66, 72, 72, matrices)
+@pytest.mark.parametrize("name", slow_but(["persistent"], BATCHED))
+def test_a_batch_of_matrices_may_share_an_operand(name, matrices):
+    assert_right_and_as_predicted(BATCHED[name], 66, 72, 72, matrices)
 
 
 CUT = {
@@ -177,7 +179,7 @@ CUT = {
 
 
 @cut_small_tiles
-@pytest.mark.parametrize("kind", CUT)
+@pytest.mark.parametrize("kind", slow_but(list(CUT)[::4], CUT))
 def test_cut_tiles_are_the_sums_of_their_parts_in_order(kind):
     config, (M, N, K), sms = CUT[kind]
     assert config.cut(M, N, K, 1, sms)[1] > 1
@@ -227,6 +229,7 @@ def configurations(draw):
     return config, 16 if config.slices > 2 else 6
 
 
+@pytest.mark.slow
 @cut_small_tiles
 @settings(max_examples=12, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations(), st.integers(1, 150), st.integers(1, 150), st.integers(1, 280), st.sampled_from([(1, 1), (2, 1)]))
@@ -237,6 +240,7 @@ def test_any_configuration_gives_the_bits_of_the_arithmetic(configured, M, N, K,
     assert_right_and_as_predicted(config, M, N, K, matrices, sms)
 
 
+@pytest.mark.slow
 def test_a_long_run_that_forgets_what_nothing_refers_to_keeps_what_was_just_written():
     config = Hopper(192, 16, 3, 2, group=2, c_major="M", dtype="bf16", out="bf16", producer=1, cluster_m=4)
     assert_right_and_as_predicted(config, 80, 118, 280, sms=6)         # its 4096th access is a store

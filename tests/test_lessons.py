@@ -16,6 +16,7 @@ import lesson_answers
 import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
+from tiers import slow_but
 
 import simlayout as sl
 from cuda_kernels import launch
@@ -65,7 +66,7 @@ def test_every_notebook_runs_from_top_to_bottom(number, capsys):
 
 
 @pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", slow_but([1], NUMBERS))
 def test_every_notebook_runs_in_jupyter(number, monkeypatch):
     import nbformat
     from nbclient import NotebookClient

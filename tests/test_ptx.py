@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tiers import slow_but
 
 from cuda_kernels import KERNELS
 from cuda_kernels.assembler import find_tool
@@ -45,6 +46,7 @@ def of_class(opcodes, name):
 
 
 @needs_tools
+@pytest.mark.slow
 def test_wmma_becomes_the_instructions_of_ldmatrix_and_mma(tmp_path):
     made = []
     for loads in ("wmma", "ldmatrix"):
@@ -54,14 +56,17 @@ def test_wmma_becomes_the_instructions_of_ldmatrix_and_mma(tmp_path):
     assert made[0] == made[1]
 
 
+LOADS = {"mma_permuted": {"4": 4 * 2, "2": 8 * 2}, "mma_base": {"4": 8, "2": 16}, "mma_crosswise": {"4": (4 + 4) * 2}}
+"""Of some kernels: {matrices of an ldmatrix: how many of these a K step has}."""
+
+
 @needs_tools
-@pytest.mark.parametrize("name, loads", [("mma_permuted", {"4": 4 * 2, "2": 8 * 2}), ("mma_base", {"4": 8, "2": 16}),
-                                         ("mma_crosswise", {"4": (4 + 4) * 2})])
-def test_a_kernel_keeps_its_values_in_registers(name, loads, tmp_path):
+@pytest.mark.parametrize("name", slow_but(["mma_permuted"], LOADS))
+def test_a_kernel_keeps_its_values_in_registers(name, tmp_path):
     said, opcodes = assembled(ptx(KERNELS[name], ARCH), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == of_class(opcodes, "CALL") == 0
-    for width, per_step in loads.items():                    # once in the loop, and again around it
+    for width, per_step in LOADS[name].items():                    # once in the loop, and again around it
         count = sum(n for opcode, n in opcodes.items() if re.fullmatch(rf"LDSM\.16\.M(T)?88\.{width}", opcode))
         assert count and count % per_step == 0, opcodes
     per_step = KERNELS[name].plan.mma_instructions() // KERNELS[name].plan.warps
@@ -106,9 +111,13 @@ def integer_instructions(function, folder):
     return sum(n for opcode, n in opcodes.items() if opcode.split(".")[0] not in NOT_ARITHMETIC)
 
 
+BY_HAND = {"mma_permuted": permuted_load_a, "mma_crosswise": crosswise_load_a}
+
+
 @needs_tools
-@pytest.mark.parametrize("name, by_hand", [("mma_permuted", permuted_load_a), ("mma_crosswise", crosswise_load_a)])
-def test_an_emitted_address_costs_no_more_than_one_written_by_hand(name, by_hand, tmp_path):
+@pytest.mark.parametrize("name", slow_but(["mma_permuted"], BY_HAND))
+def test_an_emitted_address_costs_no_more_than_one_written_by_hand(name, tmp_path):
+    by_hand = BY_HAND[name]
     access = KERNELS[name].plan.access("load A")
     module = __import__(f"cuda_kernels.emitted.{name}", fromlist=[name])
     emitted = getattr(module, identifier(access.name))

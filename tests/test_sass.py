@@ -1,5 +1,6 @@
 """Every shared-memory instruction in a kernel's machine code belongs to exactly one access of its plan."""
 
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -16,7 +17,7 @@ VARIANTS = dict(default_variants())
 PERMUTED = VARIANTS["mma_permuted, 4 stages"]
 PROBLEM = 1000, 1384, 520
 COMPILED = "mma_permuted, 2 stages"
-"""The variant that every run compiles (cp.async, ldmatrix, loads and stores); the others take minutes: `pytest -m sweep`."""
+"""The variant that CI compiles (cp.async, ldmatrix, loads and stores); the others take minutes: `pytest -m sweep`."""
 
 LISTING = """
 \t.section\t.text.gemm,"ax",@progbits
@@ -96,6 +97,7 @@ def test_every_access_of_every_variant_has_a_line_of_its_own():
 needs_compiler = pytest.mark.skipif(find_tool("nvdisasm") is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm")
 
 
+@cache
 def machine_code(kernel, marked):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
     from cuda_kernels.assembler import cubin
@@ -122,11 +124,13 @@ def check_marks_make_no_code(kernel):
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_shared_memory_instructions_are_the_accesses_that_the_cpu_machine_executes():
     check_attribution(VARIANTS[COMPILED].fitted(*PROBLEM))
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_marks_do_not_change_the_machine_code():
     check_marks_make_no_code(VARIANTS[COMPILED].fitted(*PROBLEM))
 

@@ -110,7 +110,8 @@ def load_records(path):
     try:
         if not is_zipfile(Path(path).resolve(strict=True)):
             raise ValueError("it is not an .npz file")
-        with np.load(path) as data:
+        with np.load(path) as archive:
+            data = dict(archive)                             # which reads an array each time that it is asked for one
             about = json.loads(str(data["about"]))
             str(Summary(about["arch"], about, {}))           # has it everything that a Provenance names?
             active = (data["active"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
