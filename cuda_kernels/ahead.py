@@ -1,11 +1,11 @@
 """Kernels compiled ahead: all that a run needs at once, in several processes, into the cache on disk."""
 
 import os
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from cuda_kernels import cache
+from simlayout.progress import progress
 
 
 def compile_ahead(programs, driver=0, executor=None):
@@ -20,12 +20,12 @@ def compile_ahead(programs, driver=0, executor=None):
         return 0
     with executor or ProcessPoolExecutor(min(os.cpu_count() or 1, len(missing)), get_context("spawn")) as pool:
         try:
-            for done, _ in enumerate(pool.map(_compile, missing, [driver] * len(missing)), 1):
-                print(f"compiled {done} of {len(missing)} kernels", end="\r", file=sys.stderr, flush=True)
+            with progress("kernels compiled", stays=True) as moved:
+                for done, _ in enumerate(pool.map(_compile, missing, [driver] * len(missing)), 1):
+                    moved(done, len(missing))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    print(file=sys.stderr)
     return len(missing)
 
 

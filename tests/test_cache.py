@@ -43,7 +43,7 @@ def test_what_the_cache_lacks_is_compiled_ahead_once_and_a_single_program_is_not
     Compiles.times.clear()
     wanted = [Compiles(3), Compiles(4), Compiles(3), Compiles(5)]
     assert compile_ahead(wanted, 13010, ThreadPoolExecutor(2)) == 3 and sorted(Compiles.times) == [3, 4, 5]
-    assert "compiled 3 of 3 kernels" in capsys.readouterr().err
+    assert "3 of 3 kernels compiled\n" == capsys.readouterr().err
     assert compile_ahead([*wanted, Compiles(6)], 13010) == 0 and len(Compiles.times) == 3
     assert cache.compiled(Compiles(4), 13010) == Compiles(4).compile() and Compiles.times[3:] == [4]
 

@@ -32,6 +32,7 @@ from cuda_kernels.gemm import KERNELS
 from cuda_kernels.job import kernel_named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
+from simlayout.progress import progress
 from simlayout.proofs.plan import sass_class
 
 PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),
@@ -162,12 +163,12 @@ def build_all(folder, labels, build, **facts):
     build: of a label, the name of the kernel's entry and its machine code; facts: what builds.json has to say besides.
     """
     entries = []
-    with ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn"))
+    with pool, progress("kernels built", stays=True) as moved:
         for i, (entry, code) in enumerate(pool.map(build, labels)):
             (folder / f"{i}.cubin").write_bytes(code)
             entries.append(entry)
-            print(f"built {len(entries)} of {len(labels)} kernels", end="\r", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+            moved(len(entries), len(labels))
     (folder / "builds.json").write_text(json.dumps({"labels": labels, "entries": entries, **facts}))
 
 

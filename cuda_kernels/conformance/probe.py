@@ -27,6 +27,7 @@ from cuda_kernels.ptx import (
     u64,
 )
 from simlayout.hardware.records import lane_masks
+from simlayout.progress import progress
 
 SIGNATURE = "u64 u64 u64 u64 u64 s32 s32 s32"
 
@@ -129,15 +130,16 @@ def launch(job, sources):
 
 
 def main(arguments=None):
-    """Launches every job of a file; says which one after each, on stderr."""
+    """Launches every job of a file."""
     from numba import cuda
 
     (path,) = arguments or sys.argv[1:]
     sources = cuda.to_device(np.zeros(SOURCE_WINDOW, np.uint8))
     jobs = load(path)
-    for done, job in enumerate(jobs, 1):
-        launch(job, sources)
-        print(f"probe {done}/{len(jobs)} {job.form}", file=sys.stderr, flush=True)
+    with progress("probes") as moved:
+        for done, job in enumerate(jobs, 1):
+            launch(job, sources)
+            moved(done, len(jobs))
 
 
 if __name__ == "__main__":

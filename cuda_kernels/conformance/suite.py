@@ -20,6 +20,7 @@ from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO, check_writable, deliver
 from simlayout.hardware import analyze
 from simlayout.hardware.records import COUNTERS, check, save_records
+from simlayout.progress import progress
 
 CASES = 130
 """Cases of each form, unless told otherwise: more than 20,000 in all."""
@@ -88,11 +89,12 @@ def run_clocks(forms, count, seed, told):
     if problem:
         raise DeviceError(problem)
     made = []
-    for f in on_this_gpu(forms, told):
-        if f.row.kind in KINDS and not f.generic:
+    timed = [f for f in on_this_gpu(forms, told) if f.row.kind in KINDS and not f.generic]
+    with progress("instructions timed") as moved:
+        for done, f in enumerate(timed):
+            moved(done, len(timed))
             cases = generate(f.row.name, count, seed)
             keep = cases.active.any(axis=1)
-            told(f"timing {f.name}")
             predicted = analyze(f.row, cases.addresses[keep], active=cases.active[keep]).wavefronts
             made.append(time_cases(f, cases[keep], predicted))
     if not made:

@@ -1,12 +1,12 @@
 """gemm and kernels: the main job, and what it can run. `cuda_kernels` is imported when they are called."""
 
 import sys
-from contextlib import contextmanager
 from dataclasses import fields
 
 from simlayout.cli.text import field, tell
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO
+from simlayout.progress import progress
 
 KERNEL = "mma_permuted"
 """Unless told."""
@@ -26,11 +26,22 @@ def gemm(options):
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
     say = _nothing if options.json == STDIO else _say
+    foretell(kernel, problem, device)
     say(_heading(kernel.fitted(*problem), problem, device))
-    with progress_bar() as progress:
-        report = main_job(kernel, *problem, device=device, seed=options.seed, progress=progress, say=say)
+    with progress("CTAs") as moved:
+        report = main_job(kernel, *problem, device=device, seed=options.seed, progress=moved, say=say)
     tell(options.json, report.as_dict(), lambda: _ending(report))
     return 0 if report.ok else 1
+
+
+def foretell(kernel, problem, device):
+    """Refuses what does not fit into memory, and says on stderr how long a large product takes on the CPU machine."""
+    from cuda_kernels.foresight import foretold, require_memory
+
+    require_memory(*problem)
+    text = foretold(kernel, *problem) if device == "cpu" else None
+    if text:
+        print(f"simlayout: {text}", file=sys.stderr, flush=True)
 
 
 def chosen_kernel(options):
@@ -131,24 +142,3 @@ def _listed(known):
     for name, kernel in known.items():
         flags = " ".join(f"--{option.replace('_', '-')} {value}" for option, value in kernel_options(kernel).items())
         yield f"{field(name, kernel.summary, column)}\n{field('', flags, column)}"
-
-
-@contextmanager
-def progress_bar():
-    """A function (CTAs done, CTAs) that moves a tqdm bar on a terminal; None elsewhere, and without tqdm."""
-    bars = []
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        tqdm = None
-
-    def moved(done, total):
-        if not bars:
-            bars.append(tqdm(total=total, unit="CTA", leave=False, file=sys.stderr))
-        bars[0].update(done - bars[0].n)
-
-    try:
-        yield moved if tqdm and sys.stderr.isatty() else None
-    finally:
-        for bar in bars:
-            bar.close()

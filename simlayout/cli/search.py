@@ -3,7 +3,6 @@ layouts of whole kernels found again."""
 
 import keyword
 import re
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from math import prod
@@ -16,6 +15,7 @@ from simlayout.cli.text import tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware import arch_of
+from simlayout.progress import progress
 from simlayout.proofs import Access
 from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
@@ -133,15 +133,12 @@ def _asked(options):
     """The arguments of `search` that the command line gives, as a dict; processes end with it."""
     pool = ProcessPoolExecutor(options.jobs, get_context("spawn")) if options.jobs > 1 else None
     try:
-        yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "tma": options.tma,
-               "base": options.base, "progress": _progress if sys.stderr.isatty() else None, "executor": pool}
+        with progress("layouts") as moved:
+            yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "tma": options.tma,
+               "base": options.base, "progress": moved, "executor": pool}
     finally:
         if pool:
             pool.shutdown(cancel_futures=True)
-
-
-def _progress(done, total):
-    print(f"{done} of {total} layouts", end="\r" if done < total else "\n", file=sys.stderr, flush=True)
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------------

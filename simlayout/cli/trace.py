@@ -4,8 +4,9 @@ from math import prod
 
 import numpy as np
 
-from simlayout.cli.gemm import chosen_kernel, kernel_options, progress_bar
+from simlayout.cli.gemm import chosen_kernel, foretell, kernel_options
 from simlayout.cli.text import field, tell
+from simlayout.progress import progress
 
 STEPS = 3
 """K steps of the default problem, which is one tile of C."""
@@ -16,6 +17,7 @@ def trace(options):
     kernel = chosen_kernel(options)
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth
+    foretell(kernel, problem, "cpu")
     kernel = kernel.fitted(*problem)
     done = _executed(kernel, problem, options.seed)
     tell(options.json, lambda: _report(kernel, problem, done), lambda: _text(kernel, problem, done, options.lines == "all"))
@@ -41,15 +43,14 @@ def _executed(kernel, problem, seed):
     generator = np.random.default_rng(seed)
     a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
     if isinstance(kernel, HopperKernel):
-        with progress_bar() as progress:
-            return kernel.run(a, b, "cpu", progress, "report").trace
+        with progress("CTAs") as moved:
+            return kernel.run(a, b, "cpu", moved, "report").trace
     c = np.full((M, N), np.nan, np.float16)
     grid = kernel.grid(M, N)
-    with progress_bar() as progress:
-        if progress is not None:
-            progress(0, prod(grid))
+    with progress("CTAs") as moved:
+        moved(0, prod(grid))
         return machine.run(kernel.body, grid, kernel.block, a, b, c, M, N, K, K, K, N,
-                           shared_bytes=kernel.shared_bytes, progress=progress, hazards="report",
+                           shared_bytes=kernel.shared_bytes, progress=moved, hazards="report",
                            accesses=kernel.plan.accesses)
 
 

@@ -1,7 +1,7 @@
 """run: a kernel, a grid, a block and arguments, executed on the CPU."""
 
 from functools import partial
-from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -14,10 +14,17 @@ from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
+from simlayout.machine.tags import LANES
 from simlayout.machine.trace import Recorder
 
 MOST_TOGETHER = 2**14
 """Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
+
+MOST_WARPS = 2**12
+"""Warps that may run together at all."""
+
+MOST_CTAS = 2**31 - 1, 65535, 65535
+"""Of a grid along x, y and z: CUDA C++ Programming Guide, table of technical specifications per compute capability."""
 
 
 class Launch:
@@ -100,31 +107,54 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     """
     function = device_function(getattr(kernel, "py_func", kernel))
     grid, block = _three(grid, "grid"), _three(block, "block")
-    if np.prod(block) > 1024:
-        raise MachineError(f"block {block} has {np.prod(block)} threads; a CTA has at most 1024")
+    if prod(block) > 1024:
+        raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most 1024")
+    if any(n > most for n, most in zip(grid, MOST_CTAS)):
+        raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
     _check_shared(shared_bytes, arch)
     if cluster not in range(1, 17) or grid[0] % cluster:
         raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
     launch = Launch(arch, hazards, accesses, registers)
-    threads = int(np.prod(grid) * np.prod(block))
-    if together and launch.log is not None and threads > MOST_TOGETHER:
-        raise MachineError(f"{threads} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "
-                           'grid, or hazards="off"')
+    count = prod(grid)
+    _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
     arguments = [launch.argument(a) for a in args]
-    order = [(x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid)))]
-    size = len(order) if together else cluster
-    for first in range(0, len(order), size):
-        launch.not_started = len(order) - first - size
-        run_residents(Residents(order[first:first + size], cluster, grid, block, shared_bytes, launch), function, arguments)
+    size = count if together else cluster
+    for first in range(0, count, size):
+        launch.not_started = count - first - size
+        indices = [_index(number, grid) for number in range(first, first + size)]
+        run_residents(Residents(indices, cluster, grid, block, shared_bytes, launch), function, arguments)
         if progress is not None:
-            progress(first + size, len(order))
+            progress(first + size, count)
     return launch.trace()
+
+
+def _index(number, grid):
+    """(x, y, z) of a CTA by its number; x runs first."""
+    rest, x = divmod(number, grid[0])
+    z, y = divmod(rest, grid[1])
+    return x, y, z
+
+
+def _check_together(ctas, threads, shared_bytes, watched):
+    """Refuses more CTAs at the same time than this process can hold."""
+    count = ctas * threads
+    if watched and count > MOST_TOGETHER:
+        raise MachineError(f"{count} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "
+                           'grid, or hazards="off"')
+    warps = ctas * -(-threads // LANES)
+    if warps > MOST_WARPS:
+        raise MachineError(f"{warps} warps together, with {ctas * shared_bytes} bytes of shared memory: each is a thread of "
+                           f"the operating system, at most {MOST_WARPS}: use a smaller grid")
 
 
 def _three(size, what):
     """(x, y, z) of an int or a tuple of up to three."""
     made = tuple(size) if isinstance(size, tuple | list) else (size,)
-    if not 1 <= len(made) <= 3 or any(n != int(n) or n < 1 for n in made):
+    try:
+        right = 1 <= len(made) <= 3 and all(n >= 1 and n == int(n) for n in made)
+    except (TypeError, ValueError, OverflowError):       # no number, not one, infinite
+        right = False
+    if not right:
         raise MachineError(f"{what} {size!r}: give one to three positive integers")
     return tuple(int(n) for n in made) + (1,) * (3 - len(made))
 

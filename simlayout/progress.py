@@ -1,0 +1,51 @@
+"""How far long work is: drawn on a terminal alone, so that no log gets a line for every step."""
+
+import sys
+import time
+from contextlib import contextmanager
+
+EVERY = 0.1
+"""Seconds between two drawings."""
+
+
+def duration(seconds):
+    """Roughly how long, for people.
+
+    >>> [duration(s) for s in (0.2, 42.4, 90, 4000, 86400 * 3)]
+    ['1 second', '42 seconds', '2 minutes', '1.1 hours', '3 days']
+    """
+    if seconds < 60:
+        count, unit = max(round(seconds), 1), "second"
+    elif seconds < 3600:
+        count, unit = -(-seconds // 60), "minute"
+    else:
+        count, unit = (seconds / 3600, "hour") if seconds < 2 * 86400 else (seconds / 86400, "day")
+    count = f"{count:.1f}".removesuffix(".0") if count < 10 else f"{count:.0f}"
+    return f"{count} {unit}{'' if count == '1' else 's'}"
+
+
+@contextmanager
+def progress(what, stays=False):
+    """A function (done, total) that draws "12 of 400 WHAT, 3 minutes left" over itself on stderr, where that is a terminal.
+
+    stays: leaves the last count as a line, there and in a log too; otherwise nothing is left, and a log gets nothing.
+    """
+    stream, started = sys.stderr, time.monotonic()
+    terminal = stream is not None and stream.isatty()
+    last = drawn = None
+
+    def moved(done, total):
+        nonlocal last, drawn
+        last, now = (done, total), time.monotonic()
+        if terminal and (drawn is None or now - drawn >= EVERY):
+            drawn = now
+            left = f", {duration((now - started) * (total - done) / done)} left" if 0 < done < total else ""
+            print(f"\r{done} of {total} {what}{left}\x1b[K", end="", file=stream, flush=True)
+
+    try:
+        yield moved
+    finally:
+        if drawn is not None:
+            print("\r\x1b[K", end="", file=stream, flush=True)
+        if stays and last is not None and stream is not None:
+            print(f"{last[0]} of {last[1]} {what}", file=stream, flush=True)
