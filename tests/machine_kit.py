@@ -79,7 +79,7 @@ def ldmatrix_x4(warp, address):
 
 @Instruction
 def cp_async(warp, address, pointer):
-    warp.commit_copy("cp.async.ca.4", address, pointer.read(warp.active, 4))
+    warp.commit_copy("cp.async.ca.4", address, pointer.read(warp.active, 4, copy=warp))
 
 
 commit = Instruction(lambda warp: warp.commit_group())
@@ -140,3 +140,33 @@ setmaxnreg = Instruction(lambda warp, count, increase: warp.setmaxnreg(count, in
 cluster_rank = Instruction(lambda warp: warp.cluster_rank())
 cluster_sync = Instruction(lambda warp: warp.cluster_sync(), converged=True)
 uniform = Instruction(lambda warp, value: int(np.broadcast_to(value, 32)[0]))
+
+
+# ---- global memory, by all kinds of access ---------------------------------------------------------------------------
+
+@Instruction
+def ld_relaxed(warp, pointer):
+    return pointer.read(warp.active, 4, strong=True).view(np.int32)[:, 0].astype(np.int64)
+
+
+@Instruction
+def st_relaxed(warp, pointer, value):
+    pointer.write(warp.active, words(value), strong=True)
+
+
+@Instruction
+def red_relaxed(warp, pointer, value):
+    """red.relaxed.add of one word per lane, all different."""
+    held = pointer.peek(warp.active, 4).view(np.int32)[:, 0]
+    pointer.write(warp.active, words(held + value), strong=True)
+
+
+@Instruction
+def st_global_b16(warp, pointer, value):
+    pointer.write(warp.active, np.ascontiguousarray(words(value)[:, :2]))
+
+
+atomic_add = Instruction(lambda warp, pointer, value: warp.atomic_add(pointer, value))
+wait_at_least = Instruction(lambda warp, pointer, value: warp.wait_at_least(pointer, value))
+tma_reduce = Instruction(lambda warp, tensor, coords, at: warp.tma_reduce(tensor, coords, at))
+bulk_wait_all = Instruction(lambda warp, pending: warp.bulk_wait(pending, read=False))

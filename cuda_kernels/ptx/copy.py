@@ -11,19 +11,19 @@ from cuda_kernels.ptx.instruction import Instruction, instruction
 from cuda_kernels.ptx.shared import _bytes, _registers
 
 
-def _read_valid(warp, source, valid, nbytes):
+def _read_valid(warp, source, valid, nbytes, copy=None):
     """uint8 [32, nbytes]: the first `valid` bytes of each lane's source, zeros behind them.
 
-    valid: 0..nbytes, uniform or [32].
+    valid: 0..nbytes, uniform or [32]. copy: as of `GlobalPointer.read`.
     """
     varying = isinstance(valid, np.ndarray) and valid.ndim > 0
     counts = set(valid[warp.active].tolist()) if varying else {int(valid)}
     if counts == {nbytes}:
-        return source.read(warp.active, nbytes)
+        return source.read(warp.active, nbytes, copy=copy)
     data = np.zeros((32, nbytes), np.uint8)
     for count in counts - {0}:
         lanes = warp.active & (valid == count)
-        data[lanes, :count] = source.read(lanes, count, alignment=nbytes)[lanes]
+        data[lanes, :count] = source.read(lanes, count, alignment=nbytes, copy=copy)[lanes]
     return data
 
 
@@ -38,7 +38,7 @@ def cp_async_cg_16(warp, destination, source):
 
     destination: shared byte address, source: global byte address, both 16-byte aligned.
     """
-    warp.commit_copy("cp.async.cg.16", destination, source.read(warp.active, 16, alignment=16), source)
+    warp.commit_copy("cp.async.cg.16", destination, source.read(warp.active, 16, copy=warp), source)
 
 
 @instruction("cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "<- u32 u64 u32")
@@ -48,7 +48,7 @@ def cp_async_cg_16_zfill(warp, destination, source, valid):
     destination: shared byte address, 16-byte aligned; source: global byte address, 16-byte aligned (not read where
     valid is 0); valid: 0..16 bytes that are read, the rest is written as zeros.
     """
-    warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16), source, valid)
+    warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16, warp), source, valid)
 
 
 @instruction("cp.async.commit_group;", "<-")

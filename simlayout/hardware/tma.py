@@ -210,6 +210,10 @@ class TensorMap:
         axes = [int(c) + s * np.arange(n, dtype=np.int64) for c, n, s in zip(coords[::-1], self.shape, steps, strict=True)]
         return tuple(np.meshgrid(*axes, indexing="ij")[::-1])
 
+    def inside(self, coords):
+        """bool [box, innermost last]: which elements of the box at element coordinates exist."""
+        return self._inside(coords)[1]
+
     def _inside(self, coords):
         """(index arrays of the box in the array, bool where they exist), both shaped as the box."""
         if self.array is None:
@@ -217,6 +221,23 @@ class TensorMap:
         index = self.coordinates(coords)[::-1]
         inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(index, self.array.shape, strict=True)])
         return [np.where(inside, i, 0) for i in index], inside
+
+    def spans(self, coords):
+        """(int64 [n], bytes): where the rows of the box at element coordinates start, counted from the array's first
+        element, and how long each of them is, as far as they lie inside.
+
+        >>> [found.tolist() for found in map(np.asarray, TensorMap.of(np.zeros((8, 64)), (2, 4)).spans((63, -2)))]
+        [[504, 1016], 8]
+        """
+        low, high = max(coords[0], 0), min(coords[0] + self.box[0], self.dims[0])
+        starts = np.array([low * self.itemsize] if low < high else [], np.int64)
+        steps = zip(coords[1:], self.shape[-2::-1], self.element_strides[1:], self.dims[1:], self.array.strides[-2::-1],
+                    strict=True)
+        for c, n, step, size, stride in steps:
+            index = c + step * np.arange(n, dtype=np.int64)
+            index = index[(index >= 0) & (index < size)]
+            starts = (stride * index[:, None] + starts).reshape(-1)
+        return starts, max(high - low, 0) * self.itemsize
 
     def gather(self, coords):
         """The box at element coordinates (innermost first; they may lie outside), an array [box, innermost last]."""

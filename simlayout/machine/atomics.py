@@ -18,16 +18,16 @@ class AtomicTwins:
         held = np.zeros(LANES, np.int64)
         added = np.broadcast_to(np.asarray(value), LANES)
         for lane in np.flatnonzero(self.active).tolist():
-            one = self.lane == lane
-            held[lane] = pointer.read(one, 4, strong=True).view(np.uint32)[lane, 0]
+            one, thread = self.lane == lane, self.threads(np.array([lane]))
+            held[lane] = pointer.peek(one, 4).view(np.uint32)[lane, 0]
             data = np.zeros((LANES, 1), np.uint32)
             data[lane] = (held[lane] + added[lane]) & 0xFFFFFFFF
+            releases = None if self.cta.shadow is None else self._releases(pointer, lane)
+            if releases:                                 # whose atomics come before this one, not only before what follows
+                self.cta.clocks.acquire(thread, releases[-1][1])
             pointer.write(one, data.view(np.uint8), strong=True)
-            if self.cta.shadow is not None:
-                releases = self._releases(pointer, lane)
-                if releases:
-                    self.cta.clocks.acquire(self.threads(np.array([lane])), releases[-1][1])
-                clock = self.cta.clocks.release(self.threads(np.array([lane])))
+            if releases is not None:
+                clock = self.cta.clocks.release(thread)
                 releases.append((int(data[lane, 0]), joined(releases[-1][1] if releases else None, clock)))
         return held
 

@@ -1,26 +1,36 @@
 """TMA: boxes that the copy engine moves between global and shared memory, as late as PTX allows.
 
 A load lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source when a wait of the
-thread that issued it covers it, or when the CTA ends.
+thread that issued it covers it, or when the CTA ends. What a store writes to global memory is known to be there only after a
+wait without .read; a reduction is a store whose elements are atomics of the async proxy.
 """
+
+from functools import partial
 
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
+from simlayout.machine.global_access import ASYNC, STRONG, WRITES
+from simlayout.machine.global_shadow import units
 from simlayout.machine.proxies import CELL
 from simlayout.machine.shadow import Touch
 from simlayout.machine.tags import LANES
 
-LOAD, STORE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global"
-"""What loads (to shared memory) and stores (to global memory) are called in a Trace."""
+LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
+"""What loads (to shared memory), stores and reductions (to global memory) are called in a Trace."""
+
+REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+              "xor": np.bitwise_xor}
+"""Operation of a reduction -> what it does (PTX ISA: cp.reduce.async.bulk.tensor, which has inc and dec too)."""
 
 
 class Load:
-    """A box on its way to shared memory. rows: int64 [n], the 16-byte cells where it lands."""
+    """A box on its way to shared memory. rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of those;
+    source: the Access of what it reads; both None where nobody looks for hazards."""
 
-    def __init__(self, cta, tensor_map, coords, rows, touch):
+    def __init__(self, cta, tensor_map, coords, rows, touch, source):
         self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
-        self.bytes = tensor_map.box_bytes
+        self.source, self.bytes = source, tensor_map.box_bytes
 
     def land(self, number, mbarrier):
         """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
@@ -28,20 +38,25 @@ class Load:
         self.cta.shared.store(self.rows, _cells(self.tensor_map.gather(self.coords)))
         if self.touch is not None:
             self.touch.number = number
+            if self.source is not None:
+                self.source.number = number
             self.cta.shadow.land(self.touch, self.touch.site)
 
 
 class Store:
-    """A box on its way to global memory; as Load."""
+    """A box on its way to global memory; as Load. target: the Access of what it writes; reduce: what a reduction does."""
 
-    def __init__(self, cta, tensor_map, coords, rows, touch):
+    def __init__(self, cta, tensor_map, coords, rows, touch, target, reduce=None):
         self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
+        self.target, self.reduce = target, reduce
 
     def run(self):
         """Reads the source and writes the box."""
         self.cta.tell("store", STORE, cells=self.rows, coords=self.coords)
         data = self.cta.shared.load(self.rows, CELL)
         values = data.reshape(-1).view(self.tensor_map.array.dtype).reshape(self.tensor_map.shape)
+        if self.reduce is not None:
+            values = self.reduce(self.tensor_map.gather(self.coords), values)
         self.tensor_map.scatter(self.coords, values)
 
 
@@ -51,6 +66,7 @@ class Stores:
     def __init__(self, cta):
         self._open, self._groups, self._closed = [], [], 0
         self.engine = None if cta.shadow is None else cta.clocks.engine()
+        self.written = None if cta.shadow is None else Written(self, cta.clocks.engine())
 
     def issue(self, store):
         """A store begins, in the open group."""
@@ -60,8 +76,8 @@ class Stores:
         """Closes the open group; an empty one counts."""
         self._closed += 1
         for store in self._open:
-            if store.touch is not None:
-                store.touch.number = self._closed
+            for known in filter(None, (store.touch, store.target)):
+                known.number = self._closed
         self._groups.append(self._open)
         self._open = []
 
@@ -81,12 +97,23 @@ class Stores:
             store.run()
         return left
 
-    def state(self, touch):
+    def state(self, touch, how=""):
         """Which wait covers the store known as `touch`, as text."""
         if touch.number is None:
             return "its group is not committed"
         pending = self._closed - touch.number
-        return f"only cp.async.bulk.wait_group {pending}{' or less' * (pending > 0)} of its thread covers it"
+        return f"only cp.async.bulk.wait_group {pending}{' or less' * (pending > 0)}{how} of its thread covers it"
+
+
+class Written:
+    """What bulk Stores have written to global memory: the agent of those Accesses, numbered as the groups."""
+
+    def __init__(self, stores, engine):
+        self._stores, self.engine = stores, engine
+
+    def state(self, access):
+        """Which wait covers an Access, as text."""
+        return self._stores.state(access, ", not .read,")
 
 
 class BulkTwins:
@@ -109,30 +136,55 @@ class BulkTwins:
         self._count(LOAD, len(ranks) * tensor_map.box_bytes)
         for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
             rows = cta.landing(tensor_map, address)
-            mbarrier, touch = self.mbarrier_at(LOAD, at, cta), None
+            mbarrier, touch, source = self.mbarrier_at(LOAD, at, cta), None, None
             mbarrier.checked(self, LOAD, np.array([lane]))
             if cta.shadow is not None:
                 cta.shadow.check_async_read(Touch(self, LOAD, np.array([at // 8]), 8, np.array([lane])))
                 touch = Touch(self, LOAD, rows, CELL, np.full(len(rows), lane))
                 touch.agent = mbarrier
                 cta.shadow.issue(touch)
-            mbarrier.loads.append(Load(cta, tensor_map, coords, rows, touch))
+                source = self._box(LOAD, tensor_map, coords, lane, ASYNC, mbarrier)
+            mbarrier.loads.append(Load(cta, tensor_map, coords, rows, touch, source))
             cta.tell("load", LOAD, self, rows, mbarrier=at, coords=coords)
 
     def tma_store(self, tensor_map, coords, address, lanes=None):
         """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""
-        lane = self._one_lane(STORE, lanes)
+        self._store_box(STORE, tensor_map, coords, address, lanes, WRITES | ASYNC)
+
+    def tma_reduce(self, tensor_map, coords, address, op="add", lanes=None):
+        """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
+        one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
+        """
+        if op not in REDUCTIONS:
+            raise MachineError(f"{REDUCE} {op!r}: the machine has {', '.join(REDUCTIONS)}")
+        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, REDUCTIONS[op])
+
+    def _store_box(self, instruction, tensor_map, coords, address, lanes, kind, reduce=None):
+        lane = self._one_lane(instruction, lanes)
         if lane is None:
             return
-        coords, rows = _checked(STORE, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
-        self._count(STORE, tensor_map.box_bytes)
-        stores, touch = self.cta.stores_of(self.threads(lane)), None
+        coords, rows = _checked(instruction, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
+        self._count(instruction, tensor_map.box_bytes)
+        stores, touch, target = self.cta.stores_of(self.threads(lane)), None, None
         if self.cta.shadow is not None:
-            touch = Touch(self, STORE, rows, CELL, np.full(len(rows), lane))
+            touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
             touch.agent = stores
             self.cta.shadow.check_async_read(touch)
             self.cta.shadow.async_read(touch)
-        stores.issue(Store(self.cta, tensor_map, coords, rows, touch))
+            data = None if reduce else partial(_inside, tensor_map, coords, self.cta.shared.load(rows, CELL))
+            target = self._box(instruction, tensor_map, coords, lane, kind, stores.written, data)
+        stores.issue(Store(self.cta, tensor_map, coords, rows, touch, target, reduce))
+
+    def _box(self, instruction, tensor_map, coords, lane, kind, agent, data=None):
+        """Tells the shadow of global memory of a box; returns its Access, None if all of it lies outside. data: a function
+        that returns what a store writes, uint8 [bytes]."""
+        allocation = self.cta.launch.allocation(tensor_map.array)
+        starts, nbytes = tensor_map.spans(coords)
+        if not starts.size:
+            return None
+        rows, unit, lanes = units(starts + allocation.aligned, np.broadcast_to(lane, len(starts)), nbytes, CELL)
+        stored = None if data is None else lambda: data().reshape(-1, unit)
+        return allocation.shadow.enter(rows, unit, lanes, kind, allocation, False, agent, instruction, stored)
 
     def bulk_commit(self, lanes=None):
         """cp.async.bulk.commit_group: each lane closes the group of its stores since its last one."""
@@ -140,12 +192,14 @@ class BulkTwins:
             self.cta.stores_of(self.threads(lane)).commit()
 
     def bulk_wait(self, pending, read=True, lanes=None):
-        """cp.async.bulk.wait_group[.read]: each lane waits until all its groups but the newest `pending` are over."""
+        """cp.async.bulk.wait_group[.read]: each lane waits until all its groups but the newest `pending` are over, or (read)
+        have read their source."""
         for lane in self.taking(lanes).tolist():
             stores = self.cta.stores_of(self.threads(lane))
             number = stores.wait(pending)
             if self.cta.shadow is not None:
-                self.cta.clocks.learn(self.threads(np.array([lane])), stores.engine, number)
+                for engine in (stores.engine,) if read else (stores.engine, stores.written.engine):
+                    self.cta.clocks.learn(self.threads(np.array([lane])), engine, number)
 
     def _one_lane(self, instruction, lanes):
         taking = self.taking(lanes)
@@ -180,6 +234,12 @@ def landing_cells(tensor_map, address):
     [64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]
     """
     return tensor_map.landing(address)[..., ::CELL // tensor_map.itemsize].reshape(-1) // CELL
+
+
+def _inside(tensor_map, coords, cells):
+    """uint8 [bytes]: of a box in cells of shared memory what lies inside of the tensor, innermost dimension first."""
+    values = cells.reshape(-1).view(tensor_map.array.dtype).reshape(tensor_map.shape)
+    return values[tensor_map.inside(coords)].view(np.uint8)
 
 
 def _cells(values):

@@ -33,7 +33,8 @@ _serials = count()
 
 
 class Clocks:
-    """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane. serial: tells clocks from others.
+    """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane. serial: tells clocks from others; epochs:
+    the present one of each warp; met: that before which everyone knows everything, a list that is replaced, never changed.
 
     >>> clocks = Clocks(2)
     >>> epoch = clocks.epochs[0]                                 # thread 3 does something now ...
@@ -48,21 +49,21 @@ class Clocks:
     def __init__(self, warps):
         self.threads, self.serial = warps * LANES, next(_serials)
         self.epochs = [1] * warps
-        self._met = [1] * warps                          # everyone knows all epochs before these
+        self.met = [1] * warps                           # everyone knows all epochs before these
         self._engines = 0
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Plane 1, made by the first fence: the same of what has passed a fence
 
     def ordered(self, before, epoch, after):
         """bool [n]: whether what threads `before` (of one warp) did in `epoch` happens before what `after` do now."""
-        if epoch < self._met[before[0] // LANES]:
+        if epoch < self.met[before[0] // LANES]:
             return np.full(len(before), True)
         same = before == after                           # program order
         return same if self._known is None else same | (self._known[0, after, before] >= epoch)
 
     def warps_ordered(self, before, epoch, after):
         """Whether all that the lanes of warp `before` did in `epoch` happens before what any lane of `after` does now."""
-        if epoch < self._met[before]:
+        if epoch < self.met[before]:
             return True
         if self._known is None:
             return False
@@ -71,7 +72,7 @@ class Clocks:
 
     def all_ordered(self, before, epoch, after):
         """Whether all that threads `before` (of one warp) did in `epoch` happens before what any of `after` does now."""
-        if epoch < self._met[before[0] // LANES]:
+        if epoch < self.met[before[0] // LANES]:
             return True
         known = 0 if self._known is None else self._known[0, after[:, None], before]
         return bool(((known >= epoch) | (before == after[:, None])).all())
@@ -94,7 +95,7 @@ class Clocks:
     def meet(self):
         """Everyone knows everything so far: a barrier of the whole CTA."""
         self.epochs = [epoch + 1 for epoch in self.epochs]
-        self._met = list(self.epochs)
+        self.met = list(self.epochs)
         if self._known is not None:
             if self._engines:
                 self._known[0, :, self.threads:] = self._known[0, :, self.threads:].max(axis=0)
@@ -121,7 +122,7 @@ class Clocks:
     def fence(self, threads):
         """fence.proxy.async by `threads` (of one warp): what they know so far has passed a fence. Ends their epoch."""
         known, warp = self._table(2), int(threads[0]) // LANES
-        seen = np.maximum(known[0, threads, :self.threads], np.repeat(np.array(self._met, np.int32) - 1, LANES))
+        seen = np.maximum(known[0, threads, :self.threads], np.repeat(np.array(self.met, np.int32) - 1, LANES))
         seen[np.arange(len(threads)), threads] = self.epochs[warp]
         known[1, threads, :self.threads] = np.maximum(known[1, threads, :self.threads], seen)
         self.epochs[warp] += 1

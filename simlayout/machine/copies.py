@@ -4,13 +4,13 @@
 class Copy:
     """One cp.async warp instruction: its data, and the Touch that the shadow knows it by (None without a shadow).
 
-    rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands.
+    rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the Accesses of what it reads.
     """
 
-    __slots__ = ("rows", "data", "touch")
+    __slots__ = ("rows", "data", "touch", "sources")
 
-    def __init__(self, rows, data, touch):
-        self.rows, self.data, self.touch = rows, data, touch
+    def __init__(self, rows, data, touch, sources=()):
+        self.rows, self.data, self.touch, self.sources = rows, data, touch, sources
 
 
 class Copies:

@@ -1,91 +1,218 @@
-"""The shadow of global memory: which thread of which CTA wrote each byte in this run, and read it, last.
+"""The shadow of global memory: who accessed each byte in this run, as far as a later access may still race with it.
 
-CTAs are ordered only by counters (see `atomics`), so a byte that two of them write, or one writes and another reads, is a
-race, unless both accesses are strong. Where CTAs run one after another, a write after another CTA's read is not seen: what
-only reads has no shadow then, and costs nothing.
+CTAs that do not run at the same time are ordered by nothing, those that do by what their clocks know (see `clocks`): the
+threads of a CTA by barriers, the CTAs of a cluster by barrier.cluster, all by counters (see `atomics`).
+
+The shadow holds a number per byte that stands for a few accesses. A new access is compared with each of them, and then
+joins them; one leaves where the new one comes after it and races with all that it would race with. So for every byte
+with a race one is found, in whatever order warps and CTAs happened to run, and what is kept does not grow with the length
+of a run. Memory that nobody has written yet needs no comparison: its reads are listed, and entered when a write comes.
 """
 
-from dataclasses import replace
+from math import gcd
 
 import numpy as np
 
+from simlayout.machine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access
 from simlayout.machine.hazards import hazard, ordered_ints
-from simlayout.machine.tags import LANES
+from simlayout.machine.memory import rows_of
+from simlayout.machine.proxies import KEPT
+
+LISTED = 2**19
+"""Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
 
 
 class GlobalShadow:
-    """The shadow of one piece of memory.
+    """The shadow of one piece of memory. launch: the Launch, which knows the running warp. size: bytes."""
 
-    launch: the Launch, which knows the running warp. size: bytes. array: what to call it, as in "int32 array of shape (8,)".
-    """
+    def __init__(self, launch, size):
+        self._launch, self._size = launch, size
+        self._numbers = None                             # {n: uint32 [size / n, n]}: the number of each byte; 0: nobody
+        self._accesses = {}                              # number -> the Accesses it stands for; the last one entered it
+        self._number, self._most = 0, KEPT
+        self._reads, self._rows = [], 0                  # Accesses that are not entered, and how many rows they have
+        self._written = False                            # whether a write has come, or more reads than are listed
+        self._group, self._flying = None, []             # serial of the clocks; their Accesses that have an agent
+        self._places = {}
 
-    def __init__(self, launch, size, array):
-        self._launch, self._size, self._memory = launch, size, f"bytes {{}} of the {array}"
-        self._actors = [None]                            # number -> (Place, Clocks' serial, warp, epoch, strong); 0: nobody
-        self._numbers = {}
-        self._written = self._read = None                # uint32 [size] actor's number, uint8 [size] lane: when needed
+    def read(self, positions, lanes, nbytes, alignment, allocation, strong=False, copies=False):
+        """A load by lanes (int [n]) of nbytes at each position (int64 [n]), a multiple of alignment; returns its Access.
 
-    def wrote(self, positions, lanes, zero, data, now, strong=False):
-        """A store: positions, int64 [n], where each of `lanes` (int [n]) wrote uint8 [n, nbytes] data; `now`: what is there.
-
-        strong: whether it does not race with strong accesses. zero: the position of the first element, from which bytes
-        are counted.
+        allocation: the Allocation through which it comes. strong: whether it does not race with strong accesses; copies:
+        whether it is a cp.async.
         """
-        at = positions[:, None] + np.arange(data.shape[1])
-        self._compare(self._written, at, lanes, zero, strong, "writes", "writes")
-        self._compare(self._read, at, lanes, zero, strong, "reads", "writes")
+        return self.enter(*units(positions, lanes, nbytes, alignment), STRONG * strong, allocation, copies=copies)
+
+    def wrote(self, positions, lanes, data, now, alignment, allocation, strong=False):
+        """A store, as `read`, of uint8 [n, nbytes] data; `now`: what is there."""
+        nbytes = data.shape[1]
+        access = self.enter(*units(positions, lanes, nbytes, alignment), WRITES | STRONG * strong, allocation)
         lost = now != data
         if lost.any():
-            here = self._launch.running.place(lanes[np.isin(at, at[lost]).any(axis=1)])
-            self._launch.log.add(hazard("collision", None, here, ordered_ints(at[lost] - zero), self._memory))
-        self._written = self._noted(self._written, at, lanes, strong)
+            bytes = positions[:, None] + np.arange(nbytes)
+            here = access.told(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
+            self._tell("collision", None, here, bytes[lost], allocation)
 
-    def read(self, positions, lanes, zero, nbytes, strong=False):
-        """A load of nbytes at each position."""
-        alone = self._launch.running.cta.alone
-        if alone and self._written is None:
-            return
-        at = positions[:, None] + np.arange(nbytes)
-        self._compare(self._written, at, lanes, zero, strong, "writes", "reads")
-        if not alone:
-            self._read = self._noted(self._read, at, lanes, strong)
-
-    def _noted(self, table, at, lanes, strong):
-        """A table of who touched what last, with what the running warp does now."""
-        table = table or (np.zeros(self._size, np.uint32), np.zeros(self._size, np.uint8))
-        numbers, owners = table
-        numbers[at], owners[at] = self._number(strong), lanes[:, None]
-        return table
-
-    def _compare(self, table, at, lanes, zero, strong, did, does):
-        """Reports bytes that somebody in the table touched, and nothing orders that before what the warp does now."""
-        if table is None:
-            return
-        numbers, owners = (column[at] for column in table)
-        if not numbers.any():
-            return
+    def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None):
+        """The running warp does something; see Access. instruction: None for what the warp says that it is doing."""
         warp = self._launch.running
-        for number in np.unique(numbers[numbers > 0]).tolist():
-            place, serial, other, epoch, strongly = self._actors[number]
-            if strong and strongly:
-                continue
-            index, byte = np.nonzero(numbers == number)
-            bad = np.full(len(index), True)
-            if serial == warp.cta.clocks.serial:
-                before = LANES * other + owners[index, byte].astype(np.int64)
-                bad = ~warp.cta.clocks.ordered(before, epoch, LANES * warp.number + lanes[index])
-            if bad.any():
-                index, byte = index[bad], byte[bad]
-                first = replace(place, lanes=ordered_ints(owners[index, byte]))
-                self._launch.log.add(hazard("global race", first, warp.place(lanes[index]),
-                                            ordered_ints(at[index, byte] - zero), self._memory, did=did, does=does))
+        clocks = warp.cta.clocks
+        if clocks.serial != self._group:
+            self._group = clocks.serial
+            for access in self._flying:
+                access.agent = access.stored = None      # which would keep its CTA, and data
+            self._flying.clear()
+        access = Access(warp, self._place(warp, instruction), rows, unit, lanes, kind, allocation, copies, agent, stored)
+        if agent is not None:
+            self._flying.append(access)
+        if self._written or kind & WRITES:
+            self._compare_from_now_on()
+            self._add(access, clocks)
+        else:
+            self._reads.append(access)
+            self._rows += len(rows)
+            if self._rows > LISTED:
+                self._enter_past_reads()
+        return access
 
-    def _number(self, strong):
-        """The number of the running warp at its present line."""
-        warp = self._launch.running
-        key = warp.index, warp.warp_index, warp.cta.clocks.epochs[warp.number], warp.site, strong
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._actors)
-            self._actors.append((warp.place(), warp.cta.clocks.serial, warp.number, key[2], strong))
-        return number
+    def _place(self, warp, instruction):
+        key = warp.index, warp.warp_index, warp.site, warp.caller, instruction or getattr(warp.doing, "name", None)
+        if key not in self._places:
+            self._places[key] = warp.place((), instruction)
+        return self._places[key]
+
+    # ---- what is kept --------------------------------------------------------------------------------------------
+
+    def _enter_past_reads(self):
+        """Enters the listed reads by CTAs that have ended. Of each byte one is enough: nothing will ever be ordered after
+        any of them, and a plain one races with all that a strong one races with."""
+        if self._numbers is None:
+            self._numbers = rows_of(np.zeros(-(-self._size // 16) * 16, np.uint32))
+        past = [access for access in self._reads if access.group != self._group]
+        self._reads = [access for access in self._reads if access.group == self._group]
+        self._rows = sum(len(access.rows) for access in self._reads)
+        for access in past:
+            here = self._numbers[access.unit]
+            number = self._new((access,))
+            free = here[access.rows] == 0
+            here[access.rows] = np.where(free, number, here[access.rows]) if access.kind & STRONG else number
+        self._prune()
+        if self._rows > LISTED // 2:
+            self._compare_from_now_on()
+
+    def _compare_from_now_on(self):
+        if self._written:
+            return
+        self._written = True
+        self._enter_past_reads()
+        for access in self._reads:
+            self._add(access, None)
+        self._reads.clear()
+
+    def _add(self, access, clocks):
+        """Enters an Access, and compares it with those before. clocks: None if it is a read of before now."""
+        here = self._numbers[access.unit]
+        before = here.take(access.rows, axis=0)
+        here[access.rows] = self._after(before, access, clocks) if before.any() else self._new((access,))
+        self._prune()
+
+    def _after(self, before, access, clocks):
+        """The numbers of bytes that had numbers `before`, uint32 [rows, unit], when an Access has come."""
+        made, numbers = np.zeros_like(before), np.unique(before).tolist()
+        if len(numbers) == 1:
+            made.reshape(-1)[:] = self._followed(numbers[0], access, None, clocks)
+            return made
+        for number in numbers:
+            where = before == number
+            made[where] = self._followed(number, access, where, clocks)
+        return made
+
+    def _followed(self, number, access, where, clocks):
+        """The number, or uint32 [n], of bytes (see `Access.at`) that had one number, when an Access has come."""
+        known = self._accesses[number] if number else ()
+        return self._joined(known, [self._stays(known, one, access, where, clocks) for one in known], access)
+
+    def _joined(self, known, stays, access):
+        """The number, or uint32 [n], of those Accesses that stay (bool, or bool [n] each) and a new one."""
+        if all(isinstance(one, bool) for one in stays):
+            return self._new((*(one for one, left in zip(known, stays, strict=True) if left), access))
+        patterns, which = np.unique(np.array(np.broadcast_arrays(*stays)), axis=1, return_inverse=True)
+        return np.array([self._joined(known, pattern, access) for pattern in patterns.T.tolist()])[which.reshape(-1)]
+
+    def _new(self, accesses):
+        self._number += 1
+        self._accesses[self._number] = accesses
+        return self._number
+
+    def _prune(self):
+        """Forgets numbers that no byte has any more, where there are many."""
+        if len(self._accesses) < self._most:
+            return
+        for number, accesses in list(self._accesses.items()):
+            last = accesses[-1]
+            if not (self._numbers[last.unit].take(last.rows, axis=0) == number).any():
+                del self._accesses[number]
+        self._most = max(KEPT, 2 * len(self._accesses))
+
+    # ---- what is wrong -------------------------------------------------------------------------------------------
+
+    def _stays(self, known, before, after, where, clocks):
+        """Tells of races of one of the `known` Accesses with a new one, in the bytes that `where` gives (see `Access.at`);
+        returns whether what comes later must still be compared with it: bool, or bool [n] of these bytes."""
+        conflict = CONFLICTS[before.kind][after.kind]
+        covered = COVERS[after.kind][before.kind] and (after.agent is None or after.agent is before.agent)
+        if before.group != after.group and not conflict:
+            return not _repeated(known, before, after)
+        if not conflict and not covered:
+            return True
+        found = before.unordered(after, where, clocks)
+        if conflict and found is not None:
+            self._race(before, after, *found)
+        elif conflict:
+            self._check_fence(before, after, where, clocks)
+        if conflict or found is None or not covered or after.agent is not None:
+            return not covered                           # (of one engine the last is over last)
+        stays = np.isin(after.at(where)[0], found[0])
+        return True if stays.all() else stays
+
+    def _race(self, before, after, bytes, mine, theirs):
+        differs = before.differs(after, bytes)
+        if not differs.any():
+            return
+        bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
+        did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
+        detail = before.state() if before.group == after.group else ""
+        self._tell("global race", before.told(mine), after.told(theirs), bytes, after.allocation, did=did, does=does,
+                   detail=detail)
+
+    def _check_fence(self, before, after, where, clocks):
+        """Tells of bytes that the generic proxy wrote and the async one reads, where no fence lies between."""
+        reads = after.kind & ASYNC and (after.kind & STRONG or not after.kind & WRITES)
+        if reads and not before.kind & ASYNC and before.kind & WRITES and not before.fenced(after, where, clocks):
+            bytes, lanes = after.at(where)
+            which, mine = before.on(bytes)
+            self._tell("missing proxy fence", before.told(mine), after.told(lanes), bytes[which], after.allocation)
+
+    def _tell(self, kind, first, second, bytes, allocation, **words):
+        found = hazard(kind, first, second, ordered_ints(bytes - allocation.aligned), f"bytes {{}} of the {allocation.text}",
+                       **words)
+        self._launch.log.add(found)
+
+
+def _repeated(known, before, after):
+    """Whether, of the Accesses by CTAs that have ended, one before this one will race with all that this one would."""
+    past = [one for one in known[:known.index(before)] if one.group != after.group]
+    return any(COVERS[one.kind][before.kind] for one in past)
+
+
+def units(positions, lanes, nbytes, alignment):
+    """(rows, unit, lanes) of an Access of nbytes at each position (int64 [n], multiples of alignment) by lanes (int [n]).
+
+    >>> units(np.array([0, 8, 16]), np.array([3, 4, 5]), 6, 8)[:2]
+    (array([ 0,  1,  2,  4,  5,  6,  8,  9, 10]), 2)
+    """
+    unit = gcd(nbytes, alignment, 16)
+    if unit == nbytes:
+        return positions // unit, unit, lanes
+    parts = nbytes // unit
+    return (positions[:, None] // unit + np.arange(parts)).reshape(-1), unit, np.repeat(lanes, parts)

@@ -32,8 +32,9 @@ KINDS = {
     "early exit": ("{second} may still {does} when CTA {cta} ends ({detail})", "wait for that before the kernel ends"),
     "collision": ("{second} writes different values to {bytes} in one instruction: which of them stays is undefined",
                   "give every lane bytes of its own"),
-    "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} {did}, and nothing orders the two",
-                    "let one thread touch each byte, or release and acquire a counter between them"),
+    "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} {did}{detail}, and nothing orders the "
+                    "two", "let one thread touch each byte, or order them: in a CTA by a bar.sync, in a cluster by a "
+                    "barrier.cluster, in a grid that runs together by a counter that one releases and the other acquires"),
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),

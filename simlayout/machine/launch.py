@@ -1,6 +1,5 @@
 """run: a kernel, a grid, a block and arguments, executed on the CPU."""
 
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -11,7 +10,7 @@ from simlayout.machine.elements import Elements
 from simlayout.machine.events import watcher
 from simlayout.machine.global_shadow import GlobalShadow
 from simlayout.machine.hazards import HazardLog
-from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.memory import Allocation, GlobalPointer
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
 from simlayout.machine.tags import LANES
@@ -43,13 +42,22 @@ class Launch:
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.released, self.not_started = None, {}, {}, 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
+        self._allocations = {}                           # id of an array -> Allocation, which keeps it
 
     def argument(self, value):
         """What the kernel receives: NumPy integers become Python's, which cannot overflow in address arithmetic."""
         if isinstance(value, np.ndarray):
-            pointer = GlobalPointer(value)
-            return pointer if self.log is None else pointer.watched(self._shadows, partial(GlobalShadow, self))
+            return GlobalPointer(self.allocation(value))
         return int(value) if isinstance(value, np.integer) else value
+
+    def allocation(self, array):
+        """The Allocation of an array, watched if hazards are looked for."""
+        made = self._allocations.get(id(array))
+        if made is None:
+            made = self._allocations[id(array)] = Allocation(array)
+            if self.log is not None:
+                made.watched(self._shadows, lambda size: GlobalShadow(self, size))
+        return made
 
     def ended(self, warp):
         """Notes what a warp leaves behind: copies that nothing has waited for."""

@@ -27,6 +27,27 @@ WIDTHS = 1, 2, 4, 8, 16
 """Bytes that one lane can move to or from shared memory."""
 
 
+def rows_of(cells):
+    """{n: view} of an array whose size is a multiple of 16, as rows of n entries, n in WIDTHS: an aligned access is some of
+    its rows."""
+    return {n: cells.reshape(-1, n) for n in WIDTHS}
+
+
+def touching(rows, nbytes, addresses):
+    """(which [m], row [m]): every pair of an entry of `addresses` (bytes) and an entry of `rows` (units of nbytes) with that
+    byte in it, as indices.
+
+    >>> [found.tolist() for found in touching(np.array([3, 0, 3]), 4, np.array([1, 12, 16]))]
+    [[0, 1, 1], [1, 0, 2]]
+    """
+    order = np.argsort(rows, kind="stable")
+    sorted_rows, wanted = rows[order], addresses // nbytes
+    first = np.searchsorted(sorted_rows, wanted)
+    count = np.searchsorted(sorted_rows, wanted, "right") - first
+    which = np.repeat(np.arange(len(addresses)), count)
+    return which, order[np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
+
+
 class SharedMemory:
     """The shared memory of one CTA: `size` bytes, poisoned at the start. Aligned accesses are rows of a table.
 
@@ -41,7 +62,7 @@ class SharedMemory:
         self.size = size
         room = np.full(-(-size // 16) * 16, POISON, np.uint8)
         self.bytes = room[:size]
-        self._tables = {n: room.reshape(-1, n) for n in WIDTHS}
+        self._tables = rows_of(room)
 
     def rows(self, instruction, addresses, nbytes, active=None):
         """int64 [active lanes]: the rows of nbytes bytes at int64 [n] addresses. active: bool [n] or None (all).
@@ -100,7 +121,7 @@ def _bounds(array):
     return start + sum(s for s in steps if s < 0), start + sum(s for s in steps if s > 0) + array.itemsize
 
 
-class _Allocation:
+class Allocation:
     """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
 
     zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
@@ -137,13 +158,23 @@ class _Allocation:
             self._fault(active, offsets, nbytes, alignment, verb)
         return positions
 
-    def read(self, positions, active, nbytes, strong):
-        """Tells the shadow of a load."""
-        self.shadow.read(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, nbytes, strong)
+    def read(self, positions, active, nbytes, alignment, strong, copies):
+        """Tells the shadow of a load; returns its Access."""
+        at = positions + (self.aligned - self.zero)
+        return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies)
 
-    def wrote(self, positions, active, data, now, strong):
+    def wrote(self, positions, active, data, now, alignment, strong):
         """Tells the shadow of a store of uint8 [n, nbytes] data, and what is there `now`."""
-        self.shadow.wrote(positions + self.aligned - self.zero, np.flatnonzero(active), self.aligned, data, now, strong)
+        at = positions + (self.aligned - self.zero)
+        self.shadow.wrote(at, _lanes(active), data, now, alignment, self, strong)
+
+    def watched(self, shadows, make):
+        """This allocation, its memory under the shadow that `shadows` ({root: shadow}) has or `make(bytes)` makes."""
+        if self.root not in shadows:
+            low, high = self.root
+            shadows[self.root] = make(high - low)
+        self.shadow = shadows[self.root]
+        return self
 
     def _fault(self, active, offsets, nbytes, alignment, verb):
         low, high = -self.zero, self.bytes.size - self.zero - 1
@@ -154,6 +185,14 @@ class _Allocation:
             if (offset + self.aligned) % alignment:
                 raise AddressError(f"lane {lane} {verb} {nbytes} bytes at byte {offset} of the {self.text}, not "
                                    f"aligned to {alignment}: use a narrower access, or rows of a multiple of it")
+
+
+_ALL = np.arange(LANES)
+
+
+def _lanes(active):
+    """int64 [n]: the lanes in a mask."""
+    return _ALL if active.all() else np.flatnonzero(active)
 
 
 class GlobalPointer:
@@ -176,7 +215,7 @@ class GlobalPointer:
 
     def __init__(self, array, offset=0):
         self.offset = offset
-        self._allocation = array if isinstance(array, _Allocation) else _Allocation(array)
+        self._allocation = array if isinstance(array, Allocation) else Allocation(array)
 
     def __add__(self, distance):
         if isinstance(distance, GlobalPointer):
@@ -196,15 +235,6 @@ class GlobalPointer:
             raise AddressError(f"a pointer's remainder by {n} is not known: arrays start on 256 bytes; take a power of two "
                                "up to that")
         return (self.offset + self._allocation.aligned) % int(n)
-
-    def watched(self, shadows, make):
-        """This pointer, its memory under the shadow that `shadows` ({root: shadow}) has or `make(size, text)` makes."""
-        allocation = self._allocation
-        if allocation.root not in shadows:
-            low, high = allocation.root
-            shadows[allocation.root] = make(high - low, allocation.text)
-        allocation.shadow = shadows[allocation.root]
-        return self
 
     def __repr__(self):
         where = self.offset if isinstance(self.offset, int) else "lane-varying"
@@ -234,18 +264,22 @@ class GlobalPointer:
         data[active] = self._allocation.window(nbytes)[positions]
         return data
 
-    def read(self, active, nbytes, alignment=None, strong=False):
+    def read(self, active, nbytes, alignment=None, strong=False, copy=None):
         """uint8 [32, nbytes] from where each active lane points; zeros in the others.
 
         active: bool [32]; alignment: in bytes, a power of two, by default nbytes; strong: whether it may meet other strong
-        accesses without being ordered (PTX ISA: Memory Consistency Model). Raises AddressError.
+        accesses without being ordered (PTX ISA: Memory Consistency Model); copy: the Warp, if it is a cp.async, which
+        `Warp.commit_copy` issues next: then it goes on until that copy lands. Raises AddressError.
         """
-        positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "reads")
+        alignment = alignment or nbytes
+        positions = self._allocation.positions(self.offset, active, nbytes, alignment, "reads")
         data = np.zeros((LANES, nbytes), np.uint8)
         if positions.size:
             data[active] = self._allocation.window(nbytes)[positions]
             if self._allocation.shadow is not None:
-                self._allocation.read(positions, active, nbytes, strong)
+                access = self._allocation.read(positions, active, nbytes, alignment, strong, copy is not None)
+                if copy is not None:
+                    copy.fetched.append(access)
         return data
 
     def write(self, active, data, alignment=None, strong=False):
@@ -256,9 +290,10 @@ class GlobalPointer:
         nbytes = data.shape[1]
         if not self._allocation.bytes.flags.writeable:
             raise AddressError(f"the {self._allocation.text} is read-only: pass a writeable array")
-        positions = self._allocation.positions(self.offset, active, nbytes, alignment or nbytes, "writes")
+        alignment = alignment or nbytes
+        positions = self._allocation.positions(self.offset, active, nbytes, alignment, "writes")
         if positions.size:
             window, data = self._allocation.window(nbytes), data[active]
             window[positions] = data
             if self._allocation.shadow is not None:
-                self._allocation.wrote(positions, active, data, window[positions], strong)
+                self._allocation.wrote(positions, active, data, window[positions], alignment, strong)

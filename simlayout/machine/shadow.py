@@ -11,7 +11,7 @@ import numpy as np
 
 from simlayout.machine.elements import UNKNOWN
 from simlayout.machine.hazards import hazard, ordered_ints
-from simlayout.machine.memory import WIDTHS
+from simlayout.machine.memory import rows_of, touching
 from simlayout.machine.proxies import KEPT, AsyncReads, pruned
 from simlayout.machine.tags import LANES
 
@@ -73,12 +73,7 @@ class Touch:
 
     def on(self, addresses):
         """(which [m], lanes [m]): every pair of an entry of `addresses` (bytes) and a lane that touches it."""
-        order = np.argsort(self.rows, kind="stable")
-        rows, wanted = self.rows[order], addresses // self.nbytes
-        first = np.searchsorted(rows, wanted)
-        count = np.searchsorted(rows, wanted, "right") - first
-        which = np.repeat(np.arange(len(addresses)), count)
-        index = order[np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
+        which, index = touching(self.rows, self.nbytes, addresses)
         return which, self.by(index, addresses[which] % self.nbytes)
 
     def covers(self, other):
@@ -100,10 +95,10 @@ class SharedShadow:
     def __init__(self, size, clocks, log, elements=None):
         self._cells = -(-size // 16) * 16
         self._clocks, self._log, self._elements = clocks, log, elements
-        self._written = _tables(np.full(self._cells, UNWRITTEN, np.uint32))
-        self._read = _tables(np.zeros(self._cells, np.uint32))
+        self._written = rows_of(np.full(self._cells, UNWRITTEN, np.uint32))
+        self._read = rows_of(np.zeros(self._cells, np.uint32))
         self._readers = [None] * len(clocks.epochs)      # per warp, made at its first read
-        self._marks = None if elements is None else _tables(np.full(self._cells, UNKNOWN, np.int64))
+        self._marks = None if elements is None else rows_of(np.full(self._cells, UNKNOWN, np.int64))
         self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
         self._writes, self._async_reads = {}, AsyncReads(size)           # serial -> Touch: what wrote the bytes; see there
         self._stores = {}                                # serial -> Touch: all, where elements are declared
@@ -124,7 +119,7 @@ class SharedShadow:
         if touch.marks is not None:
             self._check_marks(touch, stamps)
         if self._readers[warp] is None:
-            self._readers[warp] = _tables(np.zeros(self._cells, np.uint32))
+            self._readers[warp] = rows_of(np.zeros(self._cells, np.uint32))
         mine = self._readers[warp][n]
         before = mine.take(rows, axis=0)
         if before.max() >= self._together[warp]:
@@ -387,8 +382,3 @@ def _distinct(stamps):
     if (stamps == first[:, None]).all():
         stamps = first
     return [int(first[0])] if stamps is first and (first == first[0]).all() else np.unique(stamps).tolist()
-
-
-def _tables(cells):
-    """Views of an array as rows of 1, 2, 4, 8 and 16 entries: an aligned access is some of its rows."""
-    return {n: cells.reshape(-1, n) for n in WIDTHS}

@@ -59,7 +59,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         self.waiting = None                              # while blocked: see block_until
         self.pause = None                                # set by the scheduler: gives the turn back
         self._meeting = None                             # from cluster_arrive to cluster_wait
-        self.copies = Copies()
+        self.copies, self.fetched = Copies(), []         # fetched: Accesses of the cp.async that comes next
         super().__init__(self.tid < cta.threads, cta.launch.elements)
 
     def __repr__(self):
@@ -174,7 +174,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
 
         That is at the wait_group of this warp that covers it: until then the old bytes are there. sources: the
         GlobalPointer that it reads, and valid its src-size in bytes (uniform or [32], None without one): both count in
-        what the copy costs.
+        what the copy costs. What was read with `copy=` this warp goes on being read until then.
         """
         data = _lane_data(instruction, data)
         origin = None if sources is None else (sources.addresses(), valid)
@@ -183,7 +183,8 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         if self.cta.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1])
             self.cta.shadow.issue(touch)
-        self.copies.issue(Copy(rows, np.array(data if self.whole else data[self.active]), touch))
+        self.copies.issue(Copy(rows, np.array(data if self.whole else data[self.active]), touch, self.fetched))
+        self.fetched = []
 
     def commit_group(self):
         """cp.async.commit_group: closes the group of all copies since the last one (an empty group counts)."""
@@ -197,6 +198,8 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
             if copy.touch is not None:
                 self.cta.shadow.land(copy.touch, self.site)
             self._put(copy.rows, copy.data, copy.touch)
+            for access in copy.sources:
+                access.epoch = self.cta.clocks.epochs[self.number]
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,136 @@
+"""Accesses of global memory: what an instruction or a copy does there, which two of them conflict, and which comes first.
+
+Two accesses of a byte conflict if one of them writes, unless both are strong and of one proxy (PTX ISA, Memory Consistency
+Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from simlayout.machine.hazards import ordered_ints
+from simlayout.machine.memory import touching
+from simlayout.machine.tags import LANES
+
+WRITES, STRONG, ASYNC = 4, 2, 1
+"""Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
+
+
+def conflict(one, other):
+    """Whether accesses of these kinds race where nothing orders them.
+
+    >>> conflict(WRITES, 0), conflict(0, 0), conflict(WRITES | STRONG, STRONG), conflict(WRITES | STRONG, STRONG | ASYNC)
+    (True, False, False, True)
+    """
+    return bool((one | other) & WRITES) and not (one & other & STRONG and not (one ^ other) & ASYNC)
+
+
+_ALL = range(8)
+CONFLICTS = tuple(tuple(conflict(one, other) for other in _ALL) for one in _ALL)
+COVERS = tuple(tuple(all(CONFLICTS[one][k] for k in _ALL if CONFLICTS[other][k]) for other in _ALL) for one in _ALL)
+"""[one][other]: whether all that conflicts with `other` conflicts with `one` too."""
+
+
+class Access:
+    """One warp instruction, or one copy, on one piece of global memory.
+
+    place: its Place, of no lanes. rows: int64 [n], units of `unit` bytes from the start of that memory; lanes: int [n], who
+    touches them. kind: see WRITES. allocation: the Allocation through which it does. copies: whether it is a cp.async.
+    agent: of what TMA does, that which has its column `engine` of the clocks and says in text when it is over
+    (`state(access)`); number: there, None until it is known; stored: of a bulk store, a function that returns what it
+    writes, uint8 [n, unit].
+
+    group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
+    cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued.
+    """
+
+    __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
+                 "number", "stored")
+
+    def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
+                 stored=None):
+        clocks = warp.cta.clocks
+        self.place, self.group, self.warp, self.met = place, clocks.serial, warp.number, clocks.met
+        self.epoch = None if copies else clocks.epochs[warp.number]
+        self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
+        self.copies, self.agent, self.number, self.stored = copies, agent, None, stored
+
+    def on(self, bytes):
+        """(which [m], lanes [m]): every pair of an entry of `bytes` (int64) and a lane that touches it."""
+        which, index = touching(self.rows, self.unit, bytes)
+        return which, self.lanes[index]
+
+    def told(self, lanes):
+        """The Place of some lanes."""
+        return replace(self.place, lanes=ordered_ints(lanes))
+
+    def state(self):
+        """What would cover it while it is under way, as text."""
+        if self.agent is not None:
+            return f" ({self.agent.state(self)})"
+        return " (no cp.async.wait_group has covered it)" if self.epoch is None else ""
+
+    def at(self, where=None):
+        """(bytes, lanes), int64 [n] each: what it touches, by whom; only in bytes given by bool [rows, unit]."""
+        if where is None:
+            return (self.rows[:, None] * self.unit + np.arange(self.unit)).reshape(-1), np.repeat(self.lanes, self.unit)
+        index, byte = np.nonzero(where)
+        return self.rows[index] * self.unit + byte, self.lanes[index]
+
+    def unordered(self, after, where, clocks):
+        """What of this does not happen before another Access: (bytes, lanes of this one, lanes of that one), int64 [n] each,
+        or None. where: only in these bytes of that one, see `at`.
+
+        clocks: of now, where `after` happens now; None where it is long past: then only what surely came before does.
+        """
+        if self.group != after.group:
+            return self._pairs(after, where)
+        if self.agent is not None:
+            return self._under_way(after, where, clocks)
+        one, other, epoch = self.warp, after.warp, self.epoch
+        if epoch is None:
+            return self._pairs(after, where)
+        if epoch < after.met[one] or clocks is not None and clocks.warps_ordered(one, epoch, other):
+            return None
+        goes_on = clocks is None and self.copies and not after.copies
+        if one == other and not goes_on and self._by_the_same_lanes(after):
+            return None
+        bytes, mine, theirs = self._pairs(after, where)
+        if clocks is None:
+            bad = (mine != theirs) | (one != other) | goes_on
+        else:
+            bad = ~clocks.ordered(LANES * one + mine, epoch, LANES * other + theirs)
+        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+
+    def _pairs(self, after, where):
+        bytes, lanes = after.at(where)
+        which, mine = self.on(bytes)
+        return bytes[which], mine, lanes[which]
+
+    def _under_way(self, after, where, clocks):
+        bytes, mine, theirs = self._pairs(after, where)
+        if self.number is None or clocks is None:
+            return bytes, mine, theirs
+        bad = ~clocks.knows(LANES * after.warp + theirs, self.agent.engine, self.number)
+        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+
+    def _by_the_same_lanes(self, other):
+        """Whether it surely is one lane that touches each byte in both."""
+        return (self.unit == other.unit and np.array_equal(self.rows, other.rows) and np.array_equal(self.lanes, other.lanes)
+                and bool((self.rows[1:] > self.rows[:-1]).all()))
+
+    def differs(self, after, bytes):
+        """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
+        of one thread those that both write alike do not; of all else it is assumed."""
+        if self.stored is None or after.stored is None or self.agent is not after.agent:
+            return np.full(len(bytes), True)
+        one, other = (access.stored()[touching(access.rows, access.unit, bytes)[1], bytes % access.unit]
+                      for access in (self, after))
+        return one != other
+
+    def fenced(self, after, where, clocks):
+        """Of an Access that happens before one of the async proxy, whether a fence.proxy.async lies between, wherever they
+        share bytes."""
+        _, mine, _ = self._pairs(after, where)
+        threads = LANES * self.warp + np.unique(mine)
+        return bool(clocks.fenced(threads, self.epoch, LANES * after.warp + np.unique(after.lanes)).all())

@@ -1,0 +1,138 @@
+"""Every planted race in global and shared memory is found, in every mode and with both lines; its ordered twin is clean."""
+
+import inspect
+from itertools import product
+
+import numpy as np
+import planted_races as planted
+import pytest
+from planted_races import ALONE, BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
+
+from simlayout.errors import HazardError
+from simlayout.machine import run
+
+
+def name_of(value):
+    return getattr(value, "__name__", None)
+
+
+def lines_of(kernel):
+    """The lines of a kernel that end in `# first` and in `# second`."""
+    source, start = inspect.getsourcelines(kernel)
+    return tuple(next(start + i for i, line in enumerate(source) if name in line.rpartition("#")[2].split())
+                 for name in ("first", "second"))
+
+
+def line_in(place, kernel):
+    """The line of a kernel from which a place is reached."""
+    source, start = inspect.getsourcelines(kernel)
+    return next(line for _, line in ((place.file, place.line), *place.callers) if start <= line < start + len(source))
+
+
+def assert_found(kernel, args, kinds=("global race",), **options):
+    for mode in ("raise", "report"):
+        if mode == "raise":
+            with pytest.raises(HazardError) as caught:
+                run(kernel, *args(), shared_bytes=SHARED, hazards=mode, **options)
+            hazards = [caught.value.hazard]
+        else:
+            hazards = run(kernel, *args(), shared_bytes=SHARED, hazards=mode, **options).hazards
+        assert {found.kind for found in hazards} <= set(kinds) and hazards
+        for found in hazards:
+            assert sorted((line_in(found.first, kernel), line_in(found.second, kernel))) == sorted(lines_of(kernel))
+            assert found.bytes
+
+
+def launched(how, *args):
+    """(options of a launch but for grid and block, a function that returns these and fresh arguments)."""
+    how = dict(how)
+    grid, block = how.pop("grid"), how.pop("block")
+    return how, lambda: (grid, block, *args, *operands())
+
+
+ASYNC = {planted.box_load, planted.box_store, planted.box_reduction}
+
+
+def cases():
+    for by, first, second in product(BY, GLOBAL, GLOBAL):
+        if by is not planted.by_two_lanes or not {first, second} & (ASYNC | {planted.copy}):
+            yield by, first, second
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("by, first, second", [case for case in cases() if may_race(*case[1:])], ids=name_of)
+def test_two_accesses_that_nothing_orders_are_a_race(by, first, second, together):
+    how, args = launched(BY[by], first, second, False)
+    assert_found(by, args, **how, together=together)
+
+
+@pytest.mark.parametrize("by, first, second", [case for case in cases() if may_race(*case[1:])], ids=name_of)
+def test_the_same_two_are_clean_where_something_orders_them(by, first, second):
+    how, args = launched(BY[by], first, second, True)
+    assert run(by, *args(), shared_bytes=SHARED, **how, together=True).hazards == ()
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("by, first, second", [case for case in cases() if not may_race(*case[1:])], ids=name_of)
+def test_reads_and_strong_accesses_of_one_proxy_need_no_order(by, first, second, together):
+    how, args = launched(BY[by], first, second, False)
+    assert run(by, *args(), shared_bytes=SHARED, **how, together=together).hazards == ()
+
+
+@pytest.mark.parametrize("kernel", ALONE, ids=name_of)
+def test_a_race_of_its_own_kind_is_found_and_its_twin_is_clean(kernel):
+    for together in {False, True} if "together" not in ALONE[kernel] else {True}:
+        how, args = launched(ALONE[kernel])
+        how["together"] = together
+        assert_found(kernel, lambda args=args: (*args(), False), **how)
+        assert run(kernel, *args(), True, shared_bytes=SHARED, **how).hazards == ()
+
+
+SHARED_KINDS = {"read after write", "write after read", "write after write", "early read", "early write", "write in flight",
+                "missing proxy fence"}
+SHARED_CASES = [pair for pair in product(SHARED_ACCESSES, repeat=2) if not set(pair) <= set(SHARED_READS)]
+
+
+@pytest.mark.parametrize("first, second", SHARED_CASES, ids=name_of)
+def test_two_accesses_of_shared_memory_race_unless_a_barrier_orders_them(first, second):
+    def args(ordered):
+        return lambda: (1, 64, first, second, ordered, (operands()[1], operands()[1]))
+
+    assert_found(planted.in_shared_memory, args(False), SHARED_KINDS)
+    assert run(planted.in_shared_memory, *args(True)(), shared_bytes=SHARED).hazards == ()
+
+
+def test_a_generic_write_that_tma_reads_needs_a_fence_of_the_proxy():
+    def kernel(fence, a, m, counter):
+        from_tid = planted.tid_x()
+        planted.st_global(a + 4 * from_tid, 1)                              # first
+        planted.bar_sync()
+        if from_tid == 0:
+            planted.mbarrier_init(2048, 1)
+            planted.mbarrier_expect(2048, planted.BOX)
+            if fence:
+                planted.fence_proxy_async()
+            planted.tma_load(m, (0, 0), 0, 2048)                            # second
+            planted.mbarrier_wait(2048, 0)
+
+    assert run(kernel, 1, 32, True, *operands(), shared_bytes=SHARED).hazards == ()
+    found = run(kernel, 1, 32, False, *operands(), shared_bytes=SHARED, hazards="report").hazards
+    assert {hazard.kind for hazard in found} == {"missing proxy fence"}
+    assert lines_of(kernel) in {(hazard.first.line, hazard.second.line) for hazard in found}
+
+
+def test_two_arguments_that_view_one_array_are_one_memory():
+    def kernel(one, other):
+        planted.st_global(one + 4 * planted.tid_x(), 1)                     # first
+        planted.ld_global(other + 4 * (planted.tid_x() ^ 1))                # second
+
+    a = np.zeros(64, np.int32)
+    (found,) = run(kernel, 1, 32, a[:40], a[8:], hazards="report").hazards
+    assert found.kind == "global race" and found.bytes == tuple(range(4 * 24))
+
+
+def test_a_reduction_adds_to_what_is_there():
+    a, m, counter = operands()
+    a[:] = np.arange(256).reshape(8, 32)
+    run(planted.by_two_ctas, 2, 32, planted.box_reduction, planted.box_reduction, False, a, m, counter, shared_bytes=SHARED)
+    assert (a == np.arange(256).reshape(8, 32) + 2).all()
