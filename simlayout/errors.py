@@ -32,6 +32,13 @@ class VerificationError(SimlayoutError):
         self.counterexample = counterexample or {}
 
 
+class UndefinedError(LayoutError, VerificationError):
+    """An index function has no value in 64-bit integers at a point of its domain (a division by zero, a fraction, ...).
+
+    `counterexample["point"]` is the first such point.
+    """
+
+
 class MachineError(SimlayoutError):
     """A kernel did something that the CPU machine cannot execute, or that no GPU may (a deadlock, say)."""
 

@@ -9,6 +9,7 @@ from simlayout.codegen.notations import read_notation, text_of
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
 from simlayout.proofs import equivalent
+from simlayout.proofs.equivalence import mode_sizes
 
 NAMES = ("row", "col")
 
@@ -39,8 +40,9 @@ TRANSLATE_NOTES = TEXTS + """
     """
 
 EQUAL_NOTES = TEXTS + """
-    All points of the domain are compared: of --domain, whose names formulas use, or else of the layout. The exit code is 0
-    if the two are equal, 1 if not; then the first point at which they differ is shown.
+    All points of the domain are compared: those of --domain, inside the shape of each layout, or else those of the layout's
+    shape, which a formula takes over. Layouts of different shapes are different. The exit code is 0 if the two are equal, 1
+    if not; then the first point at which they differ is shown.
     """
 
 
@@ -104,12 +106,18 @@ def run_equal(options):
     names = tuple(domain) or NAMES
     columns = list(domain.values())[1] if len(domain) == 2 else None
     left, right = (read_notation(text, columns, options.dtype, names) for text in (options.left, options.right))
-    domain = domain or _shape_of(left, right)
+    shapes = [mode_sizes(side) for side in (left, right)]
+    modes = max((len(sizes) for sizes in shapes if sizes), default=1)
+    if not domain and not any(shapes) and not all(isinstance(side, F2Map) for side in (left, right)):
+        raise LayoutError("neither text says how large its tile is: give --domain row=16 col=64")
+    if not domain and None in shapes and modes > 2:
+        raise LayoutError(f"a layout has {modes} modes, and the other text none: give --domain, one size for each")
+    coordinates = len(domain) or modes
     for side in (left, right):
-        if isinstance(side, Layer) and not hasattr(side, "shape") and len(domain) != 1:
-            raise LayoutError(f"{side} takes one offset, not {', '.join(domain)}: compose it with a layout")
-    found = equivalent(left, right, domain)
-    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": domain, "equal": found.equal,
+        if isinstance(side, Layer) and not hasattr(side, "shape") and coordinates != 1:
+            raise LayoutError(f"{side} takes one offset, not {coordinates} coordinates: compose it with a layout")
+    found = equivalent(left, right, domain or None, ("x",) if coordinates == 1 else NAMES)
+    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": found.domain, "equal": found.equal,
                         "how": found.how, "counterexample": found.counterexample}, found)
     return 0 if found else 1
 
@@ -120,14 +128,3 @@ def _domain(options):
     if len(set(names)) < len(names):
         raise LayoutError(f"--domain {' '.join(names)}: a name is given twice")
     return dict(options.domain)
-
-
-def _shape_of(left, right):
-    """The domain of two functions of which one is a layout: {"row": ..., "col": ...}, or {"x": ...} for one of one mode."""
-    for side in (left, right):
-        if hasattr(side, "shape"):
-            layout = getattr(side, "layout", side)
-            if layout.rank > 2:
-                raise LayoutError(f"{side} has {layout.rank} modes: say on which --domain, one size for each")
-            return dict(zip(NAMES, (mode.size for mode in layout))) if layout.rank == 2 else {"x": layout.size}
-    raise LayoutError("neither text says how large its tile is: give --domain row=16 col=64")

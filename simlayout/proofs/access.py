@@ -1,12 +1,15 @@
 """An access: one shared-memory instruction, the tile it touches, and which coordinate each thread gives it."""
 
+import operator
 from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
-from simlayout.algebra import dtype_of
-from simlayout.errors import LayoutError
+from simlayout.algebra import dtype_of, parse
+from simlayout.algebra.checked import GREATEST
+from simlayout.algebra.exact import box_arguments, box_point, checked_points, exactly, pieces
+from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, instruction
 from simlayout.proofs.source import Source
 
@@ -18,7 +21,8 @@ class Access:
     """What one line of a kernel does to shared memory, for every thread and every trip of its loops.
 
     name: as the kernel's author calls it ("load A"); instruction: a PTX name ("ldmatrix.x4").
-    tile: coordinate -> offset in elements; a layout, or any function of integers.
+    tile: coordinate -> offset in elements; a layout, its text ("Sw<3,3,3> o (16,64):(64,1)", which is parsed), or any
+    function of integers.
     lanes: (tid, *loop variables) -> the coordinate that the thread gives, named as in `domain`; for ldmatrix and
     stmatrix the row that lane 8m + r gives is row r of matrix m. None: the tile takes the domain itself.
     domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of 32.
@@ -26,6 +30,9 @@ class Access:
     excess: wavefronts beyond the ideal that each instruction is meant to have, 0 by default; `verify` proves it, or
     with None only reports it. Of a copy: what its destinations alone cost beyond the ideal.
     source: of a copy (cp.async), the Source that it reads, None if unknown; a plan then knows its wavefronts exactly.
+
+    Raises LayoutError, ParseError or InstructionError for parts that do not fit together. Where the index function has no
+    value in 64-bit integers, `offsets` and what needs them raise UndefinedError: see `simlayout.algebra.exact`.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -45,21 +52,45 @@ class Access:
     source: Source | None = None
 
     def __post_init__(self):
-        threads = self.domain.get("tid")
-        if threads is None or next(iter(self.domain)) != "tid":
-            raise LayoutError(f'access {self.name!r}: the domain starts with the threads, as {{"tid": 32, ...}}, '
-                              f"not {self.domain}")
+        if not isinstance(self.name, str):
+            raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
+        if isinstance(self.tile, str):
+            object.__setattr__(self, "tile", parse(self.tile))
+        if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
+            raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
+                              f"{self.tile!r} and {self.lanes!r}")
+        object.__setattr__(self, "domain", self._sizes())
+        threads = self.domain["tid"]
         if threads < WARP or threads % WARP:
             raise LayoutError(f"access {self.name!r}: tid has {threads} values; warps need a multiple of {WARP}")
-        for variable, size in self.domain.items():
-            if size < 1 or size != int(size):
-                raise LayoutError(f"access {self.name!r}: {variable} has {size} values; it needs at least one")
+        if self.excess is not None:
+            object.__setattr__(self, "excess", self._whole(self.excess, "excess", "or None"))
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
         if self.source is not None and instruction(self.instruction).kind != "copy":
             raise LayoutError(f"access {self.name!r}: {self.instruction} reads no global memory, only cp.async does: leave "
                               "out source")
+
+    def _sizes(self):
+        """The domain as {name: int}."""
+        if not isinstance(self.domain, dict) or next(iter(self.domain), None) != "tid":
+            raise LayoutError(f'access {self.name!r}: the domain starts with the threads, as {{"tid": 32, ...}}, '
+                              f"not {self.domain!r}")
+        sizes = {}
+        for variable, size in self.domain.items():
+            if not isinstance(variable, str):
+                raise LayoutError(f"access {self.name!r}: a loop variable has a name, text, not {variable!r}")
+            sizes[variable] = self._whole(size, variable, "trips")
+            if sizes[variable] < 1:
+                raise LayoutError(f"access {self.name!r}: {variable} has {size} values; it needs at least one")
+        return sizes
+
+    def _whole(self, value, of, what):
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise LayoutError(f"access {self.name!r}: {of} is {value!r}; give an int {what}") from None
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))
@@ -90,26 +121,58 @@ class Access:
 
     def points(self):
         """The whole domain as int arrays, one per variable, that broadcast to [loop variables..., tid]."""
-        sizes = list(self.domain.values())
-        order = sizes[1:] + sizes[:1]
-        grid = np.meshgrid(*(np.arange(n) for n in order), indexing="ij", sparse=True)
-        return [grid[-1], *grid[:-1]]
+        *loops, threads = box_arguments([(0, n) for n in self._order()[1]])
+        return [threads, *loops]
+
+    def _order(self):
+        """(variables, sizes) in the order of the points: tid counts fastest."""
+        (tid, threads), *loops = self.domain.items()
+        names, sizes = zip(*loops, (tid, threads))
+        return names, sizes
+
+    def table_shape(self):
+        """The shape of `offsets()`: [loop variables..., tid]."""
+        return self._order()[1]
+
+    def boxes(self):
+        """The domain cut into boxes that are worked off one by one, each whole warp instructions; in order."""
+        checked_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
+        return pieces(self._order()[1])
+
+    def over(self, function, box):
+        """What a function of (tid, *loop variables) gives on a box of the domain, int64 (or tuples of such), exactly."""
+        *loops, threads = box_arguments(box)
+        names = self._order()[0]
+        return exactly(function, [threads, *loops], f"access {self.name!r}", lambda number: box_point(names, box, number))
+
+    def coordinates(self):
+        """The coordinates over the whole domain, a tuple, nested as `coordinate` gives it, of int64 [loop variables...,
+        tid]."""
+        return _joined([self.over(self.coordinate, box) for box in self.boxes()], self._order()[1])
 
     def offsets(self):
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
-        return self._spread(self.offset(*self.points()))
+        return _joined([self.over(self.offset, box) for box in self.boxes()], self._order()[1])
 
     def table(self, values):
         """Values over `points()`, as a function of them gives them: int64 [instructions, 32], rows as of `addresses()`."""
-        return self._spread(values).reshape(-1, WARP)
-
-    def _spread(self, values):
-        sizes = list(self.domain.values())
-        return np.broadcast_to(np.asarray(values, np.int64), tuple(sizes[1:] + sizes[:1]))
+        return np.broadcast_to(np.asarray(values, np.int64), self._order()[1]).reshape(-1, WARP)
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
-        return (self.offsets() * dtype_of(self.dtype).bytes).reshape(-1, WARP)
+        return self.in_bytes(self.offsets().reshape(-1, WARP))
+
+    def in_bytes(self, offsets, first=0):
+        """The byte addresses of offsets, int64 [instructions, 32], of which the first is that of instruction `first`."""
+        size = dtype_of(self.dtype).bytes
+        wrong = (offsets > GREATEST // size) | (offsets < -GREATEST // size)
+        if wrong.any():
+            row, lane = divmod(int(np.argmax(wrong)), WARP)
+            point = self.point(first + row, lane)
+            at = ", ".join(f"{k} = {v}" for k, v in point.items())
+            raise UndefinedError(f"access {self.name!r} at {at}: offset {offsets[row, lane]} of {size}-byte elements is a "
+                                 "byte address beyond 64 bits: use a smaller tile", {"point": point})
+        return offsets * size
 
     def used_lanes(self):
         """bool [32]: the lanes whose address the instruction reads (ldmatrix.x2 ignores lanes 16-31)."""
@@ -120,10 +183,9 @@ class Access:
 
     def point(self, row, lane):
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
-        sizes = list(self.domain.values())
-        index = np.unravel_index(row * WARP + lane, tuple(sizes[1:] + sizes[:1]))
-        values = [int(index[-1]), *(int(i) for i in index[:-1])]
-        return dict(zip(self.domain, values, strict=True))
+        names, sizes = self._order()
+        found = box_point(names, [(0, n) for n in sizes], row * WARP + lane)
+        return {variable: found[variable] for variable in self.domain}
 
     def analyze(self, arch="sm_90"):
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""
@@ -146,3 +208,12 @@ class Access:
         from simlayout.plots import banks
 
         return banks(self.analyze(), index, title=f"{self.name}: {self.tile}", **options)
+
+
+def _joined(tables, shape):
+    """The tables of all boxes of a domain as one, of its shape; tuples of such alike."""
+    if len(tables) == 1:
+        return tables[0]
+    if isinstance(tables[0], tuple):
+        return tuple(_joined(list(parts), shape) for parts in zip(*tables, strict=True))
+    return np.concatenate([table.reshape(-1) for table in tables]).reshape(shape)

@@ -56,5 +56,22 @@ def digest(offsets):
     >>> digest([[0, 1]]) == digest(np.array([[0, 1]], np.int32))
     True
     """
-    table = np.ascontiguousarray(offsets, dtype="<i8")
-    return hashlib.sha256(repr(table.shape).encode() + table.tobytes()).hexdigest()
+    table = np.asarray(offsets)
+    made = Digest(table.shape)
+    made.update(table)
+    return made.text()
+
+
+class Digest:
+    """`digest` of a table of that shape that comes in parts, in order."""
+
+    def __init__(self, shape):
+        self._hash = hashlib.sha256(repr(tuple(shape)).encode())
+
+    def update(self, offsets):
+        """The next part."""
+        self._hash.update(np.ascontiguousarray(offsets, dtype="<i8").tobytes())
+
+    def text(self):
+        """The digest of all parts, as hex."""
+        return self._hash.hexdigest()

@@ -1,13 +1,17 @@
 """equivalent: whether two index functions are one, on a domain: a proof, or the first point at which they differ."""
 
+import operator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.f2 import F2Map
+from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
 
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 """Points at a time: memory stays flat."""
 
 MOST = 1 << 30
@@ -17,11 +21,13 @@ MOST = 1 << 30
 @dataclass(frozen=True)
 class Equivalence:
     """What `equivalent` found. equal: also the object's truth; how: what was compared, in words; counterexample: the first
-    coordinate at which the two differ, {name: value} with "left" and "right" besides, or None."""
+    coordinate at which the two differ, {name: value} with "left" and "right" besides (None for a layout outside its shape),
+    or None; domain: {name: size} of what was compared, None for F2 maps that were compared by their columns."""
 
     equal: bool
     how: str
     counterexample: dict | None = None
+    domain: dict | None = None
 
     def __bool__(self):
         return self.equal
@@ -30,16 +36,20 @@ class Equivalence:
         if self.equal:
             return f"equal: {self.how}"
         at = ", ".join(f"{k} = {v}" for k, v in self.counterexample.items() if k not in ("left", "right"))
-        return f"different at {at}: {self.counterexample['left']} and {self.counterexample['right']} ({self.how})"
+        one, other = ("nothing" if self.counterexample[k] is None else self.counterexample[k] for k in ("left", "right"))
+        return f"different at {at}: {one} and {other} ({self.how})"
 
 
-def equivalent(left, right, domain=None):
+def equivalent(left, right, domain=None, names=None):
     """An Equivalence of two index functions: layouts, compositions, formulas, or any functions of integer arrays.
 
-    domain: {name: size} or sizes, a point being a value below the size for each; None: the shape of `left`, or of `right`,
-    flat (two F2Maps need none: they are compared column by column, for all arguments). The first counterexample is the one
-    with the least coordinate, the last name counting fastest. Raises LayoutError without a domain, or for one of more than
-    2**30 points.
+    domain: {name: size} or sizes, a point being a value below the size for each; None: the shape of the sides, one size for
+    each top-level mode (two F2Maps need none: they are compared column by column, for all arguments). Two layouts of
+    different shapes are different: neither has offsets outside its own. names: of the coordinates where the domain has none;
+    x0, x1, ... otherwise. The first counterexample is the one with the least coordinate, the last name counting fastest.
+
+    Raises LayoutError without a domain, for one that leaves the shape of a layout, that has another number of coordinates,
+    or more than 2**30 points; UndefinedError where a function has no value in 64-bit integers.
 
     >>> from simlayout import Layout, Swizzle, formula
     >>> tile, xor = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), formula("row * 64 + (col ^ ((row & 7) << 3))")
@@ -47,39 +57,111 @@ def equivalent(left, right, domain=None):
     equal: all 1024 points
     >>> print(equivalent(tile, formula("row * 64 + (col ^ ((row & 3) << 3))"), (16, 64)))
     different at x0 = 4, x1 = 0: 288 and 256 (257 of 1024 points compared)
+    >>> print(equivalent(Layout((16, 64), (64, 1)), Layout((8, 8), (64, 1))))
+    different at x0 = 0, x1 = 8: 8 and nothing ((16,64):(64,1) has coordinates below 16, 64, (8,8):(64,1) below 8, 8)
     """
     if domain is None and isinstance(left, F2Map) and isinstance(right, F2Map):
         return _by_column(left, right)
-    names, sizes = named_domain(domain, left, right)
-    total = int(np.prod(sizes, dtype=object))
+    for side in (left, right):
+        if not callable(side):
+            raise LayoutError(f"equivalent compares functions (layouts, formulas, ...), not {type(side).__name__}")
+    names, sizes = named_domain(domain, left, right, names)
+    total = prod(sizes)
     if total > MOST:
         raise LayoutError(f"{total} points: at most {MOST} are compared; give a smaller domain")
-    for start in range(0, total, CHUNK):
-        points = np.unravel_index(np.arange(start, min(start + CHUNK, total)), sizes)
-        one, other = (np.broadcast_to(np.asarray(f(*points)), points[0].shape) for f in (left, right))
+    compared, start = dict(zip(names, sizes)), 0
+    for box in pieces(sizes, CHUNK):
+        one, other = (exactly(f, box_arguments(box), _called(f, side), lambda number, box=box: box_point(names, box, number))
+                      for f, side in ((left, "left"), (right, "right")))
+        if isinstance(one, tuple) or isinstance(other, tuple):
+            raise LayoutError("an index function gives one offset, not a tuple: compare the parts one by one")
         wrong = one != other
         if wrong.any():
             i = int(np.argmax(wrong))
-            at = {name: int(x[i]) for name, x in zip(names, points)}
             return Equivalence(False, f"{start + i + 1} of {total} points compared",
-                               {**at, "left": int(one[i]), "right": int(other[i])})
-    return Equivalence(True, f"all {total} points")
+                               {**box_point(names, box, i), "left": int(one.flat[i]), "right": int(other.flat[i])}, compared)
+        start += one.size
+    beyond = _beyond(left, right, names) if domain is None else None
+    return Equivalence(True, f"all {total} points", None, compared) if beyond is None else beyond
 
 
-def named_domain(domain, left, right):
-    """(names, sizes) of a domain."""
+def _called(function, side):
+    """What an error calls a function: itself, if it has a text of its own."""
+    return str(function) if hasattr(function, "shape") or isinstance(function, F2Map) else f"the {side} function"
+
+
+def mode_sizes(function):
+    """The sizes of a layout's top-level modes; None for a function that has no shape."""
+    shape = getattr(function, "shape", None)
+    if shape is None:
+        return None
+    return tuple(prod(flatten(mode)) for mode in shape) if isinstance(shape, tuple) else (shape,)
+
+
+def named_domain(domain, left, right, names=None):
+    """(names, sizes) of a domain: the one given, which leaves the shape of neither side, or what their shapes share."""
+    shapes = [mode_sizes(side) for side in (left, right)]
     if domain is None:
-        shape = getattr(left, "shape", None) or getattr(right, "shape", None)
-        if shape is None:
-            raise LayoutError("neither function has a shape: say on which domain, {name: size}")
-        domain = shape if isinstance(shape, tuple) else (shape,)
-        if any(isinstance(n, tuple) for n in domain):
-            raise LayoutError(f"the shape {domain} is nested: say on which domain, {{name: size}}")
-    if not isinstance(domain, dict):
-        domain = {f"x{i}": n for i, n in enumerate(domain)}
-    if not domain or any(not isinstance(n, int | np.integer) or n < 1 for n in domain.values()):
+        domain = _shared(left, right, *shapes)
+    try:
+        named = dict(domain) if isinstance(domain, dict) else dict(zip(_names(names, len(domain)), domain))
+        sizes = tuple(operator.index(n) for n in named.values())
+    except TypeError:
+        raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {domain!r}") from None
+    if not sizes or min(sizes) < 1:
         raise LayoutError(f"a domain has sizes of at least 1, not {domain}")
-    return list(domain), tuple(int(n) for n in domain.values())
+    for side, shape in zip((left, right), shapes):
+        _check_shape(side, shape, sizes)
+    return list(named), sizes
+
+
+def _names(names, count):
+    return names if names is not None and len(names) == count else [f"x{i}" for i in range(count)]
+
+
+def _shared(left, right, one, other):
+    """The coordinates that both sides have."""
+    if one is None and other is None:
+        raise LayoutError("neither function has a shape: say on which domain, {name: size}")
+    if one is None or other is None:
+        return one or other
+    if len(one) != len(other):
+        raise LayoutError(f"{left} has {len(one)} modes and {right} has {len(other)}: say on which domain; one size, of at "
+                          f"most {min(prod(one), prod(other))}, compares them by the linear index")
+    return tuple(map(min, one, other))
+
+
+def _check_shape(function, shape, sizes):
+    """Refuses a domain that leaves a layout's shape (a single size counts its linear index), or the columns of a tile."""
+    asked = ", ".join(map(str, sizes))
+    if shape is not None:
+        limits = shape if len(sizes) == len(shape) else (prod(shape),)
+        if len(limits) != len(sizes):
+            raise LayoutError(f"{function} takes {len(shape)} coordinates below {', '.join(map(str, shape))}, or one below "
+                              f"{prod(shape)}; the domain has {len(sizes)}: {asked}")
+        if any(n > limit for n, limit in zip(sizes, limits)):
+            raise LayoutError(f"{function} has coordinates below {', '.join(map(str, limits))} alone, the domain goes to "
+                              f"{asked}: give a domain inside its shape")
+    columns = getattr(function, "columns", None)
+    if isinstance(columns, int) and len(sizes) == 2 and sizes[1] > columns:
+        raise LayoutError(f"{function} has rows of {columns} columns, the domain {sizes[1]}: give a domain inside them")
+
+
+def _beyond(left, right, names):
+    """The Equivalence of two layouts that agree wherever both have a coordinate, but one has more of them; else None."""
+    one, other = mode_sizes(left), mode_sizes(right)
+    if one is None or other is None or one == other:
+        return None
+    axis = max(i for i, (a, b) in enumerate(zip(one, other)) if a != b)
+    larger = left if one[axis] > other[axis] else right
+    at = [0] * len(one)
+    at[axis] = min(one[axis], other[axis])
+    value = int(larger(*at))
+    below = [f"{side} {has}below {', '.join(map(str, sizes))}"
+             for side, sizes, has in ((left, one, "has coordinates "), (right, other, ""))]
+    values = {"left": value if larger is left else None, "right": value if larger is right else None}
+    return Equivalence(False, ", ".join(below), {**dict(zip(names, at)), **values},
+                       dict(zip(names, map(min, one, other))))
 
 
 def _by_column(left, right):

@@ -5,10 +5,12 @@ point, or the first two, at which they do not. Arguments that make no sense rais
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from simlayout.algebra import Layer, Layout, dtype_of
+from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.errors import LayoutError
 from simlayout.proofs import Access, equivalent
 from simlayout.proofs.access import WARP
@@ -76,19 +78,21 @@ class _Points:
 
 def _points(function, domain, dtype):
     """The _Points of an index function."""
-    names, sizes = named_domain(_coordinates(function) if domain is None else domain, function, function)
-    total = int(np.prod(sizes, dtype=object))
+    names, sizes = named_domain(domain, function, function)
+    total = prod(sizes)
     if total > MOST:
         raise LayoutError(f"{total} points: at most {MOST} are compared; give a smaller domain")
-    points = np.unravel_index(np.arange(total), sizes)
-    offsets = np.broadcast_to(np.asarray(function(*points)), (total,))
-    if offsets.dtype.kind not in "iu":
-        raise LayoutError(f"an index function gives integers, offsets in elements, not {offsets.dtype}")
+    whole = [(0, n) for n in sizes]
+    offsets = np.empty(total, np.int64)
+    start = 0
+    for box in pieces(sizes):
+        part = exactly(function, box_arguments(box), name_of(function), lambda i, box=box: box_point(names, box, i))
+        offsets[start:start + part.size] = part.reshape(-1)
+        start += part.size
     step = None if dtype is None else dtype_of(dtype).bytes
 
     def place(number, label):
-        at = {n: int(x[number]) for n, x in zip(names, points)}
-        return _element(label, at, int(offsets[number]), step)
+        return _element(label, box_point(names, whole, number), int(offsets[number]), step)
 
     return _Points(name_of(function), offsets, "two points have the same offset", place)
 
@@ -104,11 +108,6 @@ def name_of(function):
 def _element(name, at, offset, step, lane=None):
     """The Place of one element; step: its bytes, None where they are not known."""
     return Place(name, at, offset=offset, address=None if step is None else offset * step, bytes=step, lane=lane)
-
-
-def _coordinates(function):
-    """The sizes of a layout's top-level modes; None for a function that is no layout."""
-    return tuple(int(x[-1]) + 1 for x in function.coordinates()) if hasattr(function, "shape") else None
 
 
 def _access_points(access, domain):
@@ -164,6 +163,8 @@ equal: 288 and 256 (257 of 1024 points compared)
     one, other = at.pop("left"), at.pop("right")
     lane = at["tid"] % WARP if accesses and "tid" in at else None
     of = "" if lane is None else f", lane {lane},"
-    places = [_element(f"left{of}", at, one, step, lane), _element(f"right{of}", at, other, step, lane)]
-    raise refuted(f"{name_of(left)} and {name_of(right)} are not equal: {one} and {other} ({found.how})",
+    places = [_element(f"{side}{of}", at, value, step, lane) for side, value in (("left", one), ("right", other))
+              if value is not None]
+    values = " and ".join("nothing" if value is None else str(value) for value in (one, other))
+    raise refuted(f"{name_of(left)} and {name_of(right)} are not equal: {values} ({found.how})",
                   "smallest counterexample: the first point at which they differ", places, grid_of_places(places, "LR"))
