@@ -182,3 +182,10 @@ def test_assignments_in_place_change_nothing_outside():
 
     points = np.arange(3)
     assert exactly(double, [points], "f").tolist() == [0, 2, 4] and points.tolist() == [0, 1, 2]
+
+
+def test_formulas_are_computed_all_at_once():
+    points = {"row": 1 << 12, "col": 1 << 10}                       # too many to be called for one by one
+    assert sl.equivalent(sl.formula("row * 64 + (col ^ 7 & row) / 1"), lambda r, c: (r << 6) + (c ^ r & 7), points)
+    with pytest.raises(UndefinedError, match="at row = 0, col = 3: 5 // 0"):
+        sl.equivalent(sl.formula("row + 5 // (col - 3)"), sl.formula("row"), {"row": 2, "col": 9})

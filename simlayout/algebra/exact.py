@@ -76,7 +76,8 @@ def _finished(made, shape):
 
 
 def _earliest(function, arguments, shape, fault):
-    """(the fault of the first point, its number): another operation may fail earlier than the one that was computed first."""
+    """(the fault of the first point, its number): another operation may fail at an earlier point than the one computed
+    first."""
     flat = [np.broadcast_to(a, shape).reshape(-1) for a in arguments]
     number = int(np.ravel_multi_index(fault.index, shape)) if fault.index else 0
     while number:

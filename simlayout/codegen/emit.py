@@ -5,18 +5,25 @@ point of its domain. What `verify` refuses is not emitted.
 """
 
 import keyword
+import operator
 import re
 import textwrap
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.exact import box_arguments, box_point
+from simlayout.codegen.host_cpp import compiler_of_cpp, run_cuda_text
 from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python_body, wraps
 from simlayout.codegen.reader import compile_source
-from simlayout.codegen.symbols import Expr, symbol
+from simlayout.codegen.symbols import Expr, limits, symbol
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.proofs import verify
+from simlayout.proofs import Access, verify
+
+SAMPLE = 1 << 22
+"""Points at most at which the CUDA C++ text is run."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ def emit(access, *, unit="elements", stored_by=(), arch="sm_90"):
     access: an Access. unit: what the function returns: the offset in "elements", or the address from the start of
     the tile in "bytes". stored_by, arch: as for `verify`.
 
+    The Python text is called at every point of the domain; `check` also runs the CUDA C++ text, where there is a compiler.
+
     Raises VerificationError if the access does not hold or the emitted text disagrees with the model, SimlayoutError
     if its index function is not integer arithmetic, or not right in unsigned 32 bits.
 
@@ -57,21 +66,21 @@ def emit(access, *, unit="elements", stored_by=(), arch="sm_90"):
     >>> e.function(17, 1) == tile(1, 24)
     True
     """
+    if not isinstance(access, Access):
+        raise SimlayoutError(f"emit takes an Access, not {type(access).__name__}: say which coordinate each lane gives, "
+                             "as in Access(name, instruction, layout, lanes, domain)")
     certificate = verify(access, stored_by=stored_by, arch=arch)
     scale = {"elements": 1, "bytes": dtype_of(access.dtype).bytes}
     if unit not in scale:
         raise SimlayoutError(f'unit {unit!r}: an index function returns "elements" or "bytes"')
     name, parameters = identifier(access.name), tuple(access.domain)
     _check_names(access, parameters)
-    try:
-        expression = trace(access) * scale[unit]
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise SimlayoutError(f"access {access.name!r} cannot be emitted: {error}") from error
+    expression = trace(access) * scale[unit]
     _check_range(access, expression)
     source = _python_source(name, parameters, expression, certificate, unit)
     made = Emitted(name, parameters, source, _cuda_source(name, parameters, expression, certificate, unit),
                    compile_source(source)[name], certificate, unit, count_operations(expression))
-    check(made, access)
+    _check_calls(made, access, made.function, "as plain Python")
     return made
 
 
@@ -80,7 +89,7 @@ _RESERVED = frozenset("""
     default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
     long mutable namespace new noexcept not_eq nullptr operator or_eq private protected public register
     reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this
-    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    main thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
     xor_eq
     """.split())                                            # noqa: SIM905 (a table of words)
 """Keywords of C++ (ISO C++17, [lex.key]) that are no names in the CUDA text."""
@@ -109,19 +118,30 @@ def _check_names(access, parameters):
 
 def _check_range(access, expression):
     """Every value of the expression is right in unsigned 32-bit arithmetic."""
-    lo, hi = (expression.lo, expression.hi) if isinstance(expression, Expr) else (expression, expression)
+    lo, hi = limits(expression)
     if lo < 0 or hi >= 2**31:
         raise SimlayoutError(f"access {access.name!r}: offsets {lo}..{hi} do not fit 31 bits")
     part = wraps(expression)
     if part is not None:
-        raise SimlayoutError(f"access {access.name!r}: {part} may be {part.lo if part.lo < 0 else part.hi} before it "
+        least, most = limits(part)
+        raise SimlayoutError(f"access {access.name!r}: {part} may be {least if least < 0 else most} before it "
                              f"is divided, shifted or masked, which unsigned 32-bit code gets wrong: keep it in "
                              f"0 .. 2**31 - 1, by adding a multiple of the divisor, say")
 
 
 def trace(access):
-    """The access's offset in elements as an expression of its domain's variables."""
-    return access.offset(*(symbol(v, n) for v, n in access.domain.items()))
+    """The access's offset in elements as an expression of its domain's variables, or an int.
+
+    Raises SimlayoutError where its index function is more than integer arithmetic.
+    """
+    try:
+        with np.errstate(all="raise"):
+            made = access.offset(*(symbol(v, n) for v, n in access.domain.items()))
+        return made if isinstance(made, Expr) else operator.index(made)
+    except Exception as error:                           # the user's own function: it may raise anything
+        said = "an index function must not look up its arguments in a table" if isinstance(error, LookupError) else error
+        raise SimlayoutError(f"access {access.name!r} cannot be emitted: {said}; what is emitted is a formula of + - * "
+                             f"// % & | ^ << >> on {', '.join(access.domain)} and constants") from error
 
 
 def _indented(lines, prefix):
@@ -148,28 +168,82 @@ def _cuda_source(name, parameters, expression, certificate, unit):
     return f"{head}\n__device__ __forceinline__ unsigned {name}({arguments}) {{\n{body}\n}}\n"
 
 
-def check(emitted, access, function=None, how="as plain Python"):
-    """Compares a function with the model on every point of the domain; returns the number of points.
+class Points(int):
+    """How many points `check` compared. how: with what, in words."""
 
-    function: what to call instead of the emitted Python (its Numba form, say), on ints.
+    how = ""
+
+
+def check(emitted, access, function=None, how="as plain Python"):
+    """Compares the emitted texts with the model on every point of the domain; returns the Points.
+
+    The Python text is called; the CUDA C++ text is compiled by this machine's C++ compiler (g++, c++ or clang++), and run on
+    all points, or on 2**22 spread over a larger domain. Where there is no compiler `.how` says so. function: called instead
+    of both texts (the Numba form, say), on ints.
+
+    Raises VerificationError with the first point at which a text differs from the model.
+
+    >>> import simlayout as sl
+    >>> a = sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 64}, dtype="f32")
+    >>> check(sl.emit(a), a) == 64
+    True
     """
-    function = function or emitted.function
+    total = _check_calls(emitted, access, function or emitted.function, how)
+    made = Points(total)
+    made.how = how if function else f"{how}; {_check_cuda(emitted, access)}"
+    return made
+
+
+def _check_calls(emitted, access, function, how):
+    """Calls a function at every point; returns how many there are."""
+    total, names = 0, access.table_order()[0]
+    for box in access.boxes():
+        *loops, threads = (np.broadcast_to(p, [stop - start for start, stop in box]).reshape(-1).tolist()
+                           for p in box_arguments(box))
+        wanted = _wanted(emitted, access, box)
+        for number, (point, want) in enumerate(zip(zip(threads, *loops), wanted.tolist(), strict=True)):
+            got = function(*point)
+            if got != want:
+                _differs(emitted, how, got, want, box_point(names, box, number), access)
+        total += wanted.size
+    return total
+
+
+def _wanted(emitted, access, box):
+    """What the model gives on a box of the domain, int64 [points]."""
     scale = dtype_of(access.dtype).bytes if emitted.unit == "bytes" else 1
-    expected = (access.offsets() * scale).reshape(-1)
-    shape = np.broadcast_shapes(*(p.shape for p in access.points()))
-    columns = [np.broadcast_to(p, shape).reshape(-1).tolist() for p in access.points()]
-    for point, want in zip(zip(*columns, strict=True), expected.tolist(), strict=True):
-        got = function(*point)
-        if got != want:
-            at = dict(zip(access.domain, point, strict=True))
-            where = ", ".join(f"{k} = {v}" for k, v in at.items())
-            raise VerificationError(f"emitted {emitted.name} {how} gives {got} where the model gives {want}, at "
-                                    f"{where}", {"point": at, "got": int(got), "want": want})
-    return expected.size
+    return access.over(access.offset, box).reshape(-1) * scale
+
+
+def _differs(emitted, how, got, want, point, access):
+    at = {variable: point[variable] for variable in access.domain}
+    where = ", ".join(f"{k} = {v}" for k, v in at.items())
+    raise VerificationError(f"emitted {emitted.name} {how} gives {got} where the model gives {want}, at "
+                            f"{where}", {"point": at, "got": int(got), "want": want})
+
+
+def _check_cuda(emitted, access):
+    """Runs the CUDA C++ text; returns what was done, in words."""
+    compiler = compiler_of_cpp()
+    if compiler is None:
+        return "the CUDA C++ text was not run: there is no C++ compiler (g++, c++ or clang++) here"
+    names, sizes = access.table_order()
+    total = prod(sizes)
+    numbers = np.arange(total) if total <= SAMPLE else np.linspace(0, total - 1, SAMPLE).astype(np.int64)
+    *loops, threads = np.unravel_index(numbers, sizes)
+    points = np.stack([threads, *loops], axis=1).astype(np.uint32)
+    got = run_cuda_text(emitted.name, emitted.cuda, points, compiler)
+    wanted = np.concatenate([_wanted(emitted, access, box) for box in access.boxes()])[numbers]
+    wrong = got != wanted
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        _differs(emitted, f"as C++ by {compiler}", int(got[i]), int(wanted[i]),
+                 box_point(names, [(0, n) for n in sizes], numbers[i]), access)
+    return f"as C++ by {compiler}, at {'all' if len(numbers) == total else len(numbers)} points"
 
 
 def check_njit(emitted, access):
-    """`check` of the function compiled by `numba.njit`."""
+    """`check` of the function compiled by `numba.njit` alone."""
     import numba
 
     return check(emitted, access, numba.njit(emitted.function), "under numba.njit")

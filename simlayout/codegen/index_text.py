@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simlayout.algebra.checked import Checked
 from simlayout.codegen.index_grammar import DIVISIONS, SHIFTS, Node, read
 from simlayout.errors import LayoutError, ParseError
 
@@ -106,7 +107,10 @@ def _evaluate(tree, values, is_c):
 
 def _check_values(tree: Node, left, right, is_c):
     """Refuses what ints, int64 arrays and symbols, or C and Python, would answer differently."""
-    operation = tree.operation
+    operation, exact = tree.operation, isinstance(left, Checked) or isinstance(right, Checked)
+    if exact and not is_c:
+        return                                            # they refuse by themselves, with the point
+    left, right = (x.view(np.ndarray) if isinstance(x, Checked) else x for x in (left, right))
     if operation in DIVISIONS and isinstance(right, (int, np.integer, np.ndarray)) and np.any(right == 0):
         raise LayoutError("the index divides by zero")
     most = C_BITS if is_c else 63

@@ -1,8 +1,9 @@
 """Expressions as text: Python and CUDA C++, with common subexpressions named once."""
 
 import textwrap
+from dataclasses import dataclass
 
-from simlayout.codegen.symbols import Expr
+from simlayout.codegen.symbols import Expr, limits
 
 WIDTH = 110
 """Columns of the lines of a function body, before it is indented."""
@@ -57,21 +58,47 @@ def count_instructions(x):
     return count_operations(x) - len(fused)
 
 
-def _render(x, names, division):
+@dataclass(frozen=True)
+class _Language:
+    """How a language writes what differs. division: the operator; unsigned: whether it computes modulo 2**32, with literals
+    that must say so where an int would not hold them, or would be shifted as one."""
+
+    division: str
+    assign: str
+    end: str
+    unsigned: bool
+
+    def literal(self, value, shifted=False):
+        return f"{value}u" if self.unsigned and (shifted or value >= 2**31) else str(value)
+
+    def factor(self, value):
+        """A coefficient or constant of a sum as it may be written."""
+        return value % 2**32 if self.unsigned and abs(value) >= 2**31 else value
+
+
+PYTHON = _Language("//", "", "", False)
+CUDA = _Language("/", "const unsigned ", ";", True)
+
+
+def _render(x, names, language):
     """The text of one node; operands that have a name are written by it, compound operands in parentheses."""
-    def operand(a):
+    def operand(a, shifted=False):
         if isinstance(a, int):
-            return str(a)
+            return language.literal(a, shifted)
         if a in names:
             return names[a]
-        return a.args[0] if a.op == "var" else f"({_render(a, names, division)})"
+        return a.args[0] if a.op == "var" else f"({_render(a, names, language)})"
 
     if x.op == "var":
         return x.args[0]
     if x.op != "sum":
         symbol = _INFIX[x.op]
-        return f" {division if symbol == '//' else symbol} ".join(operand(a) for a in x.args)
-    constant, terms = x.args
+        first, *rest = x.args
+        parts = [operand(first, symbol in ("<<", ">>")), *map(operand, rest)]
+        return f" {language.division if symbol == '//' else symbol} ".join(parts)
+    constant, terms = language.factor(x.args[0]), [(a, f) for a, c in x.args[1] if (f := language.factor(c))]
+    if not terms:
+        return language.literal(constant)
     ordered = sorted(terms, key=lambda term: term[1] < 0)     # what is subtracted comes last: no partial sum is below 0
     pieces = []
     for atom, c in ordered:
@@ -79,15 +106,14 @@ def _render(x, names, division):
         if size == 1:
             text = operand(atom)
         elif size & (size - 1):
-            text = f"{operand(atom)} * {size}"
+            text = f"{operand(atom)} * {language.literal(size)}"
         else:
             text = f"{operand(atom)} << {size.bit_length() - 1}"
         pieces.append((c < 0, text, size != 1))
-    positive_constant = constant > 0
-    if positive_constant:
-        pieces.insert(sum(not negative for negative, *_ in pieces), (False, str(constant), False))
+    if constant > 0:
+        pieces.insert(sum(not negative for negative, *_ in pieces), (False, language.literal(constant), False))
     elif constant:
-        pieces.append((True, str(-constant), False))
+        pieces.append((True, language.literal(-constant), False))
     if len(pieces) == 1:
         negative, text, _ = pieces[0]
         return f"0 - ({text})" if negative else text
@@ -105,7 +131,7 @@ def expression_text(x):
     >>> expression_text(3 * symbol("i", 8) + 5)
     '(i * 3) + 5'
     """
-    return str(x) if isinstance(x, int) else _render(x, {}, "//")
+    return str(x) if isinstance(x, int) else _render(x, {}, PYTHON)
 
 
 def _shared_nodes(x):
@@ -124,28 +150,34 @@ def _shared_nodes(x):
     return [n for n in order if counts[n] > 1 and n.op != "var"]
 
 
-def _body(x, division, assign, end):
+def _body(x, language):
     """Lines that name the common subexpressions t0, t1, ... and return x."""
     names, lines = {}, []
     for i, node in enumerate(_shared_nodes(x)):
-        lines += folded(f"{assign}t{i} = ", _render(node, names, division), end)
+        lines += folded(f"{language.assign}t{i} = ", _render(node, names, language), language.end)
         names[node] = f"t{i}"
-    result = str(x) if isinstance(x, int) else names.get(x) or _render(x, names, division)
-    return lines + folded("return ", result, end)
+    result = language.literal(x) if isinstance(x, int) else names.get(x) or _render(x, names, language)
+    return lines + folded("return ", result, language.end)
 
 
 def python_body(x):
     """The lines of a Python function body that returns x."""
-    return _body(x, "//", "", "")
+    return _body(x, PYTHON)
 
 
 def cuda_body(x):
-    """The lines of a CUDA C++ function body that returns x (unsigned arithmetic: see `wraps`)."""
-    return _body(x, "/", "const unsigned ", ";")
+    """The lines of a CUDA C++ function body that returns x, in unsigned 32-bit arithmetic: right where `wraps` finds none.
+
+    >>> from simlayout.codegen.symbols import symbol
+    >>> cuda_body((symbol("i", 8) + 2**31) * 3 + 2**33)
+    ['return (i * 3) + 2147483648u;']
+    """
+    return _body(x, CUDA)
 
 
 def wraps(x):
-    """A subexpression that is divided, shifted or in bit logic and may leave 0 .. 2**31 - 1; None if there is none.
+    """A subexpression, or a constant, that is divided, shifted or in bit logic and may leave 0 .. 2**31 - 1; None if there
+    is none.
 
     Sums and products may leave it on the way: they are exact modulo 2**32. Everything else is not.
     """
@@ -156,8 +188,9 @@ def wraps(x):
             continue
         seen.add(node)
         if node.op not in ("var", "sum", "mul"):
-            for operand in _children(node):
-                if operand.lo < 0 or operand.hi >= 2**31:
+            for operand in node.args:
+                least, most = limits(operand)
+                if least < 0 or most >= 2**31:
                     return operand
         todo.extend(_children(node))
     return None

@@ -26,6 +26,7 @@ class Expr:
     """One node: `op` and `args`; `lo <= value <= hi`; `bits` = the bits it may set (None if it may be negative)."""
 
     __slots__ = ("__dict__", "op", "args", "lo", "hi", "bits")
+    __array_ufunc__ = None                  # NumPy's integers leave their operators to this class
 
     def __init__(self, op, args, lo, hi, bits=None):
         self.op, self.args, self.lo, self.hi = op, args, lo, hi
@@ -42,16 +43,17 @@ class Expr:
         return isinstance(other, Expr) and self._key == other._key
 
     def __bool__(self):
-        raise TypeError("an index function must not branch on its arguments: use arithmetic, or pass the value as a "
-                        "constant")
+        raise TypeError("an index function must not branch on its arguments (if, and, or, min, max): use arithmetic")
 
     def __lt__(self, other):
-        raise TypeError("an index function must not compare its arguments: use arithmetic")
+        raise TypeError("an index function must not compare its arguments: use arithmetic, such as x // 16 for "
+                        "x >= 16 where x is below 32")
 
     __le__ = __gt__ = __ge__ = __lt__
 
     def __index__(self):
-        raise TypeError("an index function must not use its arguments as Python indices or counts")
+        raise TypeError("an index function must not look up its arguments in a table, nor count with them: use "
+                        "arithmetic")
 
     def __neg__(self):
         return _scale(self, -1)
@@ -67,12 +69,14 @@ class Expr:
 
 def symbol(name, size):
     """A variable with values 0 .. size - 1."""
+    size = operator.index(size)
     if size < 1:
         raise ValueError(f"symbol {name!r} needs at least one value, got size {size}")
     return 0 if size == 1 else Expr("var", (name,), 0, size - 1)
 
 
-def _range(x):
+def limits(x):
+    """(least, greatest) of an int or an Expr."""
     return (x, x) if isinstance(x, int) else (x.lo, x.hi)
 
 
@@ -143,7 +147,7 @@ def _apart(constant, terms):
         return [(a, c * zeros) for a, c in _apart(constant // zeros, tuple((a, c // zeros) for a, c in terms))]
     for unit in sorted({c & -c for _, c in terms if c & -c > 1}):
         high, low = _split_linear(constant, terms, unit)
-        lo, hi = _range(low)
+        lo, hi = limits(low)
         if 0 <= lo and hi < unit:
             return _parts(low) + [(a, c * unit) for a, c in _parts(_exact_quotient(high, unit))]
     return [(Expr("sum", (constant, terms), *_interval(constant, terms)), 1)]
@@ -173,7 +177,7 @@ def _mul(x, y):
         return _scale(y, x) if not isinstance(y, int) else x * y
     if isinstance(y, int):
         return _scale(x, y)
-    corners = [a * b for a in _range(x) for b in _range(y)]
+    corners = [a * b for a in limits(x) for b in limits(y)]
     return Expr("mul", (x, y), min(corners), max(corners))
 
 
@@ -194,7 +198,7 @@ def _coarsen(x, divisor):
     _, terms = _linear(x)
     for unit in sorted({gcd(divisor, c) for c in terms.values()} - {1}, reverse=True):
         high, low = _split(x, unit)
-        lo, hi = _range(low)
+        lo, hi = limits(low)
         if lo >= 0 and hi < unit:
             return unit, _exact_quotient(high, unit), low
     return None
@@ -214,7 +218,7 @@ def _floordiv(x, divisor):
         return x // divisor if isinstance(x, int) else x
     multiple, rest = _split(x, divisor)
     whole = _exact_quotient(multiple, divisor)
-    lo, hi = _range(rest)
+    lo, hi = limits(rest)
     if lo // divisor == hi // divisor:
         return _add(whole, lo // divisor)
     coarse = _coarsen(rest, divisor)
@@ -247,7 +251,7 @@ def _mod(x, divisor):
         return x % divisor
     constant, terms = _linear(x)
     rest = _sum(constant % divisor, {a: c % divisor for a, c in terms.items()})
-    lo, hi = _range(rest)
+    lo, hi = limits(rest)
     if lo >= 0 and hi < divisor:
         return rest
     coarse = _coarsen(rest, divisor)
@@ -383,7 +387,7 @@ _OPAQUE = {"div": (operator.floordiv, 1, 2**63), "shl": (operator.lshift, 0, 31)
 
 def _opaque(op, x, y):
     """An operation whose operands are not constants: kept as written, with the range that can be told."""
-    (xl, xh), (yl, yh) = _range(x), _range(y)
+    (xl, xh), (yl, yh) = limits(x), limits(y)
     if op == "mod" and yl > 0:
         return Expr("mod2", (x, y), 0, yh - 1)
     if op in _OPAQUE:

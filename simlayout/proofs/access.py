@@ -121,42 +121,38 @@ class Access:
 
     def points(self):
         """The whole domain as int arrays, one per variable, that broadcast to [loop variables..., tid]."""
-        *loops, threads = box_arguments([(0, n) for n in self._order()[1]])
+        *loops, threads = box_arguments([(0, n) for n in self.table_order()[1]])
         return [threads, *loops]
 
-    def _order(self):
-        """(variables, sizes) in the order of the points: tid counts fastest."""
+    def table_order(self):
+        """(variables, sizes) of the axes of `offsets()`: [loop variables..., tid]."""
         (tid, threads), *loops = self.domain.items()
         names, sizes = zip(*loops, (tid, threads))
         return names, sizes
 
-    def table_shape(self):
-        """The shape of `offsets()`: [loop variables..., tid]."""
-        return self._order()[1]
-
     def boxes(self):
         """The domain cut into boxes that are worked off one by one, each whole warp instructions; in order."""
         checked_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
-        return pieces(self._order()[1])
+        return pieces(self.table_order()[1])
 
     def over(self, function, box):
         """What a function of (tid, *loop variables) gives on a box of the domain, int64 (or tuples of such), exactly."""
         *loops, threads = box_arguments(box)
-        names = self._order()[0]
+        names = self.table_order()[0]
         return exactly(function, [threads, *loops], f"access {self.name!r}", lambda number: box_point(names, box, number))
 
     def coordinates(self):
         """The coordinates over the whole domain, a tuple, nested as `coordinate` gives it, of int64 [loop variables...,
         tid]."""
-        return _joined([self.over(self.coordinate, box) for box in self.boxes()], self._order()[1])
+        return _joined([self.over(self.coordinate, box) for box in self.boxes()], self.table_order()[1])
 
     def offsets(self):
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
-        return _joined([self.over(self.offset, box) for box in self.boxes()], self._order()[1])
+        return _joined([self.over(self.offset, box) for box in self.boxes()], self.table_order()[1])
 
     def table(self, values):
         """Values over `points()`, as a function of them gives them: int64 [instructions, 32], rows as of `addresses()`."""
-        return np.broadcast_to(np.asarray(values, np.int64), self._order()[1]).reshape(-1, WARP)
+        return np.broadcast_to(np.asarray(values, np.int64), self.table_order()[1]).reshape(-1, WARP)
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
@@ -183,7 +179,7 @@ class Access:
 
     def point(self, row, lane):
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
-        names, sizes = self._order()
+        names, sizes = self.table_order()
         found = box_point(names, [(0, n) for n in sizes], row * WARP + lane)
         return {variable: found[variable] for variable in self.domain}
 

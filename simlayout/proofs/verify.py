@@ -147,7 +147,7 @@ def _verify_access(access, stored_by, arch):
     if mode is not None:
         claims.append(f"the {access.elements} elements of each {access.bytes}-byte access are neighbours along "
                       f"coordinate {mode}")
-    sums, hashed = _Sums(), Digest(access.table_shape())
+    sums, hashed = _Sums(), Digest(access.table_order()[1])
     for table in tables:
         analysis = _analysis(table, arch)
         sums.add(analysis.addresses[:, table.used], analysis)
