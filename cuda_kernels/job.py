@@ -60,6 +60,10 @@ def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda l
     """
     kernel = kernel.fitted(M, N, K)
     prediction, for_hopper = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
+    unknown = [c.name for c in prediction.counts if not getattr(c, "exact", True)]
+    if unknown:
+        raise SimlayoutError(f"the plan of {kernel.name} does not know the wavefronts of {' and '.join(unknown)}: give the "
+                             "access a Source")
     certificates = kernel.prove()
     proved = kernel.plan.proves if for_hopper else (f"{len(certificates)} accesses: in bounds, aligned, loads meet "
                                                               "stores, excess as declared")

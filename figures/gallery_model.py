@@ -53,14 +53,9 @@ def fragments(mma, operands="ACB"):
     return [table(sl.fragment(mma, operand)) for operand in operands]
 
 
-def whole(name, size=4096):
-    """The plan of a kernel for whole tiles: M = N = K = size."""
-    return kernel_named(name).fitted(size, size, size).plan
-
-
 def copy_crosswise():
     """What the warps of mma_crosswise copy of A: threads to elements, and to shared memory."""
-    access = whole("mma_crosswise").access("copy A")
+    access = KERNELS["mma_crosswise"].plan.access("copy A")
     indices = [index_of(access, warp) for warp in range(4)]
     return [touched(access, indices, "warp", "copy A of mma_crosswise, its first trip"),
             in_memory(access, indices, "warp", "shared memory", leading=4096)]
@@ -87,7 +82,7 @@ PICTURES = (
     Picture("tma_modes", lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
     Picture("copy_crosswise", copy_crosswise, joined()),
     Picture("f2_maps", f2_maps, joined()),
-    *(Picture(f"plan_{name}", lambda name=name: plan_sheet(whole(name), name=name), sheet)
+    *(Picture(f"plan_{name}", lambda name=name: plan_sheet(kernel_named(name).plan, name=name), sheet)
       for name in ("mma_base", "mma_permuted", "wgmma_persistent")),
     Picture("pipeline_2_stages", partial(of_kernel, KERNELS["mma_permuted"].variant(stages=2, accumulate="f16"), 3),
             pipeline),

@@ -65,7 +65,7 @@ def tutorial_fragments():
 def tutorial_crosswise():
     """The copies of A of two warps by cp.async: 16x16 blocks (v02 to v08) and crosswise lines (v09 on)."""
     names = "mma_blocks", "mma_crosswise"
-    plans = [KERNELS[name].fitted(4096, 4096, 4096).plan.access("copy A") for name in names]
+    plans = [KERNELS[name].plan.access("copy A") for name in names]
     trips = [index_of(plans[0], warp) for warp in range(2)]
     return [touched(plans[0], trips, "chunk", "copy A, two warps"),
             *(in_memory(a, trips, "chunk", name, leading=4096) for a, name in zip(plans, names))]

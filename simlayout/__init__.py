@@ -27,7 +27,8 @@ _MODULES = {
     "machine": (),
     "numerics": ("mma",),
     "plots": (),
-    "proofs": ("Access", "Certificate", "Plan", "Prediction", "equivalent", "prove_operand", "prove_tile", "verify"),
+    "proofs": ("Access", "Certificate", "Plan", "Prediction", "Source", "equivalent", "prove_operand", "prove_tile",
+               "verify"),
     "synthesis": ("rearrange", "search", "search_plan"),
     "testing": (),
 }

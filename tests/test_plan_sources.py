@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cuda_kernels import KERNELS
 from cuda_kernels.gemm.common import valid_bytes
+from cuda_kernels.job import main_job
 from simlayout import Access, AddressError, Layout, LayoutError, SimlayoutError, analyze
 from simlayout.proofs import Plan, Source
 from simlayout.proofs.source import MOST_LEADING, analyze_copies
@@ -34,6 +35,12 @@ def small_plan(instruction, dtype, beside=8, trips=1, stages=1, sized=True):
     return Plan("small", (rows, rows, columns), 1, stages, "m16n8k16.f32.f16.f16.f32", (copies("A"), copies("B")), (), (), 0)
 
 
+def has_src_size(plan, access, M, N, K):
+    """Whether the copies of a problem have one."""
+    whole = M % plan.tile[0] == N % plan.tile[1] == K % plan.tile[2] == 0
+    return not whole if access.source.sized is None else access.source.sized
+
+
 def one_by_one(plan, access, M, N, K, leading, address):
     """(wavefronts, ideal, exact) of a copy: every CTA, K step and lane, by the formulas of a kernel's body."""
     of_a = access.source.operand == "A"
@@ -51,7 +58,7 @@ def one_by_one(plan, access, M, N, K, leading, address):
             valid = [[bytes_left(y, rows, x, K, access.bytes, size) for y, x in zip(*lanes)]
                      for lanes in zip(r.tolist(), c.tolist())]
             made = analyze(access.instruction, at, sources=address + size * (r * leading + c),
-                           valid=valid if access.source.sized else None)
+                           valid=valid if has_src_size(plan, access, M, N, K) else None)
             wavefronts, ideal = wavefronts + int(made.wavefronts.sum()), ideal + int(made.ideal.sum())
             exact = exact and made.exact
     beside = -(-N // plan.tile[1]) if of_a else -(-M // plan.tile[0])
@@ -70,7 +77,8 @@ def assert_as_one_by_one(plan, M, N, K, lda, ldb, a, b):
     for name, leading, address in (("copy A", lda, a), ("copy B", ldb, b)):
         count = said.count(name)
         want = one_by_one(plan, plan.access(name), M, N, K, leading, address)
-        assert (count.wavefronts, count.ideal, count.exact) == want and (count.exact or not plan.access(name).source.sized)
+        assert (count.wavefronts, count.ideal, count.exact) == want
+        assert count.exact or plan.access(name).source.sized is False
 
 
 @st.composite
@@ -109,10 +117,12 @@ def test_the_copies_of_an_inner_tile_cost_what_the_readme_says(name, each):
     assert count.wavefronts / count.instructions == pytest.approx(each, abs=0.05)
 
 
-def test_the_copies_of_whole_tiles_have_no_src_size_and_cost_less():
-    said = KERNELS["mma_permuted"].fitted(256, 256, 128).plan.predict(256, 256, 128)
+@pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], KERNELS["mma_permuted"].fitted(256, 256, 128)],
+                         ids=["as it comes", "fitted"])
+def test_the_copies_of_whole_tiles_have_no_src_size_and_cost_less(kernel):
+    said = kernel.plan.predict(256, 256, 128)
     assert [said.count(f"copy {name}").wavefronts for name in "AB"] == [3072, 1536]
-    inner = analyze_copies(KERNELS["mma_permuted"].fitted(256, 256, 128).plan.access("copy A"), 128, stage=0)
+    inner = analyze_copies(kernel.plan.access("copy A"), 128, stage=0)
     assert inner.exact and set(inner.wavefronts.tolist()) == {12} and len(inner) == 32
 
 
@@ -162,12 +172,44 @@ def test_places_that_cannot_be_are_refused(places, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("element", [lambda tid, i, stage: tid, lambda tid, i, stage: (tid, 0, 0),
+                                     lambda tid, i, stage: (tid / 2, 0), lambda tid, i, stage: (True, 0),
+                                     lambda tid, i, stage: None, lambda tid, i, stage: "ab"])
+def test_a_source_that_gives_no_row_and_column_is_refused(element):
+    plan = small_plan("cp.async.ca.4", "f16")
+    wrong = replace(plan.each_step[0], source=Source("A", element))
+    with pytest.raises(LayoutError, match=r"'copy A': its source must give integers \(row, column\), not"):
+        replace(plan, each_step=(wrong,)).predict(8, 8, 8)
+
+
+def test_numpy_integers_are_leading_dimensions_and_addresses_too():
+    plan = KERNELS["mma_permuted"].plan
+    numbers = {"lda": 520, "ldb": 1032, "a": 16, "b": 2**40}
+    made = {name: np.int64(value) for name, value in numbers.items()}
+    assert plan.predict(np.int32(1000), np.int64(1384), np.uint16(520), **made) == plan.predict(1000, 1384, 520, **numbers)
+
+
+def test_a_job_whose_plan_does_not_know_its_copies_says_what_is_missing():
+    kernel = KERNELS["mma_permuted"]
+
+    def blind(options):
+        plan = kernel.make_plan(options)
+        return replace(plan, each_step=tuple(replace(a, source=None) for a in plan.each_step))
+
+    with pytest.raises(SimlayoutError, match="does not know the wavefronts of copy A and copy B: give the access a Source"):
+        main_job(replace(kernel, make_plan=blind), 8, 8, 8, device="cpu")
+
+
 def test_sources_are_of_copies_in_a_k_step_alone():
     source = Source("A", lambda tid: (tid, 0))
     with pytest.raises(LayoutError, match="ld.shared.b32 reads no global memory"):
         Access("x", "ld.shared.b32", lambda i: i, lambda tid: tid, dtype="f32", source=source)
     with pytest.raises(LayoutError, match="operand \"A\" or \"B\", not 'C'"):
         Source("C", lambda tid: (tid, 0))
+    with pytest.raises(LayoutError, match="a source is a function"):
+        Source("A", (0, 0))
+    with pytest.raises(LayoutError, match="access 'x': source is a Source, not <function"):
+        Access("x", "cp.async.ca.4", lambda i: i, lambda tid: tid, dtype="f32", source=lambda tid: (tid, 0))
     copy = Access("x", "cp.async.ca.4", lambda i: i, lambda tid: tid, dtype="f32", source=source)
     with pytest.raises(LayoutError, match="'x' is executed once per tile of C"):
         Plan("late", (32, 8, 16), 1, 1, "m16n8k16.f32.f16.f16.f32", (), (copy,), (), 4096)

@@ -142,7 +142,7 @@ def make_plan(family, options):
 
     def copied(operand, row, first, trips):
         """The copies of an operand, whose rows lie in the tile from `first` on."""
-        source = Source(operand, lambda tid, i, stage: (row(tid, i), copy_col(tid)), sized=not options.whole)
+        source = Source(operand, lambda tid, i, stage: (row(tid, i), copy_col(tid)), sized=None)
         return access(f"copy {operand}", copy, ab_tile, lambda tid, i, stage: (first + row(tid, i), copy_col(tid), stage),
                       source if asynchronous else None, i=trips, **stages)
 

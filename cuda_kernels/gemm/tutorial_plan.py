@@ -190,16 +190,16 @@ def all_accesses(ab_tile, c_tile, excess, options):
     )
     if options.split_k:
         table += (("send C", "st.shared.b64", c_tile, "f32", pieces), ("take C", "ld.shared.b64", c_tile, "f32", pieces))
-    sources = {f"copy {operand}": _source(operand, maps, options) for operand in "AB"} if options.ab_aligned else {}
+    sources = {f"copy {operand}": _source(operand, maps) for operand in "AB"} if options.ab_aligned else {}
     return {name: Access(name, instruction, tile, maps[name], {"tid": threads, **loops}, dtype, excess.get(name, 0),
                          sources.get(name))
             for name, instruction, tile, dtype, loops in table}
 
 
-def _source(operand, maps, options):
+def _source(operand, maps):
     """What the copies of an operand read: the element whose place in the tile they write."""
     coordinates = maps[f"copy {operand}"]
-    return Source(operand, lambda tid, i, stage: coordinates(tid, i, stage)[:2], sized=not options.whole)
+    return Source(operand, lambda tid, i, stage: coordinates(tid, i, stage)[:2], sized=None)
 
 
 def _stride(ab_tile):

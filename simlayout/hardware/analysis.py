@@ -35,8 +35,9 @@ class Analysis:
     given: the addresses as `analyze` got them, bytes, ints [n, 32]; mask: the lanes that are active and whose address the
     instruction reads, bool [n or 1, 32], None for all. Neither is copied: who changes them afterwards changes `explain`.
     wavefronts: passes through the banks, int64 [n]; ideal: the number of lane groups (after pair merging) that have an
-    active lane, int64 [n]. at_least, at_most: bounds, equal to the wavefronts where these are known exactly.
-    loads: wavefronts of the loads in the loop that an atomic may be (counted apart, under ld), else 0, int64 [n].
+    active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), int64 [n]. at_least, at_most: bounds,
+    equal to the wavefronts where these are known exactly. loads: wavefronts of the loads in the loop that an atomic may be
+    (counted apart, under ld), else 0, int64 [n].
     sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise.
     """
 

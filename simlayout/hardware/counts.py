@@ -13,7 +13,7 @@ def occupied(row, active):
 @dataclass(frozen=True, eq=False)
 class Count:
     """int64 [n] each. wavefronts: the number, or the best guess between at_least and at_most; ideal: groups with an
-    active lane; loads: wavefronts of the loads in the loop that an atomic may be."""
+    active lane, see `Analysis`; loads: wavefronts of the loads in the loop that an atomic may be."""
 
     wavefronts: np.ndarray
     ideal: np.ndarray

@@ -68,6 +68,8 @@ class Access:
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
+        if not isinstance(self.source, Source | None):
+            raise LayoutError(f"access {self.name!r}: source is a Source, not {self.source!r:.60}")
         if self.source is not None and instruction(self.instruction).kind != "copy":
             raise LayoutError(f"access {self.name!r}: {self.instruction} reads no global memory, only cp.async does: leave "
                               "out source")

@@ -215,10 +215,12 @@ class Plan:
 
     def _with_sources(self, access, count, problem, leading, address):
         """An AccessCount of a copy with what its sources cost; as it was where these cannot be read."""
-        rows, down = (problem.M, self.tile[0]) if access.source.operand == "A" else (problem.N, self.tile[1])
+        source, sizes = access.source, (problem.M, problem.N, problem.K)
+        rows, down = (problem.M, self.tile[0]) if source.operand == "A" else (problem.N, self.tile[1])
         leading = problem.K if leading is None else leading
-        once = cost(access, Operand(access.source.operand, rows, problem.K, leading, address, (down, self.tile[2])),
-                    self.stages)
+        sized = any(size % part for size, part in zip(sizes, self.tile)) if source.sized is None else source.sized
+        once = cost(access, Operand(source.operand, rows, problem.K, leading, address, (down, self.tile[2])), self.stages,
+                    sized)
         if once is None:
             return count
         times = self.ctas(problem) // -(-rows // down)

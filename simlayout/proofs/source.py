@@ -25,16 +25,19 @@ class Source:
 
     operand: "A" (M, K) or "B" (N, K), matrices with neighbours along K. element: (tid, *loop variables), as of the access ->
     (row, column), of the operand's tile of one K step: where the thread's copy begins. sized: whether the instruction has a
-    src-size, so that it reads nothing past the end of the matrix.
+    src-size, so that it reads nothing past the end of the matrix; None: only where M, N and K are not all multiples of the
+    tile, as the kernels of `cuda_kernels` choose it for their problem.
     """
 
     operand: str
     element: object
-    sized: bool = True
+    sized: bool | None = True
 
     def __post_init__(self):
         if self.operand not in ("A", "B"):
             raise LayoutError(f'a copy reads operand "A" or "B", not {self.operand!r}')
+        if not callable(self.element):
+            raise LayoutError(f"a source is a function (tid, *loop variables) -> (row, column), not {self.element!r}")
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,12 @@ class Cost:
     exact: bool = True
 
 
-def analyze_copies(access, leading, address=0, rows=None, columns=None, stage=None, arch="sm_90"):
+def analyze_copies(access, leading, address=0, exist=None, stage=None, arch="sm_90"):
     """The Analysis of the copies of one tile.
 
     access: an Access with a Source; leading: elements from row to row of the matrix; address: bytes, where the tile begins;
-    rows, columns: of it that the matrix still has, all of them by default; stage: of the copies that fill this one alone.
-    AddressError where the instruction cannot read from there.
+    exist: (rows, columns) of it that the matrix still has, as the src-size says, None for copies without one; stage: of the
+    copies that fill this one alone. AddressError where the instruction cannot read from there.
     """
     size = access.bytes // access.elements
     row, column = _elements(access)
@@ -90,22 +93,24 @@ def analyze_copies(access, leading, address=0, rows=None, columns=None, stage=No
         chosen = access.table(access.points()[list(access.domain).index("stage")])[:, 0] == stage
         row, column, made = row[chosen], column[chosen], made[chosen]
     valid = None
-    if access.source.sized:
-        rows, columns = (np.inf if limit is None else limit for limit in (rows, columns))
-        valid = np.where(row < rows, np.clip(size * (columns - column), 0, access.bytes), 0).astype(np.int64)
+    if exist is not None:
+        valid = np.where(row < exist[0], np.clip(size * (exist[1] - column), 0, access.bytes), 0)
     sources = address + size * (row * leading + column)
     return analyze(access.instruction, made, arch=arch, sources=sources, valid=valid)
 
 
 def _elements(access):
     """(row, column) in the operand's tile where each lane's copy begins, int64 [instructions, 32] each."""
-    return [access.table(part) for part in access.source.element(*access.points())]
+    made = access.source.element(*access.points())
+    if not isinstance(made, tuple | list) or len(made) != 2 or any(np.asarray(part).dtype.kind not in "iu" for part in made):
+        raise LayoutError(f"access {access.name!r}: its source must give integers (row, column), not {made!r:.60}")
+    return [access.table(part) for part in made]
 
 
-def cost(access, operand, stages, arch="sm_90"):
+def cost(access, operand, stages, sized, arch="sm_90"):
     """The Cost of all copies that read an Operand once; None where its rows begin where the instruction cannot read.
 
-    stages: the kernel's; the copies of K step s fill stage s % stages.
+    stages: the kernel's; the copies of K step s fill stage s % stages. sized: whether copies have a src-size.
     """
     size = access.bytes // access.elements
     _check_tile(access, operand)
@@ -113,7 +118,7 @@ def cost(access, operand, stages, arch="sm_90"):
         return None
     total = Cost()
     for (place, rows, columns, stage), count in _kinds(operand, size, stages).items():
-        one = analyze_copies(access, operand.leading, place, rows, columns, stage, arch)
+        one = analyze_copies(access, operand.leading, place, (rows, columns) if sized else None, stage, arch)
         total = Cost(total.wavefronts + count * int(one.wavefronts.sum()), total.ideal + count * int(one.ideal.sum()),
                      total.exact and bool(one.exact))
     return total
