@@ -1,16 +1,20 @@
 """One manner: what holds of every command and of every option, asked of the parser itself."""
 
 import argparse
+import io
 import json
 import re
 import shlex
 from inspect import cleandoc
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simlayout.cli import main
 from simlayout.cli.arguments import command_line
 from simlayout.cli.options import SHARED, add, names_file
+from simlayout.cli.text import fit, width
 
 TILE = "(16,64):(64,1)"
 SWIZZLED = f"Sw<3,3,3> o {TILE}"
@@ -175,8 +179,6 @@ def test_a_trace_is_printed_as_json(capsys):
 @pytest.mark.parametrize("command", [["check"], ["explain"], ["translate"], ["equal", TILE], ["search"],
                                      ["emit", "--allow-conflicts"]], ids=lambda words: words[0])
 def test_a_dash_reads_the_layout_from_stdin(capsys, monkeypatch, command):
-    import io
-
     assert main([*command, TILE]) in (0, 1)
     expected = capsys.readouterr()
     monkeypatch.setattr("sys.stdin", io.StringIO(f"  {TILE}\n"))
@@ -185,8 +187,6 @@ def test_a_dash_reads_the_layout_from_stdin(capsys, monkeypatch, command):
 
 
 def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):
-    import io
-
     for stdin in (None, io.TextIOWrapper(io.BytesIO(b"\xff\xfe"), encoding="utf-8")):
         monkeypatch.setattr("sys.stdin", stdin)
         assert "stdin" in complaint(capsys, "check", "-")
@@ -206,3 +206,41 @@ def test_a_lesson_makes_its_folder(capsys, tmp_path):
     assert re.match(r".*\.ipynb: lesson 1\n", capsys.readouterr().out) and list((tmp_path / "a" / "b").iterdir())
     (tmp_path / "file").write_text("")
     assert "cannot make the folder" in complaint(capsys, "lesson", "1", "--no-open", "--to", str(tmp_path / "file" / "b"))
+
+
+# ---- columns -----------------------------------------------------------------------------------------------------------
+
+WIDE = [["check", TILE], ["explain", TILE], ["kernels"], ["clinic"], ["lesson"], ["search", TILE],
+        ["equal", TILE, "(16,64):(65,1)"],
+        ["trace", "mma_permuted", "-M", "16", "-N", "16", "-K", "16"], ["translate", SWIZZLED]]
+
+
+@pytest.mark.parametrize("command", WIDE, ids=lambda words: words[0])
+def test_what_is_printed_fits_columns_and_a_file_gets_it_as_it_is(capsys, monkeypatch, command):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main(command)
+    wide = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    main(command)
+    narrow = capsys.readouterr().out
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines())) or narrow == wide
+    if command[0] != "trace":                            # whose source is cut
+        assert narrow.split() == wide.split()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(alphabet="ab  \n*", max_size=300), st.integers(1, 120))
+def test_fitting_loses_no_word_and_leaves_what_fits(text, columns):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        fitted = fit(text)
+    assert "".join(fitted.split()) == "".join(text.split())
+    if max(map(len, text.split("\n"))) <= columns:
+        assert fitted == text
+
+
+@pytest.mark.parametrize("told, columns", [("80", 80), ("3", 40), ("0", 100), ("x", 100), ("", 100), ("-5", 100)])
+def test_the_width_is_what_columns_says_or_100_where_no_terminal_is(monkeypatch, told, columns):
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    monkeypatch.setenv("COLUMNS", told)
+    assert width() == columns

@@ -1,6 +1,7 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli.options import add, add_own, seconds
+from simlayout.cli.text import fit
 from simlayout.files import STDIO
 
 EXAMPLES = """
@@ -43,7 +44,10 @@ def bench(options):
     from cuda_kernels.bench.run import Choice
     from cuda_kernels.bench.run import bench as run
 
-    say = {"say": lambda line: None} if options.json == STDIO else {}
+    def say(text):
+        if options.json != STDIO:
+            print(fit(text), flush=True)
+
     run(Choice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds, options.seconds,
-               options.overlap, options.triton, options.json, options.plot), **say)
+               options.overlap, options.triton, options.json, options.plot), say)
     return 0

@@ -1,7 +1,7 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli.options import add, add_own, whole
-from simlayout.cli.text import field
+from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
 from simlayout.hardware.records import check_file, summaries_text
@@ -47,7 +47,7 @@ def _check(options):
     for path in options.check:
         summary, checked = check_file(path)
         if options.json != STDIO:
-            print(f"{field('file', path)}\n{field('cases', summary)}\n\n{table(checked)}\n")
+            print(f"{field('file', path)}\n{field('cases', summary)}\n\n{fit(table(checked))}\n")
         summaries.append(summary)
         wrong |= any(c.wrong.any() for c in checked)
     if options.json:

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import fields
 
-from simlayout.cli.text import field, tell
+from simlayout.cli.text import field, fit, tell
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO
 from simlayout.progress import progress
@@ -70,7 +70,7 @@ def _device(wanted, kernel):
 
 
 def _say(text):
-    print(text, flush=True)
+    print(fit(text), flush=True)
 
 
 def _nothing(text):
@@ -118,7 +118,7 @@ def _ending(report):
     if "tflops" in timing:
         share = f", {timing['share']:.3f} of cuBLAS ({timing['cublas_tflops']:.1f})" if "share" in timing else ""
         lines.append(_line("speed", f"{timing['tflops']:.1f} TFLOP/s{share}; {timing['library']}"))
-    return "\n".join([*lines, _line("result", "ok" if report.ok else "WRONG: see above")])
+    return fit("\n".join([*lines, _line("result", "ok" if report.ok else "WRONG: see above")]))
 
 
 def kernel_options(kernel):

@@ -1,7 +1,7 @@
 """ladder: every rung of the tutorials, predicted and, on a GPU, measured. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli.options import add, add_own
-from simlayout.cli.text import json_text
+from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
 
@@ -48,7 +48,7 @@ def ladder(options):
     on_gpu = options.device != "cpu" and gpu_problem() is None
     if options.plot and not on_gpu:
         raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")
-    say = (lambda text: None) if options.json == STDIO else (lambda text: print(text, flush=True))
+    say = (lambda text: None) if options.json == STDIO else (lambda text: print(fit(text), flush=True))
     found = rungs(options.tutorial)
     for rung in found:
         say(line(rung))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from simlayout.algebra import dtype_of, parse
-from simlayout.cli.text import LABEL, WIDTH, field, tell
+from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import emit as emit_access
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import LayoutError, SimlayoutError, VerificationError
@@ -165,7 +165,7 @@ def explain(options):
     text = analysis.explain(options.index)
     counts = {name: int(getattr(analysis, name)[options.index]) for name in ("wavefronts", "ideal", "excess", "conflicts")}
     tell(options.json, {"layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "index": options.index,
-                        "explanation": text, **counts}, f"{field('layout', access.tile)}\n{text}")
+                        "explanation": text, **counts}, f"{field('layout', access.tile)}\n{fit(text)}")
     return 0
 
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from simlayout.cli.options import add, add_own
-from simlayout.cli.text import tell
+from simlayout.cli.text import fit, tell
 from simlayout.errors import SimlayoutError
 from simlayout.files import make_folder, write_whole
 from simlayout.lessons.build import SOURCE, install_cell, notebook_text
@@ -61,7 +61,7 @@ def run(options):
         known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
                  for one in lessons()}
         last = f"{THEORY}: the model on one page, what it cannot say, where it was measured"
-        tell(options.json, known, "\n".join([*map(str, lessons()), last]))
+        tell(options.json, known, fit("\n".join([*map(str, lessons()), last])))
     elif options.lesson == THEORY:
         tell(options.json, {THEORY: theory()}, theory().rstrip())
     else:

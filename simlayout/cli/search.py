@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from simlayout.algebra import dtype_of, parse
 from simlayout.cli.layouts import MAX_INSTRUCTIONS, check_size
 from simlayout.cli.options import add, given_text, whole
-from simlayout.cli.text import tell
+from simlayout.cli.text import fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware import arch_of
@@ -147,7 +147,7 @@ def _of_tile(accesses, options):
     with _asked(options) as arguments:
         found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
     tell(options.json, lambda: _report(found, options.prove),
-         lambda: "\n".join([str(found), *_proofs(found, options.prove)]))
+         lambda: fit("\n".join([str(found), *_proofs(found, options.prove)])))
     return 0 if found.conflict_free else 1
 
 
@@ -174,7 +174,7 @@ def _rearranged(accesses, options):
         raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --tma, --base and --budget")
     found = [rearrange(access) for access in accesses]
     tell(options.json, {"accesses": [_order_report(made) for made in found]},
-         "\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else []))))
+         fit("\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else [])))))
     return 0 if all(made.conflict_free for made in found) else 1
 
 
@@ -193,7 +193,7 @@ def _of_kernel(options):
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
     tell(options.json, lambda: {"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]},
-         lambda: "\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles))
+         lambda: fit("\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles)))
     return 0 if all(tile.found.conflict_free for tile in tiles) else 1
 
 

@@ -2,14 +2,80 @@
 
 import json
 import math
+import os
+import re
+import sys
 from textwrap import wrap
 
 import numpy as np
 
 from simlayout.files import STDIO, deliver
 
-WIDTH = 100
+WIDTH, NARROWEST = 100, 40
 LABEL = 14
+
+
+def width():
+    """Columns of text: what COLUMNS says, else the terminal's, else 100: files do not depend on who wrote them."""
+    told = os.environ.get("COLUMNS", "")
+    if re.fullmatch("[0-9]{1,4}", told) and int(told) > 0:
+        return max(int(told), NARROWEST)
+    return max(_terminal(), NARROWEST) if _terminal() else WIDTH
+
+
+def _terminal():
+    """Columns of the terminal under stdout, 0 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def fit(text):
+    """A text as wide as COLUMNS or a terminal: tables lose spaces between their columns, and lines that are still too wide
+    go on below, further in. A file gets it as it is."""
+    if not _is_shown():
+        return text
+    columns = width()
+    blocks = text.split("\n\n")
+    return "\n\n".join(_fitted(block.split("\n"), columns) for block in blocks)
+
+
+def _is_shown():
+    return bool(os.environ.get("COLUMNS") or _terminal())
+
+
+def _fitted(lines, columns):
+    if max(map(len, lines)) > columns:
+        lines = squeezed(lines)
+    return "\n".join(part for line in lines for part in _continued(line, columns))
+
+
+def squeezed(lines):
+    """Lines of a table without the spaces that all of them have between two columns, but two. What begins with `*` is a note
+    below the table.
+
+    >>> squeezed(["name      count  ", "load A       12 ", "* a note"])
+    ['name    count', 'load A     12', '* a note']
+    """
+    rows = [line for line in lines if not line.startswith("*")]
+    wide = max(map(len, rows), default=0)
+    blank = [all(row[i:i + 1] in ("", " ") for row in rows) for i in range(wide)]
+    kept = [i for i in range(wide) if not all(blank[i:i + 1] + blank[max(i - 2, 0):i])]
+    return [line if line.startswith("*") else "".join(line[i:i + 1] for i in kept).rstrip() for line in lines]
+
+
+def _continued(line, columns):
+    """A line as lines that fit; words that are too long stay whole."""
+    if len(line) <= columns:
+        return [line]
+    indent = " " * min(len(line) - len(line.lstrip()) + 4, columns // 2)
+    return wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def cut(line):
+    """A line of source that ends in dots where COLUMNS or a terminal does. A file gets it as it is."""
+    return f"{line[:width() - 4]} ..." if _is_shown() and len(line) > width() else line
 
 
 def one_line(text, limit=600):
@@ -19,8 +85,8 @@ def one_line(text, limit=600):
 
 
 def field(label, value, column=LABEL):
-    """"label         value", wrapped to 100 columns with the value from one column on."""
-    return "\n".join(wrap(str(value), WIDTH, initial_indent=f"{label:<{column}}", subsequent_indent=" " * column))
+    """"label         value", wrapped to the width of the text with the value from one column on."""
+    return "\n".join(wrap(str(value), width(), initial_indent=f"{label:<{column}}", subsequent_indent=" " * column))
 
 
 def tell(target, value, text):

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from simlayout.cli.gemm import chosen_kernel, foretell, kernel_options
-from simlayout.cli.text import field, tell
+from simlayout.cli.text import cut, field, fit, tell
 from simlayout.progress import progress
 
 STEPS = 3
@@ -30,8 +30,13 @@ def _text(kernel, problem, done, every_line):
     return "\n".join([
         field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
         field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
-        f"\n{done.listing(every_line)}\n\n{done}\n",
+        "", *map(_line, done.listing(every_line).splitlines()), "", fit(str(done)), "",
         field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none")])
+
+
+def _line(text):
+    """A line of the listing: a row with source is cut, a hazard is not."""
+    return cut(text) if text[:6].strip().isdigit() else fit(text)
 
 
 def _executed(kernel, problem, seed):

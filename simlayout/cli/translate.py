@@ -4,7 +4,7 @@ from argparse import SUPPRESS
 
 from simlayout.algebra import F2Map, Layer
 from simlayout.cli.options import add, given_text
-from simlayout.cli.text import field, tell
+from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.notations import read_notation, text_of
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
@@ -118,7 +118,7 @@ def run_equal(options):
             raise LayoutError(f"{side} takes one offset, not {coordinates} coordinates: compose it with a layout")
     found = equivalent(left, right, domain or None, ("x",) if coordinates == 1 else NAMES)
     tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": found.domain, "equal": found.equal,
-                        "how": found.how, "counterexample": found.counterexample}, found)
+                        "how": found.how, "counterexample": found.counterexample}, fit(str(found)))
     return 0 if found else 1
 
 
