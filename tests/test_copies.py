@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware import INSTRUCTIONS, analyze, copies
 
 LANE = np.arange(32)
-COMMON = settings(max_examples=200, deadline=None)
 THROUGH = ("cp.async.ca.4", "cp.async.ca.8", "cp.async.ca.16")
 PAST = "cp.async.cg.16"
 
@@ -90,8 +89,7 @@ def reading(active, sizes):
     return active if sizes is None else [a and s > 0 for a, s in zip(active, sizes, strict=True)]
 
 
-@COMMON
-@given(copied(THROUGH))
+@given_few(40, 200, copied(THROUGH))
 def test_a_copy_through_the_cache_costs_what_the_slow_twin_says(copy):
     name, targets, sources, active, sizes = copy
     result = analyze(name, targets, active, sources=sources, valid=sizes)
@@ -99,8 +97,7 @@ def test_a_copy_through_the_cache_costs_what_the_slow_twin_says(copy):
     assert result.exact and result.wavefronts.tolist() == [expected]
 
 
-@COMMON
-@given(copied((PAST,)))
+@given_few(40, 200, copied((PAST,)))
 def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
     name, targets, sources, active, sizes = copy
     result = analyze(name, targets, active, sources=sources, valid=sizes)
@@ -116,8 +113,7 @@ def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
         assert said == [len(pieces)] * 3
 
 
-@COMMON
-@given(copied())
+@given_few(40, 200, copied())
 def test_without_sources_the_bounds_hold_for_any(copy):
     name, targets, sources, active, sizes = copy
     blind = analyze(name, targets, active, valid=sizes)
@@ -127,8 +123,7 @@ def test_without_sources_the_bounds_hold_for_any(copy):
     assert blind.ideal.tolist() == seen.ideal.tolist()
 
 
-@COMMON
-@given(copied(), st.integers(0, 2**20))
+@given_few(40, 200, copied(), st.integers(0, 2**20))
 def test_only_the_place_of_a_source_in_its_line_matters_and_which_lines_are_the_same(copy, line):
     name, targets, sources, active, sizes = copy
     moved = [s + 128 * line for s in sources]
@@ -136,8 +131,7 @@ def test_only_the_place_of_a_source_in_its_line_matters_and_which_lines_are_the_
     assert (first.wavefronts, first.at_least, first.at_most) == (second.wavefronts, second.at_least, second.at_most)
 
 
-@COMMON
-@given(copied())
+@given_few(40, 200, copied())
 def test_idle_lanes_may_have_any_source(copy):
     name, targets, sources, active, sizes = copy
     noisy = [s if a else -7 for s, a in zip(sources, active, strict=True)]
@@ -145,8 +139,7 @@ def test_idle_lanes_may_have_any_source(copy):
     assert first.wavefronts.tolist() == second.wavefronts.tolist()
 
 
-@COMMON
-@given(copied())
+@given_few(40, 200, copied())
 def test_the_explanation_of_a_copy_adds_up_and_fits_100_columns(copy):
     name, targets, sources, active, sizes = copy
     for given_sources in (sources, None):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiers import slow_but
 
 from cuda_kernels.conformance.fragments import compare, line, main, measure, probes
 from cuda_kernels.conformance.fragments_bits import (
@@ -221,7 +222,7 @@ def assembles(names, folder):
         assembled(ptx(probe_kernel(probes()[name].form)), folder)
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", slow_but(SAMPLE[-2:], SAMPLE))
 def test_a_form_assembles_for_sm_90a(name, tmp_path):
     assembles([name], tmp_path)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import slow_but
 
 import simlayout as sl
 from simlayout.plots import Panel
@@ -102,7 +103,7 @@ def overlapping(found):
     return [(found[i][0], found[j][0]) for i, j in np.argwhere(meet)]
 
 
-@pytest.mark.parametrize("name", draw.PICTURES)
+@pytest.mark.parametrize("name", slow_but([*draw.PICTURES][::4], draw.PICTURES))
 def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
     made = draw.PICTURES[name]
     figure = figure_of(made.draw(made.data()))

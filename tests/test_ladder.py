@@ -96,6 +96,7 @@ def test_options_that_do_not_go_together_are_refused(options, complaint):
         KERNELS["mma_blocks"].variant(**options)
 
 
+@pytest.mark.slow
 def test_the_command_predicts_runs_and_compares_a_ladder_on_the_cpu_machine(capsys):
     assert main(["ladder", "cuda_hgemm", "--cpu"]) == 0
     out = capsys.readouterr().out

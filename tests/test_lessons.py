@@ -200,11 +200,13 @@ OLD = "numba-cuda 0.22.2 is too old, the kernels need 0.30: pip install"
 
 
 @pytest.mark.parametrize("capability, installed, number, why", [
-    ((7, 5), "0.30.0", 7, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
+    pytest.param((7, 5), "0.30.0", 7, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)",
+                 marks=pytest.mark.slow),
     ((7, 5), "0.30.0", 8, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
     ((8, 9), "0.30.0", 8, "the GPU has compute capability 8.9; wgmma needs 9.0 (sm_90a)"),
-    ((8, 0), "0.22.2", 7, OLD), ((9, 0), "0.22.2", 8, OLD),
-    ((8, 0), None, 7, "numba-cuda is not installed"), ((9, 0), None, 8, "numba-cuda is not installed")])
+    pytest.param((8, 0), "0.22.2", 7, OLD, marks=pytest.mark.slow), ((9, 0), "0.22.2", 8, OLD),
+    pytest.param((8, 0), None, 7, "numba-cuda is not installed", marks=pytest.mark.slow),
+    ((9, 0), None, 8, "numba-cuda is not installed")])
 def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability, installed, number, why,
                                                                       monkeypatch, capsys):
     cuda = pytest.importorskip("numba.cuda")

@@ -13,6 +13,7 @@ import pytest
 from host_kit import DTYPES, Device, install
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import driver, product
@@ -108,9 +109,9 @@ def check(machine, shapes, layouts, dtype, out, capability=(9, 0)):
     assert np.array_equal(got.astype(np.float32), want)
 
 
-@settings(max_examples=800, deadline=None)
-@given(products(), st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)), st.sampled_from(["f16", "bf16"]),
-       st.none() | st.tuples(st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(LAYOUTS)))
+@given_few(100, 800, products(), st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)),
+           st.sampled_from(["f16", "bf16"]),
+           st.none() | st.tuples(st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(LAYOUTS)))
 def test_every_shape_layout_and_dtype_gives_numpys_product(shapes, layouts, dtype, out):
     with pytest.MonkeyPatch.context() as patch:
         check(install(patch, sms=4), shapes, layouts, dtype, out)

@@ -6,10 +6,10 @@ import hopper_faults as faults
 import numpy as np
 import pytest
 from hopper_kernels import SHARED
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machine_kit import st_shared, tid_x
 from test_gallery import overlapping, texts
+from tiers import given_few, slow_but
 
 import simlayout as sl
 from cuda_kernels.job import kernel_named
@@ -127,8 +127,7 @@ def check(made, chunks):
     assert 0 <= min(s.start for s in made.spans) and max(s.end for s in made.spans) <= made.clocks
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
+@given_few(5, 25, st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
        st.sampled_from([64, 128]), st.sampled_from([1, 2]))
 def test_a_stage_holds_its_chunks_in_order_and_is_not_refilled_before_its_release(name, stages, steps, cols, beside):
     made = of_kernel(kernel_named(name).variant(stages=stages, tile_n=cols, cluster_n=beside), steps)
@@ -146,7 +145,7 @@ def test_the_order_of_the_operands_changes_no_span(majors):
     assert made(*majors) == made("K", "K")
 
 
-@pytest.mark.parametrize("options", [{}, {"cluster_m": 1, "stages": 3}])
+@pytest.mark.parametrize("options", slow_but([{"cluster_m": 1, "stages": 3}], [{}, {"cluster_m": 1, "stages": 3}]), ids=str)
 def test_ldmatrix_reads_the_chunks_that_tma_brings_and_c_takes_their_place(options):
     made = of_kernel(kernel_named("mma_tma").variant(**options), 5)
     check(made, 5)
@@ -155,6 +154,7 @@ def test_ldmatrix_reads_the_chunks_that_tma_brings_and_c_takes_their_place(optio
     assert all(s.start >= last for s in made.spans if s.kind == "store")
 
 
+@pytest.mark.slow
 def test_with_one_stage_nothing_overlaps_and_with_more_a_copy_is_under_way_while_another_stage_is_read():
     for name, options in ALL:
         made = of_kernel(kernel_named(name).variant(**options), 4)
@@ -216,8 +216,9 @@ def test_where_tma_loads_nothing_there_is_no_timeline():
 
 # ---- drawn -------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name, options", ALL)
-def test_no_text_of_a_pipeline_is_cut_or_overlaps_another(name, options):
+@pytest.mark.parametrize("case", slow_but(ALL[:2], ALL), ids=str)
+def test_no_text_of_a_pipeline_is_cut_or_overlaps_another(case):
+    name, options = case
     made = of_kernel(kernel_named(name).variant(**options), 6)
     ax = pipeline(made)
     found, (wide, high) = texts(ax.figure), ax.figure.get_size_inches()

@@ -308,6 +308,7 @@ def test_a_base_that_the_widest_access_cannot_start_on_is_refused():
 
 # ---- elsewhere ----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_a_dask_cluster_finds_the_same():
     distributed = pytest.importorskip("distributed")
     alone = search([ROWS, BLOCKS], ("swizzle", "f2"), layers=2)

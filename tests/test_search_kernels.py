@@ -30,6 +30,7 @@ def test_a_tile_that_lies_the_other_way_stays_so():
         plain_tile(sl.formula("row * 64 + col"))
 
 
+@pytest.mark.slow
 def test_the_kernels_have_one_plain_tile_and_the_layout_of_each_is_found_on_it_in_its_family():
     """cuda_hgemm's: mma_base's plain tile has conflicts, mma_permuted's rotation none, mma_padded's those of its copies."""
     ab, c = search_plan(KERNELS["mma_permuted"].plan, ("rotation",), limit=4)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout import testing
@@ -39,8 +40,7 @@ def failure(assertion, *args, **options):
 
 # ---- assert_conflict_free --------------------------------------------------------------------------------------------
 
-@settings(max_examples=250, deadline=None)
-@given(st.data(), names)
+@given_few(50, 250, st.data(), names)
 def test_an_access_fails_exactly_where_lanes_wait_and_the_two_named_are_such(data, name):
     row = instruction(name)
     given_, mask = data.draw(testing.addresses(name, max_accesses=2)), data.draw(testing.lane_masks(name))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout import testing
@@ -63,8 +64,7 @@ def test_a_tile_fits_is_one_to_one_and_keeps_chunks_of_16_bytes_whole(data, dtyp
             sl.verify(natural_access(tile, name, dtype))
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.data(), names)
+@given_few(60, 300, st.data(), names)
 def test_addresses_are_those_that_the_instruction_takes(data, name):
     top = data.draw(st.sampled_from([instruction(name).bytes, 512, 48 * 1024]))
     patterns = data.draw(st.none() | st.sampled_from([[p] for p in PATTERNS]))

@@ -1,6 +1,9 @@
 """Which cases of a test run by default, and which wait for `pytest -m slow`, as in CI."""
 
+from functools import wraps
+
 import pytest
+from hypothesis import given, settings
 
 
 def slow_but(fast, cases):
@@ -12,3 +15,17 @@ def slow_but(fast, cases):
     cases, fast = list(cases), list(fast)
     assert all(case in cases for case in fast), f"not among the cases: {[case for case in fast if case not in cases]}"
     return [pytest.param(case, marks=() if case in fast else pytest.mark.slow) for case in cases]
+
+
+def given_few(few, many, *strategies, **named):
+    """As Hypothesis's `given`, with few examples by default, and many in a slow case of the test."""
+    def of(test):
+        @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow)])
+        @wraps(test, updated=())
+        def trial(examples):
+            settings(max_examples=examples)(given(*strategies, **named)(test))()
+
+        del trial.__wrapped__                        # pytest reads the arguments of trial itself
+        return trial
+
+    return of
