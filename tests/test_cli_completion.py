@@ -1,10 +1,16 @@
 """What the shell offers after a part of a command line, through argcomplete."""
 
+import argparse
 import os
 import subprocess
 import sys
 
 import pytest
+
+from simlayout import clinic, instruction
+from simlayout.algebra import dtype_of
+from simlayout.cli.arguments import command_line
+from simlayout.hardware import arch_of, fragment
 
 pytest.importorskip("argcomplete", reason='needs argcomplete: pip install -e ".[complete]"')
 
@@ -24,6 +30,43 @@ def offered(line):
 
 @pytest.mark.parametrize("line, words", [
     ("simlayout se", {"search"}), ("simlayout search --fam", {"--families"}),
-    ("simlayout search x --families ro", {"rotation"}), ("simlayout nonsense-", set())])
+    ("simlayout search x --families ro", {"rotation"}), ("simlayout nonsense-", set()),
+    ("simlayout check x --op ldmatrix.x4", {"ldmatrix.x4", "ldmatrix.x4.trans"}),
+    ("simlayout gemm --kernel mma_pe", {"mma_permuted"}),
+    ("simlayout help kern", {"kernels"}), ("simlayout lesson th", {"theory"})])
 def test_the_shell_completes_commands_options_and_choices(line, words):
     assert set(offered(line)) == words
+
+
+READERS = {"--op": instruction, "--dtype": dtype_of, "--arch": arch_of, "page": clinic.page}
+"""What reads the values of an option."""
+
+OFFERING = {"--op", "--dtype", "--arch", "--kernel", "--accumulate", "--loads", "--c-store", "--operand", "named", "page",
+            "lesson", "sets", "tutorial", "instructions", "layout of plot"}
+
+
+def test_values_are_offered_and_each_is_one_that_the_library_reads():
+    (commands,) = (a for a in command_line()._actions if isinstance(a, argparse._SubParsersAction))
+    seen = set()
+    for command, parser in commands.choices.items():
+        for action in parser._actions:
+            name = action.option_strings[-1] if action.option_strings else action.dest
+            name = f"layout of {command}" if name == "layout" else name
+            if getattr(action, "completer", None) is None:
+                assert name not in OFFERING
+                continue
+            values = action.completer(prefix="", parsed_args=None)
+            assert values and all(isinstance(value, str) for value in values)
+            if name not in seen and name in READERS:
+                assert all(READERS[name](value) for value in values)
+            seen.add(name)
+    assert seen == OFFERING
+
+
+def test_what_plot_offers_has_a_figure():
+    from simlayout.cli.plot import SPANS, subjects
+
+    kernels = {"mma_permuted", "wgmma_persistent"}
+    found = set(subjects())
+    assert kernels | set(SPANS) < found
+    assert fragment(min(name for name in found if name.startswith("m16n8k16")), "A").values

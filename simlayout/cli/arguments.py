@@ -64,7 +64,10 @@ def command_line():
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
         simlayout lesson 1
-        """))
+        """, """
+    Exit codes: 0 answered, 1 the answer is no (--strict, a wrong product, a hazard), 2 the question cannot be answered or
+    the answer cannot be written (one line on stderr says why), 130 interrupted, 141 nobody reads the output.
+    """))
     parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_check(commands)

@@ -51,7 +51,7 @@ def add_command(commands, command, add_access, naturally):
     what help says of it."""
     parser = command(commands, "plot", plot, "draw a layout, an access, a fragment or a kernel", EXAMPLES, NOTES + naturally)
     add_access(parser, "WHAT", "a layout, an instruction or a kernel, see below; quote it for the shell",
-               lambda: [*kernels(), *fragments(), *SPANS])
+               subjects)
     parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")
     add(parser, "--index", nargs="+", default=[0])
     parser.add_argument("--with", dest="other", metavar="LAYOUT", help="of compare: the other layout")
@@ -63,6 +63,11 @@ def add_command(commands, command, add_access, naturally):
                         help="of pipeline: K steps (default: %(default)s)")
     add(parser, "--output", required=True)
     add(parser, "--json")
+
+
+def subjects():
+    """What WHAT may be, but for layouts."""
+    return [*kernels(), *fragments(), *SPANS]
 
 
 def plot(options):
