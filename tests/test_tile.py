@@ -49,7 +49,7 @@ def test_a_text_without_sizes_is_told_what_to_add_and_that_works(text, dtype, to
 
 @pytest.mark.parametrize("text, domain, error, fault", [
     ("row * 64 + column", {"row": 4, "col": 4}, sl.ParseError, "unknown name 'column'; known: row, col"),
-    ("row +", None, sl.ParseError, "column 6"), ("hello world", None, sl.ParseError, "column 7"),
+    ("row +", None, sl.ParseError, "column 6"), ("hello world", None, sl.ParseError, "column 1"),
     (7, None, sl.ParseError, "int"),
     ("smem[row * 64 + col]", None, sl.ParseError, "without the array's name"), ("vec = 8", None, sl.ParseError, "Triton"),
     ("row for row<x", None, sl.ParseError, "'row<x' is no size"), ("row for row<4", {"row": 5}, sl.LayoutError, "4 values"),

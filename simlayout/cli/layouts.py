@@ -1,62 +1,13 @@
 """check, explain and emit: one layout, one instruction, one warp."""
 
-import keyword
 from dataclasses import replace
-from math import prod
 
-from simlayout.algebra import dtype_of, parse
+from simlayout.cli.asked import asked_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import emit as emit_access
-from simlayout.codegen.index_text import parse_index
-from simlayout.errors import LayoutError, SimlayoutError, VerificationError
-from simlayout.hardware import arch_of
+from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.plots.grid import phases
-from simlayout.proofs import Access, verify
-from simlayout.proofs.access import WARP
-from simlayout.proofs.natural import natural_access
-
-MAX_INSTRUCTIONS = 65_536
-MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
-
-
-def asked_access(options):
-    """The Access that the command line names; its excess is None: reported, not demanded."""
-    tile, dtype = parse(options.layout), dtype_of(options.dtype)
-    check_size(tile, dtype, arch_of(options.arch))
-    if options.lanes is None:
-        if options.domain:
-            raise SimlayoutError("--domain names the loops of --lanes: give both or neither")
-        return natural_access(tile, options.op, dtype)
-    domain = _domain(options)
-    return Access("tile", options.op, tile, parse_index(options.lanes, domain), domain, dtype.name, excess=None)
-
-
-def check_size(tile, dtype, arch):
-    """Refuses a tile without coordinates, or one that cannot be in shared memory, before anything walks over it."""
-    if not hasattr(tile, "shape"):
-        raise LayoutError(f"{tile} has no coordinates of its own: compose it with a layout, as in "
-                          "'Sw<3,3,3> o (16,64):(64,1)'")
-    limit = arch.shared_bytes_per_cta
-    if tile.size * dtype.bytes > limit:
-        raise LayoutError(f"{tile} has {tile.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
-                          "shared memory per CTA: use a smaller tile")
-    furthest = tile.cosize * dtype.bytes
-    if furthest > MAX_BYTES:
-        raise LayoutError(f"{tile} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
-                          "CTA: use smaller strides")
-
-
-def _domain(options):
-    """{"tid": threads, loop: trips, ...} of --domain."""
-    domain = {"tid": WARP}
-    for name, trips in options.domain:
-        if name in domain and name != "tid" or keyword.iskeyword(name):
-            raise SimlayoutError(f"--domain {name}={trips}: {name!r} " +
-                                 ("is given twice" if name in domain else "cannot be a name"))
-        domain[name] = trips
-    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
-        raise SimlayoutError(f"--domain spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
-    return domain
+from simlayout.proofs import verify
 
 
 def analysed(options):
@@ -81,7 +32,7 @@ def _report(access, certificate, analysis):
     return {"layout": str(tile), "one_to_one": True, "size": tile.size, "wasted_elements": tile.cosize - tile.size,
             "dtype": access.dtype, "op": access.instruction, "arch": analysis.arch.name, "domain": access.domain,
             "accesses": len(analysis), **totals, "conflict_free": totals["excess"] == 0,
-            "first_conflict": _first_conflict(access, analysis), "exact": each["exact"], "caveat": each["caveat"],
+            "first_conflict": first_conflict(access, analysis), "exact": each["exact"], "caveat": each["caveat"],
             "provenance": each["provenance"], "claims": certificate.claims, "digest": certificate.digest,
             "each": {name: each[name] for name in totals}}
 
@@ -103,12 +54,12 @@ def _table(access, lanes, analysis):
         field("conflict-free", "no" if excess else "yes"),
     ]
     if excess:
-        lines.append(field("first", _first_conflict(access, analysis)))
+        lines.append(field("first", first_conflict(access, analysis)))
     lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.instruction.caveat}"))
     return "\n".join([*lines, field("provenance", analysis.provenance)])
 
 
-def _first_conflict(access, analysis):
+def first_conflict(access, analysis):
     """One line on the first instruction with excess wavefronts: which lanes, bank and words; None if none has any."""
     if not analysis.excess.any():
         return None

@@ -2,12 +2,13 @@
 
 import re
 
-from simlayout.algebra import F2Map, dtype_of, parse
-from simlayout.cli.layouts import analysed, check_size, indexed
+from simlayout.algebra import F2Map, parse
+from simlayout.cli.asked import asked_tile
+from simlayout.cli.layouts import analysed, indexed
 from simlayout.cli.options import add, add_own, fragments, kernels, whole
 from simlayout.cli.text import tell
+from simlayout.codegen.notations import open_names
 from simlayout.errors import SimlayoutError
-from simlayout.hardware import arch_of
 from simlayout.hardware import fragment as fragment_of
 from simlayout.plots.matrix import bits
 
@@ -109,15 +110,9 @@ def _compare(options, plots):
     return plots.comparison(analysis, other, options.index[0], titles), said
 
 
-def _checked_tile(options):
-    tile, dtype = parse(options.layout), dtype_of(options.dtype)
-    check_size(tile, dtype, arch_of(options.arch))
-    return tile, dtype.name
-
-
 def _layout(options, plots):
-    tile, dtype = _checked_tile(options)
-    return plots.layout_map(tile, options.by, dtype), f"{tile.size} elements of {dtype}"
+    tile, _ = asked_tile(options)
+    return plots.layout_map(tile, options.by, options.dtype), f"{tile.size} elements of {options.dtype}"
 
 
 def _phases(options, plots):
@@ -140,9 +135,10 @@ def _tma(options, plots):
 
 
 def _f2(options, plots):
-    layout = parse(options.layout)
+    bare = not options.domain and open_names(options.layout) == ()
+    layout = parse(options.layout) if bare else None
     if not isinstance(layout, F2Map):
-        layout, _ = _checked_tile(options)
+        layout, _ = asked_tile(options)
     made, _ = bits(layout)
     return plots.matrix(layout, options.dtype), f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
 

@@ -1,26 +1,29 @@
 """search: which layout of a tile serves all of some instructions, which order of rows does without another layout, and the
 layouts of whole kernels found again."""
 
+import argparse
 import keyword
 import re
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from math import prod
 from multiprocessing import get_context
+from types import SimpleNamespace
 
-from simlayout.algebra import dtype_of, parse
-from simlayout.cli.layouts import MAX_INSTRUCTIONS, check_size
-from simlayout.cli.options import add, given_text, whole
-from simlayout.cli.text import fit, tell
+from simlayout.algebra import dtype_of
+from simlayout.cli.asked import MAX_INSTRUCTIONS, asked_tile
+from simlayout.cli.layouts import first_conflict
+from simlayout.cli.options import SHARED, add, add_own, given_text, instructions, whole
+from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
-from simlayout.hardware import arch_of
 from simlayout.progress import progress
 from simlayout.proofs import Access
 from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
-from simlayout.synthesis import FAMILIES, rearrange, search_plan
+from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
+from simlayout.synthesis.cost import replaceable
 
 EXAMPLES = """
     simlayout search '(16,64):(64,1)'
@@ -56,7 +59,10 @@ def add_command(commands, command):
     parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
                         help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", default=None)
-    add(parser, "--op", nargs="+", default=[])
+    add_own(parser, "--op", values=instructions, **{**SHARED["--op"], "nargs": "+", "action": "extend", "default": []})
+    add_own(parser, "--lanes", action=_Lanes, default=[], metavar="TEXT", help="the coordinate that thread tid gives the "
+            "--op before it, as in 'tid, 2*k' (default: the natural way)")
+    add(parser, "--domain")
     parser.add_argument("--access", action="append", default=[], metavar="TEXT",
                         help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
     add(parser, "--kernel")
@@ -92,11 +98,40 @@ def search(options):
 
 def _accesses(options):
     """The Accesses of --op and --access to the tile."""
-    tile, dtype = parse(options.layout), dtype_of(options.dtype or "f16")
-    check_size(tile, dtype, arch_of("sm_90"))
-    ops = dict.fromkeys(options.op or ([] if options.access else ["ldmatrix.x4"]))
-    made = [natural_access(tile, op, dtype, op) for op in ops]
-    return made + [parse_access(text, tile, dtype.name) for text in dict.fromkeys(options.access)]
+    made, loops = asked_tile(SimpleNamespace(layout=options.layout, domain=options.domain, dtype=options.dtype or "f16",
+                                             lanes=None), [lanes for _, lanes in options.lanes])
+    plain, dtype = replaceable(made), dtype_of(options.dtype or "f16")
+    with_lanes = dict(options.lanes)
+    texts = [_text_of(options.op[at], lanes, loops) for at, lanes in options.lanes]
+    ops = [op for at, op in enumerate(options.op) if at not in with_lanes]
+    if not (options.op or options.access):
+        ops = ["ldmatrix.x4"]
+    natural = [natural_access(plain, op, dtype, op) for op in dict.fromkeys(ops)]
+    unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}
+    if unused:
+        raise SimlayoutError(f"--domain {' '.join(sorted(unused))}: no --lanes has this variable")
+    return natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
+
+
+_NAMES = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _text_of(op, lanes, loops):
+    """The text of an access, as `parse_access` reads it, of --op, --lanes and the loops of --domain that these name."""
+    own = [f"{name}<{trips}" for name, trips in loops.items() if name == "tid" or name in _NAMES.findall(lanes)]
+    return f"{op}: {lanes}" + (f" for {', '.join(own)}" if own else "")
+
+
+class _Lanes(argparse.Action):
+    """--lanes TEXT: of the --op before it, kept as (the number of the op, the text)."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if not namespace.op:
+            parser.error("--lanes goes behind the --op whose coordinates it gives")
+        at = len(namespace.op) - 1
+        if any(at == other for other, _ in namespace.lanes):
+            parser.error(f"--lanes: {namespace.op[at]} has its own already: name the --op again for another access")
+        namespace.lanes = [*namespace.lanes, (at, values)]
 
 
 _ACCESS = re.compile(r"\s*([\w.:]+?)\s*:\s(.*?)(?:\sfor\s(.*))?", re.DOTALL | re.ASCII)
@@ -147,8 +182,32 @@ def _of_tile(accesses, options):
     with _asked(options) as arguments:
         found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
     tell(options.json, lambda: _report(found, options.prove),
-         lambda: fit("\n".join([str(found), *_proofs(found, options.prove)])))
+         lambda: fit("\n".join([str(found), *_proofs(found, options.prove), *_told(found)])))
     return 0 if found.conflict_free else 1
+
+
+def _told(found):
+    """Where no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
+    if not found or not found[0].excess:
+        return []
+    best = found[0]
+    lines = [f"none is free of conflicts; what each access costs in {best.layout}, and why:"]
+    for cost in costs(best.accesses):
+        label = f"{cost.access.name}: excess {cost.excess} of {cost.wavefronts} wavefronts"
+        lines.append(field("", f"{label}; {_why(cost)}" if cost.excess else label, 2))
+    return lines
+
+
+def _why(cost):
+    """Why an access has excess wavefronts."""
+    return cost.reason or first_conflict(cost.access, cost.access.analyze())
+
+
+def _costs(found):
+    """The same for --json."""
+    return [{"access": c.access.name, "op": c.access.instruction, "wavefronts": c.wavefronts, "ideal": c.ideal,
+             "excess": c.excess, "least_excess": c.least, "why": _why(c) if c.excess else None}
+            for c in (costs(found[0].accesses) if found else ())]
 
 
 def _proofs(found, wanted):
@@ -161,7 +220,7 @@ def _report(found, prove):
     rows = [_row(c) | ({"certificate": c.certificate.as_dict()} if prove else {}) for c in found]
     return {"candidates": rows, "conflict_free": found.conflict_free, "examined": found.examined, "total": found.total,
             "exhausted": found.exhausted, "least_excess": found.least, "bound": found.bound,
-            "families": [vars(share) for share in found.shares]}
+            "families": [vars(share) for share in found.shares], "costs": _costs(found)}
 
 
 def _row(candidate):
@@ -187,8 +246,8 @@ def _order_report(made):
 def _of_kernel(options):
     from cuda_kernels.job import kernel_named
 
-    if options.op or options.access or options.dtype or options.rearrange:
-        raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --dtype and --rearrange")
+    if options.op or options.access or options.dtype or options.rearrange or options.domain:
+        raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype and --rearrange")
     kernel = kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)

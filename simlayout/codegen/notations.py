@@ -88,7 +88,7 @@ def read_notation(text, columns=None, dtype="f16", names=("row", "col")):
         if found.re is _TRITON:
             return TritonSwizzle(*map(int, found.groups()), columns)
         return TmaSwizzle(int(found[1] or 0), dtype, columns)
-    return formula(text, names) if _is_formula(text) else parse(text)
+    return formula(text, names) if _is_formula(text, names) else parse(text)
 
 
 _FOR = re.compile(r"(.*?)\sfor\s([^()]*)", re.DOTALL)
@@ -146,17 +146,37 @@ def sized(text, domain=None):
     return ends[1] if ends else text, sizes
 
 
+def open_names(text):
+    """What a text without its sizes leaves open: None of one that brings its shape, the names of a formula's coordinates, ()
+    of one that takes rows and columns under any name. Raises ParseError for a text in no notation.
+
+    >>> open_names("(16,64):(64,1)"), open_names("Sw<3,3,3>"), open_names("r * 64 + c")
+    (None, (), ('r', 'c'))
+    """
+    if _without_sizes(text):
+        return ()
+    if _is_formula(text):
+        return tuple(_coordinates(text))
+    return None if hasattr(parse(text), "shape") else ()
+
+
 def _without_sizes(text):
     """Whether a text is Triton's or TMA's."""
     return bool(_TRITON.fullmatch(text.strip()) or _TMA.fullmatch(text.strip()))
 
 
-def _is_formula(text):
-    """Whether a text is a formula: it has a name, and does not begin as a layout does."""
+def _is_formula(text, names=()):
+    """Whether a text is a formula: it does not begin as a layout does, and is arithmetic of names, or has one of these."""
     known = _without_sizes(text) or _OF_LAYOUTS.match(text.strip())
     if not known and re.match(r"\s*(?:#ttg\b|vec\s*=)", text):
         raise ParseError("column 1: Triton's swizzled layout is 'vec = 8, perPhase = 1, maxPhase = 8', its order [1, 0]")
-    return not known and re.search(r"[A-Za-z_]{2}|\b[A-Za-z_]\b", text) is not None
+    if known or not _LETTER.search(text):
+        return False
+    return _ARITHMETIC.search(text) is not None or not {"row", "col", *names}.isdisjoint(_NAME.findall(text))
+
+
+_LETTER = re.compile(r"[A-Za-z_]", re.ASCII)
+_ARITHMETIC = re.compile(r"[-+*/%&|^~=\[?]|<<|>>|[A-Za-z_]\w*(?:\.|->)[A-Za-z_]|\breturn\b", re.ASCII)
 
 
 def _coordinates(text):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from types import SimpleNamespace
 
-from simlayout.algebra import dtype_of, parse
-from simlayout.cli.layouts import asked_access, check_size
+from simlayout.algebra import dtype_of
+from simlayout.cli.asked import asked_access, asked_tile
 from simlayout.codegen.index_text import parse_index
+from simlayout.codegen.notations import open_names, sized
 from simlayout.errors import InstructionError, ParseError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
 
@@ -129,40 +130,36 @@ def access_of(state):
     ...
     simlayout.explorer.state.Refusal: column 7: expected ',' or ')', found the end of the text
     """
-    with blamed("layout", state.layout):
-        tile = parse(state.layout)
     with blamed("dtype", state.dtype):
-        dtype = dtype_of(state.dtype)
+        dtype_of(state.dtype)
     with blamed("arch", state.arch):
-        arch = arch_of(state.arch)
+        arch_of(state.arch)
     with blamed("op", state.op):
         instruction(state.op)
+    asked = SimpleNamespace(layout=state.layout, dtype=state.dtype, op=state.op, arch=state.arch,
+                            lanes=state.lanes if state.lanes.strip() else None, domain=_loops(state.domain))
     with blamed("layout", state.layout):
-        check_size(tile, dtype, arch)
-    lanes = state.lanes.strip() or None
-    loops = _loops(state.domain)
-    if loops and not lanes:
-        raise Refusal("the loops belong to a thread map: write one, or leave the loops empty", "domain")
-    if lanes:
+        open_names(sized(state.layout)[0])              # the text of the layout alone; then together with the sizes
+    with blamed("domain" if asked.domain else "layout", "" if asked.domain else state.layout):
+        _, loops = asked_tile(asked)
+    if asked.lanes:
         with blamed("lanes", state.lanes):
-            parse_index(state.lanes, ("tid", *(name for name, _ in loops if name != "tid")))
-    access = _built(state, lanes, loops)
+            parse_index(state.lanes, ("tid", *(name for name in loops if name != "tid")))
+    access = _built(asked)
     if access.instructions() > MAX_INSTRUCTIONS:
-        field = "domain" if lanes else "layout"
+        field = "domain" if asked.lanes else "layout"
         raise Refusal(f"{access.instructions()} instructions: the explorer shows at most {MAX_INSTRUCTIONS}", field)
     return access
 
 
-def _built(state, lanes, loops):
+def _built(asked):
     """The command line's Access; what is left to refuse concerns the loops, the instruction or how it covers the tile."""
-    asked = SimpleNamespace(layout=state.layout, dtype=state.dtype, op=state.op, arch=state.arch,
-                            lanes=state.lanes if lanes else None, domain=loops)
     try:
         return asked_access(asked)
     except InstructionError as error:
         raise Refusal(str(error), "op") from None
     except SimlayoutError as error:
-        raise Refusal(str(error), "domain" if lanes else "layout") from None
+        raise Refusal(str(error), "domain" if asked.lanes else "layout") from None
 
 
 def _loops(text):

@@ -1,0 +1,99 @@
+"""What the command line asks about: its tile, in any notation, its lanes, and which of the two a name of --domain is of."""
+
+import keyword
+import re
+from math import prod
+
+from simlayout.algebra import dtype_of
+from simlayout.algebra.layout import flatten
+from simlayout.codegen.index_text import parse_index
+from simlayout.codegen.notations import open_names, sized, tile
+from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.hardware import arch_of
+from simlayout.proofs import Access
+from simlayout.proofs.access import WARP
+from simlayout.proofs.natural import natural_access
+
+MAX_INSTRUCTIONS = 65_536
+MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
+
+
+def asked_access(options):
+    """The Access that the command line names; its excess is None: reported, not demanded."""
+    made, loops = asked_tile(options)
+    dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
+    if options.lanes is None:
+        return natural_access(made, options.op, dtype, name)
+    return access_of_lanes(name, options.op, made, options.lanes, loops, dtype)
+
+
+def access_of_lanes(name, instruction, made, lanes, loops, dtype):
+    """The Access of threads that give the coordinates of a text. loops: {name: trips}, perhaps with tid."""
+    domain = {"tid": WARP, **loops}
+    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
+        raise SimlayoutError(f"--domain spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
+    return Access(name, instruction, made, parse_index(lanes, domain), domain, dtype.name, excess=None)
+
+
+def asked_tile(options, lanes=()):
+    """(the tile of --layout and --domain, {name: trips} of the names of --domain that are loops of --lanes).
+
+    The variables of a formula are its coordinates, every other name is of --lanes. For a text that takes rows and columns
+    under any name (a bare swizzle, SWIZZLE_128B) the names in --lanes, and tid, are loops. A layout brings its own sizes.
+    lanes: other texts of lanes, beside `options.lanes`.
+    """
+    lanes = [text for text in (options.lanes, *lanes) if text is not None]
+    body, sizes = sized(options.layout)
+    names, given = open_names(body), domain_of(options.domain)
+    used = {"tid", *(word for text in lanes for word in re.findall(r"[A-Za-z_]\w*", text, re.ASCII))}
+    if names is None:
+        own = {} if lanes or sizes else given           # without --lanes they can only be the layout's own sizes, again
+        loops = {name: size for name, size in given.items() if name not in own}
+    else:
+        own = {name: size for name, size in given.items() if (name in names if names else name not in used)}
+        loops = {name: size for name, size in given.items() if name not in own}
+        both = sorted(used & {*own, *sizes} - {"tid"})
+        if both:
+            raise LayoutError(f"{both[0]!r} is a coordinate of {body!r} and a variable of --lanes: rename one of them")
+    if loops and not lanes:
+        raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}, so it could only name loops of --lanes: "
+                          "give both or neither")
+    made = _of_sizes(options.layout, own, options.dtype) if names is None else tile(options.layout, own, options.dtype)
+    check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", "sm_90")))
+    return made, loops
+
+
+def _of_sizes(text, sizes, dtype):
+    """A layout, whose own sizes --domain may repeat."""
+    made = tile(text, dtype=dtype)
+    own = [prod(flatten(mode)) for mode in (made.shape if isinstance(made.shape, tuple) else (made.shape,))]
+    if sizes and own != list(sizes.values()):
+        raise LayoutError(f"{made} brings its own sizes, {' x '.join(map(str, own))}, so --domain could only name the loops "
+                          "of --lanes: give both or neither")
+    return made
+
+
+def domain_of(pairs):
+    """{name: size} of --domain, row before col."""
+    domain = {}
+    for name, size in pairs:
+        if name in domain or keyword.iskeyword(name):
+            raise SimlayoutError(f"--domain {name}={size}: {name!r} "
+                                 f"{'is given twice' if name in domain else 'cannot be a name'}")
+        domain[name] = size
+    return domain
+
+
+def check_size(made, dtype, arch):
+    """Refuses a tile without coordinates, or one that cannot be in shared memory, before anything walks over it."""
+    if not hasattr(made, "shape"):
+        raise LayoutError(f"{made} has no coordinates of its own: compose it with a layout, as in "
+                          f"'{made} o (16,64):(64,1)', or add --domain row=16 col=64")
+    limit = arch.shared_bytes_per_cta
+    if made.size * dtype.bytes > limit:
+        raise LayoutError(f"{made} has {made.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
+                          "shared memory per CTA: use a smaller tile")
+    furthest = made.cosize * dtype.bytes
+    if furthest > MAX_BYTES:
+        raise LayoutError(f"{made} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
+                          "CTA: use smaller strides")
