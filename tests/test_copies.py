@@ -107,6 +107,8 @@ def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
     pairs = len({key[:2] for key in pieces})
     zeros = 0 if sizes is None else through_cache(16, targets, sources, active, reads)
     said = [int(x[0]) - zeros for x in (result.at_least, result.wavefronts, result.at_most)]
+    groups = sum(any(active[i:i + 8]) for i in range(0, 32, 8))
+    assert result.ideal.tolist() == [groups + (0 if sizes is None else -(-len(lanes) // 8))]     # 8 lanes read 128 bytes
     if is_duplicated(targets, sources, lanes):
         assert said == [pairs, len(pieces), len(lanes)] and pairs <= len(pieces) <= len(lanes)
     else:

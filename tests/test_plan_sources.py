@@ -133,8 +133,13 @@ def test_whole_lines_without_a_src_size_are_ideal():
 
 
 def test_large_problems_are_predicted_at_once():
-    said = KERNELS["mma_permuted"].plan.predict(10**9, 10**9, 10**9)
+    said = KERNELS["mma_permuted"].plan.predict(10**30, 10**30, 10**9)
     assert all(c.exact and c.wavefronts > c.ideal > 0 for c in said.counts if c.name.startswith("copy"))
+    blind = KERNELS["mma_permuted"].variant(stages=1).plan
+    assert blind.predict(1, 1, 32 * 10**30).count("load A").instructions == 10**30 * blind.predict(1, 1, 32).count(
+        "load A").instructions
+    with pytest.raises(SimlayoutError, match="at most 1099511627776"):
+        KERNELS["mma_permuted"].plan.predict(8, 8, 2**41)
 
 
 def test_where_rows_begin_decides_what_copies_cost_and_lines_apart_are_alike():
@@ -161,7 +166,7 @@ def test_a_plan_without_sources_says_that_it_knows_destinations_alone():
 
 
 @pytest.mark.parametrize("places, words", [
-    ({"lda": 63}, r"lda = 63: A needs an integer of elements from row to row, K = 64 to"),
+    ({"lda": 63}, r"lda = 63: A needs an integer of elements from row to row, at least K = 64, at most"),
     ({"ldb": 64.0}, r"ldb = 64.0: B needs an integer"), ({"lda": True}, "lda = True"), ({"ldb": "64"}, "ldb = '64'"),
     ({"lda": MOST_LEADING + 8}, "lda = "), ({"a": -16}, "a = -16: .* address of A"), ({"b": 1.5}, "b = 1.5"),
     ({"lda": [64]}, "lda = .64."),

@@ -106,10 +106,7 @@ ACCESSES = (
 class FmaPrediction(Prediction):
     """A Prediction of a kernel on CUDA cores: `mma_clocks` are the clocks per K step of its fma instructions."""
 
-    @property
-    def bound(self):
-        """Which of the two takes longer: "shared memory" or "fma"."""
-        return "shared memory" if self.shared_clocks > self.mma_clocks else "fma"
+    multiplied_by = "fma"
 
 
 class FmaPlan(Plan):

@@ -73,17 +73,20 @@ class Prediction:
     shared_clocks: int
     mma_clocks: float
 
+    multiplied_by = "mma"
+    """What takes the mma_clocks."""
+
     @property
     def bound(self):
         """Which of the two is the larger: "shared memory" or "mma"."""
-        return "shared memory" if self.shared_clocks > self.mma_clocks else "mma"
+        return "shared memory" if self.shared_clocks > self.mma_clocks else self.multiplied_by
 
     @property
     def clocks(self):
         """The two clocks of a K step, as text."""
         copies = any(is_copy(c.instruction) for c in self.counts)
         return (f"{self.shared_clocks} clocks of shared memory{' (copies by what they write)' * copies}, "
-                f"{self.mma_clocks:.0f} of mma")
+                f"{self.mma_clocks:.0f} of {self.multiplied_by}")
 
     def count(self, name):
         """The AccessCount of the access called `name`."""
@@ -204,13 +207,13 @@ class Plan:
         """
         problem = Problem(M, N, K)
         ctas, steps = self.ctas(problem), self.steps(problem)
-        turns = np.array([len(range(s, steps, self.stages)) for s in range(self.stages)])
+        turns = [-(-max(steps - stage, 0) // self.stages) for stage in range(self.stages)]
         counts = [self._count(access, turns, ctas) for access in self.each_step]
         places = {"A": (lda, a), "B": (ldb, b)}
         counts = [self._with_sources(access, count, problem, *places[access.source.operand]) if access.source else count
                   for access, count in zip(self.each_step, counts)]
         counts += [self._count(access, None, ctas) for access in self.each_tile]
-        shared = sum(int(self._per_stage(a, "wavefronts")[0]) for a in self.each_step)
+        shared = sum(int(self._per_stage(access, "wavefronts")[0]) for access in self.each_step)
         return self.prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks())
 
     def _with_sources(self, access, count, problem, leading, address):
@@ -252,8 +255,8 @@ class Plan:
 
     def _count(self, access, turns, ctas):
         def total(what):
-            per = self._per_stage(access, what)
-            return int((per * turns).sum() if turns is not None else per[0]) * ctas
+            per = self._per_stage(access, what).tolist()
+            return ctas * (per[0] if turns is None else sum(each * times for each, times in zip(per, turns)))
 
         return AccessCount(access.name, access.instruction, total("instructions"), total("wavefronts"), total("ideal"),
                            bool(self._analyses[access.name].exact))

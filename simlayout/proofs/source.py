@@ -59,7 +59,7 @@ class Operand:
         name = self.name.lower()
         if not _is_integer(self.leading) or not self.columns <= self.leading <= MOST_LEADING:
             raise SimlayoutError(f"ld{name} = {self.leading!r}: {self.name} needs an integer of elements from row to row, "
-                                 f"K = {self.columns} to {MOST_LEADING}")
+                                 f"at least K = {self.columns}, at most {MOST_LEADING}")
         if not _is_integer(self.address) or self.address < 0:
             raise SimlayoutError(f"{name} = {self.address!r}: the address of {self.name} must be an integer, at least 0")
         object.__setattr__(self, "leading", int(self.leading))
