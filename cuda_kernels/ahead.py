@@ -1,11 +1,10 @@
 """Kernels compiled ahead: all that a run needs at once, in several processes, into the cache on disk."""
 
 import os
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 from cuda_kernels import cache
 from simlayout.progress import progress
+from simlayout.workers import workers
 
 
 def compile_ahead(programs, driver=0, executor=None):
@@ -18,7 +17,7 @@ def compile_ahead(programs, driver=0, executor=None):
     missing = [p for p in dict.fromkeys(programs) if not cache.holds(p, driver)]
     if len(missing) < 2:
         return 0
-    with executor or ProcessPoolExecutor(min(os.cpu_count() or 1, len(missing)), get_context("spawn")) as pool:
+    with executor or workers(min(os.cpu_count() or 1, len(missing))) as pool:
         try:
             with progress("kernels compiled", stays=True) as moved:
                 for done, _ in enumerate(pool.map(_compile, missing, [driver] * len(missing)), 1):

@@ -99,3 +99,40 @@ def test_the_first_ctrl_c_ends_a_kernel_that_does_not_end(tmp_path):
     (tmp_path / "endless.py").write_text(ENDLESS)
     code = f"import runpy; runpy.run_path({str(tmp_path / 'endless.py')!r}, run_name='__main__')"
     assert interrupted(code) == (130, "simlayout: interrupted\n")
+
+
+SEARCH = """
+import sys
+from simlayout.cli import main
+from simlayout.cli import search
+
+def told(what, stays=False):
+    return Told()
+
+class Told:
+    def __enter__(self):
+        return lambda done, total: done and print("ready", flush=True)
+
+    def __exit__(self, *_):
+        pass
+
+if __name__ == "__main__":
+    search.progress = told
+    sys.argv = ["simlayout", "search", "(64,64):(64,1)", "--op", "ldmatrix.x4", "ld.shared.b32", "ld.shared.b16",
+                "--families", "f2", "--jobs", "2", "--json"]
+    sys.exit(main())
+"""
+
+
+def test_ctrl_c_of_a_terminal_reaches_processes_of_a_search_too_and_none_complains(tmp_path):
+    (tmp_path / "searching.py").write_text(SEARCH)
+    command = [sys.executable, str(tmp_path / "searching.py")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, start_new_session=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            os.killpg(process.pid, signal.SIGINT)        # as a terminal does: to all of them
+            told, complaint = process.communicate(timeout=PATIENT)
+        finally:
+            process.kill()
+    assert process.returncode in (0, 1) and complaint == "" and told.startswith('{')

@@ -15,11 +15,10 @@ import argparse
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from cuda_kernels.assembler import program
@@ -34,6 +33,7 @@ from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.progress import progress
 from simlayout.proofs.plan import sass_class
+from simlayout.workers import workers
 
 PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),
         "l1tex st": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ("STS", "STSM"))}
@@ -163,7 +163,7 @@ def build_all(folder, labels, build, **facts):
     build: of a label, the name of the kernel's entry and its machine code; facts: what builds.json has to say besides.
     """
     entries = []
-    pool = ProcessPoolExecutor(min(len(labels), os.cpu_count() or 1), get_context("spawn"))
+    pool = workers(min(len(labels), os.cpu_count() or 1))
     with pool, progress("kernels built", stays=True) as moved:
         for i, (entry, code) in enumerate(pool.map(build, labels)):
             (folder / f"{i}.cubin").write_bytes(code)

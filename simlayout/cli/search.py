@@ -4,10 +4,8 @@ layouts of whole kernels found again."""
 import argparse
 import keyword
 import re
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from math import prod
-from multiprocessing import get_context
 from types import SimpleNamespace
 
 from simlayout.algebra import dtype_of
@@ -24,6 +22,7 @@ from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
 from simlayout.synthesis.cost import replaceable
+from simlayout.workers import workers
 
 EXAMPLES = """
     simlayout search '(16,64):(64,1)'
@@ -166,7 +165,7 @@ def parse_access(text, tile, dtype):
 @contextmanager
 def _asked(options):
     """The arguments of `search` that the command line gives, as a dict; processes end with it."""
-    pool = ProcessPoolExecutor(options.jobs, get_context("spawn")) if options.jobs > 1 else None
+    pool = workers(options.jobs) if options.jobs > 1 else None
     try:
         with progress("layouts") as moved:
             yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "tma": options.tma,

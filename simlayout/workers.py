@@ -1,0 +1,29 @@
+"""Processes that work side by side, and leave Ctrl-C to the one that started them."""
+
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import SpawnContext, SpawnProcess
+
+
+class Worker(SpawnProcess):
+    """A process that never sees SIGINT: a terminal sends it to all of them, and each would tell it in its own way."""
+
+    def start(self):
+        """Starts with the signal blocked, which a new process inherits; here it waits until then."""
+        if not hasattr(signal, "pthread_sigmask"):       # Windows
+            super().start()
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Workers(SpawnContext):
+    Process = Worker
+
+
+def workers(count):
+    """A ProcessPoolExecutor of so many fresh processes."""
+    return ProcessPoolExecutor(count, _Workers())
