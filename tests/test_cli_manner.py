@@ -32,8 +32,9 @@ def complaint(capsys, *arguments):
 
 
 def meaning(action):
-    """What an option means. How many values it takes, whether it must be given and its default are the command's."""
-    return type(action), action.dest, action.metavar, action.help, getattr(action.type, "__qualname__", None), action.choices
+    """What an option means. How many values it takes, how they are kept and what they are otherwise is the command's."""
+    reader = getattr(action.type, "__qualname__", None)
+    return action.nargs == 0, action.dest, action.metavar, action.help, reader, action.choices
 
 
 # ---- options -----------------------------------------------------------------------------------------------------------

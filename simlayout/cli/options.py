@@ -108,15 +108,15 @@ SHARED = {
     "--plot": dict(metavar="FILE", help="draw the measured rows into FILE.svg or FILE.png"),
     "--output": dict(metavar="FILE", help="the file to write"),
 }
-"""Name -> keywords of `add_argument`. What a command may change of them: `required`, `default`, `nargs`."""
+"""Name -> keywords of `add_argument`. What a command may change of them: `required`, `default`, `nargs`, `action`."""
 
 SPELLINGS = {"--output": ("-o", "--output"), "--sizes": ("--sizes", "--size")}
 """Of options that have several."""
 
 
 def add(parser, *names, **changed):
-    """Adds shared options to a parser or a group; changed: `required`, `default` or `nargs` of the command's own."""
-    if wrong := set(changed) - {"required", "default", "nargs"}:
+    """Adds shared options to a parser or a group; changed: the command's own `required`, `default`, `nargs` or `action`."""
+    if wrong := set(changed) - {"required", "default", "nargs", "action"}:
         raise TypeError(f"{', '.join(sorted(wrong))} of a shared option: its one meaning stands in SHARED")
     for name in names:
         add_own(parser, *SPELLINGS.get(name, (name,)), values=VALUES.get(name), **{**SHARED[name], **changed})

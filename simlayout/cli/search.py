@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from simlayout.algebra import dtype_of
 from simlayout.cli.asked import MAX_INSTRUCTIONS, asked_tile
 from simlayout.cli.layouts import first_conflict
-from simlayout.cli.options import SHARED, add, add_own, given_text, instructions, whole
+from simlayout.cli.options import add, given_text, whole
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
@@ -40,9 +40,9 @@ EXAMPLES = """
 
 NOTES = """
     LAYOUT is the plain tile, row-major say; with --kernel the tiles are the kernel's. Each --op (ldmatrix.x4, unless an
-    --access is given) moves the whole tile as it naturally does (see `simlayout check
-    --help`); each --access says which coordinates thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also
-    tid<64 for two warps. A layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations
+    --access is given) moves the whole tile as it naturally does (see `simlayout help check`), or as the --lanes behind it
+    says; each --access says which coordinates thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also tid<64
+    for two warps. A layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations
     of the emitted addresses.
 
     families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, and f2: every
@@ -58,9 +58,8 @@ def add_command(commands, command):
     parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
                         help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", default=None)
-    add_own(parser, "--op", values=instructions, **{**SHARED["--op"], "nargs": "+", "action": "extend", "default": []})
-    add_own(parser, "--lanes", action=_Lanes, default=[], metavar="TEXT", help="the coordinate that thread tid gives the "
-            "--op before it, as in 'tid, 2*k' (default: the natural way)")
+    add(parser, "--op", nargs="+", action="extend", default=[])
+    add(parser, "--lanes", action=_Lanes, default=[])
     add(parser, "--domain")
     parser.add_argument("--access", action="append", default=[], metavar="TEXT",
                         help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
