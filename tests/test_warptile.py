@@ -14,7 +14,8 @@ from tiers import slow_but
 from cuda_kernels.gemm.warptile import BLOCK, CHUNK_K, KERNEL
 from cuda_kernels.job import rounded
 from cuda_kernels.launch import gpu_problem, load
-from cuda_kernels.ptx.simt import cvt_f32_bf16_high, cvt_f32_bf16_low, fma_rn_f32
+from cuda_kernels.ptx.arithmetic import fma_rn_f32
+from cuda_kernels.ptx.simt import cvt_f32_bf16_high, cvt_f32_bf16_low
 from cuda_kernels.run_warptile import run_warptile
 from simlayout import DeviceError, SimlayoutError, VerificationError
 

@@ -16,10 +16,10 @@ import numpy as np
 from cuda_kernels.gemm.common import cta_col, cta_row, element, store_two, two_halves, valid_bytes
 from cuda_kernels.gemm.kernel import Kernel
 from cuda_kernels.ptx import bar_sync, cvt_rn_bf16x2_f32, dynamic_shared, f32, register_array, st_shared_b16, tid_x, u64
+from cuda_kernels.ptx.arithmetic import fma_rn_f32
 from cuda_kernels.ptx.simt import (
     cvt_f32_bf16_high,
     cvt_f32_bf16_low,
-    fma_rn_f32,
     ld_global_v2_b32,
     ld_shared_b64,
     ld_shared_b128,

@@ -3,6 +3,7 @@
 Each has a Numba lowering and a CPU-machine twin side by side; see `cuda_kernels.ptx.instruction`.
 """
 
+from cuda_kernels.ptx.arithmetic import fma_rn_f32, fma_rn_f64, mul_rn_f32, mul_rn_f64
 from cuda_kernels.ptx.barrier import (
     bar_arrive_some,
     bar_sync,
@@ -32,6 +33,7 @@ from cuda_kernels.ptx.copy import (
     ld_global_b32,
     ld_global_b64,
     ld_global_b128,
+    ld_global_f32,
     ld_relaxed_v4_f32,
     st_global_b16,
     st_global_b32,
@@ -70,12 +72,20 @@ from cuda_kernels.ptx.registers import (
     ctaid_z,
     dynamic_shared,
     here,
+    laneid,
     nctaid_x,
+    nctaid_y,
+    nctaid_z,
+    ntid_x,
+    ntid_y,
+    ntid_z,
     register_array,
     setmaxnreg,
     smid,
     successor,
     tid_x,
+    tid_y,
+    tid_z,
     uniform,
 )
 from cuda_kernels.ptx.shared import (
@@ -103,8 +113,11 @@ __all__ = [
     "cluster_ctarank", "cluster_sync", "cluster_wait", "cp_async_cg_16", "cp_async_cg_16_zfill", "cp_async_commit_group",
     "cp_async_wait_group", "ctaid_x", "ctaid_y", "ctaid_z",
     "cvt_f32_f16_high", "cvt_f32_f16_low", "cvt_rn_bf16x2_f32", "cvt_rn_f16x2_f32", "dynamic_shared", "f32", "f64",
+    "fma_rn_f32", "fma_rn_f64",
     "fence_mbarrier_init", "fence_proxy_async", "griddepcontrol_launch_dependents", "griddepcontrol_wait", "here",
     "instruction", "Instruction", "ld_global_b128", "ld_global_b16", "ld_global_b32", "ld_global_b64",
+    "ld_global_f32", "laneid", "mul_rn_f32", "mul_rn_f64", "nctaid_y", "nctaid_z", "ntid_x", "ntid_y", "ntid_z", "tid_y",
+    "tid_z",
     "ld_relaxed_v4_f32", "ld_shared_b32", "ld_shared_cluster_v4_f32", "ld_shared_v2_f32", "ld_volatile_shared_b128",
     "ld_volatile_shared_f32", "ldmatrix_sync", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4",
     "mbarrier_arrive_cluster_if",

@@ -91,6 +91,12 @@ def ld_global_b32(warp, source):
     return _registers(source.read(warp.active, 4))[0]
 
 
+@instruction("ld.global.f32 $0, [$1];", "f32 <- u64")
+def ld_global_f32(warp, source):
+    """One f32 per lane, 4-byte aligned."""
+    return np.ascontiguousarray(source.read(warp.active, 4)).view(np.float32)[:, 0]
+
+
 @instruction("ld.global.b64 $0, [$1];", "u64 <- u64")
 def ld_global_b64(warp, source):
     """8 bytes per lane, 8-byte aligned."""

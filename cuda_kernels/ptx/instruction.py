@@ -55,9 +55,14 @@ class Scalar:
         return (wrapped ^ half) - half
 
     @property
+    def casts_to(self):
+        """The name by which the CPU machine casts numbers to it."""
+        return self.name
+
+    @property
     def numpy(self):
-        """The NumPy dtype of a register of this type; integers as raw bits."""
-        return np.dtype(f"{'float' if self.is_float else 'uint'}{self.bits}")
+        """The NumPy dtype of a register of this type."""
+        return np.dtype(f"{'float' if self.is_float else 'int' if self.signed else 'uint'}{self.bits}")
 
     @property
     def numba(self):

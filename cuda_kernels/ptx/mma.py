@@ -62,7 +62,7 @@ def _twin(name):
         ab = _elements(_packed(registers[:nc], _WORD.get(a.dtype, np.uint32)), a).take(ab_place)
         made = compute_tile(op, its_rule, ab, _packed(registers[nc:], c_word).view(c_dtype).take(c_place))
         words = made.take(d_element).view(c_word)
-        return tuple(words if words.dtype.kind == "f" else words.astype(np.int64))
+        return tuple(words)
 
     counts = (("a", a.registers), ("b", b.registers), ("c", c.registers))
     names = ["warp", *(f"{letter}{i}" for letter, count in counts for i in range(count))]

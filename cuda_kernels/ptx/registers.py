@@ -10,7 +10,37 @@ from cuda_kernels.ptx.instruction import Instruction, instruction
 @instruction("mov.u32 $0, %tid.x;", "s32 <-", ordered=False)
 def tid_x(warp):
     """The thread's index in its CTA, x (PTX ISA, Special Registers: %tid)."""
-    return warp.tid
+    return warp.thread[0]
+
+
+@instruction("mov.u32 $0, %tid.y;", "s32 <-", ordered=False)
+def tid_y(warp):
+    """The thread's index in its CTA, y."""
+    return warp.thread[1]
+
+
+@instruction("mov.u32 $0, %tid.z;", "s32 <-", ordered=False)
+def tid_z(warp):
+    """The thread's index in its CTA, z."""
+    return warp.thread[2]
+
+
+@instruction("mov.u32 $0, %ntid.x;", "s32 <-", ordered=False)
+def ntid_x(warp):
+    """How many threads the CTA has, x (PTX ISA, Special Registers: %ntid)."""
+    return warp.block[0]
+
+
+@instruction("mov.u32 $0, %ntid.y;", "s32 <-", ordered=False)
+def ntid_y(warp):
+    """How many threads the CTA has, y."""
+    return warp.block[1]
+
+
+@instruction("mov.u32 $0, %ntid.z;", "s32 <-", ordered=False)
+def ntid_z(warp):
+    """How many threads the CTA has, z."""
+    return warp.block[2]
 
 
 @instruction("mov.u32 $0, %ctaid.x;", "s32 <-", ordered=False)
@@ -31,16 +61,34 @@ def ctaid_z(warp):
     return warp.index[2]
 
 
-@instruction("mov.u32 $0, %smid;", "s32 <-")
-def smid(warp):
-    """The SM that the CTA runs on (PTX ISA, Special Registers: %smid). On the CPU machine each has one of its own."""
-    return warp.index[0]
-
-
 @instruction("mov.u32 $0, %nctaid.x;", "s32 <-", ordered=False)
 def nctaid_x(warp):
     """How many CTAs the grid has, x (PTX ISA, Special Registers: %nctaid)."""
     return warp.grid[0]
+
+
+@instruction("mov.u32 $0, %nctaid.y;", "s32 <-", ordered=False)
+def nctaid_y(warp):
+    """How many CTAs the grid has, y."""
+    return warp.grid[1]
+
+
+@instruction("mov.u32 $0, %nctaid.z;", "s32 <-", ordered=False)
+def nctaid_z(warp):
+    """How many CTAs the grid has, z."""
+    return warp.grid[2]
+
+
+@instruction("mov.u32 $0, %laneid;", "s32 <-", ordered=False)
+def laneid(warp):
+    """The lane, 0..31 (PTX ISA, Special Registers: %laneid)."""
+    return warp.lane
+
+
+@instruction("mov.u32 $0, %smid;", "s32 <-")
+def smid(warp):
+    """The SM that the CTA runs on (PTX ISA, Special Registers: %smid). On the CPU machine each has one of its own."""
+    return warp.index[0]
 
 
 @instruction("mov.u32 $0, %cluster_ctarank;", "s32 <-", ordered=False)

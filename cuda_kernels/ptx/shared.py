@@ -12,7 +12,7 @@ from cuda_kernels.ptx.instruction import instruction
 def _registers(data):
     """uint8 [32, 4n] -> n arrays uint32 [32]."""
     words = np.ascontiguousarray(data).view(np.uint32)
-    return tuple(words[:, i].astype(np.int64) for i in range(words.shape[1]))
+    return tuple(words[:, i] for i in range(words.shape[1]))
 
 
 def _bytes(*registers):
@@ -88,7 +88,7 @@ def st_shared_b128(warp, address, v0, v1, v2, v3):
 
 def _distribute(rows):
     """uint8 [8x, 16] -> x registers [32]: lane l gets the two b16 of row l // 4, columns 2 (l % 4) and + 1."""
-    return tuple(r.astype(np.int64) for r in rows.view(np.uint32).reshape(-1, 32))
+    return tuple(rows.view(np.uint32).reshape(-1, 32))
 
 
 def _collected(registers):

@@ -1,38 +1,10 @@
-"""What a kernel on CUDA cores needs beside the rest: fma, bf16 as f32, and wider loads and stores."""
+"""What a kernel on CUDA cores needs beside the rest: bf16 as f32, and wider loads and stores."""
 
 import numpy as np
 
 from cuda_kernels.ptx.copy import _bytes_if, _read_valid
 from cuda_kernels.ptx.instruction import instruction
 from cuda_kernels.ptx.shared import _bytes, _registers
-
-NAN = np.uint32(0x7FFFFFFF).view(np.float32)
-"""The NaN that f32 arithmetic makes on a GPU (PTX ISA, Floating Point Instructions: canonical NaN)."""
-
-
-# ---- arithmetic -----------------------------------------------------------------------------------------------------
-
-@instruction("fma.rn.f32 $0, $1, $2, $3;", "f32 <- f32 f32 f32", ordered=False)
-def fma_rn_f32(warp, a, b, c):
-    """a * b + c, rounded once to nearest even (PTX ISA: fma)."""
-    with np.errstate(all="ignore"):
-        product = np.multiply(a, b, dtype=np.float64)            # exact: 24 + 24 bits fit in 53
-        total = np.add(product, c, dtype=np.float64)
-        moved = total - product
-        lost = (product - (total - moved)) + (c - moved)         # what the sum in f64 has rounded off (Knuth)
-        if np.any(lost):                                         # true of NaN as well
-            total = _odd(total, lost)
-        return total.astype(np.float32)
-
-
-def _odd(total, lost):
-    """f64 sums of which `lost` was rounded off, rounded to odd instead: then f32 rounds as if it saw all of the sum
-    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). NaN becomes NAN."""
-    bits = total.view(np.int64)
-    inexact = (lost != 0) & np.isfinite(lost) & (bits & 1 == 0)
-    away = np.where((lost > 0) == (total > 0), 1, -1)            # one unit up or down in magnitude
-    made = np.where(inexact, bits + away, bits).view(np.float64)
-    return np.where(np.isnan(made), NAN.astype(np.float64), made)
 
 
 @instruction("shl.b32 $0, $1, 16;", "f32 <- b32", ordered=False)

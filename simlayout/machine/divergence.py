@@ -13,11 +13,15 @@ from types import BuiltinFunctionType, FunctionType
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.functions import BUILTINS, scalar_cast
 from simlayout.machine.hazards import Place, error, hazard, ordered_ints, spans
 from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.numbers import DTYPE, choose, kind_of, operands, results
 from simlayout.machine.rewrite import device_function
+from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import LANES, Tagged, tag
 
+_BOOL = DTYPE["b1"]
 _CHANGEABLE = list, dict, set
 _BUILT_IN = type, BuiltinFunctionType
 
@@ -60,13 +64,12 @@ def merge(lanes, ours, theirs):
         return tuple(merge(lanes, a, b) for a, b in zip(ours, theirs, strict=True))
     if isinstance(ours, GlobalPointer) and isinstance(theirs, GlobalPointer):
         return ours.merged(lanes, theirs)
-    numbers = int, float, np.generic, np.ndarray
-    if not isinstance(ours, numbers) or not isinstance(theirs, numbers):
+    if kind_of(ours) is None or kind_of(theirs) is None:
         raise MachineError(f"the two sides of a lane-varying branch leave a {type(ours).__name__} and a "
                            f"{type(theirs).__name__} under one name, which no register holds: use two names")
     if type(ours) is type(theirs) and not isinstance(ours, np.ndarray) and ours == theirs:
         return ours
-    made = np.where(lanes, ours, theirs)
+    made = choose(lanes, ours, theirs)
     if not isinstance(ours, Tagged) or not isinstance(theirs, Tagged) or ours.access != theirs.access:
         return made
     return tag(made, ours.access, ours.marks and theirs.marks and ours.marks.merged(lanes, theirs.marks))
@@ -123,9 +126,18 @@ class Lanes:
             self.site, self.doing = (frame.f_code.co_filename, frame.f_lineno), function
             if not self.converged and getattr(function, "converged", False):
                 self.require_convergence(getattr(function, "name", "this instruction"))
-            return twin(self, *args, **named)
+            kinds = getattr(function, "operands", None)
+            if kinds is None or named:
+                return twin(self, *args, **named)
+            if len(kinds) == len(args):
+                args = operands(kinds, args, self.active)
+            made = twin(self, *args)
+            return results(function.results, made) if function.results else made
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
+        scalar = getattr(function, "casts_to", None)
+        if scalar is not None:
+            return scalar_cast(self, scalar, *args)
         plain = getattr(function, "py_func", function)   # what numba.cuda.jit wraps
         if isinstance(plain, FunctionType):
             frame, outer = sys._getframe(1), self.caller
@@ -204,30 +216,38 @@ class Lanes:
         return value
 
     def both(self, first, later):
-        """`first and later()`; lane-varying: bool [32], the right side evaluated where the left one is true."""
-        if not is_lanes(first):
-            return first and later()
+        """`first and later()`: the second value where the first is true, evaluated by those lanes; else the first."""
         agreed = self.agreed(first)
         if agreed is not None:
-            return later() if agreed else False
+            return later() if agreed else first
         true = truth(first)
         second = self._under(true, later)
-        return true & (truth(second) if is_lanes(second) else bool(second))
+        if first.dtype is _BOOL and is_lanes(second) and second.dtype is _BOOL:
+            return first & second
+        return merge(true, second, first)
 
     def either(self, first, later):
-        """`first or later()`; lane-varying: bool [32], the right side evaluated where the left one is false."""
-        if not is_lanes(first):
-            return first or later()
+        """`first or later()`: the first value where it is true; else the second, evaluated by those lanes."""
         agreed = self.agreed(first)
         if agreed is not None:
-            return True if agreed else later()
+            return first if agreed else later()
         true = truth(first)
         second = self._under(~true, later)
-        return true | (truth(second) if is_lanes(second) else bool(second))
+        if first.dtype is _BOOL and is_lanes(second) and second.dtype is _BOOL:
+            return first | second
+        return merge(true, first, second)
 
     def negate(self, value):
         """`not value`, lane by lane."""
         return ~truth(value) if is_lanes(value) else not value
+
+    def approximate(self, name):
+        """Notes that the last bit of a result may differ from a GPU's; once per line."""
+        frame = sys._getframe(1)
+        while frame is not None and WARP_NAME not in (*frame.f_code.co_varnames, *frame.f_code.co_freevars):
+            frame = frame.f_back
+        site = self.site if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        self.cta.launch.recorder.note_once(site, f"{name}: the last bit may differ from that of the GPU's libdevice")
 
     def select(self, test, then, otherwise):
         """`then() if test else otherwise()`, each evaluated by its own lanes."""
@@ -265,28 +285,6 @@ def _as_it_is(warp, function, args, named):
     return function(*args, **named)
 
 
-def _extreme(ufunc):
-    def extreme(warp, function, args, named):
-        if len(args) < 2 or not any(is_lanes(a) for a in args):
-            return function(*args, **named)
-        made = args[0]
-        for value in args[1:]:
-            made = ufunc(made, value)
-        return made
-
-    return extreme
-
-
-def _cast(dtype):
-    def cast(warp, function, args, named):
-        if len(args) == 1 and is_lanes(args[0]):
-            made = np.asarray(args[0]).astype(dtype)
-            return tag(made, args[0].access, args[0].marks) if isinstance(args[0], Tagged) else made
-        return function(*args, **named)
-
-    return cast
-
-
 def _range(warp, function, args, named):
     """A range where the active lanes agree on its bounds, else a LaneRange."""
     if not 1 <= len(args) <= 3:
@@ -305,6 +303,5 @@ def _range(warp, function, args, named):
     return LaneRange(*(np.broadcast_to(np.asarray(a), (LANES,)).astype(np.int64) for a in (start, stop, step)))
 
 
-_BUILTINS = {min: _extreme(np.minimum), max: _extreme(np.maximum), range: _range,
-             int: _cast(np.int64), float: _cast(np.float64), bool: _cast(np.bool_)}
+_BUILTINS = BUILTINS | {range: _range}
 """Builtins that mean something else on lanes: (warp, builtin, args, named) -> value."""

@@ -11,6 +11,7 @@ from simlayout.machine.events import watcher
 from simlayout.machine.global_shadow import GlobalShadow
 from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import Allocation, GlobalPointer
+from simlayout.machine.numbers import cast, kind_of
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
 from simlayout.machine.tags import LANES
@@ -45,10 +46,11 @@ class Launch:
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
 
     def argument(self, value):
-        """What the kernel receives: NumPy integers become Python's, which cannot overflow in address arithmetic."""
+        """What the kernel receives: numbers of the types that Numba gives them (Python's are s64 and f64)."""
         if isinstance(value, np.ndarray):
             return GlobalPointer(self.allocation(value))
-        return int(value) if isinstance(value, np.integer) else value
+        kind = kind_of(value)
+        return value if kind is None else cast(value, kind)
 
     def allocation(self, array):
         """The Allocation of an array, watched if hazards are looked for."""
@@ -77,7 +79,8 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
     instruction objects: anything with an attribute `twin`, called as `twin(warp, *operands)` for 32 lanes at once.
     grid, block: ints or tuples of up to three, in CTAs and threads. args: NumPy arrays arrive as GlobalPointer (and are
-    changed in place), integers as Python ints, everything else as it is: for TMA, a simlayout.TensorMap with an array.
+    changed in place), numbers with the types that Numba gives them, everything else as it is: for TMA, a simlayout.TensorMap
+    with an array.
     shared_bytes: dynamic shared memory per CTA, in bytes. arch: for the wavefront model. progress: called as
     progress(finished CTAs, all CTAs) after each one.
     hazards: "raise" the first one, "report" all of them in `Trace.hazards`, or "off"; the kinds are

@@ -69,7 +69,7 @@ class RegisterArray:
     """An array private to each lane: one value per element and lane, NumPy storage [*shape, 32].
 
     warp: the Warp whose mask guards assignments. shape: tuple of ints. dtype: NumPy dtype of an element.
-    `r[i, j]` reads an array [32] (a copy; integers come as int64), `r[i, j] = value` writes the active lanes; indices
+    `r[i, j]` reads an array [32] (a copy; signed integers come as int64), `r[i, j] = value` writes the active lanes; indices
     may be lane-varying. Contents start undefined: poison (NaN, or all bits set).
 
     Raises AddressError for an index outside the shape, naming the lane where indices are lane-varying.
@@ -147,7 +147,7 @@ class RegisterArray:
 
     def __getitem__(self, key):
         made = self.values[self._index(key)]
-        return made.astype(np.int64) if self.dtype.kind in "iu" else made.copy()
+        return made.astype(np.int64) if self.dtype.kind == "i" else made.copy()
 
     def __setitem__(self, key, value):
         index = self._index(key)

@@ -5,10 +5,11 @@ line numbers; the user's file is never touched, and globals and closure stay the
 takes the warp as a hidden first argument, and what needs 32 lanes goes through it:
 
     f(x)                    __warp.call(f, x)                        instruction twins, helpers, min, max, range ...
+    a + b, -a, a < b        __add(__warp, a, b) ...                  by Numba's types: `simlayout.machine.operators`
     a and b, a or b, not a  __warp.both(a, lambda: b) ...            lane-wise, the right side under the narrowed mask
-    a < b < c               __warp.both(a < (t := b), lambda: t < c)
+    a < b < c               __warp.both(__lt(__warp, a, t := b), lambda: __lt(__warp, t, c))
     x if c else y           __warp.select(c, lambda: x, lambda: y)
-    x += 1                  x = x + 1                                NumPy's += would change an array that others hold
+    x += 1                  x = __add(__warp, x, 1)                  NumPy's += would change an array that others hold
     statements              see `simlayout.machine.statements`
 
 What a kernel cannot contain (a nested def, try, with ...) is refused by name, with file and line.
@@ -18,13 +19,16 @@ import ast
 import copy
 import dis
 import linecache
+import operator
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from weakref import WeakKeyDictionary
 
 from simlayout.errors import MachineError
+from simlayout.machine.contraction import fused_products
+from simlayout.machine.operators import OPERATORS
 from simlayout.machine.statements import Statements
-from simlayout.machine.syntax import later, place, warp_call
+from simlayout.machine.syntax import WARP_NAME, later, place, warp_call
 
 _REFUSED = {
     ast.FunctionDef: "a nested function", ast.AsyncFunctionDef: "an async function", ast.ClassDef: "a class",
@@ -36,6 +40,13 @@ _REFUSED = {
 _INSTEAD = {"a nested function": "define it at module level", "a lambda": "define a function at module level",
             "a generator expression": "write the loop out", "import": "import at module level",
             "`:=`": "assign on a line of its own"}
+
+_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+           ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+_UNARY = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+_BOUND = {f"__{name}": CellType(function) for name, function in OPERATORS.items()}
+"""What the names of operators in rewritten code are bound to, as closure cells are."""
 
 _rewritten = WeakKeyDictionary()
 
@@ -66,7 +77,7 @@ def _bind(function):
     code = _rewritten_code(old, old.co_filename, text)
     if code is None:
         return _without_source(function)
-    cells = dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
+    cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
                         tuple(cells[name] for name in code.co_freevars))
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
@@ -90,7 +101,7 @@ def _rewritten_code(code, filename, text):
         return None
     _Rewriter(filename).kernel(node)
     shell = ast.parse("def shell(): pass").body[0]
-    shell.args.args = [ast.arg(name) for name in code.co_freevars]
+    shell.args.args = [ast.arg(name) for name in (*_BOUND, *code.co_freevars)]
     shell.body = [node]
     module = ast.fix_missing_locations(ast.Module([shell], []))
     return _inner(_inner(compile(module, filename, "exec", dont_inherit=True), "shell"), node.name)
@@ -129,8 +140,64 @@ def _first_line(node):
     return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
 
 
+def _constant(node):
+    """The number that an expression of nothing but numbers is, as Python works it out before Numba sees it; None if none."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int | float) else None
+    try:
+        if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+            value = _constant(node.operand)
+            return None if value is None else _NATIVE[type(node.op)](value)
+        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            left, right = _constant(node.left), _constant(node.right)
+            large = isinstance(node.op, ast.Pow | ast.LShift) and (left is None or right is None or abs(right) > 64)
+            return None if left is None or right is None or large else _NATIVE[type(node.op)](left, right)
+    except ArithmeticError:
+        pass
+    return None
+
+
+_NATIVE = {op: getattr(operator, {"and": "and_", "or": "or_"}.get(name, name)) for op, name in (_BINARY | _UNARY).items()}
+
+
 class _Rewriter(Statements):
-    """Rewrites one function."""
+    """Rewrites one function. fused: as of `simlayout.machine.contraction`."""
+
+    def kernel(self, node):
+        """Rewrites a FunctionDef in place."""
+        self.fused = fused_products(node)
+        super().kernel(node)
+
+    def operate(self, name, *operands, at):
+        """The expression `__name(__warp, *operands)`."""
+        return place(ast.Call(ast.Name(f"__{name}", ast.Load()), [ast.Name(WARP_NAME, ast.Load()), *operands], []), at)
+
+    def number(self, value, at):
+        """A number that the source gives, as an expression."""
+        if isinstance(value, int) and not -2**63 <= value < 2**64:
+            raise MachineError(f"{self.filename}:{at.lineno}: the integer {value} does not fit in 64 bits: no register "
+                               "holds it")
+        made = ast.copy_location(ast.Constant(value), at)
+        return self.operate("u64", made, at=at) if isinstance(value, int) and value >= 2**63 else made
+
+    def visit_Constant(self, node):
+        return self.number(node.value, node)
+
+    def visit_BinOp(self, node):
+        value = _constant(node)
+        if value is not None and not isinstance(value, complex):
+            return self.number(value, node)
+        return self.binary(node, node.op, self.visit(node.left), self.visit(node.right), node.right)
+
+    def binary(self, node, op, left, right, exponent):
+        """The operator of a BinOp or an AugAssign, with rewritten operands."""
+        if type(op) not in _BINARY:
+            raise MachineError(f"{self.filename}:{node.lineno}: `@` in a kernel cannot run on the machine: use mma "
+                               "instructions")
+        extra = [ast.Constant(self.fused[node])] if node in self.fused else []
+        if isinstance(op, ast.Pow) and _constant(exponent) is not None:
+            extra = [ast.Constant(True)]
+        return self.operate(_BINARY[type(op)], left, right, *extra, at=node)
 
     def visit(self, node):
         """Refuses what a kernel cannot contain."""
@@ -155,7 +222,7 @@ class _Rewriter(Statements):
             target = ast.Subscript(ast.Name(parts[0], ast.Load()), ast.Name(parts[1], ast.Load()), ast.Store())
         old = copy.deepcopy(target)
         old.ctx = ast.Load()
-        value = ast.BinOp(old, node.op, self.visit(node.value))
+        value = self.binary(node, node.op, old, self.visit(node.value), node.value)
         return [*before, *self.stored(place(ast.Assign([target], value), node))]
 
     def visit_Call(self, node):
@@ -172,19 +239,25 @@ class _Rewriter(Statements):
         return made
 
     def visit_UnaryOp(self, node):
-        node = self.generic_visit(node)
-        return warp_call("negate", node.operand, at=node) if isinstance(node.op, ast.Not) else node
+        value = _constant(node)
+        if value is not None:
+            return self.number(value, node)
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return warp_call("negate", operand, at=node)
+        return self.operate(_UNARY[type(node.op)], operand, at=node)
 
     def visit_Compare(self, node):
         node = self.generic_visit(node)
-        if len(node.ops) == 1:
-            return node
         links, left = [], node.left
         for i, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             last = i == len(node.ops) - 1
             name = None if last else self.fresh("link")
             held = right if last else ast.NamedExpr(ast.Name(name, ast.Store()), right)
-            links.append(place(ast.Compare(left, [op], [held]), node))
+            if type(op) in _ORDER:
+                links.append(self.operate(_ORDER[type(op)], left, held, at=node))
+            else:
+                links.append(place(ast.Compare(left, [op], [held]), node))
             left = None if last else ast.Name(name, ast.Load())
         made = links.pop()
         while links:

@@ -201,6 +201,10 @@ class Recorder:
         """Notes a sentence about a (file, line)."""
         self._notes[site, text] += 1
 
+    def note_once(self, site, text):
+        """Notes a sentence about a (file, line), however often it is true."""
+        self._notes[site, text] = 1
+
     def trace(self, hazards=()):
         """The Trace of everything noted so far, with these Hazards."""
         counts = list(self._counts.values())

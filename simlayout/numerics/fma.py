@@ -1,4 +1,4 @@
-"""f64 fused multiply-add, correctly rounded, in NumPy.
+"""Fused multiply-add of f64 and f32, correctly rounded, in NumPy.
 
 Where exponents are moderate: the product as an unevaluated sum of two f64 (Dekker), added to c with one rounding by way of
 rounding to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Elsewhere: exact integers.
@@ -8,6 +8,9 @@ import numpy as np
 
 INVALID = np.uint64(0xFFF8000000000000)
 """The NaN of inf * 0 and inf - inf on an H200."""
+
+NAN_F32 = np.uint32(0x7FFFFFFF).view(np.float32)
+"""The NaN that f32 arithmetic makes on a GPU (PTX ISA, Floating Point Instructions: canonical NaN)."""
 
 _LOW, _HIGH = 2.0**-400, 2.0**400
 
@@ -27,6 +30,26 @@ def fma(a, b, c):
         if wild.size:
             d.reshape(-1)[wild] = _wild(*(x.reshape(-1)[wild] for x in (a, b, c)))
     return d
+
+
+def fma_f32(a, b, c):
+    """a * b + c of f32, rounded once to nearest even; numbers or arrays that broadcast. NaN becomes NAN_F32.
+
+    >>> fma_f32(np.float32(3), np.float32(1 / 3), np.float32(-1))
+    np.float32(2.9802322e-08)
+    """
+    with np.errstate(all="ignore"):
+        product = np.multiply(a, b, dtype=np.float64)            # exact: 24 + 24 bits fit in 53
+        total = np.add(product, c, dtype=np.float64)
+        moved = total - product
+        lost = (product - (total - moved)) + (c - moved)         # what the sum in f64 has rounded off (Knuth)
+        if not np.any(lost):                                     # true of NaN as well
+            return total.astype(np.float32)
+        bits = np.asarray(total).view(np.int64)
+        inexact = (lost != 0) & np.isfinite(lost) & (bits & 1 == 0)
+        away = np.where((lost > 0) == (total > 0), 1, -1)        # to odd: f32 then rounds as if it saw all of the sum
+        made = np.where(inexact, bits + away, bits).view(np.float64).astype(np.float32)
+        return np.where(np.isnan(made), NAN_F32, made)[()]
 
 
 def _tame(x):
