@@ -143,18 +143,19 @@ class Access:
         names = self.table_order()[0]
         return exactly(function, [threads, *loops], f"access {self.name!r}", lambda number: box_point(names, box, number))
 
+    def everywhere(self, function):
+        """What a function of (tid, *loop variables) gives over the whole domain, int64 [loop variables..., tid], or tuples
+        of such, exactly."""
+        return _joined([self.over(function, box) for box in self.boxes()], self.table_order()[1])
+
     def coordinates(self):
         """The coordinates over the whole domain, a tuple, nested as `coordinate` gives it, of int64 [loop variables...,
         tid]."""
-        return _joined([self.over(self.coordinate, box) for box in self.boxes()], self.table_order()[1])
+        return self.everywhere(self.coordinate)
 
     def offsets(self):
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
-        return _joined([self.over(self.offset, box) for box in self.boxes()], self.table_order()[1])
-
-    def table(self, values):
-        """Values over `points()`, as a function of them gives them: int64 [instructions, 32], rows as of `addresses()`."""
-        return np.broadcast_to(np.asarray(values, np.int64), self.table_order()[1]).reshape(-1, WARP)
+        return self.everywhere(self.offset)
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""

@@ -79,32 +79,53 @@ class Cost:
     exact: bool = True
 
 
-def analyze_copies(access, leading, address=0, exist=None, stage=None, arch="sm_90"):
-    """The Analysis of the copies of one tile.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Every copy of an access: byte addresses that it writes, (row, column) in the operand's tile where it begins to read,
+    int64 [instructions, 32] each, and the stage that it fills, int64 [instructions]."""
+
+    access: object
+    addresses: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    stage: np.ndarray
+
+    @classmethod
+    def of(cls, access):
+        """The Table of an Access with a Source; LayoutError where that gives no rows and columns."""
+        made = access.everywhere(access.source.element)
+        if not isinstance(made, tuple) or len(made) != 2 or any(isinstance(part, tuple) for part in made):
+            raise LayoutError(f"access {access.name!r}: its source must give two integers, (row, column)")
+        variables = list(access.domain)
+        stages = access.everywhere(lambda *point: point[variables.index("stage")] if "stage" in variables else 0)
+        row, column, stage = (part.reshape(-1, 32) for part in (*made, stages))
+        return cls(access, access.addresses(), row, column, stage[:, 0])
+
+    def filling(self, stage):
+        """The copies that K steps of this stage execute."""
+        if "stage" not in self.access.domain:
+            return self
+        mine = self.stage == stage
+        return Table(self.access, self.addresses[mine], self.row[mine], self.column[mine], self.stage[mine])
+
+    def analyze(self, leading, address=0, exist=None, arch="sm_90"):
+        """The Analysis of the copies; arguments as of `analyze_copies`."""
+        size = self.access.bytes // self.access.elements
+        valid = None
+        if exist is not None:
+            valid = np.where(self.row < exist[0], np.clip(size * (exist[1] - self.column), 0, self.access.bytes), 0)
+        sources = address + size * (self.row * leading + self.column)
+        return analyze(self.access.instruction, self.addresses, arch=arch, sources=sources, valid=valid)
+
+
+def analyze_copies(access, leading, address=0, exist=None, arch="sm_90"):
+    """The Analysis of the copies of one tile, of all stages.
 
     access: an Access with a Source; leading: elements from row to row of the matrix; address: bytes, where the tile begins;
-    exist: (rows, columns) of it that the matrix still has, as the src-size says, None for copies without one; stage: of the
-    copies that fill this one alone. AddressError where the instruction cannot read from there.
+    exist: (rows, columns) of it that the matrix still has, as the src-size says, None for copies without one. AddressError
+    where the instruction cannot read from there.
     """
-    size = access.bytes // access.elements
-    row, column = _elements(access)
-    made = access.addresses()
-    if stage is not None and "stage" in access.domain:
-        chosen = access.table(access.points()[list(access.domain).index("stage")])[:, 0] == stage
-        row, column, made = row[chosen], column[chosen], made[chosen]
-    valid = None
-    if exist is not None:
-        valid = np.where(row < exist[0], np.clip(size * (exist[1] - column), 0, access.bytes), 0)
-    sources = address + size * (row * leading + column)
-    return analyze(access.instruction, made, arch=arch, sources=sources, valid=valid)
-
-
-def _elements(access):
-    """(row, column) in the operand's tile where each lane's copy begins, int64 [instructions, 32] each."""
-    made = access.source.element(*access.points())
-    if not isinstance(made, tuple | list) or len(made) != 2 or any(np.asarray(part).dtype.kind not in "iu" for part in made):
-        raise LayoutError(f"access {access.name!r}: its source must give integers (row, column), not {made!r:.60}")
-    return [access.table(part) for part in made]
+    return Table.of(access).analyze(leading, address, exist, arch)
 
 
 def cost(access, operand, stages, sized, arch="sm_90"):
@@ -112,21 +133,21 @@ def cost(access, operand, stages, sized, arch="sm_90"):
 
     stages: the kernel's; the copies of K step s fill stage s % stages. sized: whether copies have a src-size.
     """
-    size = access.bytes // access.elements
-    _check_tile(access, operand)
+    size, table = access.bytes // access.elements, Table.of(access)
+    _check_tile(table, operand)
     if operand.address % access.bytes or (size * operand.leading) % access.bytes:
         return None
     total = Cost()
     for (place, rows, columns, stage), count in _kinds(operand, size, stages).items():
-        one = analyze_copies(access, operand.leading, place, (rows, columns) if sized else None, stage, arch)
+        one = table.filling(stage).analyze(operand.leading, place, (rows, columns) if sized else None, arch)
         total = Cost(total.wavefronts + count * int(one.wavefronts.sum()), total.ideal + count * int(one.ideal.sum()),
                      total.exact and bool(one.exact))
     return total
 
 
-def _check_tile(access, operand):
+def _check_tile(table, operand):
     """LayoutError where a copy reads elements outside the operand's tile."""
-    low, high = zip(*((int(part.min()), int(part.max())) for part in _elements(access)))
+    access, (low, high) = table.access, zip(*((int(part.min()), int(part.max())) for part in (table.row, table.column)))
     high = high[0], high[1] + access.elements - 1
     if min(low) < 0 or high[0] >= operand.tile[0] or high[1] >= operand.tile[1]:
         raise LayoutError(f"access {access.name!r} reads rows {low[0]} to {high[0]} and columns {low[1]} to {high[1]} of a "
