@@ -128,7 +128,7 @@ def check(made, chunks):
 
 
 @given_few(5, 25, st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
-       st.sampled_from([64, 128]), st.sampled_from([1, 2]))
+           st.sampled_from([64, 128]), st.sampled_from([1, 2]))
 def test_a_stage_holds_its_chunks_in_order_and_is_not_refilled_before_its_release(name, stages, steps, cols, beside):
     made = of_kernel(kernel_named(name).variant(stages=stages, tile_n=cols, cluster_n=beside), steps)
     tiles = 2 if name == "wgmma_persistent" else 1
