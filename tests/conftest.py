@@ -1,5 +1,6 @@
-"""What all tests share: no deadline, no workers for a test that is named, and Ctrl-C."""
+"""What all tests share: no deadline, no workers for a test that is named, no COLUMNS, and Ctrl-C."""
 
+import os
 import signal
 import threading
 
@@ -10,8 +11,9 @@ settings.load_profile("simlayout")            # a busy machine fails no test
 
 
 def pytest_configure(config):
-    """A job that a script starts in the background ignores SIGINT, and so do its children: tests of Ctrl-C would wait for
-    ever."""
+    """COLUMNS is not what prints would go by in a shell: workers of xdist have one. And a job that a script
+    starts in the background ignores SIGINT, as do its children: tests of Ctrl-C would wait for ever."""
+    os.environ.pop("COLUMNS", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
