@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -31,11 +32,11 @@ def make_folder(path):
 
 def check_writable(path):
     """Raises SimlayoutError unless `write_whole` could write there: to ask before long work, not after it."""
-    path = _end_of_links(path)
-    if path.is_dir():
-        raise SimlayoutError(f"cannot write {path}: it is a folder")
     if _is_stream(path):
         return
+    path = _end_of_links(path)
+    if os.path.isdir(path):
+        raise SimlayoutError(f"cannot write {path}: it is a folder")
     handle, temporary = _temporary_beside(path)
     os.close(handle)
     os.unlink(temporary)
@@ -50,11 +51,12 @@ def _end_of_links(path):
 
 
 def _is_stream(path):
-    """Whether there is something that is no regular file, such as /dev/null or a pipe: it is written into, not replaced."""
+    """Whether there is what is no file and no folder, such as /dev/null or a pipe: it is written into, not replaced."""
     try:
-        return path.exists() and not path.is_file()
-    except OSError:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
         return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _temporary_beside(path):
@@ -70,14 +72,14 @@ def write_whole(path, content):
 
     Raises SimlayoutError if the folder does not exist or cannot be written, or the disk is full.
     """
-    path = _end_of_links(path)
     data = content.encode() if isinstance(content, str) else content
-    if _is_stream(path) and not path.is_dir():
+    if _is_stream(path):
         try:
-            path.write_bytes(data)
+            Path(path).write_bytes(data)
         except OSError as error:
             raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
         return
+    path = _end_of_links(path)
     handle, temporary = _temporary_beside(path)
     try:
         with os.fdopen(handle, "wb") as file:

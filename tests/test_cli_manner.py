@@ -117,6 +117,11 @@ def test_an_unknown_command_is_answered_with_the_nearest(capsys, word, meant):
     assert f"did you mean {meant}?" in complaint(capsys, "help", word)
 
 
+def test_an_unknown_option_is_answered_with_the_nearest_of_its_command(capsys):
+    err = complaint(capsys, "check", TILE, "--strct")
+    assert "unrecognized arguments: --strct (did you mean --strict?) (see simlayout check --help)" in err
+
+
 def test_a_word_near_to_nothing_is_answered_with_all_choices(capsys):
     assert all(name in complaint(capsys, "xyzzyx") for name in ("check", "gemm", "help"))
 
@@ -185,6 +190,15 @@ def test_a_dash_reads_the_layout_from_stdin(capsys, monkeypatch, command):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"  {TILE}\n"))
     assert main([*command, "-"]) in (0, 1)
     assert capsys.readouterr() == expected
+
+
+def test_a_dash_reads_a_recorded_file_from_stdin(capsys, monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"no record")))
+    assert "is no record" in complaint(capsys, "conform", "--check", "-")
+    monkeypatch.setattr("sys.stdin", None)
+    assert "stdin" in complaint(capsys, "conform", "--check", "-")
 
 
 def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):

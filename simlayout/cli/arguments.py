@@ -34,6 +34,15 @@ class Parser(argparse.ArgumentParser):
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(map(str, action.choices))}"
         raise argparse.ArgumentError(action, f"invalid choice: {value!r} ({hint})")
 
+    def parse_args(self, args=None, namespace=None):
+        """As argparse does; what a command does not know is answered with the option that is nearest."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            known = options.parser if hasattr(options, "parser") else self
+            near = [get_close_matches(word.split("=")[0], known._option_string_actions, 1) for word in unknown[:1]][0]
+            known.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" (did you mean {near[0]}?)" if near else ""))
+        return options
+
     def _print_message(self, message, file=None):
         """Help that cannot be written is an error, which argparse passes over."""
         if file is sys.stdout:
@@ -99,7 +108,7 @@ def _teaching(examples, notes=""):
 def _command(commands, name, run, summary, examples, notes=""):
     parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.",
                                  **_teaching(examples, notes))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 

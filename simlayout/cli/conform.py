@@ -1,6 +1,6 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
-from simlayout.cli.options import add, add_own, whole
+from simlayout.cli.options import add, add_own, given_file, whole
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
@@ -45,7 +45,8 @@ def _check(options):
             raise SimlayoutError(f"--check compares whole files as they are: leave out {name}")
     summaries, wrong = [], False
     for path in options.check:
-        summary, checked = check_file(path)
+        with given_file(path) as file:
+            summary, checked = check_file(file)
         if options.json != STDIO:
             print(f"{field('file', path)}\n{field('cases', summary)}\n\n{fit(table(checked))}\n")
         summaries.append(summary)

@@ -4,7 +4,10 @@ import argparse
 import os
 import re
 import sys
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
+from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO
 
 MAX_SIZE = 2**31 - 1
@@ -59,6 +62,23 @@ def given_text(text):
         return sys.stdin.read().strip()
     except (OSError, ValueError) as error:               # ValueError: bytes that are no text
         raise argparse.ArgumentTypeError(f"- reads stdin, which cannot be read: {error}") from None
+
+
+@contextmanager
+def given_file(name):
+    """The name itself, or that of a temporary file with what stdin holds where it is `-`."""
+    if name != STDIO:
+        yield name
+        return
+    try:
+        data = sys.stdin.buffer.read()
+    except (AttributeError, OSError, ValueError):        # there is none, or it is closed
+        raise SimlayoutError("- reads stdin, which cannot be read") from None
+    with TemporaryDirectory() as folder:
+        path = os.path.join(folder, "stdin")
+        with open(path, "wb") as file:
+            file.write(data)
+        yield path
 
 
 def names_file(word):

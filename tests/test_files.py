@@ -1,0 +1,68 @@
+"""Files are written whole or not at all, through links and into devices; what cannot be written is one line."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from simlayout.errors import SimlayoutError
+from simlayout.files import check_writable, deliver, make_folder, write_whole
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
+    target, link = tmp_path / "there" / "a.json", tmp_path / "link.json"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    check_writable(link)
+    write_whole(link, "text")
+    assert link.is_symlink() and target.read_text() == "text"
+
+
+def test_a_device_or_a_pipe_is_written_into_and_stays(tmp_path):
+    check_writable("/dev/null")
+    write_whole("/dev/null", b"gone")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", "text")
+    assert os.read(reader, 10) == b"text" and stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+    os.close(reader)
+
+
+@pytest.mark.parametrize("failure, raised", [(OSError(errno.ENOSPC, "No space left on device"), SimlayoutError),
+                                             (KeyboardInterrupt(), KeyboardInterrupt)])
+def test_what_fails_half_way_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, failure, raised):
+    def fail(*_):
+        raise failure
+
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(raised):
+        write_whole(path, "new")
+    assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("name", ["none/a.json", "a\0b", "x" * 300, "", "file/a.json", "loop"])
+@pytest.mark.parametrize("write", [check_writable, lambda path: write_whole(path, "x"), lambda path: deliver(path, "x")])
+def test_a_name_that_cannot_be_written_is_refused_in_one_line(tmp_path, name, write):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop" / "loop")
+    with pytest.raises(SimlayoutError, match="cannot write") as error:
+        write(f"{tmp_path}/{name}")
+    assert "\n" not in str(error.value) and "Errno" not in str(error.value)
+
+
+def test_folders_are_made_or_refused(tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    (tmp_path / "file").write_text("")
+    for name in ("file", "file/a", "a\0b"):
+        with pytest.raises(SimlayoutError, match="cannot make the folder"):
+            make_folder(tmp_path / name)
+
+
+def test_a_dash_is_stdout(capsys):
+    deliver("-", "text")
+    assert capsys.readouterr().out == "text"
