@@ -74,7 +74,8 @@ def folder_of(path, labels):
     return path
 
 
-@pytest.mark.parametrize("labels", [LABELS["practical"], SOME_ATOMS, LABELS["warptile"][2:]], ids=lambda x: x[0].split()[0])
+@pytest.mark.parametrize("labels", slow_but([FEW_PRACTICALS, SOME_ATOMS[:2]], [
+    FEW_PRACTICALS, LABELS["practical"], SOME_ATOMS[:2], SOME_ATOMS, LABELS["warptile"][2:]]), ids=lambda x: x[0].split()[0])
 def test_every_launch_has_the_results_that_are_wanted_and_executes_what_is_predicted(labels, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "launched", played)
     launch_all(folder_of(tmp_path, labels))

@@ -32,11 +32,14 @@ def matrices(M, N, K, seed=0):
     return [x[:, :K] for x in made]
 
 
-@pytest.mark.parametrize("cluster", slow_but([(2, 1)], CLUSTERS), ids=str)
-def test_c_has_the_bits_of_mma_swizzled_and_what_was_executed_is_what_is_predicted(cluster):
-    below, beside = cluster
+SMALL = (2, 1), (200, 40, 72)
+PRODUCTS = [SMALL, *((cluster, (300, 136, 200)) for cluster in CLUSTERS)]
+
+
+@pytest.mark.parametrize("product", slow_but([SMALL], PRODUCTS), ids=str)
+def test_c_has_the_bits_of_mma_swizzled_and_what_was_executed_is_what_is_predicted(product):
+    (below, beside), (M, N, K) = product
     kernel = kernel_named("mma_tma").variant(cluster_m=below, cluster_n=beside)
-    M, N, K = 300, 136, 200
     report = main_job(kernel, M, N, K, device="cpu")
     assert report.ok and all(done is not None for *_, done in report.rows)
     a, b = matrices(M, N, K)
