@@ -2,6 +2,7 @@
 
 An expression is generated with its type, so that it holds only what compiles. Floats are compared where the GPU and Numba's
 CPU code do the same: without sums of products (`test_machine_products`) and without functions that libdevice approximates.
+Signed integers wrap: Numba's promise to LLVM that they do not overflow (nsw) is taken away.
 """
 
 import itertools
@@ -9,6 +10,7 @@ import linecache
 import warnings
 
 import numpy as np
+import pytest
 
 from simlayout.errors import MachineError
 from simlayout.machine import run
@@ -189,6 +191,7 @@ def _function(name, lines, scope):
 
 def _batch(rng, expressions):
     from numba import njit
+    from numba.cpython import numbers as lowering
 
     for parameter in PARAMETERS.values():
         parameter.values = np.array([rng.choice(EDGES[parameter.kind]) for _ in range(32)], DTYPES[parameter.kind])
@@ -213,8 +216,9 @@ def _batch(rng, expressions):
              "    for lane in range(32):", *(f"        {n} = all_{n}[lane]" for n in columns)]
     lines += [f"        r{i}[lane] = {text}" for i, (text, _) in enumerate(expressions)]
     outputs = [np.zeros(32, DTYPES[kind]) for _, kind in expressions]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
+        patch.setattr(lowering, "_int_arith_flags", lambda kind: [])
         compute = njit(error_model="numpy")(_function("compute", lines, {"np": np}))
         compute(*(PARAMETERS[n].values for n in columns), *outputs)
     for (text, kind), mine, theirs in zip(expressions, ours, outputs, strict=True):

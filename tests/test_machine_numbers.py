@@ -14,13 +14,19 @@ from cuda_kernels.ptx import (
     ctaid_x,
     f32,
     f64,
+    laneid,
     ld_global_b32,
     ld_volatile_shared_f32,
+    nctaid_z,
+    ntid_x,
+    ntid_y,
     s32,
     st_global_b32,
     st_global_f32,
     st_shared_b32,
     tid_x,
+    tid_y,
+    tid_z,
     u32,
     u64,
 )
@@ -146,7 +152,9 @@ def test_a_uniform_integer_wraps_at_64_bits():
     s = 1
     for _ in range(4):
         s = (s * 6364136223846793005 + 1 + 2**63) % 2**64 - 2**63
-    assert stored(lcg)[0] == np.int64(s >> 33).astype(np.int32)
+    out = np.zeros(32, np.int32)
+    trace = run(lcg, 1, 32, out)
+    assert out[0] == np.int64(s >> 33).astype(np.int32) and "signed overflow" in trace.notes[0]
 
 
 def f32_times_constant(out):
@@ -217,6 +225,47 @@ def halves(out, h):
 def test_what_is_undefined_or_does_not_compile_is_refused_with_its_line(kernel, args, text):
     with pytest.raises(MachineError, match=f"test_machine_numbers.py:\\d+.*{text}"):
         stored(kernel, *args)
+
+
+def fib(n):
+    made = n
+    if n >= 2:
+        made = fib(n - 1) + fib(n - 2)
+    return made
+
+
+def even(n):
+    return n == 0 or odd(n - 1)
+
+
+def odd(n):
+    return n != 0 and even(n - 1)
+
+
+def recursive(out):
+    st_global_b32(out + 4 * tid_x(), fib(5))
+
+
+def mutually_recursive(out):
+    st_global_b32(out + 4 * tid_x(), even(5))
+
+
+@pytest.mark.parametrize("kernel, name", [(recursive, "fib"), (mutually_recursive, "even")])
+def test_a_device_function_that_calls_itself_is_refused(kernel, name):
+    with pytest.raises(MachineError, match=rf"test_machine_numbers.py:\d+.*{name} calls itself.*write a loop"):
+        stored(kernel)
+
+
+def indices(out):
+    at = tid_x() + ntid_x() * (tid_y() + ntid_y() * tid_z())
+    st_global_b32(out + 4 * at, tid_x() + 10 * tid_y() + 100 * tid_z() + 1000 * laneid() + 100000 * nctaid_z())
+
+
+def test_a_thread_has_three_indices():
+    out = np.zeros((2, 4, 8), np.int32)
+    run(indices, 1, (8, 4, 2), out)
+    z, y, x = np.indices(out.shape)
+    assert (out == x + 10 * y + 100 * z + 1000 * ((x + 8 * y) % 32) + 100000).all()
 
 
 # ---- random expressions against numba.njit --------------------------------------------------------------------------

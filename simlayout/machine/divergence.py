@@ -93,14 +93,15 @@ class Lanes:
     that execute now. count: active lanes. whole: all 32 are active. converged: all present ones are; otherwise `parted` is
     the (file, line) of the innermost statement that parted them.
     site: (file, line) of the instruction in progress; doing: its object; caller: (file, line, caller) of the call that
-    leads there, None in the kernel itself. elements: the Elements that are declared, if any.
+    leads there, None in the kernel itself; inside: the device functions that it leads through.
+    elements: the Elements that are declared, if any.
     """
 
     def __init__(self, launched, elements=None):
         self.launched, self.present, self.elements = launched, launched, elements
         self._present = int(np.count_nonzero(launched))
         self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
-        self.cancelled = False
+        self.cancelled, self.inside = False, []
         self.narrow(launched)
 
     def narrow(self, lanes):
@@ -140,9 +141,13 @@ class Lanes:
             return scalar_cast(self, scalar, *args)
         plain = getattr(function, "py_func", function)   # what numba.cuda.jit wraps
         if isinstance(plain, FunctionType):
+            if plain in self.inside:
+                raise MachineError(f"{plain.__name__} calls itself, which Numba does not compile for a GPU: write a loop")
             frame, outer = sys._getframe(1), self.caller
             self.caller = frame.f_code.co_filename, frame.f_lineno, outer
+            self.inside.append(plain)
             made = device_function(plain)(self, *args, **named)
+            self.inside.pop()
             self.caller = outer
         else:
             made = function(*args, **named)
@@ -242,12 +247,16 @@ class Lanes:
         return ~truth(value) if is_lanes(value) else not value
 
     def approximate(self, name):
-        """Notes that the last bit of a result may differ from a GPU's; once per line."""
+        """Notes that the last bit of a result may differ from a GPU's."""
+        self.doubt(f"{name}: the last bit may differ from that of the GPU's libdevice")
+
+    def doubt(self, text):
+        """Notes a sentence about the line of kernel code that is being executed, once."""
         frame = sys._getframe(1)
         while frame is not None and WARP_NAME not in (*frame.f_code.co_varnames, *frame.f_code.co_freevars):
             frame = frame.f_back
         site = self.site if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        self.cta.launch.recorder.note_once(site, f"{name}: the last bit may differ from that of the GPU's libdevice")
+        self.cta.launch.recorder.note_once(site, text)
 
     def select(self, test, then, otherwise):
         """`then() if test else otherwise()`, each evaluated by its own lanes."""

@@ -61,13 +61,17 @@ def _uniform(kind, value):
 
 
 def _integers(symbol, native, ufunc, of_floats):
-    """+, - or *: integers wrap."""
+    """+, - or *: integers wrap. (Signed ones are undefined in what Numba makes of them, nsw; that they wrap is what the
+    instructions of a GPU do. Of uniform ones the Trace says so.)"""
     def operate(warp, a, b, direct=0):
         ta, tb = a.__class__, b.__class__
         if ta is int:
             if tb is int:
                 made = native(a, b)
-                return made if LEAST <= made <= MOST else wrapped(made)
+                if LEAST <= made <= MOST:
+                    return made
+                warp.doubt("signed overflow: it wraps here, but Numba promises LLVM that it never happens: count in u64")
+                return wrapped(made)
             if tb is _ARRAY and b.dtype is _S64:
                 return native(a, b)
         elif ta is _ARRAY and a.dtype is _S64 and (tb is int or tb is _ARRAY and b.dtype is _S64):

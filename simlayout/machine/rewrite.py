@@ -103,8 +103,10 @@ def _rewritten_code(code, filename, text):
     shell = ast.parse("def shell(): pass").body[0]
     shell.args.args = [ast.arg(name) for name in (*_BOUND, *code.co_freevars)]
     shell.body = [node]
+    node.name = "__rewritten"                            # its own name is a global to it, as it was
     module = ast.fix_missing_locations(ast.Module([shell], []))
-    return _inner(_inner(compile(module, filename, "exec", dont_inherit=True), "shell"), node.name)
+    made = _inner(_inner(compile(module, filename, "exec", dont_inherit=True), "shell"), node.name)
+    return made.replace(co_name=code.co_name)
 
 
 def _inner(code, name):
