@@ -138,7 +138,7 @@ def test_what_is_no_access_is_not_emitted(thing):
 
 
 def test_numpy_integers_are_integers_in_domains_and_formulas():
-    made = sl.emit(sl.Access("x", "ld.shared.b32", lambda t, k: t * 0 + np.int64(5) + k * np.int8(2) + np.uint64(3), None,
+    made = sl.emit(sl.Access("x", "ld.shared.b32", lambda t, k: t * 0 + np.int64(5) + k * np.int8(2) + np.int32(3), None,
                              {"tid": np.int64(32), "k": np.int16(2)}, "f32", np.int64(0)))
     assert made.function(0, 1) == 10 and made.certificate.domain == {"tid": 32, "k": 2}
     assert type(made.certificate.domain["tid"]) is int and "np" not in made.source

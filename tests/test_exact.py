@@ -121,7 +121,7 @@ REFUSED = {
     "NumPy's square root": (lambda t: np.sqrt(t), 0, "no integer"),
     "a table that ends": (lambda t: TABLE[t + 1], 31, "IndexError"),
     "a table of int8": (lambda t: NARROW[t] * np.int8(2), 0, "overflow"),
-    "the largest of all points": (lambda t: t.max() - t, 0, "raises AttributeError"),
+    "the first of all points": (lambda t: np.asarray(t).reshape(-1)[0] + t, 1, "is 2 for ints, and 1 for arrays"),
     "a running sum": (lambda t: np.cumsum(t), 0, "an array from outside|no integer|raises"),
 }
 

@@ -60,13 +60,26 @@ class Checked(np.ndarray):
 
     __int__ = __index__
 
+    def _no_array(self, *_):
+        raise Misuse("an index function must not treat its arguments as an array (x[0], len(x), x.shape, x.max(), for): it "
+                     "is called with one point as well as with many, so write arithmetic")
+
+    __len__ = __getitem__ = __setitem__ = __iter__ = __contains__ = _no_array
+
     def __float__(self):
         raise Fault("float(x) is no integer: write // and integers")
 
 
+_ALLOWED = ("astype", "dtype")                           # what `as_index` asks of an array
+
+for _name in dir(np.ndarray):
+    if not _name.startswith("__") and _name not in _ALLOWED:
+        setattr(Checked, _name, property(Checked._no_array))
+
+
 def checked(values, span=None):
     """A Checked array of integers; span: as of it, computed where it is not given."""
-    made = np.asarray(values, np.int64).view(Checked)
+    made = np.ndarray.view(np.asarray(values, np.int64), Checked)
     made.span = span or (int(values.min()), int(values.max()))
     return made
 
@@ -78,11 +91,11 @@ def operand(value):
     if isinstance(value, Checked):
         if value.span is None:
             raise Unseen("a slice or a copy")
-        return value.view(np.ndarray), *value.span
-    if isinstance(value, np.ndarray) and value.ndim:
+        return np.ndarray.view(value, np.ndarray), *value.span
+    if isinstance(value, np.ndarray) and value.ndim:     # a Checked one has returned by now
         raise Unseen("an array from outside")
-    if isinstance(value, (bool, np.bool_)):
-        return int(value), int(value), int(value)
+    if isinstance(value, np.bool_):
+        raise Fault("a NumPy bool is no integer (its + is `or`): look up ints")
     try:
         value = operator.index(value)
     except TypeError:

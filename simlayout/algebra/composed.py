@@ -11,12 +11,14 @@ Sw<1,3,3> o Sw<3,3,5> o (16,64):(64,1)
 257
 """
 
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from simlayout.algebra.layout import Layout, as_index, byte_address, composition
+from simlayout.algebra.exact import exactly
+from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, check_points, composition
 from simlayout.errors import LayoutError
 
 
@@ -61,10 +63,12 @@ class Composed(Layer):
     def __post_init__(self):
         object.__setattr__(self, "layers", tuple(self.layers))
         if not isinstance(self.layout, (Layout, type(None))):
-            raise LayoutError(f"the innermost part of a composition is a Layout or None, not {self.layout!r}")
+            raise LayoutError("the innermost part of a composition is a Layout or None, not "
+                              f"{reprlib.repr(self.layout)}")
         for part in (*self.layers, self.offset):
             if isinstance(part, Composed) or not isinstance(part, (Layer, Layout, int)):
-                raise LayoutError(f"{part!r} is not a layer: compose swizzles, rotations, layouts and int offsets")
+                raise LayoutError(f"{reprlib.repr(part)} is not a layer: compose swizzles, rotations, layouts and int "
+                                  "offsets")
             if isinstance(part, int) and part < 0:
                 raise LayoutError(f"an offset must be at least 0, not {part}")
         if join(self.parts()) != self:
@@ -120,8 +124,12 @@ class Composed(Layer):
         return self._domain().coordinates()
 
     def offsets(self):
-        """The offsets of the whole domain in CuTe's order, in elements: int64 array [size]."""
-        return np.array(self(np.arange(self.size)), np.int64)
+        """The offsets of the whole domain in CuTe's order, in elements: int64 array [size].
+
+        Raises UndefinedError where a layer leaves 64 bits, LayoutError for more than 2**26 coordinates.
+        """
+        check_points(self.size, f"layout {self}")
+        return np.array(exactly(self, [np.arange(self.size)], str(self), lambda number: {"index": number}))
 
     def byte_address(self, *coordinate, dtype, base=0):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
@@ -175,6 +183,8 @@ def join(parts):
 def _composed(chain):
     layout = chain.pop() if isinstance(chain[-1], Layout) else None
     offset = chain.pop() if layout is not None and isinstance(chain[-1], int) else 0
+    if max((part for part in (*chain, offset) if isinstance(part, int)), default=0) >= INDEX_LIMIT:
+        raise LayoutError(f"an offset must be below {INDEX_LIMIT}: addresses have 64 bits")
     made = object.__new__(Composed)         # the chain is in its simplest form: no need to check it again
     for name, value in (("layers", tuple(chain)), ("layout", layout), ("offset", offset)):
         object.__setattr__(made, name, value)

@@ -1,5 +1,6 @@
 """Element types: how many bits an element has, and which NumPy dtype stores it."""
 
+import reprlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,5 +93,5 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
         name = np.dtype(dtype).name
     found = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
     if found is None:
-        raise LayoutError(f"unknown dtype {dtype!r}; known: {' '.join(DTYPES)}")
+        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}; known: {' '.join(DTYPES)}")
     return found

@@ -16,6 +16,12 @@ What NumPy does beside the operators (a table that is looked up, say) is not see
 point after the other as well, as Python's integers, and both answers must be the same.
 """
 
+from dis import get_instructions
+from functools import partial
+from math import prod
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+
 import numpy as np
 
 from simlayout.algebra.checked import GREATEST, KEEP, LEAST, Fault, Misuse, Unseen, checked, operand
@@ -24,8 +30,7 @@ from simlayout.errors import LayoutError, SimlayoutError, UndefinedError
 MOST_ONE_BY_ONE = 1 << 20
 """Points at which a function is called one by one at most."""
 
-MOST_POINTS = 1 << 26
-"""Points of a table at most: half a GiB of offsets."""
+PACKAGE = str(Path(__file__).parents[1])
 
 PIECE = 1 << 16
 """Points that are computed at a time: what is computed on the way takes some MiB."""
@@ -45,7 +50,9 @@ def exactly(function, arguments, what, point=lambda number: {}):
     """
     shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
     try:
-        return _called(function, arguments, shape)
+        made = _called(function, arguments, shape)
+        _compare_some(function, arguments, shape, made)
+        return made
     except Fault as fault:
         fault, number = _earliest(function, arguments, shape, fault)
         raise UndefinedError(f"{what}{_at(point(number))}: {fault.text}", {"point": point(number)}) from None
@@ -57,6 +64,14 @@ def exactly(function, arguments, what, point=lambda number: {}):
         return _point_by_point(function, arguments, shape, what, point, error)
 
 
+def exact_offsets(function, arguments, what, point=lambda number: {}):
+    """The same for a function that gives one offset, no tuple; LayoutError otherwise."""
+    made = exactly(function, arguments, what, point)
+    if isinstance(made, tuple):
+        raise LayoutError(f"{what} gives a tuple of {len(made)}: an offset is one int")
+    return made
+
+
 def _at(point):
     return " at " + ", ".join(f"{k} = {v}" for k, v in point.items()) if point else ""
 
@@ -64,6 +79,22 @@ def _at(point):
 def _called(function, arguments, shape):
     """What the function gives for Checked arguments, as int64 arrays of that shape."""
     return _finished(function(*map(checked, arguments)), shape)
+
+
+def _compare_some(function, arguments, shape, made):
+    """Calls the function with lone ints at four points: Unseen where they give something else."""
+    total = prod(shape)
+    for number in {0, total // 3, 2 * total // 3, total - 1}:
+        index = np.unravel_index(number, shape)
+        with np.errstate(all="raise"):
+            alone = _plain(function(*(int(np.broadcast_to(a, shape)[index]) for a in arguments)))
+        if alone != _picked(made, index):
+            raise Unseen("other values for a lone int")
+
+
+def _picked(made, index):
+    """The values at one point."""
+    return tuple(_picked(part, index) for part in made) if isinstance(made, tuple) else int(made[index])
 
 
 def _finished(made, shape):
@@ -116,11 +147,39 @@ def _point_by_point(function, arguments, shape, what, point, error):
         if not unseen:
             raise LayoutError(f"{what} takes one int at a time alone; with arrays of them it raises {_said(error)}: an "
                               "index function is arithmetic on its arguments, without branches on them") from error
+        if _shifts_left(function):
+            raise LayoutError(f"{what} is more than integer operators ({_said(error)}), and shifts left: NumPy's lone ints "
+                              "lose bits there; multiply by a power of two instead")
         try:
             again = _as_tables(function(*(np.broadcast_to(a, shape) for a in arguments)), shape)
         except Exception as wrong:
             raise LayoutError(f"{what} raises {_said(wrong)} for arrays") from wrong
     return _agreed(_stacked(found, shape), again, shape, what, point)
+
+
+def _shifts_left(function):
+    """Whether a function, or one that it may call, has the operator << outside this package, which looks at its
+    operands."""
+    todo, seen = [function], set()
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, CodeType):
+            steps = () if one.co_filename.startswith(PACKAGE) else get_instructions(one)
+            if any(step.argrepr in ("<<", "<<=") or step.opname.endswith("_LSHIFT") for step in steps):
+                return True
+            todo += one.co_consts
+        elif isinstance(one, FunctionType):
+            names = one.__code__.co_names
+            todo += [one.__code__, *(cell.cell_contents for cell in one.__closure__ or () if cell != CellType()),
+                     *(one.__globals__[name] for name in names if name in one.__globals__), *(one.__defaults__ or ())]
+        elif isinstance(one, (MethodType, partial)):
+            todo += [getattr(one, "__func__", None), getattr(one, "__self__", None), getattr(one, "func", None)]
+        elif hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
+            todo += [*vars(one).values(), vars(type(one)).get("__call__")]
+    return False
 
 
 def _said(error):
@@ -195,10 +254,3 @@ def box_point(names, box, number):
     """{name: value} of a point of a box by its number in C order."""
     index = np.unravel_index(number, [stop - start for start, stop in box])
     return {name: int(i) + start for name, i, (start, _) in zip(names, index, box, strict=True)}
-
-
-def checked_points(total, what):
-    """Refuses a table of too many points with what it would take."""
-    if total > MOST_POINTS:
-        raise LayoutError(f"{what} has {total} points: a table of offsets would take {8 * total / 2**30:.1f} GiB, and at "
-                          f"most {MOST_POINTS} points ({8 * MOST_POINTS / 2**30:.1f} GiB) are worked off: use a smaller one")

@@ -5,6 +5,7 @@ and swizzles of them are such functions; padding, rotations and other shapes are
 coordinate that shows it.
 """
 
+import reprlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,10 +37,14 @@ class F2Map(Layer):
     constant: int = 0
 
     def __post_init__(self):
+        try:
+            object.__setattr__(self, "columns", tuple(self.columns))
+        except TypeError:
+            raise LayoutError(f"an F2 map has a tuple of columns, not {reprlib.repr(self.columns)}") from None
         values = (*self.columns, self.constant)
         if not all(isinstance(v, int | np.integer) and 0 <= v < 1 << _BITS for v in values) or len(self.columns) > _BITS:
             raise LayoutError(f"an F2 map has at most {_BITS} columns and a constant, integers from 0 to 2**{_BITS} - 1, "
-                              f"not {values}")
+                              f"not {reprlib.repr(values)}")
         object.__setattr__(self, "columns", tuple(map(int, self.columns)))
         object.__setattr__(self, "constant", int(self.constant))
 

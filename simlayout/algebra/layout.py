@@ -17,6 +17,7 @@ Reference: CuTe documentation, 01_layout.md and 02_layout_algebra.md (NVIDIA CUT
 """
 
 import operator
+import reprlib
 from dataclasses import dataclass
 from math import prod
 
@@ -24,6 +25,11 @@ import numpy as np
 
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.errors import LayoutError
+
+MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
+
+MOST_POINTS = 1 << 26
+"""Points of a table of offsets at most: half a GiB."""
 
 INDEX_LIMIT = 1 << 63  # shapes, strides and offsets fit a signed 64-bit integer, as NumPy's do
 
@@ -51,6 +57,8 @@ class Layout:
     stride: int | tuple | None = None
 
     def __post_init__(self):
+        check_nesting(self.shape)
+        check_nesting(self.stride)
         shape = _static(self.shape, 1, "size")
         stride = compact(shape) if self.stride is None else _static(self.stride, 0, "stride")
         if not _congruent(shape, stride):
@@ -58,8 +66,9 @@ class Layout:
                               "give one stride per size")
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "stride", stride)
-        if max(self.size, self.cosize) > INDEX_LIMIT:
-            raise LayoutError(f"layout {self} does not fit 64-bit offsets: its largest offset is {self.cosize - 1}")
+        if self.size >= INDEX_LIMIT or self.cosize > INDEX_LIMIT or max(flatten(stride)) >= INDEX_LIMIT:
+            raise LayoutError(f"layout {self} does not fit 64-bit offsets: it has {self.size} coordinates, its largest "
+                              f"offset is {self.cosize - 1}, its largest stride {max(flatten(stride))}")
 
     @classmethod
     def row_major(cls, *shape):
@@ -68,6 +77,7 @@ class Layout:
         >>> print(Layout.row_major(16, 64))
         (16,64):(64,1)
         """
+        check_nesting(shape)
         return cls(shape, tuple(prod(flatten(shape[i + 1:])) for i in range(len(shape))))
 
     def __call__(self, *coordinate):
@@ -113,6 +123,7 @@ class Layout:
         >>> [c.tolist() for c in Layout((2, 3)).coordinates()]
         [[0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2]]
         """
+        check_points(self.size, f"layout {self}")
         sizes = [mode.size for mode in self]
         return tuple(np.unravel_index(np.arange(self.size), sizes, order="F"))
 
@@ -122,6 +133,7 @@ class Layout:
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
         [0, 3, 1, 4, 2, 5]
         """
+        check_points(self.size, f"layout {self}")
         return np.array(self(np.arange(self.size)), np.int64)
 
     def byte_address(self, *coordinate, dtype, base=0):
@@ -154,7 +166,11 @@ def byte_address(layout, *coordinate, dtype, base=0):
     >>> byte_address(Layout((16, 64), (64, 1)), 2, 8, dtype="f16")
     272
     """
-    return base + layout(*coordinate) * dtype_of(dtype).bytes
+    offset, size = layout(*coordinate), dtype_of(dtype).bytes
+    if isinstance(offset, np.ndarray) and offset.size and max(int(offset.max()), -int(offset.min())) >= INDEX_LIMIT // size:
+        raise LayoutError(f"offsets up to {offset.max()} of {size}-byte elements have addresses beyond 64 bits: use a "
+                          "smaller layout")
+    return base + offset * size
 
 
 def as_index(value):
@@ -193,6 +209,23 @@ def _offset(coordinate, shape, stride, layout):
     return total
 
 
+def check_points(total, what):
+    """Refuses a table of too many points with what it would take; LayoutError."""
+    if total > MOST_POINTS:
+        raise LayoutError(f"{what} has {total} points: a table of its offsets would take {8 * total / 2**30:.1f} GiB, and "
+                          f"at most {MOST_POINTS} points ({8 * MOST_POINTS / 2**30:.1f} GiB) are worked off: use fewer")
+
+
+def check_nesting(nested):
+    """Refuses tuples and lists that are nested too deep (or in themselves); LayoutError."""
+    inside, depth = [nested], 0
+    while inside:
+        inside = [item for part in inside if isinstance(part, (tuple, list)) for item in part]
+        depth += 1
+        if depth > MAX_NESTING + 1:
+            raise LayoutError(f"more than {MAX_NESTING} levels of nesting: write a flatter tuple")
+
+
 def flatten(nested):
     """The ints of a nested tuple, left to right."""
     return tuple(x for item in nested for x in flatten(item)) if isinstance(nested, tuple) else (nested,)
@@ -223,7 +256,7 @@ def _static(nested, least, what):
     try:
         value = operator.index(nested)
     except TypeError:
-        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {nested!r}") from None
+        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {reprlib.repr(nested)}") from None
     if value < least:
         raise LayoutError(f"a {what} must be at least {least}, not {value}")
     return value
@@ -291,6 +324,7 @@ def composition(outer, inner):
     simlayout.errors.LayoutError: (4,6):(1,10) o 6:3 is not a layout: stride 3 and size 4 do not divide
     """
     if isinstance(inner, tuple):
+        check_nesting(inner)
         return by_mode(composition, outer, inner)
     inner = as_layout(inner)
     modes = outer.modes()

@@ -20,12 +20,11 @@ import re
 
 from simlayout.algebra.composed import Composed, join
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import Layout, compact
+from simlayout.algebra.layout import MAX_NESTING, Layout, compact
 from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError, ParseError
 
 MAX_LENGTH = 10_000     # characters of a text
-MAX_NESTING = 64        # open parentheses
 MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
 _WORDS = ("composition|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|Gen(?:Row|Col)Major|Shape|"

@@ -4,10 +4,11 @@ Both work on offsets in elements, keep chunks of neighbours whole, and are layer
 """
 
 import operator
+import reprlib
 from dataclasses import dataclass
 
 from simlayout.algebra.composed import Layer
-from simlayout.algebra.layout import as_index
+from simlayout.algebra.layout import INDEX_LIMIT, as_index
 from simlayout.errors import LayoutError
 
 _BITS = 62  # of an offset that a swizzle may touch: offsets are signed 64-bit integers
@@ -105,6 +106,8 @@ class Rotation(Layer):
         if self.line % (self.chunk * self.count):
             raise LayoutError(f"{self} is not bijective: line must be a multiple of chunk * count, "
                               f"which is {self.chunk * self.count}")
+        if max(self.line, self.period) >= INDEX_LIMIT:
+            raise LayoutError(f"{self} does not fit 64-bit offsets: line and period must be below {INDEX_LIMIT}")
 
     def __call__(self, offset):
         """The rotated offset (elements): an int, an array or a symbol, as given; never negative on the way."""
@@ -127,4 +130,4 @@ def _make_ints(layer, *names):
         try:
             object.__setattr__(layer, name, operator.index(value))
         except TypeError:
-            raise LayoutError(f"{type(layer).__name__}: {name} must be an int, not {value!r}") from None
+            raise LayoutError(f"{type(layer).__name__}: {name} must be an int, not {reprlib.repr(value)}") from None

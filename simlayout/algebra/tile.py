@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
 from simlayout.errors import LayoutError
 
@@ -81,9 +82,13 @@ class Tile:
         return tuple(np.unravel_index(np.arange(self.size), self.shape, order="F"))
 
     def offsets(self):
-        """The offsets of the whole domain, leftmost fastest, in elements: int64 array [size]."""
-        made = as_index(np.asarray(self.function(*self.coordinates())))
-        return np.array(np.broadcast_to(made, self.size))
+        """The offsets of the whole domain, leftmost fastest, in elements: int64 array [size].
+
+        Raises UndefinedError where the function has no value in 64-bit integers: see `exact`.
+        """
+        points = self.coordinates()
+        return np.array(exact_offsets(self.function, list(points), str(self), lambda number: {
+            name: int(x[number]) for (name, _), x in zip(self.domain, points, strict=True)}))
 
     def byte_address(self, *coordinate, dtype, base=0):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""

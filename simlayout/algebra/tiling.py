@@ -10,6 +10,7 @@ from simlayout.algebra.layout import (
     Layout,
     as_layout,
     by_mode,
+    check_nesting,
     coalesce,
     compact,
     composition,
@@ -31,6 +32,7 @@ def complement(layout: Layout, cotarget=1) -> Layout:
     >>> print(complement(Layout((2, 4), (1, 6)), 24))
     3:2
     """
+    check_nesting(cotarget)
     filled, result = 1, []
     for stride, size in sorted((d, s) for s, d in layout.modes() if s > 1 and d > 0):
         if stride < filled or stride % filled:
@@ -51,6 +53,7 @@ def logical_divide(layout: Layout, tiler) -> Layout:
     ((8,2),(32,2)):((64,512),(1,32))
     """
     if isinstance(tiler, tuple):
+        check_nesting(tiler)
         return by_mode(logical_divide, layout, tiler)
     tiler = as_layout(tiler)
     return composition(layout, make_layout(tiler, complement(tiler, layout.size)))
@@ -94,6 +97,7 @@ def logical_product(block: Layout, tiler) -> Layout:
     ((2,2),(2,3)):((4,1),(2,8))
     """
     if isinstance(tiler, tuple):
+        check_nesting(tiler)
         return by_mode(logical_product, block, tiler)
     tiler = as_layout(tiler)
     return make_layout(block, composition(complement(block, block.size * tiler.cosize), tiler))

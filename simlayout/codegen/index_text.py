@@ -110,7 +110,7 @@ def _check_values(tree: Node, left, right, is_c):
     operation, exact = tree.operation, isinstance(left, Checked) or isinstance(right, Checked)
     if exact and not is_c:
         return                                            # they refuse by themselves, with the point
-    left, right = (x.view(np.ndarray) if isinstance(x, Checked) else x for x in (left, right))
+    left, right = (np.asarray(x) if isinstance(x, Checked) else x for x in (left, right))
     if operation in DIVISIONS and isinstance(right, (int, np.integer, np.ndarray)) and np.any(right == 0):
         raise LayoutError("the index divides by zero")
     most = C_BITS if is_c else 63

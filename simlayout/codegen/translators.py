@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.algebra import Composed, Layout, Swizzle, coalesce, make_layout
+from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import from_modes
 from simlayout.algebra.translate import (
     TMA_MODES,
@@ -69,7 +70,8 @@ class Asked:
     def values(self):
         """The offsets, int64 [rows, columns]."""
         rows, columns = np.indices((self.rows, self.columns))
-        return np.broadcast_to(np.asarray(self.source(rows, columns), np.int64), rows.shape)
+        return exact_offsets(self.source, [rows, columns], self.name, lambda number: {
+            "row": number // self.columns, "col": number % self.columns})
 
     @cached_property
     def bases(self):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simlayout.errors import InstructionError
+from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware import banks
 from simlayout.hardware.arch import Arch, arch_of
 from simlayout.hardware.copies import past_cache, through_cache
@@ -28,7 +28,7 @@ LOAD_FROM = 1 << 18
 """Accesses from which on Numba is loaded: that takes half a second (some seconds the first time of all, to compile)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Analysis:
     """What n accesses of one instruction cost.
 
@@ -94,10 +94,34 @@ class Analysis:
     def __len__(self):
         return len(self.given)
 
+    def __repr__(self):
+        return (f"<Analysis of {len(self)} {self.instruction} on {self.arch.name}: {int(self.wavefronts.sum())} wavefronts, "
+                f"ideal {int(self.ideal.sum())}>")
+
+    def __str__(self):
+        """A table of at most 12 lines: the totals, and the worst access.
+
+        >>> both = [[4 * lane for lane in range(32)], [128 * lane for lane in range(32)]]
+        >>> print(analyze("ld.shared.b32", both))    # doctest: +ELLIPSIS
+        instruction   ld.shared.b32 on sm_90
+        accesses      2
+        wavefronts    33   1 to 32 per access, 16.5 on average
+        ideal         2
+        excess        31   94% of the wavefronts
+        conflicts     31
+        worst         access 1: 32 wavefronts where 1 is ideal; 1 of 2 have excess
+        rule          explains ...
+        """
+        from simlayout.hardware.summary import summary
+
+        return summary(self)
+
     def explain(self, index=0):
         """Text, at most 100 columns: access `index` by phases, banks, words and lanes. See `explain.explain`."""
         from simlayout.hardware.explain import explain
 
+        if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
+            raise AddressError(f"access {index!r} of {len(self)}: they count from 0")
         return explain(self, index)
 
     def as_dict(self):

@@ -4,6 +4,7 @@ The tables here say which mma there are; `fragments_base` has the formulas that 
 mma.sp and wgmma have files of their own, and `fragment` finds them all.
 """
 
+import reprlib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
@@ -198,7 +199,10 @@ def fragment(name, operand=None):
     >>> fragment("wgmma.m64n64k16.f32.f16.f16", "D")(lane=127, value=31)
     (63, 63)
     """
-    if str(name).startswith("wgmma."):
+    if not isinstance(name, str) or not isinstance(operand, str | None):
+        raise InstructionError(f"no fragment known for {reprlib.repr(name)}, {reprlib.repr(operand)}: give names, text such "
+                               "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
+    if name.startswith("wgmma."):
         return wgmma_fragment(name, operand)
     found = FRAGMENTS.get((name, operand))
     if found is None:

@@ -6,10 +6,14 @@ made of the same pieces.
 """
 
 import difflib
+import reprlib
 from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Number
 
 import numpy as np
 
+from simlayout.errors import InstructionError
 from simlayout.hardware.provenance import Provenance
 
 LANES = 32
@@ -66,10 +70,15 @@ class Fragment:
     lanes: int = LANES
 
     def __call__(self, lane, value):
-        """(row, col) of a lane's value."""
-        return self.formula(lane, value)
+        """(row, col) of a lane's value; InstructionError for a lane or a value that there is not, or that is no integer."""
+        return self.formula(_below(lane, self.lanes, "lane", self), _below(value, self.values, "value", self))
 
     @property
+    def title(self):
+        """What errors call it: the instruction, and its operand."""
+        return self.name if self.operand is None else f"{self.operand} of {self.name}"
+
+    @cached_property
     def values(self):
         """Elements per lane."""
         return self.shape[0] * self.shape[1] * self.copies // self.lanes
@@ -99,6 +108,26 @@ class Fragment:
         from simlayout.plots import fragment
 
         return fragment(self, **options)
+
+
+def _below(given, limit, what, fragment):
+    """A lane or value, ints from 0 to limit - 1 or an array of such, checked; symbols pass, by their range."""
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind not in "iu":
+            raise InstructionError(f"{fragment.title}: a {what} is an integer, not {given.dtype}")
+        if given.size and not 0 <= given.min() <= given.max() < limit:
+            wrong = given[(given < 0) | (given >= limit)].flat[0]
+            raise InstructionError(f"{fragment.title}: {what} {wrong}, and there are 0 to {limit - 1}")
+        return given
+    if isinstance(given, int | np.integer):
+        least = most = given = int(given)
+    elif given is None or isinstance(given, (Number, str, list, tuple)):
+        raise InstructionError(f"{fragment.title}: a {what} is an integer or an array of them, not {reprlib.repr(given)}")
+    else:                                                # a symbol, perhaps with a range
+        least, most = getattr(given, "lo", 0), getattr(given, "hi", 0)
+    if least < 0 or most >= limit:
+        raise InstructionError(f"{fragment.title}: {what} {least if least < 0 else most}, and there are 0 to {limit - 1}")
+    return given
 
 
 def a_map(rows, per):

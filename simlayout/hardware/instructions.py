@@ -7,6 +7,7 @@ in `records`.
 
 import difflib
 import re
+import reprlib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
@@ -144,7 +145,9 @@ def instruction(name):
     """
     if isinstance(name, Instruction):
         return name
-    text = str(name).strip()
+    if not isinstance(name, str):
+        raise InstructionError(f"an instruction is its PTX name, text such as 'ldmatrix.x4', not {reprlib.repr(name)}")
+    text = name.strip()
     row = INSTRUCTIONS.get(text) or INSTRUCTIONS.get(_canonical(text))
     if row is None:
         raise InstructionError(_unknown(text))

@@ -13,7 +13,10 @@ EVERY.setflags(write=False)
 
 def integers(addresses):
     """The addresses as an array of ints [n, 32], not copied if they are one; refuses anything else."""
-    given = np.asarray(addresses)
+    try:
+        given = np.asarray(addresses)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise AddressError(f"addresses are one array of ints, [n, 32] or [32], 32 in each row ({error})") from None
     if given.dtype.kind not in "iu":
         raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
     if given.ndim not in (1, 2) or given.shape[-1] != WARP_LANES:
@@ -60,7 +63,10 @@ def mask_of(row, active, n):
     used = _used(row.groups)
     if active is None:
         return used
-    mask = np.asarray(active)
+    try:
+        mask = np.asarray(active)
+    except ValueError as error:
+        raise AddressError(f"active is one array of bools, [n, 32] or [32] ({error})") from None
     if mask.dtype != bool or mask.shape[-1:] != (WARP_LANES,) or mask.ndim > 2:
         raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, 32] or [32]")
     if mask.ndim == 2 and len(mask) not in (1, n):

@@ -52,6 +52,7 @@ def _advances(line):
 @lru_cache(maxsize=4096)
 def _advance(character):
     """The width of a character of the font, in sizes."""
+    matplotlib()                                        # SimlayoutError without it
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -115,6 +116,7 @@ def add_labels(ax, texts, side="center", shift=(0, 0), size=TEXT):
 @lru_cache(None)
 def _labels_class():
     """The class of that artist, made when Matplotlib is there to derive it from."""
+    matplotlib()                                        # SimlayoutError without it
     from matplotlib.artist import Artist
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
@@ -160,6 +162,7 @@ def _labels_class():
 def _stamp(renderer, context, lines, size, before):
     """Draws lines of text letter by letter, all places of a letter together. size: pixels; before: share of a line that is
     left of its x."""
+    matplotlib()                                        # SimlayoutError without it
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D, IdentityTransform
 
@@ -180,6 +183,7 @@ def _stamp(renderer, context, lines, size, before):
 @lru_cache(maxsize=4096)
 def _outline(character):
     """The Path of a letter at size 100."""
+    matplotlib()                                        # SimlayoutError without it
     from matplotlib.textpath import TextPath
 
     return TextPath((0, 0), character, size=100)

@@ -1,6 +1,7 @@
 """An access: one shared-memory instruction, the tile it touches, and which coordinate each thread gives it."""
 
 import operator
+import reprlib
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from simlayout.algebra import dtype_of, parse
 from simlayout.algebra.checked import GREATEST
-from simlayout.algebra.exact import box_arguments, box_point, checked_points, exactly, pieces
+from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
+from simlayout.algebra.layout import check_points
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, instruction
 from simlayout.proofs.source import Source
@@ -78,7 +80,7 @@ class Access:
         """The domain as {name: int}."""
         if not isinstance(self.domain, dict) or next(iter(self.domain), None) != "tid":
             raise LayoutError(f'access {self.name!r}: the domain starts with the threads, as {{"tid": 32, ...}}, '
-                              f"not {self.domain!r}")
+                              f"not {reprlib.repr(self.domain)}")
         sizes = {}
         for variable, size in self.domain.items():
             if not isinstance(variable, str):
@@ -92,7 +94,7 @@ class Access:
         try:
             return operator.index(value)
         except TypeError:
-            raise LayoutError(f"access {self.name!r}: {of} is {value!r}; give an int {what}") from None
+            raise LayoutError(f"access {self.name!r}: {of} is {reprlib.repr(value)}; give an int {what}") from None
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))
@@ -134,7 +136,7 @@ class Access:
 
     def boxes(self):
         """The domain cut into boxes that are worked off one by one, each whole warp instructions; in order."""
-        checked_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
+        check_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
         return pieces(self.table_order()[1])
 
     def over(self, function, box):
@@ -155,7 +157,10 @@ class Access:
 
     def offsets(self):
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
-        return self.everywhere(self.offset)
+        made = self.everywhere(self.offset)
+        if isinstance(made, tuple):
+            raise LayoutError(f"access {self.name!r}: the tile gives a tuple of {len(made)}, an offset is one int")
+        return made
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""

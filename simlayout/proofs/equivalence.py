@@ -1,12 +1,13 @@
 """equivalent: whether two index functions are one, on a domain: a proof, or the first point at which they differ."""
 
 import operator
+import reprlib
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
+from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
@@ -71,10 +72,8 @@ def equivalent(left, right, domain=None, names=None):
         raise LayoutError(f"{total} points: at most {MOST} are compared; give a smaller domain")
     compared, start = dict(zip(names, sizes)), 0
     for box in pieces(sizes, CHUNK):
-        one, other = (exactly(f, box_arguments(box), _called(f, side), lambda number, box=box: box_point(names, box, number))
+        one, other = (exact_offsets(f, box_arguments(box), _called(f, side), lambda i, box=box: box_point(names, box, i))
                       for f, side in ((left, "left"), (right, "right")))
-        if isinstance(one, tuple) or isinstance(other, tuple):
-            raise LayoutError("an index function gives one offset, not a tuple: compare the parts one by one")
         wrong = one != other
         if wrong.any():
             i = int(np.argmax(wrong))
@@ -107,7 +106,7 @@ def named_domain(domain, left, right, names=None):
         named = dict(domain) if isinstance(domain, dict) else dict(zip(_names(names, len(domain)), domain))
         sizes = tuple(operator.index(n) for n in named.values())
     except TypeError:
-        raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {domain!r}") from None
+        raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {reprlib.repr(domain)}") from None
     if not sizes or min(sizes) < 1:
         raise LayoutError(f"a domain has sizes of at least 1, not {domain}")
     for side, shape in zip((left, right), shapes):

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from simlayout.algebra.exact import exactly
+from simlayout.algebra.exact import exact_offsets
 from simlayout.errors import VerificationError
 from simlayout.proofs.access import WARP
 
@@ -56,8 +56,8 @@ class Table:
             return self.tile(*_nested(self.form, iter([x + step if i == mode else x for i, x in enumerate(leaves)])))
 
         given = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
-        return exactly(offset, given, f"access {self.access.name!r}",
-                       lambda number: self.point(*divmod(number // len(steps), WARP)))
+        return exact_offsets(offset, given, f"access {self.access.name!r}",
+                             lambda number: self.point(*divmod(number // len(steps), WARP)))
 
     def addresses(self):
         """The byte addresses of all points, int64 [instructions, 32]."""

@@ -1,5 +1,6 @@
 """search: which layout serves all of some accesses at once, within families, with its proof or the proof that none does."""
 
+import reprlib
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -10,6 +11,7 @@ from simlayout.algebra import Tile
 from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
+from simlayout.proofs import Access
 from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
 from simlayout.synthesis.f2_banks import LINE_BYTES, WORD_BYTES, differences, kernels
@@ -29,11 +31,12 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
            base=None):
     """The Found of some accesses to one tile: which layout of it serves them all.
 
-    accesses: Accesses with the same tile, a plain Layout, which the search replaces. families: of FAMILIES: "swizzle" (and
-    with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the offset that keep
-    the widest access whole. limit: candidates to return, by their excess, wasted bytes, operations, and by how soon their
-    pattern begins again: of equally good layouts the one with the smallest pattern comes first. progress: called with
-    (layouts tried, layouts). executor: of concurrent.futures, on which batches run; None: here. With Dask, for example:
+    accesses: Accesses (or one) with the same tile, a plain Layout, which the search replaces. families: of FAMILIES:
+    "swizzle" (and with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the
+    offset that keep the widest access whole. limit: candidates to return, by their excess, wasted bytes, operations, and by
+    how soon their pattern begins again: of equally good layouts the one with the smallest pattern comes first. progress:
+    called with (layouts tried, layouts). executor: of concurrent.futures, on which batches run; None: here. With Dask, for
+    example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Interrupted by Ctrl-C it returns what it has.
 
@@ -59,9 +62,10 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
     swizzle: 6 of 6 examined, 0 conflict-free, least excess 16
     f2: 155 of 155 examined, 0 conflict-free, least excess 16
     """
-    task = _task(accesses, budget, base)
-    if layers not in (1, 2) or set(families) - set(FAMILIES):
-        raise SimlayoutError(f"families {families}, layers {layers}: choose from {', '.join(FAMILIES)}, and 1 or 2 layers")
+    families = (families,) if isinstance(families, str) else families
+    accesses = (accesses,) if isinstance(accesses, Access) else accesses
+    _check_arguments(accesses, families, layers, limit, budget)
+    task = _task(tuple(accesses), budget, base)
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
     every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
@@ -139,9 +143,21 @@ class _Task:
                            self.starts)
 
 
-def _task(accesses, budget, base):
+def _check_arguments(accesses, families, layers, limit, budget):
+    if not isinstance(families, (list, tuple, set)) or not all(f in FAMILIES for f in families) or layers not in (1, 2):
+        raise SimlayoutError(f"families {families}, layers {layers}: choose from {', '.join(FAMILIES)}, and 1 or 2 layers")
+    if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
+        raise SimlayoutError(f"search takes a list of Accesses, not {reprlib.repr(accesses)}: wrap a layout in Access(name, "
+                             "instruction, layout, lanes, domain)")
     if not accesses:
         raise SimlayoutError("search needs at least one access")
+    if not isinstance(limit, int | np.integer) or limit < 1:
+        raise SimlayoutError(f"limit = {limit!r}: how many layouts to return, at least 1")
+    if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
+        raise SimlayoutError(f"budget = {budget!r}: bytes that the tile may take, at least 1")
+
+
+def _task(accesses, budget, base):
     first = accesses[0]
     for other in accesses[1:]:
         if other.tile != first.tile or other.dtype != first.dtype:
@@ -162,7 +178,8 @@ def _task(accesses, budget, base):
 
 def _coordinates(access):
     """The access's coordinates over its domain, int64 arrays [instructions, 32]."""
-    given = access.coordinate(*access.points())
+    access.addresses()                                   # refuses a tile whose offsets do not fit, with the point
+    given = access.coordinates()
     if any(isinstance(x, tuple) for x in given):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
     found = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))

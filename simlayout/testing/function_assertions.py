@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import Layer, Layout, dtype_of
-from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
+from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.errors import LayoutError
 from simlayout.proofs import Access, equivalent
 from simlayout.proofs.access import WARP
@@ -86,7 +86,7 @@ def _points(function, domain, dtype):
     offsets = np.empty(total, np.int64)
     start = 0
     for box in pieces(sizes):
-        part = exactly(function, box_arguments(box), name_of(function), lambda i, box=box: box_point(names, box, i))
+        part = exact_offsets(function, box_arguments(box), name_of(function), lambda i, box=box: box_point(names, box, i))
         offsets[start:start + part.size] = part.reshape(-1)
         start += part.size
     step = None if dtype is None else dtype_of(dtype).bytes
