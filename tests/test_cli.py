@@ -75,7 +75,7 @@ def test_check_json_has_its_keys_sorted_and_totals_that_add_up(capsys):
     assert set(found) == {
         "layout", "one_to_one", "size", "wasted_elements", "dtype", "op", "arch", "domain", "accesses", "wavefronts",
         "ideal", "excess", "conflicts", "conflict_free", "first_conflict", "exact", "caveat", "provenance", "claims",
-        "digest", "each"}
+        "digest", "each", "better"}
     assert found["wasted_elements"] == 15 * 8 and found["domain"] == {"tid": 32, "k": 4} and found["accesses"] == 4
     assert all(sum(found["each"][name]) == found[name] for name in ("wavefronts", "ideal", "excess", "conflicts"))
 

@@ -317,6 +317,8 @@ def test_translate_answers_in_json_and_with_its_exit_code(capsys):
     assert found["rotation"]["text"] is None and found["rotation"]["witness"][0] == {"row": 2, "col": 0, "value": 72}
     assert "is no F2 map" in said(capsys, "translate", "Rot<8,4,64> o (16,32):(32,1)", "--to", "f2", "triton", code=1)
     assert "give --domain" not in said(capsys, "translate", "row", "--to", "cute", code=2)
+    assert "add --domain row=64 col=64" in said(capsys, "translate", "SWIZZLE_128B", code=2)
+    assert "(16,64):(64,1)" in said(capsys, "translate", "r * 64 + c", "--domain", "r=16", "c=64", "--to", "cute")
     assert "a tile is given as row=16 col=64" in said(capsys, "translate", "x", "--domain", "x=3", code=2)
 
 
@@ -327,7 +329,14 @@ def test_translate_answers_in_json_and_with_its_exit_code(capsys):
     (("64:1", "Sw<1,0,3> o 64:1"), 1, "different at x = 8: 8 and 9"),
     (("SWIZZLE_128B", "vec = 8, perPhase = 1, maxPhase = 8", "--domain", "row=64", "col=64"), 0, "equal: all 4096 points"),
     (("row", "col"), 2, "give --domain row=16 col=64"),
-    (("Sw<3,3,3>", "row", "--domain", "row=2", "col=2"), 2, "takes one offset"),
+    (("Sw<3,3,3>", "row", "--domain", "row=2", "col=2"), 1, "different at row = 0, col = 1: 1 and 0"),
+    (("Sw<3,3,3>", "(16,64):(64,1)"), 2, "takes one offset"),
+    (("r * 64 + (c ^ ((r & 7) << 3));", "Swizzle<3,3,3>{}", "--domain", "r=16", "c=64"), 0, "equal: all 1024 points"),
+    (("r * 64 + c", "(16,64):(64,1)"), 2, "say in which order, as in --domain r=16 c=64"),
+    (("SWIZZLE_128B", "Sw<3,3,3> o (16,64):(64,1)"), 0, "equal: all 1024 points"),
+    (("int x = col / 8; return row * 64 + (x ^ row & 7) * 8 + col % 8;",
+      "composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})"), 0, "equal: all 1024 points"),
+    (("row * 64 + col for row<4, col<4", "row * 64 + (col ^ 1)"), 1, "(1 of 16 points compared)"),
     (("(2,2,2)", "row"), 2, "has 3 modes"), (("row", "row", "--domain", "row=2", "row=3"), 2, "given twice"),
     (("__import__('os')", "row", "--domain", "row=2"), 2, "unexpected character")])
 def test_equal_answers_with_its_exit_code(capsys, arguments, code, text):

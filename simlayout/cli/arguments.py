@@ -134,6 +134,7 @@ def _add_check(commands):
     _add_access(parser)
     add(parser, "--json")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if any instruction has excess wavefronts")
+    add(parser, "--test")
 
 
 def _add_explain(commands):
@@ -157,6 +158,7 @@ def _add_emit(commands):
     parser.add_argument("--unit", choices=("elements", "bytes"), default="elements",
                         help="what the function returns (default: %(default)s)")
     parser.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
+    parser.add_argument("--name", metavar="NAME", help="of the function (default: tile)")
     parser.add_argument("--allow-conflicts", action="store_true", help="emit also what has bank conflicts")
     add(parser, "--json")
 

@@ -5,9 +5,12 @@ from dataclasses import replace
 from simlayout.cli.asked import asked_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import emit as emit_access
+from simlayout.codegen.emit import checked_name
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.plots.grid import phases
 from simlayout.proofs import verify
+from simlayout.synthesis.cost import better_layout
+from simlayout.testing.written import test_source
 
 
 def analysed(options):
@@ -21,11 +24,25 @@ def check(options):
     """`simlayout check`."""
     access, certificate, analysis = analysed(options)
     excess = int(analysis.excess.sum())
-    tell(options.json, lambda: _report(access, certificate, analysis), lambda: _table(access, options.lanes, analysis))
+    if options.test:
+        source = test_source([access])
+        tell(options.json, {"layout": str(access.tile), "source": source}, source.rstrip())
+    else:
+        better = better_layout(access) if excess else None
+        tell(options.json, lambda: _report(access, certificate, analysis, better),
+             lambda: _table(access, options.lanes, analysis, better))
     return 1 if options.strict and excess else 0
 
 
-def _report(access, certificate, analysis):
+def _better(access, better):
+    """What `check` says of a better layout, and of none."""
+    if better is None:
+        return "no swizzle or padding was found at once: `simlayout search` looks further, for several accesses together"
+    waste = f", {better.wasted_bytes} bytes wasted" if better.wasted_bytes else ""
+    return f"{better.layout}: excess {better.excess}{waste} (`simlayout search` finds more)"
+
+
+def _report(access, certificate, analysis, better):
     """What `check --json` prints."""
     tile, each = access.tile, analysis.as_dict()
     totals = {name: int(getattr(analysis, name).sum()) for name in ("wavefronts", "ideal", "excess", "conflicts")}
@@ -34,10 +51,12 @@ def _report(access, certificate, analysis):
             "accesses": len(analysis), **totals, "conflict_free": totals["excess"] == 0,
             "first_conflict": first_conflict(access, analysis), "exact": each["exact"], "caveat": each["caveat"],
             "provenance": each["provenance"], "claims": certificate.claims, "digest": certificate.digest,
-            "each": {name: each[name] for name in totals}}
+            "each": {name: each[name] for name in totals},
+            "better": better and {"layout": str(better.layout), "family": better.family, "excess": better.excess,
+                                  "wasted_bytes": better.wasted_bytes, "operations": better.ops}}
 
 
-def _table(access, lanes, analysis):
+def _table(access, lanes, analysis, better):
     """What `check` prints: at most 100 columns."""
     tile = access.tile
     excess, conflicts = int(analysis.excess.sum()), int(analysis.conflicts.sum())
@@ -56,7 +75,8 @@ def _table(access, lanes, analysis):
     if excess:
         lines.append(field("first", first_conflict(access, analysis)))
     lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.instruction.caveat}"))
-    return "\n".join([*lines, field("provenance", analysis.provenance)])
+    lines.append(field("provenance", analysis.provenance))
+    return "\n".join([*lines, *([field("better", _better(access, better))] if excess else [])])
 
 
 def first_conflict(access, analysis):
@@ -122,12 +142,15 @@ def explain(options):
 
 def emit(options):
     """`simlayout emit`."""
+    if options.name is not None:
+        checked_name(options.name)
     access = asked_access(options)
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
-    made = emit_access(access, unit=options.unit, arch=options.arch)
+    made = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
     source = (made.cuda if options.cuda else made.source).rstrip()
     tell(options.json, {"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
+                        "name": made.name,
                         "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
                         "digest": made.certificate.digest}, source)
     return 0

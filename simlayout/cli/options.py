@@ -92,19 +92,41 @@ def names_file(word):
     return word == STDIO or word.endswith(".json") or folder != "" and os.path.isdir(folder)
 
 
+class Op(argparse.Action):
+    """--op: the instruction; of a command that takes several, one more."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        namespace.op = [*(namespace.op or ()), *values] if isinstance(values, list) else values
+
+
+class Lanes(argparse.Action):
+    """--lanes TEXT: of the --op before it; of a command that takes several, kept as (the number of the op, the text)."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if not isinstance(namespace.op, list):
+            namespace.lanes = values
+            return
+        if not namespace.op:
+            parser.error("--lanes goes behind the --op whose coordinates it gives")
+        at = len(namespace.op) - 1
+        if any(at == other for other, _ in namespace.lanes):
+            parser.error(f"--lanes: {namespace.op[at]} has its own already: name the --op again for another access")
+        namespace.lanes = [*namespace.lanes, (at, values)]
+
+
 # ---- the table ---------------------------------------------------------------------------------------------------------
 
 SHARED = {
     "--json": dict(nargs="?", const=STDIO, metavar="FILE", help="print one JSON object in place of the text; with FILE "
                    "(*.json, - for stdout) write it there, beside the text"),
     "--dtype": dict(default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)"),
-    "--op": dict(metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, cp.async.cg.16, ... "
-                 "(default: ldmatrix.x4)"),
-    "--lanes": dict(metavar="TEXT", help="the coordinate that thread tid gives, as in 'tid %% 16, 16*k + 8*(tid // 16)' "
-                    "(default: the natural way, see `simlayout help check`)"),
+    "--op": dict(action=Op, metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, "
+                 "cp.async.cg.16, ... (default: ldmatrix.x4)"),
+    "--lanes": dict(action=Lanes, metavar="TEXT", help="the coordinate that thread tid gives the --op before it, as in "
+                    "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see `simlayout help check`)"),
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
-                     help="the points that a text is asked at: the loops around --lanes, as in k=4, tid=64 for two warps; "
-                     "the tile of a formula, as in row=16 col=64"),
+                     help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
+                     "swizzle or SWIZZLE_128B; the loops of --lanes, k=4; the threads, tid=64 for two warps"),
     "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90)"),
     "--index": dict(type=whole(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),
@@ -122,6 +144,7 @@ SHARED = {
     "--cluster-n": dict(type=whole(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
     "--seed": dict(type=whole(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
+    "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),
     "--sizes": dict(type=whole(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
     "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),
     "--rounds": dict(type=whole(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),

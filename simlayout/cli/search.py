@@ -1,7 +1,6 @@
 """search: which layout of a tile serves all of some instructions, which order of rows does without another layout, and the
 layouts of whole kernels found again."""
 
-import argparse
 import keyword
 import re
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
 from simlayout.synthesis.cost import replaceable
+from simlayout.testing.written import test_source
 from simlayout.workers import workers
 
 EXAMPLES = """
@@ -58,8 +58,8 @@ def add_command(commands, command):
     parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
                         help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", default=None)
-    add(parser, "--op", nargs="+", action="extend", default=[])
-    add(parser, "--lanes", action=_Lanes, default=[])
+    add(parser, "--op", nargs="+", default=[])
+    add(parser, "--lanes", default=[])
     add(parser, "--domain")
     parser.add_argument("--access", action="append", default=[], metavar="TEXT",
                         help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
@@ -77,7 +77,7 @@ def add_command(commands, command):
                         help="only layouts that begin again every so many bytes, for tiles that start at any multiple of it")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--prove", action="store_true", help="print the proofs of each family and of the best layout")
-    add(parser, "--json")
+    add(parser, "--test", "--json")
 
 
 def search(options):
@@ -118,18 +118,6 @@ def _text_of(op, lanes, loops):
     """The text of an access, as `parse_access` reads it, of --op, --lanes and the loops of --domain that these name."""
     own = [f"{name}<{trips}" for name, trips in loops.items() if name == "tid" or name in _NAMES.findall(lanes)]
     return f"{op}: {lanes}" + (f" for {', '.join(own)}" if own else "")
-
-
-class _Lanes(argparse.Action):
-    """--lanes TEXT: of the --op before it, kept as (the number of the op, the text)."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        if not namespace.op:
-            parser.error("--lanes goes behind the --op whose coordinates it gives")
-        at = len(namespace.op) - 1
-        if any(at == other for other, _ in namespace.lanes):
-            parser.error(f"--lanes: {namespace.op[at]} has its own already: name the --op again for another access")
-        namespace.lanes = [*namespace.lanes, (at, values)]
 
 
 _ACCESS = re.compile(r"\s*([\w.:]+?)\s*:\s(.*?)(?:\sfor\s(.*))?", re.DOTALL | re.ASCII)
@@ -179,6 +167,12 @@ def _asked(options):
 def _of_tile(accesses, options):
     with _asked(options) as arguments:
         found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
+    if options.test:
+        if not found:
+            raise SimlayoutError("--test: no layout of the families is allowed, so there is none to test")
+        source = test_source(found[0].accesses)
+        tell(options.json, {"layout": str(found[0].layout), "source": source}, source.rstrip())
+        return 0 if found.conflict_free else 1
     tell(options.json, lambda: _report(found, options.prove),
          lambda: fit("\n".join([str(found), *_proofs(found, options.prove), *_told(found)])))
     return 0 if found.conflict_free else 1

@@ -2,10 +2,12 @@
 
 from argparse import SUPPRESS
 
-from simlayout.algebra import F2Map, Layer
+from simlayout.algebra import F2Map, Layer, Layout, parse
+from simlayout.cli.asked import domain_of
 from simlayout.cli.options import add, given_text
 from simlayout.cli.text import field, fit, tell
-from simlayout.codegen.notations import read_notation, text_of
+from simlayout.codegen.notations import open_names, read_notation, sized, text_of
+from simlayout.codegen.notations import tile as read_tile
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
 from simlayout.proofs import equivalent
@@ -67,11 +69,13 @@ def add_commands(commands, command):
 
 def run_translate(options):
     """`simlayout translate`: exit code 0 if an equivalent was found, 1 if there is none."""
-    domain = _domain(options)
-    if domain and tuple(domain) != NAMES:
-        raise LayoutError(f"--domain {' '.join(domain)}: a tile is given as row=16 col=64")
-    tile = tuple(domain.values()) or None
-    source = read_notation(options.source, tile[1] if tile else None, options.dtype)
+    body, sizes = sized(options.source, domain_of(options.domain))
+    if sizes and len(sizes) != 2:
+        raise LayoutError(f"{' '.join(sizes)}: a tile is given as row=16 col=64")
+    if not sizes and open_names(body) is not None:
+        read_tile(body, dtype=options.dtype)            # tells which sizes to add, or is a bare swizzle
+    tile = tuple(sizes.values()) or None
+    source = read_notation(body, tile[1] if tile else None, options.dtype, tuple(sizes) or NAMES)
     wanted = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
     found = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
     tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": found},
@@ -102,10 +106,17 @@ def _told(to, answer):
 
 def run_equal(options):
     """`simlayout equal`: exit code 0 if the two are equal, 1 if not."""
-    domain = _domain(options)
-    names = tuple(domain) or NAMES
-    columns = list(domain.values())[1] if len(domain) == 2 else None
-    left, right = (read_notation(text, columns, options.dtype, names) for text in (options.left, options.right))
+    domain = domain_of(options.domain)
+    bodies = []
+    for text in (options.left, options.right):
+        body, domain = sized(text, domain)
+        bodies.append(body)
+    names, columns = tuple(domain) or NAMES, list(domain.values())[1] if len(domain) == 2 else None
+    left, right = _sides(bodies, names, columns, options.dtype)
+    if len(domain) == 2:                # a bare swizzle is one of the row-major tile, as it is for `check`
+        plain = Layout.row_major(*domain.values())
+        left, right = (side @ plain if isinstance(side, Layer) and not hasattr(side, "shape") else side
+                       for side in (left, right))
     shapes = [mode_sizes(side) for side in (left, right)]
     modes = max((len(sizes) for sizes in shapes if sizes), default=1)
     if not domain and not any(shapes) and not all(isinstance(side, F2Map) for side in (left, right)):
@@ -122,9 +133,17 @@ def run_equal(options):
     return 0 if found else 1
 
 
-def _domain(options):
-    """{name: size} of --domain."""
-    names = [name for name, _ in options.domain]
-    if len(set(names)) < len(names):
-        raise LayoutError(f"--domain {' '.join(names)}: a name is given twice")
-    return dict(options.domain)
+def _sides(bodies, names, columns, dtype):
+    """The index functions of two texts. The shape of one that has its own tells the columns of Triton's and TMA's texts, and
+    which sizes a formula of other names than row and col lacks."""
+    shapes = [mode_sizes(parse(body)) if open_names(body) is None else None for body in bodies]
+    shape = next((sizes for sizes in shapes if sizes), None)
+    if columns is None and shape and len(shape) == 2:
+        columns = shape[1]
+    for body in bodies:
+        unknown = [name for name in open_names(body) or () if name not in names]
+        if unknown and names == NAMES and shape and len(open_names(body)) == len(shape):
+            wanted = " ".join(f"{name}={size}" for name, size in zip(open_names(body), shape))
+            raise LayoutError(f"{body!r} names its coordinates otherwise than row and col: say in which order, as in "
+                              f"--domain {wanted}")
+    return [read_notation(body, columns, dtype, names) for body in bodies]

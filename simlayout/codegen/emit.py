@@ -45,11 +45,12 @@ class Emitted:
     operations: int
 
 
-def emit(access, *, unit="elements", stored_by=(), arch="sm_90"):
+def emit(access, *, unit="elements", stored_by=(), arch="sm_90", name=None):
     """Proves an access, then returns its index function as source, compiled function and certificate.
 
     access: an Access. unit: what the function returns: the offset in "elements", or the address from the start of
-    the tile in "bytes". stored_by, arch: as for `verify`.
+    the tile in "bytes". stored_by, arch: as for `verify`. name: of the function; without it the access's, as `identifier`
+    makes it.
 
     The Python text is called at every point of the domain; `check` also runs the CUDA C++ text, where there is a compiler.
 
@@ -73,7 +74,7 @@ def emit(access, *, unit="elements", stored_by=(), arch="sm_90"):
     scale = {"elements": 1, "bytes": dtype_of(access.dtype).bytes}
     if unit not in scale:
         raise SimlayoutError(f'unit {unit!r}: an index function returns "elements" or "bytes"')
-    name, parameters = identifier(access.name), tuple(access.domain)
+    name, parameters = identifier(access.name) if name is None else checked_name(name), tuple(access.domain)
     _check_names(access, parameters)
     expression = trace(access) * scale[unit]
     _check_range(access, expression)
@@ -103,6 +104,15 @@ def identifier(name):
     """The function name for an access name: "load A" -> "load_a"."""
     made = re.sub(r"\W+", "_", name.strip().lower(), flags=re.ASCII).strip("_")
     return made if _is_name(made) else f"access_{made}"
+
+
+def checked_name(name):
+    """A name of one's own for an emitted function, as it is. Raises SimlayoutError for what Python, C++ or the reader of
+    emitted source does not take as one."""
+    if not isinstance(name, str) or not _is_name(name) or name.startswith("_") or re.fullmatch(r"t\d+", name):
+        raise SimlayoutError(f"{name!r} cannot be the name of an emitted function: give letters, digits and underscores "
+                             "that begin with a letter, no word of Python or C++, and not t0, t1, ...")
+    return name
 
 
 def _check_names(access, parameters):

@@ -18,7 +18,7 @@ row = 2, col = 8 it is 80, and its bits give 64
 
 from dataclasses import dataclass
 
-from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle
+from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
 from simlayout.algebra.translate import TritonSwizzle
 from simlayout.codegen.notations import TmaSwizzle, text_of
 from simlayout.codegen.translators import (
@@ -65,9 +65,9 @@ class Translation:
 def translate(source, to, tile=None, dtype="f16"):
     """The Translation of an index function of a two-dimensional tile.
 
-    source: a Layout, a composition, a bare Swizzle, Rotation or F2Map, a TritonSwizzle, a TmaSwizzle, a Formula, or any
-    function of (row, column). to: of NOTATIONS. tile: (rows, columns); or for a bare layer the Layout under it, instead of
-    the row-major one. Layouts and compositions bring their own. dtype: of the elements, which only TMA asks for.
+    source: a Layout, a composition, a bare Swizzle, Rotation or F2Map, a TritonSwizzle, a TmaSwizzle, a Formula, a Tile,
+    or any function of (row, column). to: of NOTATIONS. tile: (rows, columns); or for a bare layer the Layout under it,
+    instead of the row-major one. Layouts and compositions bring their own. dtype: of the elements, which only TMA asks for.
 
     "cute" is a Layout, or one Swizzle<B,M,S> over a row-major or column-major one (or over the source's own, where that is
     compact); so is "rotation", a Rotation. "f2", "triton" and "tma" are of the row-major tile: bit i of row * columns + col
@@ -88,6 +88,8 @@ def translate(source, to, tile=None, dtype="f16"):
 
 def _asked(source, tile, dtype):
     """The source over its tile."""
+    if isinstance(source, Tile):
+        source, tile = source.function, source.shape
     if isinstance(source, Layer) and not hasattr(source, "shape"):
         if tile is None:
             raise LayoutError(f"{source} has no coordinates of its own: give the tile, (rows, columns), or compose it with "
