@@ -55,7 +55,7 @@ COMPILED = {
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED))
+@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=list(COMPILED)[3::2]))
 def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
     config = COMPILED[name]
     said, opcodes = assembled(ptx(config), tmp_path)

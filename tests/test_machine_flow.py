@@ -304,7 +304,7 @@ def test_random_programs_give_each_lane_what_it_computes_alone(text, n, block):
     assert on_the_machine(text, n, block).tolist() == lane_by_lane(text, n, block).tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @given(programs(), st.integers(0, 9))
 @settings(max_examples=2500, suppress_health_check=list(HealthCheck))
 def test_thousands_of_random_programs_give_each_lane_what_it_computes_alone(text, n):

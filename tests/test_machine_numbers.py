@@ -276,7 +276,7 @@ def test_random_expressions_are_what_numba_computes(batch):
     assert random_expressions.differences(random.Random(batch), 40) == []
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("batch", range(50))
 def test_twenty_thousand_random_expressions_are_what_numba_computes(batch):
     pytest.importorskip("numba")

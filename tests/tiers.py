@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given, settings
 
 
-def slow_but(fast, cases):
-    """The cases for parametrize, all slow but those in fast; each of these must be one of the cases.
+def slow_but(fast, cases, swept=()):
+    """The cases for parametrize, all slow but those in fast, and those in swept, which wait for `pytest -m sweep`.
 
-    >>> [case.marks != () for case in slow_but([2], range(3))]
-    [True, True, False]
+    >>> [[mark.name for mark in case.marks] for case in slow_but([2], range(4), swept=[0])]
+    [['sweep'], ['slow'], [], ['slow']]
     """
     cases, fast = list(cases), list(fast)
-    assert all(case in cases for case in fast), f"not among the cases: {[case for case in fast if case not in cases]}"
-    return [pytest.param(case, marks=() if case in fast else pytest.mark.slow) for case in cases]
+    unknown = [case for case in (*fast, *swept) if case not in cases]
+    assert not unknown, f"not among the cases: {unknown}"
+    return [pytest.param(case, marks=() if case in fast else pytest.mark.sweep if case in swept else pytest.mark.slow)
+            for case in cases]
 
 
 def given_few(few, many, *strategies, **named):
