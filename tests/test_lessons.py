@@ -75,7 +75,7 @@ def test_every_notebook_runs_in_jupyter(number, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", root)
     notebook = nbformat.reads(lesson(number).notebook, 4)
     nbformat.validate(notebook)
-    NotebookClient(notebook, timeout=None, startup_timeout=600, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=None, startup_timeout=600, iopub_timeout=600, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in shown)
     assert any("no answer yet" in output.get("data", {}).get("text/plain", "") for output in shown)

@@ -27,7 +27,7 @@ import sys
 import nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], 4)
-NotebookClient(notebook, timeout=None, startup_timeout=600, kernel_name="python3").execute()
+NotebookClient(notebook, timeout=None, startup_timeout=600, iopub_timeout=600, kernel_name="python3").execute()
 outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
 print(sum("image/png" in output.get("data", {}) for output in outputs), "figures")
 print("".join(output.text for output in outputs if output.output_type == "stream"))
