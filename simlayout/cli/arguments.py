@@ -120,8 +120,14 @@ def _add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):
 
 
 NATURALLY = """
+    LAYOUT is whatever you have: a layout, CuTe's C++ ('composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,
+    Stride<_64,_1>>{})'), SWIZZLE_128B, Triton's 'vec = 8, perPhase = 1, maxPhase = 8', or a formula as Python or C write it,
+    'row * 64 + (col ^ ((row & 7) << 3))', whose sizes --domain gives: row=64 col=64. In C's text / is integer division.
+    The variables of a formula are its coordinates; all other names of --domain are loops of --lanes, or tid.
+
     Without --lanes one warp moves the whole tile as the instruction naturally does: ldmatrix.x4 takes 16x16 blocks
-    along the columns and then down the rows, a plain load or store consecutive pieces along each row.
+    along the columns and then down the rows, a plain load or store consecutive pieces along each row. A column-major
+    tile, (64,64):(1,64), is walked along its columns; of the matrix instructions it takes those with .trans.
     """
 
 
@@ -129,8 +135,15 @@ def _add_check(commands):
     parser = _command(commands, "check", layouts.check, "count the wavefronts of a warp that moves a tile", """
         simlayout check '(16,64):(64,1)' --dtype f16 --op ldmatrix.x4
         simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --strict          # exit code 1 if there are conflicts
+        simlayout check '(128,32):(40,1)' --op ldmatrix.x4.trans       # rows of 32, 40 apart
+        simlayout check '(64,64):(1,64)' --op ldmatrix.x4.trans        # column-major
+        simlayout check 'row * 64 + (col ^ ((row & 7) << 3));' --domain row=64 col=64 --op st.shared.b64
         simlayout check '(32,32):(33,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32 --json
-        """, NATURALLY + "Conflicts are an answer: the exit code is 0.\n")
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --test > test_tile.py             # as a property test, for pytest
+        """, NATURALLY + """
+    Conflicts are an answer: the exit code is 0. Under a layout that has some stands a better one, if a short search finds
+    it; `simlayout search` looks further, and for several accesses at once.
+    """)
     _add_access(parser)
     add(parser, "--json")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if any instruction has excess wavefronts")
@@ -141,6 +154,7 @@ def _add_explain(commands):
     parser = _command(commands, "explain", layouts.explain, "say why an instruction takes its wavefronts", """
         simlayout explain '(16,64):(64,1)'
         simlayout explain '(16,64):(64,1)' --op ldmatrix.x4 --index 2
+        simlayout explain 'row * 64 + col' --domain row=16 col=64 --op ld.shared.b128
         simlayout explain '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32
         """, NATURALLY)
     _add_access(parser)
@@ -152,6 +166,8 @@ def _add_emit(commands):
     parser = _command(commands, "emit", layouts.emit, "print a proved index function as source", """
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes --cuda
+        simlayout emit 'Sw<3,3,3> o (64,64):(64,1)' --op st.shared.b128 --cuda --name store_tile
+        simlayout emit 'r * 64 + (c ^ r % 8 * 8);' --domain r=16 c=64 --cuda --name load_tile
         simlayout emit '(16,64):(64,1)' --allow-conflicts
         """, NATURALLY)
     _add_access(parser)

@@ -27,6 +27,10 @@ from simlayout.workers import workers
 EXAMPLES = """
     simlayout search '(16,64):(64,1)'
     simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128 --families swizzle pad rotation f2
+    simlayout search '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans \\
+        --op ld.shared.b32 --lanes 'tid + 32*i, 2*k' --domain i=2 k=32         # stored by rows, read by columns as well
+    simlayout search '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans --test > test_tile.py       # for pytest
+    simlayout search 'row * 64 + col' --domain row=64 col=64
     simlayout search '(16,256):(256,1)' --layers 2 --limit 5 --json \\
         --access 'ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16' \\
         --access 'ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<16'
@@ -39,11 +43,12 @@ EXAMPLES = """
     """
 
 NOTES = """
-    LAYOUT is the plain tile, row-major say; with --kernel the tiles are the kernel's. Each --op (ldmatrix.x4, unless an
-    --access is given) moves the whole tile as it naturally does (see `simlayout help check`), or as the --lanes behind it
-    says; each --access says which coordinates thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also tid<64
-    for two warps. A layout is scored over all of them: excess wavefronts, then wasted bytes, then integer operations
-    of the emitted addresses.
+    LAYOUT is the plain tile, row-major say, or a formula, of which the shape and the order of its strides count; with
+    --kernel the tiles are the kernel's. Each --op (ldmatrix.x4, unless an --access is given) moves the whole tile as it
+    naturally does (see `simlayout help check`), or as the --lanes behind it says; each --access says which coordinates
+    thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also tid<64 for two warps. A layout is scored over all
+    of them: excess wavefronts, then wasted bytes, then integer operations of the emitted addresses, then how soon its
+    pattern begins again. Where none is free of conflicts, what each access costs in the best one follows, and why.
 
     families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, and f2: every
     invertible XOR of the offset's bits, counted by which chunks share banks. The first line says whether all layouts were

@@ -25,14 +25,17 @@ TRANSLATE_EXAMPLES = """
 
 EQUAL_EXAMPLES = """
     simlayout equal 'Sw<3,3,3> o (16,64):(64,1)' 'row * 64 + (col ^ ((row & 7) << 3))'
+    simlayout equal 'int c = col / 8; return row * 64 + (c ^ row % 8) * 8 + col % 8;' \\
+        'composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})'
+    simlayout equal 'r * 64 + (c ^ ((r & 7) << 3));' 'Swizzle<3,3,3>{}' --domain r=64 c=64
     simlayout equal 'Rot<8,2,64>' 'Sw<1,3,3>' --domain x=4096
     simlayout equal 'row * 8 + col' 'row << 3 | col' --domain row=16 col=8 --json
     """
 
 TEXTS = """
-    A text is a layout ('Sw<3,3,3> o (16,64):(64,1)'; also Rot<...> and F2<...>), Triton's swizzled layout
-    ('vec = 8, perPhase = 1, maxPhase = 8'), TMA's mode ('SWIZZLE_128B'), or a formula of row and col
-    ('row * 64 + (col ^ ((row & 7) << 3))').
+    A text is a layout ('Sw<3,3,3> o (16,64):(64,1)'; also Rot<...> and F2<...>), CuTe's C++ of one, Triton's swizzled layout
+    ('vec = 8, perPhase = 1, maxPhase = 8'), TMA's mode ('SWIZZLE_128B'), or a formula, Python's or C's, of row and col or of
+    the names in --domain ('row * 64 + (col ^ ((row & 7) << 3))'); / in it is C's integer division.
     """
 
 TRANSLATE_NOTES = TEXTS + """
