@@ -15,20 +15,26 @@ SAMPLED = 4
 LARGE = 256
 """K steps of all CTAs together from which on a product is large enough to be timed first."""
 
+SHADOW = 4
+"""Bytes for each byte of global memory (`simlayout.machine.global_shadow`)."""
+
 ROWS = 256
 """Rows of C that are compared where not all are (`job.compare`)."""
 
 
-def bytes_needed(M, N, K):
-    """Bytes that A, B and C take, and the comparison in float64; the machine's own are not counted.
+def bytes_needed(M, N, K, device):
+    """Bytes that A, B and C take, with what knows on the CPU machine who touched each of their bytes, or, later, with their
+    comparison in float64. device: "cpu" or "gpu".
 
-    >>> bytes_needed(4096, 4096, 4096)
-    411041792
+    >>> bytes_needed(4096, 4096, 4096, "cpu"), bytes_needed(4096, 4096, 4096, "gpu")
+    (503316480, 411041792)
     """
     from cuda_kernels.job import FULL_CHECK
 
+    matrices = 2 * (M * K + N * K + M * N)
     rows = M if M * N * K <= FULL_CHECK else min(M, ROWS)
-    return 2 * (M * K + N * K + M * N) + 8 * 2 * (rows * K + N * K) + 8 * 3 * rows * N
+    compared = 8 * 2 * (rows * K + N * K) + 8 * 3 * rows * N
+    return matrices + max(compared, SHADOW * matrices if device == "cpu" else 0)
 
 
 def bytes_free():
@@ -48,11 +54,11 @@ def bytes_free():
     return min(found, default=None)
 
 
-def require_memory(M, N, K):
+def require_memory(M, N, K, device):
     """Raises SimlayoutError where the matrices do not fit."""
-    needed, free = bytes_needed(M, N, K), bytes_free()
+    needed, free = bytes_needed(M, N, K, device), bytes_free()
     if free is not None and needed > free:
-        raise SimlayoutError(f"A ({M}, {K}), B ({N}, {K}) and C ({M}, {N}), and their comparison, take about {needed} bytes "
+        raise SimlayoutError(f"A ({M}, {K}), B ({N}, {K}) and C ({M}, {N}), and what checks them, take about {needed} bytes "
                              f"of memory, and {free} are free: use a smaller problem")
 
 

@@ -29,7 +29,13 @@ def test_the_bytes_needed_are_those_that_operands_and_comparison_take(M, N, K, f
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert 0.6 * peak < foresight.bytes_needed(M, N, K) < 1.4 * peak
+    assert 0.6 * peak < foresight.bytes_needed(M, N, K, "gpu") < 1.4 * peak
+
+
+def test_the_machine_keeps_four_bytes_for_each_byte_that_a_product_touches():
+    arrays = 2 * (16 * 64 + 16 * 64 + 16 * 16)
+    assert foresight.bytes_needed(16, 16, 64, "cpu") >= arrays * (1 + foresight.SHADOW)
+    assert foresight.SHADOW == np.dtype(np.uint32).itemsize, "GlobalShadow numbers each byte in so many"
 
 
 @pytest.mark.parametrize("command", [["gemm", "--cpu"], ["trace", "mma_base"]], ids=lambda words: words[0])
@@ -45,10 +51,10 @@ def test_matrices_that_do_not_fit_are_refused_with_their_bytes_before_anything_r
 
 def test_where_nothing_says_how_much_memory_is_free_nothing_is_refused(monkeypatch):
     monkeypatch.setattr(foresight, "bytes_free", lambda: None)
-    foresight.require_memory(10**9, 10**9, 10**9)
+    foresight.require_memory(10**9, 10**9, 10**9, "cpu")
     monkeypatch.setattr(foresight, "bytes_free", lambda: 1000)
     with pytest.raises(SimlayoutError, match="use a smaller problem"):
-        foresight.require_memory(64, 64, 64)
+        foresight.require_memory(64, 64, 64, "cpu")
 
 
 @pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], HOPPER_KERNELS["wgmma_tma"]], ids=lambda kernel: kernel.name)

@@ -38,7 +38,7 @@ def foretell(kernel, problem, device):
     """Refuses what does not fit into memory, and says on stderr how long a large product takes on the CPU machine."""
     from cuda_kernels.foresight import foretold, require_memory
 
-    require_memory(*problem)
+    require_memory(*problem, device)
     text = foretold(kernel, *problem) if device == "cpu" else None
     if text:
         print(f"simlayout: {text}", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ import re
 from simlayout.algebra import F2Map, parse
 from simlayout.cli.asked import asked_tile
 from simlayout.cli.layouts import analysed, indexed
-from simlayout.cli.options import add, add_own, fragments, kernels, whole
+from simlayout.cli.options import add, add_own, fragments, given_text, kernels, whole
 from simlayout.cli.text import tell
 from simlayout.codegen.notations import open_names
 from simlayout.errors import SimlayoutError
@@ -55,7 +55,7 @@ def add_command(commands, command, add_access, naturally):
                subjects)
     parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")
     add(parser, "--index", nargs="+", default=[0])
-    parser.add_argument("--with", dest="other", metavar="LAYOUT", help="of compare: the other layout")
+    parser.add_argument("--with", dest="other", metavar="LAYOUT", type=given_text, help="of compare: the other layout")
     parser.add_argument("--by", choices=("offset", "bank", "chunk"), default="offset",
                         help="of layout: what a cell says (default: %(default)s)")
     add_own(parser, "--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)", values=lambda: "ABCD")
