@@ -31,8 +31,8 @@ def said(capsys, *words, code=0):
 def examples(capsys, command):
     """The commands that a help shows, as words."""
     shown = said(capsys, command, "--help").split("examples:")[1].replace("\\\n", " ")
-    lines = [line.split("     #")[0].split(" > ")[0] for line in shown.splitlines() if line.startswith("  simlayout ")]
-    return [shlex.split(line)[1:] for line in lines]
+    lines = [line for line in shown.splitlines() if line.startswith("  simlayout ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
 @pytest.mark.parametrize("op", ["ldmatrix.x4", "ldmatrix.x4.trans"])

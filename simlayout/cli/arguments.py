@@ -139,7 +139,7 @@ def _add_check(commands):
         simlayout check '(64,64):(1,64)' --op ldmatrix.x4.trans        # column-major
         simlayout check 'row * 64 + (col ^ ((row & 7) << 3));' --domain row=64 col=64 --op st.shared.b64
         simlayout check '(32,32):(33,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32 --json
-        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --test > test_tile.py             # as a property test, for pytest
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --test                 # as a pytest file: ... > test_tile.py
         """, NATURALLY + """
     Conflicts are an answer: the exit code is 0. Under a layout that has some stands a better one, if a short search finds
     it; `simlayout search` looks further, and for several accesses at once.

@@ -29,7 +29,7 @@ EXAMPLES = """
     simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128 --families swizzle pad rotation f2
     simlayout search '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans \\
         --op ld.shared.b32 --lanes 'tid + 32*i, 2*k' --domain i=2 k=32         # stored by rows, read by columns as well
-    simlayout search '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans --test > test_tile.py       # for pytest
+    simlayout search '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans --test     # a pytest file: ... > test_tile.py
     simlayout search 'row * 64 + col' --domain row=64 col=64
     simlayout search '(16,256):(256,1)' --layers 2 --limit 5 --json \\
         --access 'ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16' \\
