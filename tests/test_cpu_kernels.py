@@ -214,7 +214,7 @@ def test_mma_multiplies_the_matrices_of_the_ptx_figures(seed):
     want = sl.mma("m16n8k16.f32.f16.f16.f32", A, B, C), sl.mma("m16n8k16.f16.f16.f16.f16", A, B, E)
     d = mma_m16n8k16_f32_f16_f16_f32.twin(Warp(), *a, *b, *c)
     e = mma_m16n8k16_f16_f16_f16_f16.twin(Warp(), *a, *b, *start)
-    assert d[0].dtype == np.float32 and e[0].dtype == np.int64
+    assert d[0].dtype == np.float32 and e[0].dtype == np.uint32
     for lane, i, row, col in places:
         assert d[i][lane] == want[0][row, col]
         assert halves(e[i // 2][lane])[i % 2] == want[1][row, col]
