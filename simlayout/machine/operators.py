@@ -303,6 +303,7 @@ OPERATORS = {
     "and": _bits("&", operator.and_, np.bitwise_and), "or": _bits("|", operator.or_, np.bitwise_or),
     "xor": _bits("^", operator.xor, np.bitwise_xor),
     "u64": lambda warp, a: np.uint64(a),
+    "as": lambda warp, a, kind: a if kind_of(a) in (None, kind) else cast(a, kind, warp.active),
     "neg": negated, "pos": plus, "invert": inverted,
     "lt": _compare("<", operator.lt), "le": _compare("<=", operator.le), "gt": _compare(">", operator.gt),
     "ge": _compare(">=", operator.ge), "eq": _compare("==", operator.eq), "ne": _compare("!=", operator.ne),

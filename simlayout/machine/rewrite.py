@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary
 
 from simlayout.errors import MachineError
 from simlayout.machine.contraction import fused_products
+from simlayout.machine.inference import CAST, described, joined
 from simlayout.machine.operators import OPERATORS
 from simlayout.machine.statements import Statements
 from simlayout.machine.syntax import WARP_NAME, later, place, warp_call
@@ -74,7 +75,7 @@ def _bind(function):
     old = function.__code__
     linecache.checkcache(old.co_filename)
     text = "".join(linecache.getlines(old.co_filename, function.__globals__))
-    code = _rewritten_code(old, old.co_filename, text)
+    code = _rewritten_code(old, old.co_filename, text, _known(function))
     if code is None:
         return _without_source(function)
     cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
@@ -82,6 +83,18 @@ def _bind(function):
                         tuple(cells[name] for name in code.co_freevars))
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     return made
+
+
+def _known(function):
+    """What the types of a function's globals and closure tell `inference`, as pairs (name, description)."""
+    code, scope = function.__code__, function.__globals__
+    found = {name: described(scope[name]) for name in code.co_names if name in scope}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = described(cell.cell_contents)
+        except ValueError:                               # an empty cell: assigned later
+            found[name] = None
+    return tuple(sorted(found.items(), key=lambda item: item[0]))
 
 
 def _without_source(function):
@@ -94,12 +107,12 @@ def _without_source(function):
 
 
 @lru_cache(None)
-def _rewritten_code(code, filename, text):
+def _rewritten_code(code, filename, text, known):
     """The rewritten code object, or None if `text` does not hold the function. (Equal code may come from two files.)"""
     node = _find(text, filename, code)
     if node is None:
         return None
-    _Rewriter(filename).kernel(node)
+    _Rewriter(filename, dict(known)).kernel(node)
     shell = ast.parse("def shell(): pass").body[0]
     shell.args.args = [ast.arg(name) for name in (*_BOUND, *code.co_freevars)]
     shell.body = [node]
@@ -163,10 +176,16 @@ _NATIVE = {op: getattr(operator, {"and": "and_", "or": "or_"}.get(name, name)) f
 
 
 class _Rewriter(Statements):
-    """Rewrites one function. fused: as of `simlayout.machine.contraction`."""
+    """Rewrites one function. known: as `simlayout.machine.inference` takes names; fused: as of
+    `simlayout.machine.contraction`."""
+
+    def __init__(self, filename, known):
+        super().__init__(filename)
+        self.known = known
 
     def kernel(self, node):
         """Rewrites a FunctionDef in place."""
+        self.types = joined(node, self.known)
         self.fused = fused_products(node)
         super().kernel(node)
 
@@ -227,7 +246,14 @@ class _Rewriter(Statements):
         value = self.binary(node, node.op, old, self.visit(node.value), node.value)
         return [*before, *self.stored(place(ast.Assign([target], value), node))]
 
+    def typed(self, node, made):
+        """An expression made of `node`, cast where its parts have several types."""
+        kind = self.types.get(id(node))
+        return made if kind is None else self.operate("as", made, ast.Constant(kind), at=node)
+
     def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id == CAST:
+            return self.operate("as", *node.args, at=node)
         node = self.generic_visit(node)
         made = warp_call("call", node.func, *node.args, at=node)
         made.keywords = node.keywords
@@ -238,7 +264,7 @@ class _Rewriter(Statements):
         made = self.visit(node.values[-1])
         for value in reversed(node.values[:-1]):
             made = warp_call(method, self.visit(value), later(made), at=node)
-        return made
+        return self.typed(node, made)
 
     def visit_UnaryOp(self, node):
         value = _constant(node)
@@ -268,7 +294,7 @@ class _Rewriter(Statements):
 
     def visit_IfExp(self, node):
         node = self.generic_visit(node)
-        return warp_call("select", node.test, later(node.body), later(node.orelse), at=node)
+        return self.typed(node, warp_call("select", node.test, later(node.body), later(node.orelse), at=node))
 
     def visit_comprehension(self, node):
         node = self.generic_visit(node)
