@@ -21,8 +21,8 @@ EDGES = {
     "s64": [0, 1, -1, 2, 3, -7, 31, 63, 64, 2**31 - 1, 2**31, -2**31, 2**32, 2**53 + 1, 2**63 - 1, -2**63, -2**63 + 1],
     "u32": [0, 1, 2, 5, 31, 2**31 - 1, 2**31, 2**32 - 1],
     "u64": [0, 1, 3, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1],
-    "f32": [0.0, -0.0, 1.0, -1.5, 0.1, 2.5, 3e38, 1e-40, 16777217.0, float("inf"), -float("inf"), float("nan")],
-    "f64": [0.0, -0.0, 1.0, -2.5, 0.1, 0.5, 1e308, 5e-324, 2.0**53 + 2, float("inf"), -float("inf"), float("nan")],
+    "f32": [0.0, -0.0, 1.0, -1.5, 0.1, 2.5, 1 / 3, -123.456, 3e38, 1e-40, 16777217.0, float("inf"), -float("inf"), float("nan")],
+    "f64": [0.0, -0.0, 1.0, -2.5, 0.1, 0.5, 1 / 3, -123.456, 1e308, 5e-324, 2.0**53 + 2, float("inf"), -float("inf"), float("nan")],
 }
 DTYPES = {"b1": np.bool_, "s64": np.int64, "u32": np.uint32, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
 LITERALS = [0, 1, 2, 3, 5, 7, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1]
@@ -164,8 +164,10 @@ _RULES = {f.__name__: f for f in (_arithmetic, _product, _divide, _bits, _shift,
                                   _extreme, _cast, _absolute)}
 
 
-def differences(rng, count):
+def differences(rng, count, compiled=None):
     """[(text, lane, ours, Numba's)] of `count` random expressions on lanes with edge values; [] if there is none.
+
+    compiled: of (expressions, {name: its values in all lanes}), the values of each, by default those of `by_njit`.
 
     An expression that Numba does not compile is none; one that the machine refuses (MachineError) is tested for nothing but
     that. Every other exception is a difference.
@@ -177,7 +179,7 @@ def differences(rng, count):
             made.append((text, kind))
     found = []
     for start in range(0, count, 40):
-        found += _batch(rng, made[start:start + 40])
+        found += compared(rng, made[start:start + 40], compiled or by_njit)
     return found
 
 
@@ -189,10 +191,46 @@ def _function(name, lines, scope):
     return scope[name]
 
 
-def _batch(rng, expressions):
+def written(expressions, head):
+    """A function that computes all expressions of each lane: compute(all_b1_0, ..., r0, r1, ...); head: its first line."""
+    parameters = [*(f"all_{n}" for n in PARAMETERS), *(f"r{i}" for i in range(len(expressions)))]
+    lines = [f"def compute({', '.join(parameters)}):", head, *(f"        {n} = all_{n}[lane]" for n in PARAMETERS)]
+    lines += [f"        r{i}[lane] = {text}" for i, (text, _) in enumerate(expressions)]
+    return _function("compute", lines, {"np": np, "cuda": None})
+
+
+def by_njit(expressions, values):
+    """What numba.njit computes: [32] of each expression."""
     from numba import njit
     from numba.cpython import numbers as lowering
 
+    outputs = [np.zeros(32, DTYPES[kind]) for _, kind in expressions]
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.setattr(lowering, "_int_arith_flags", lambda kind: [])
+        njit(error_model="numpy")(written(expressions, "    for lane in range(32):"))(*values.values(), *outputs)
+    return outputs
+
+
+def by_the_gpu(expressions, values):
+    """What numba-cuda's code computes on the GPU: [32] of each expression."""
+    from numba import cuda
+    from numba.cuda.cpython import numbers as lowering
+    from numba.cuda.np.math import numbers as more
+
+    function = written(expressions, "    lane = cuda.threadIdx.x\n    if lane < 32:")
+    function.__globals__["cuda"] = cuda
+    outputs = [cuda.to_device(np.zeros(32, DTYPES[kind])) for _, kind in expressions]
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        for module in (lowering, more):
+            patch.setattr(module, "_int_arith_flags", lambda kind: [])
+        cuda.jit(function)[1, 32](*map(cuda.to_device, values.values()), *outputs)
+    return [out.copy_to_host() for out in outputs]
+
+
+def compared(rng, expressions, compiled):
+    """As `differences`, of the given [(text, type)]."""
     for parameter in PARAMETERS.values():
         parameter.values = np.array([rng.choice(EDGES[parameter.kind]) for _ in range(32)], DTYPES[parameter.kind])
     found, refused, ours = [], set(), []
@@ -210,17 +248,7 @@ def _batch(rng, expressions):
         except Exception as error:
             found.append((text, repr(error)))
             ours.append(error)
-    columns = list(PARAMETERS)
-    parameters = [*(f"all_{n}" for n in columns), *(f"r{i}" for i in range(len(expressions)))]
-    lines = [f"def compute({', '.join(parameters)}):",
-             "    for lane in range(32):", *(f"        {n} = all_{n}[lane]" for n in columns)]
-    lines += [f"        r{i}[lane] = {text}" for i, (text, _) in enumerate(expressions)]
-    outputs = [np.zeros(32, DTYPES[kind]) for _, kind in expressions]
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        warnings.simplefilter("ignore")
-        patch.setattr(lowering, "_int_arith_flags", lambda kind: [])
-        compute = njit(error_model="numpy")(_function("compute", lines, {"np": np}))
-        compute(*(PARAMETERS[n].values for n in columns), *outputs)
+    outputs = compiled(expressions, {name: parameter.values for name, parameter in PARAMETERS.items()})
     for (text, kind), mine, theirs in zip(expressions, ours, outputs, strict=True):
         if isinstance(mine, Exception):
             continue
@@ -229,7 +257,7 @@ def _batch(rng, expressions):
             found.append((text, mine.dtype, kind))
         same = (mine == theirs) & (np.signbit(mine) == np.signbit(theirs)) if kind[0] == "f" else mine == theirs
         for lane in np.flatnonzero(~(same | (mine != mine) & (theirs != theirs)))[:1]:
-            given = {n: PARAMETERS[n].values[lane] for n in columns if n in text}
+            given = {n: PARAMETERS[n].values[lane] for n in PARAMETERS if n in text}
             found.append((text, given, mine[lane], theirs[lane]))
     if len(refused) > len(expressions) // 4:
         found.append((f"{len(refused)} of {len(expressions)} refused", *sorted(refused)[:3]))

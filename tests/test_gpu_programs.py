@@ -1,7 +1,11 @@
-"""Random programs whose lanes part give each thread on the GPU what the machine gives it; skipped where there is no GPU."""
+"""Random programs whose lanes part, and random expressions, give each thread on the GPU what the machine gives it; skipped
+where there is no GPU."""
+
+import random
 
 import numpy as np
 import pytest
+import random_expressions
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from random_kernels import compiled, on_the_machine, programs
@@ -38,3 +42,18 @@ def test_random_programs_give_each_thread_on_the_gpu_what_the_machine_gives_it(n
         assert on_the_gpu(text, n).tolist() == on_the_machine(text, n).tolist()
 
     compared()
+
+
+@pytest.mark.parametrize("batch", range(16))
+def test_random_expressions_are_what_the_gpu_computes(batch):
+    found = random_expressions.differences(random.Random(5000 + batch), 80, random_expressions.by_the_gpu)
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_random_sums_of_products_are_rounded_as_on_the_gpu(kind):
+    a, b = f"{kind}_0", f"{kind}_1"
+    forms = ["({} * {} + {})", "({2} + {0} * {1})", "({} * {} - {})", "({2} - {0} * {1})", "(-({} * {}) + {})"]
+    texts = [(form.format(x, y, z), kind) for form in forms for x in (a, b) for y in (a, b) for z in (a, b)]
+    rng = random.Random(kind)
+    assert [f for _ in range(5) for f in random_expressions.compared(rng, texts, random_expressions.by_the_gpu)] == []
