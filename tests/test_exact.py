@@ -189,3 +189,11 @@ def test_formulas_are_computed_all_at_once():
     assert sl.equivalent(sl.formula("row * 64 + (col ^ 7 & row) / 1"), lambda r, c: (r << 6) + (c ^ r & 7), points)
     with pytest.raises(UndefinedError, match="at row = 0, col = 3: 5 // 0"):
         sl.equivalent(sl.formula("row + 5 // (col - 3)"), sl.formula("row"), {"row": 2, "col": 9})
+
+
+def test_of_a_function_compiled_by_numba_its_python_is_proved():
+    numba = pytest.importorskip("numba")
+    assert sl.verify(access(numba.njit(lambda t: t * 3 % 64))).digest == sl.verify(access(lambda t: t * 3 % 64)).digest
+    with pytest.raises(UndefinedError, match="at tid = 1: .*leaves 64 bits"):
+        sl.verify(access(numba.njit(lambda t: t << 62 << 2)))
+    assert sl.equivalent(numba.njit(lambda x: x + 1), lambda x: x + 1, {"x": 4})

@@ -15,10 +15,8 @@ import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from simlayout.algebra.exact import exactly
-from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, check_points, composition
+from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
 from simlayout.errors import LayoutError
 
 
@@ -128,8 +126,10 @@ class Composed(Layer):
 
         Raises UndefinedError where a layer leaves 64 bits, LayoutError for more than 2**26 coordinates.
         """
-        check_points(self.size, f"layout {self}")
-        return np.array(exactly(self, [np.arange(self.size)], str(self), lambda number: {"index": number}))
+        def some(index):
+            return exactly(self, [index], str(self), lambda number: {"index": int(index[number])})
+
+        return piecewise(some, self, f"layout {self}")
 
     def byte_address(self, *coordinate, dtype, base=0):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""

@@ -49,6 +49,7 @@ def exactly(function, arguments, what, point=lambda number: {}):
     as SimlayoutError.
     """
     shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
+    function = getattr(function, "py_func", function)     # of a function compiled by Numba its Python, which is the same
     try:
         made = _called(function, arguments, shape)
         _compare_some(function, arguments, shape, made)

@@ -31,6 +31,8 @@ MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parent
 MOST_POINTS = 1 << 26
 """Points of a table of offsets at most: half a GiB."""
 
+PIECE = 1 << 20         # points of it that are computed at a time
+
 INDEX_LIMIT = 1 << 63  # shapes, strides and offsets fit a signed 64-bit integer, as NumPy's do
 
 
@@ -133,8 +135,7 @@ class Layout:
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
         [0, 3, 1, 4, 2, 5]
         """
-        check_points(self.size, f"layout {self}")
-        return np.array(self(np.arange(self.size)), np.int64)
+        return piecewise(self, self, f"layout {self}")
 
     def byte_address(self, *coordinate, dtype, base=0):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element.
@@ -214,6 +215,17 @@ def check_points(total, what):
     if total > MOST_POINTS:
         raise LayoutError(f"{what} has {total} points: a table of its offsets would take {8 * total / 2**30:.1f} GiB, and "
                           f"at most {MOST_POINTS} points ({8 * MOST_POINTS / 2**30:.1f} GiB) are worked off: use fewer")
+
+
+def piecewise(function, layout, what):
+    """The offsets that a function of an int64 array gives for a layout's linear indices, int64 [size], some at a time: what
+    is computed on the way takes little memory."""
+    check_points(layout.size, what)
+    made = np.empty(layout.size, np.int64)
+    for start in range(0, layout.size, PIECE):
+        index = np.arange(start, min(start + PIECE, layout.size))
+        made[index[0]:index[-1] + 1] = function(index)
+    return made
 
 
 def check_nesting(nested):

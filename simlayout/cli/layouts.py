@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from simlayout.cli.asked import asked_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
+from simlayout.codegen import check as check_emitted
 from simlayout.codegen import emit as emit_access
 from simlayout.codegen.emit import checked_name
 from simlayout.errors import SimlayoutError, VerificationError
@@ -149,10 +150,12 @@ def emit(options):
         access = _without_conflicts(access, options.arch)
     made = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
     source = (made.cuda if options.cuda else made.source).rstrip()
+    compared = check_emitted(made, access).how if options.cuda else "as plain Python"
+    shown = f"{source}\n// equal to the model {compared}" if options.cuda else source
     tell(options.json, {"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
                         "name": made.name,
                         "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
-                        "digest": made.certificate.digest}, source)
+                        "digest": made.certificate.digest, "compared": compared}, shown)
     return 0
 
 

@@ -58,6 +58,8 @@ class Access:
             raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
         if isinstance(self.tile, str):
             object.__setattr__(self, "tile", parse(self.tile))
+        for part in ("tile", "lanes"):                   # of a function compiled by Numba its Python, which is the same
+            object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
                               f"{self.tile!r} and {self.lanes!r}")
