@@ -214,6 +214,29 @@ def adds_text(out):
     st_global_b32(out + 4 * tid_x(), tid_x() + "1")
 
 
+BIG = 2**64
+
+
+def too_big(out):
+    st_global_b32(out + 4 * tid_x(), BIG + 1)
+
+
+def of_nothing(out):
+    st_global_b32(out + 4 * tid_x(), None)
+
+
+def common_divisor(out):
+    st_global_b32(out + 4 * tid_x(), math.gcd(tid_x(), 3))
+
+
+def inverts_a_float(out):
+    st_global_b32(out + 4 * tid_x(), ~1.5)
+
+
+def plus_one(out, n):
+    st_global_b32(out + 4 * tid_x(), n + 1)
+
+
 def halves(out, h):
     st_global_f32(out + 4 * tid_x(), h * h)
 
@@ -221,10 +244,22 @@ def halves(out, h):
 @pytest.mark.parametrize("kernel, args, text", [
     (shifts_too_far, (), "by 64: a shift of 64 bits"), (casts_too_much, (), "3000000000.0 does not fit in s32"),
     (shifts_a_float, (), "`<<` of f32 and s64"), (adds_text, (), "`\\+` of s64 and str"),
-    (halves, (np.float16(1),), "cast to f32 first")])
+    (halves, (np.float16(1),), "cast to f32 first"), (too_big, (), "18446744073709551616 does not fit in 64 bits"),
+    (of_nothing, (), "an operand of type b32 is a number, not NoneType"), (common_divisor, (), "gcd of lanes"),
+    (inverts_a_float, (), "`~` of f64"), (plus_one, ("a",), "`\\+` of str and s64"), (plus_one, (1j,), "not complex"),
+    (plus_one, (2**65,), "does not fit")])
 def test_what_is_undefined_or_does_not_compile_is_refused_with_its_line(kernel, args, text):
-    with pytest.raises(MachineError, match=f"test_machine_numbers.py:\\d+.*{text}"):
+    with pytest.raises(MachineError, match=text if text.startswith("does") else f"test_machine_numbers.py:\\d+.*{text}"):
         stored(kernel, *args)
+
+
+def among(out):
+    t = tid_x()
+    st_global_b32(out + 4 * t, (t in (1, 3)) + 2 * (t not in (0, 1)))
+
+
+def test_lanes_are_looked_for_in_a_tuple():
+    assert stored(among)[:4] == [0, 1, 2, 3] and stored(plus_one, 2**63)[0] == 1
 
 
 def fib(n):

@@ -291,7 +291,12 @@ def _as_it_is(warp, function, args, named):
     if not warp.converged and isinstance(getattr(function, "__self__", None), _CHANGEABLE):
         raise MachineError(f"{function.__name__} of a {type(function.__self__).__name__} by some lanes only: it would "
                            "change for all of them")
-    return function(*args, **named)
+    try:
+        return function(*args, **named)
+    except TypeError:
+        if any(is_lanes(a) for a in args):
+            raise MachineError(f"{function.__name__} of lanes cannot run on the machine: it takes uniform numbers") from None
+        raise
 
 
 def _range(warp, function, args, named):

@@ -11,7 +11,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 
-BOOL, S64, U32, U64, F16, F32, F64 = KINDS = "b1", "s64", "u32", "u64", "f16", "f32", "f64"
+KINDS = "b1", "s64", "u32", "u64", "f16", "f32", "f64"
 """The types: bool, signed and unsigned integers, floats."""
 
 DTYPE = {"b1": np.dtype(bool), "s64": np.dtype(np.int64), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
@@ -107,7 +107,7 @@ def cast(value, kind, active=None):
     (np.uint32(4294967295), 2, np.float32(0.1))
     """
     old = kind_of(value)
-    if old == kind and value.__class__ in _PLAIN:
+    if old == kind and value.__class__ in _PLAIN and (kind != "u64" or value.__class__ is not int):
         return value
     if old in FLOATS and kind in _RANGE:
         _require_fit(value, kind, active)
@@ -170,11 +170,20 @@ def operands(kinds, values, active):
         form = value.__class__
         if form is np.ndarray and value.dtype is _AS_IT_IS.get(kind) or \
                 form is int and 0 <= value < 2**31 and kind[0] != "f" or kind_of(value) is None:
-            made.append(value)
+            made.append(value if form is np.ndarray or form is int else _pointer(kind, value))
         else:
             new = CASTS[kind](value, active)
             made.append(int(new) if isinstance(new, np.integer | bool) else new)
     return made
+
+
+def _pointer(kind, value):
+    """An operand that is no number: what a 64-bit address stands for."""
+    if isinstance(value, np.ndarray):
+        return value[()]
+    if kind != "u64" or value is None or isinstance(value, str | complex | tuple | list):
+        raise MachineError(f"an operand of type {kind} is a number, not {type(value).__name__}")
+    return value
 
 
 def results(kinds, value):

@@ -70,8 +70,9 @@ def _integers(symbol, native, ufunc, of_floats):
                 made = native(a, b)
                 if LEAST <= made <= MOST:
                     return made
-                warp.doubt("signed overflow: it wraps here, but Numba promises LLVM that it never happens: count in u64")
-                return wrapped(made)
+                if kind_of(a) == kind_of(b) == "s64":
+                    warp.doubt("signed overflow: it wraps here, but Numba promises LLVM that it never happens: count in u64")
+                    return wrapped(made)
             if tb is _ARRAY and b.dtype is _S64:
                 return native(a, b)
         elif ta is _ARRAY and a.dtype is _S64 and (tb is int or tb is _ARRAY and b.dtype is _S64):
@@ -295,7 +296,17 @@ def inverted(warp, a):
     return cast(~a if isinstance(a, _ARRAY) else ~int(a) & bits, "u64")
 
 
+def _among(warp, a, values, there=True):
+    """a in (x, y), or not in."""
+    made = not there
+    for value in values:
+        same = OPERATORS["eq" if there else "ne"](warp, a, value)
+        made = made | same if there else made & same
+    return made
+
+
 OPERATORS = {
+    "in": _among, "notin": lambda warp, a, values: _among(warp, a, values, False),
     "add": _integers("+", operator.add, np.add, added), "sub": _integers("-", operator.sub, np.subtract, added),
     "mul": _integers("*", operator.mul, np.multiply, multiplied),
     "floordiv": _divided("//", operator.floordiv), "mod": _divided("%", operator.mod), "truediv": truediv, "pow": power,

@@ -45,7 +45,8 @@ _INSTEAD = {"a nested function": "define it at module level", "a lambda": "defin
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
            ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 _UNARY = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
-_ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+_ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+          ast.In: "in", ast.NotIn: "notin"}
 _BOUND = {f"__{name}": CellType(function) for name, function in OPERATORS.items()}
 """What the names of operators in rewritten code are bound to, as closure cells are."""
 
@@ -167,7 +168,7 @@ def _constant(node):
             left, right = _constant(node.left), _constant(node.right)
             large = isinstance(node.op, ast.Pow | ast.LShift) and (left is None or right is None or abs(right) > 64)
             return None if left is None or right is None or large else _NATIVE[type(node.op)](left, right)
-    except ArithmeticError:
+    except (ArithmeticError, TypeError):                # said when the line is executed, if it is
         pass
     return None
 
