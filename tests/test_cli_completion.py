@@ -32,8 +32,9 @@ def offered(line):
     ("simlayout se", {"search"}), ("simlayout search --fam", {"--families"}),
     ("simlayout search x --families ro", {"rotation"}), ("simlayout nonsense-", set()),
     ("simlayout check x --op ldmatrix.x4", {"ldmatrix.x4", "ldmatrix.x4.trans"}),
-    ("simlayout gemm --kernel mma_pe", {"mma_permuted"}),
-    ("simlayout help kern", {"kernels"}), ("simlayout lesson th", {"theory"})])
+    pytest.param("simlayout gemm --kernel mma_pe", {"mma_permuted"}, marks=pytest.mark.slow),
+    pytest.param("simlayout help kern", {"kernels"}, marks=pytest.mark.slow),
+    pytest.param("simlayout lesson th", {"theory"}, marks=pytest.mark.slow)])
 def test_the_shell_completes_commands_options_and_choices(line, words):
     assert set(offered(line)) == words
 

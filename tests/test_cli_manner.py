@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simlayout.cli import main
 from simlayout.cli.arguments import command_line
-from simlayout.cli.options import SHARED, add, names_file
+from simlayout.cli.options import SHARED, add, names_file, whole
 from simlayout.cli.text import fit, width
 
 TILE = "(16,64):(64,1)"
@@ -97,12 +97,18 @@ def test_no_option_reads_numbers_by_itself():
 
 
 @pytest.mark.parametrize("flag", sorted({flag for _, flag in INTEGERS}))
-@pytest.mark.parametrize("value", ["-3", "-1", "0", "1.5", "x", "", "99999999999999999999", "\u0663", "1_0", " 1"])
+@pytest.mark.parametrize("value", ["-3", "0", "x"])
 def test_numbers_outside_the_limits_are_usage_errors(capsys, flag, value):
     if value == "0" and flag in ("--index", "--seed", "--port"):
         return
     command = next(c for c, f in INTEGERS if f == flag)
     assert "is not an integer from" in complaint(capsys, command, TILE, flag, value)
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "x", "", "99999999999999999999", "\u0663", "1_0", " 1", "1\n", "+1", "0x1"])
+def test_what_is_no_plain_number_is_not_read_as_one(value):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not an integer from 0 to 9"):
+        whole(0, 9)(value)
 
 
 @pytest.mark.parametrize("value", ["-1", "0", "60", "nan", "inf", "x", "1e999", ""])

@@ -73,6 +73,7 @@ def test_a_large_product_says_on_stderr_how_long_it_takes(capsys, monkeypatch):
         raise SimlayoutError("begun")
 
     monkeypatch.setattr(job, "main_job", stop)
+    monkeypatch.setattr(foresight, "_timed", lambda *_: 1.0)
     assert main(["gemm", "--cpu", "-M", "2560", "-N", "1280", "-K", "256", "--json"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and re.fullmatch("simlayout: about .* an estimate.*\nsimlayout: begun\n", err)
