@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
-from tiers import given_few
+from tiers import given_few, slow_but
 
 import simlayout as sl
 from simlayout import plots
@@ -278,7 +278,7 @@ def test_a_title_above_axes_of_their_own_is_refused():
 
 # ---- files ---------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
+@pytest.mark.parametrize("name", slow_but([*ONE, *SEVERAL][::3], [*ONE, *SEVERAL]))
 def test_what_a_function_returns_is_written_and_let_go_as_its_figure_is(name, tmp_path):
     from matplotlib import pyplot
 
