@@ -144,6 +144,11 @@ def test_every_example_of_the_help_is_answered(capsys, command):
     (["search", "(16,64):(64,1)", "--op", "ld.shared.b32", "--lanes", "0, 0", "--lanes", "1, 1"], "name the --op again"),
     (["search", "(16,64):(64,1)", "--op", "ld.shared.b32", "--lanes", "tid, 0", "--domain", "k=4"], "no --lanes has this"),
     (["search", "(16,64):(64,1)", "--domain", "k=4"], "give both or neither"),
+    (["search", "(64,64):(64,1)", "--op", "ld.shared.b32", "--lanes", "tid, 5000"], "leaves the tile"),
+    (["search", "(64,64):(64,1)", "--op", "st.shared.b32", "--lanes", "0, 0"], "store to the same bytes"),
+    (["search", "(64,64):(64,1)", "--op", "ldmatrix.x4", "--rearrange", "--test"], "use one of them"),
+    (["search", "--kernel", "mma_base", "--test"], "brings its own accesses"),
+    (["check", "row * 64 + col / row", "--domain", "row=16", "col=64"], "divides by zero"),
     (["plot", "row * 64 + col", "-o", "x.svg", "--kind", "layout"], "add --domain"),
     (["explore", "row * 64 + col"], "add --domain")])
 def test_what_is_missing_is_told_with_what_to_add(capsys, words, fault):
@@ -157,6 +162,11 @@ def test_the_sizes_of_a_layout_may_be_repeated_and_the_names_of_domain_tell_apar
                    "tid % 16, 16*k + 8*(tid // 16)")
     assert found["domain"] == {"tid": 32, "k": 4} and found["excess"] == 112
     assert found["layout"] == "row * 64 + col for row<16, col<64"
+
+
+def test_a_lone_name_is_a_formula_where_its_size_is_known(capsys):
+    assert answer(capsys, "check", "x", "--domain", "x=512", "--op", "ld.shared.b32")["excess"] == 0
+    assert answer(capsys, "equal", "x", "x ^ 0", "--domain", "x=3")["equal"] is True
 
 
 def test_one_instruction_twice_with_different_lanes_are_two_accesses(capsys):

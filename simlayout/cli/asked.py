@@ -44,7 +44,8 @@ def asked_tile(options, lanes=()):
     """
     lanes = [text for text in (options.lanes, *lanes) if text is not None]
     body, sizes = sized(options.layout)
-    names, given = open_names(body), domain_of(options.domain)
+    given = domain_of(options.domain)
+    names = open_names(body, {*sizes, *given})
     used = {"tid", *(word for text in lanes for word in re.findall(r"[A-Za-z_]\w*", text, re.ASCII))}
     if names is None:
         own = {} if lanes or sizes else given           # without --lanes they can only be the layout's own sizes, again

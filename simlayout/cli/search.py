@@ -15,7 +15,7 @@ from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.progress import progress
-from simlayout.proofs import Access
+from simlayout.proofs import Access, verify
 from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
@@ -93,6 +93,8 @@ def search(options):
         raise SimlayoutError("--set is an option of a kernel: give --kernel NAME")
     if options.kernel is not None:
         return _of_kernel(options)
+    if options.test and options.rearrange:
+        raise SimlayoutError("--test tests a layout, and --rearrange leaves it: use one of them")
     accesses = _accesses(options)
     return _rearranged(accesses, options) if options.rearrange else _of_tile(accesses, options)
 
@@ -113,7 +115,10 @@ def _accesses(options):
     unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}
     if unused:
         raise SimlayoutError(f"--domain {' '.join(sorted(unused))}: no --lanes has this variable")
-    return natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
+    made = natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
+    for access in made:
+        verify(access)                      # lanes that leave the tile, or pieces that are not whole, would count as free
+    return made
 
 
 _NAMES = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -243,8 +248,9 @@ def _order_report(made):
 def _of_kernel(options):
     from cuda_kernels.job import kernel_named
 
-    if options.op or options.access or options.dtype or options.rearrange or options.domain:
-        raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype and --rearrange")
+    if options.op or options.access or options.dtype or options.rearrange or options.domain or options.test:
+        raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype, --rearrange "
+                             "and --test")
     kernel = kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)

@@ -139,14 +139,14 @@ def run_equal(options):
 def _sides(bodies, names, columns, dtype):
     """The index functions of two texts. The shape of one that has its own tells the columns of Triton's and TMA's texts, and
     which sizes a formula of other names than row and col lacks."""
-    shapes = [mode_sizes(parse(body)) if open_names(body) is None else None for body in bodies]
+    shapes = [mode_sizes(parse(body)) if open_names(body, names) is None else None for body in bodies]
     shape = next((sizes for sizes in shapes if sizes), None)
     if columns is None and shape and len(shape) == 2:
         columns = shape[1]
     for body in bodies:
-        unknown = [name for name in open_names(body) or () if name not in names]
-        if unknown and names == NAMES and shape and len(open_names(body)) == len(shape):
-            wanted = " ".join(f"{name}={size}" for name, size in zip(open_names(body), shape))
+        own = open_names(body, names) or ()
+        if not set(own) <= set(names) and names == NAMES and shape and len(own) == len(shape):
+            wanted = " ".join(f"{name}={size}" for name, size in zip(own, shape))
             raise LayoutError(f"{body!r} names its coordinates otherwise than row and col: say in which order, as in "
                               f"--domain {wanted}")
     return [read_notation(body, columns, dtype, names) for body in bodies]

@@ -117,7 +117,7 @@ def tile(text, domain=None, dtype="f16"):
     simlayout.errors.LayoutError: 'x ^ 8' does not say how large its tile is: add --domain x=64, or write 'x ^ 8 for x<64'
     """
     body, sizes = sized(text, domain)
-    if not sizes and _is_formula(body):
+    if not sizes and _is_formula(body, ()):
         names = _coordinates(body) or ["row", "col"]
         found = formula(body, names)                # a text that cannot be read is told before what it leaves out
         raise _sizeless(body, _guessed(found, names))
@@ -146,16 +146,17 @@ def sized(text, domain=None):
     return ends[1] if ends else text, sizes
 
 
-def open_names(text):
+def open_names(text, names=()):
     """What a text without its sizes leaves open: None of one that brings its shape, the names of a formula's coordinates, ()
-    of one that takes rows and columns under any name. Raises ParseError for a text in no notation.
+    of one that takes rows and columns under any name. names: that sizes are known of, which a lone name is looked up in.
+    Raises ParseError for a text in no notation.
 
     >>> open_names("(16,64):(64,1)"), open_names("Sw<3,3,3>"), open_names("r * 64 + c")
     (None, (), ('r', 'c'))
     """
     if _without_sizes(text):
         return ()
-    if _is_formula(text):
+    if _is_formula(text, names):
         return tuple(_coordinates(text))
     return None if hasattr(parse(text), "shape") else ()
 
