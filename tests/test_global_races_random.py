@@ -18,7 +18,7 @@ from machine_kit import Instruction, atomic_add, ctaid_x, tid_x, wait_at_least
 
 from simlayout.errors import HazardError
 from simlayout.hardware.tma import TensorMap
-from simlayout.machine import run
+from simlayout.machine import global_shadow, run
 from simlayout.machine.hazards import HazardLog
 
 SIZE, ROW, BOX_ROWS = 512, 32, 4                         # bytes of global memory, of a row of the tensor, rows of a box
@@ -389,17 +389,24 @@ def launch(program, kernel, mode):
         shared_bytes=MBARRIERS + 4096, hazards=mode, **shape.options)
 
 
+LIMITS = (global_shadow.LISTED, global_shadow.KEPT), (70, 3)
+"""Of what is kept: the machine's own, and some that short runs reach."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
-@settings(max_examples=120, deadline=None)
-@given(shapes, st.lists(STATEMENTS, min_size=2, max_size=12))
-def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements):
+@settings(max_examples=150, deadline=None)
+@given(shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
+def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements, limits):
     program = Program(shape, statements)
     kernel = program.kernel(folder)
-    found = global_hazards(program, kernel)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(global_shadow, "LISTED", limits[0])
+        patch.setattr(global_shadow, "KEPT", limits[1])
+        found = global_hazards(program, kernel)
     races = Twin(program).races()
     assert {hazard.kind for hazard in found} <= {"global race"}
     for hazard in found:

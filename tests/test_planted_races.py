@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import planted_races as planted
 import pytest
-from planted_races import ALONE, BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
+from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
+from planted_races_alone import ALONE
 
 from simlayout.errors import HazardError
 from simlayout.machine import run

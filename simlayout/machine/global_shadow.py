@@ -33,7 +33,7 @@ class GlobalShadow:
         self._reads, self._rows = [], 0                  # Accesses that are not entered, and how many rows they have
         self._written = False                            # whether a write has come, or more reads than are listed
         self._group, self._flying = None, []             # serial of the clocks; their Accesses that have an agent
-        self._places = {}
+        self._places = {}                                # of the present group
 
     def read(self, positions, lanes, nbytes, alignment, allocation, strong=False, copies=False):
         """A load by lanes (int [n]) of nbytes at each position (int64 [n]), a multiple of alignment; returns its Access.
@@ -62,6 +62,7 @@ class GlobalShadow:
             for access in self._flying:
                 access.agent = access.stored = None      # which would keep its CTA, and data
             self._flying.clear()
+            self._places.clear()
         access = Access(warp, self._place(warp, instruction), rows, unit, lanes, kind, allocation, copies, agent, stored)
         if agent is not None:
             self._flying.append(access)
