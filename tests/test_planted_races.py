@@ -6,10 +6,12 @@ from itertools import product
 import numpy as np
 import planted_races as planted
 import pytest
+from machine_kit import Instruction
 from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
 
-from simlayout.errors import HazardError
+from simlayout.errors import HazardError, SimlayoutError
+from simlayout.hardware.tma import TensorMap
 from simlayout.machine import run
 
 
@@ -130,6 +132,40 @@ def test_two_arguments_that_view_one_array_are_one_memory():
     a = np.zeros(64, np.int32)
     (found,) = run(kernel, 1, 32, a[:40], a[8:], hazards="report").hazards
     assert found.kind == "global race" and found.bytes == tuple(range(4 * 24))
+
+
+def reduced(m, op):
+    for i in range(8):
+        planted.st_shared(128 * i + 4 * planted.tid_x(), 1)
+    planted.fence_proxy_async()
+    planted.bar_sync()
+    if planted.tid_x() == 0:
+        tma_reduce_by(m, (0, 0), 0, op)
+        planted.bulk_commit()
+        planted.bulk_wait_all(0)
+
+
+tma_reduce_by = Instruction(lambda warp, tensor, coords, at, op: warp.tma_reduce(tensor, coords, at, op))
+
+
+@pytest.mark.parametrize("op", ["add", "min", "max", "and", "or", "xor"])
+def test_a_reduction_does_what_its_name_says(op):
+    a = np.arange(256, dtype=np.int32).reshape(8, 32)
+    expected = {"add": a + 1, "min": np.minimum(a, 1), "max": np.maximum(a, 1), "and": a & 1, "or": a | 1, "xor": a ^ 1}[op]
+    run(reduced, 1, 32, TensorMap.of(a, (32, 8)), op, shared_bytes=SHARED)
+    assert (a == expected).all()
+
+
+@pytest.mark.parametrize("array, dtype, op, match", [
+    (np.zeros((8, 32), np.int32), None, "inc", "the machine has add"),
+    (np.zeros((8, 32), np.int32), None, ["add"], "the machine has add"),
+    (np.zeros((8, 32), np.float32), None, "xor", "it takes arrays of u32, s32"),
+    (np.zeros((8, 64), np.uint16), "bf16", "add", "of bf16 in an array of uint16"),
+    (np.broadcast_to(np.zeros(32, np.int32), (1, 32)), None, "add", "read-only"),
+])
+def test_a_reduction_that_cannot_be_is_refused(array, dtype, op, match):
+    with pytest.raises(SimlayoutError, match=match):
+        run(reduced, 1, 32, TensorMap.of(array, (array.shape[1], array.shape[0]), dtype=dtype), op, shared_bytes=SHARED)
 
 
 def test_a_reduction_adds_to_what_is_there():

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, MachineError
 from simlayout.machine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.global_shadow import units
@@ -19,9 +20,11 @@ from simlayout.machine.tags import LANES
 LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
 """What loads (to shared memory), stores and reductions (to global memory) are called in a Trace."""
 
-REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-              "xor": np.bitwise_xor}
-"""Operation of a reduction -> what it does (PTX ISA: cp.reduce.async.bulk.tensor, which has inc and dec too)."""
+_ORDERED, _BITS = ("f16", "bf16", "u32", "s32"), ("u32", "s32")
+REDUCTIONS = {"add": (np.add, (*_ORDERED, "f32", "f64")), "min": (np.minimum, _ORDERED), "max": (np.maximum, _ORDERED),
+              "and": (np.bitwise_and, _BITS), "or": (np.bitwise_or, _BITS), "xor": (np.bitwise_xor, _BITS)}
+"""Operation of a reduction -> what it does, and of which element types (PTX ISA: cp.reduce.async.bulk; it has inc and dec
+too)."""
 
 
 class Load:
@@ -155,15 +158,22 @@ class BulkTwins:
         """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
         one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
         """
-        if op not in REDUCTIONS:
+        if not isinstance(op, str) or op not in REDUCTIONS:
             raise MachineError(f"{REDUCE} {op!r}: the machine has {', '.join(REDUCTIONS)}")
-        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, REDUCTIONS[op])
+        function, dtypes = REDUCTIONS[op]
+        held = getattr(getattr(tensor_map, "array", None), "dtype", None)
+        if held is not None and (tensor_map.dtype not in dtypes or dtype_of(held).name != tensor_map.dtype):
+            raise MachineError(f"{REDUCE} {op}: of {tensor_map.dtype} in an array of {held}; it takes arrays of "
+                               f"{', '.join(dtypes)}, as such")
+        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, function)
 
     def _store_box(self, instruction, tensor_map, coords, address, lanes, kind, reduce=None):
         lane = self._one_lane(instruction, lanes)
         if lane is None:
             return
         coords, rows = _checked(instruction, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
+        if not tensor_map.array.flags.writeable:
+            raise AddressError(f"{instruction}: the array of the tensor map is read-only: pass a writeable one")
         self._count(instruction, tensor_map.box_bytes)
         stores, touch, target = self.cta.stores_of(self.threads(lane)), None, None
         if self.cta.shadow is not None:

@@ -67,8 +67,17 @@ class Clocks:
             return True
         if self._known is None:
             return False
-        known = self._known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
-        return bool(known.min() >= epoch)
+        return bool(self._between(before, after).min() >= epoch)
+
+    def any_ordered(self, before, epoch, after):
+        """Whether anything that a lane of warp `before` did in `epoch` happens before what some lane of `after` does now."""
+        if epoch < self.met[before] or before == after:
+            return True
+        return self._known is not None and bool(self._between(before, after).max() >= epoch)
+
+    def _between(self, before, after):
+        """What the lanes of warp `after` know of those of `before`."""
+        return self._known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
 
     def all_ordered(self, before, epoch, after):
         """Whether all that threads `before` (of one warp) did in `epoch` happens before what any of `after` does now."""

@@ -90,17 +90,32 @@ class Access:
         one, other, epoch = self.warp, after.warp, self.epoch
         if epoch is None:
             return self._pairs(after, where)
-        if epoch < after.met[one] or clocks is not None and clocks.warps_ordered(one, epoch, other):
-            return None
-        goes_on = clocks is None and self.copies and not after.copies
-        if one == other and not goes_on and self._by_the_same_lanes(after):
+        if self.surely_before(after) or clocks is not None and clocks.warps_ordered(one, epoch, other):
             return None
         bytes, mine, theirs = self._pairs(after, where)
         if clocks is None:
-            bad = (mine != theirs) | (one != other) | goes_on
+            bad = (mine != theirs) | (one != other) | self._goes_on(after)
         else:
             bad = ~clocks.ordered(LANES * one + mine, epoch, LANES * other + theirs)
         return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+
+    def surely_before(self, after):
+        """Whether this happens before another Access, as far as is seen at once: a barrier of all, or the same lanes."""
+        if self.epoch is None or self.agent is not None or self.group != after.group:
+            return False
+        return self.epoch < after.met[self.warp] or (self.warp == after.warp and not self._goes_on(after)
+                                                     and self._by_the_same_lanes(after))
+
+    def never_before(self, after, clocks):
+        """Whether no lane's part of this happens before one of another Access, as far as is seen at once: see `unordered`.
+        """
+        if self.epoch is None or self.agent is not None:
+            return self.agent is None
+        return self.warp != after.warp if clocks is None else not clocks.any_ordered(self.warp, self.epoch, after.warp)
+
+    def _goes_on(self, after):
+        """Whether it is a copy that may have been under way when an Access by the same thread came."""
+        return self.copies and not after.copies and self.epoch >= after.epoch
 
     def _pairs(self, after, where):
         bytes, lanes = after.at(where)

@@ -22,6 +22,11 @@ LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
 
 
+THINNED = 4
+"""Accesses of one byte among which those that need not be kept are looked for with all care; and of every power of two times
+as many. What is seen at once goes at once."""
+
+
 class GlobalShadow:
     """The shadow of one piece of memory. launch: the Launch, which knows the running warp. size: bytes."""
 
@@ -131,7 +136,9 @@ class GlobalShadow:
     def _followed(self, number, access, where, clocks):
         """The number, or uint32 [n], of bytes (see `Access.at`) that had one number, when an Access has come."""
         known = self._accesses[number] if number else ()
-        return self._joined(known, [self._stays(known, one, access, where, clocks) for one in known], access)
+        carefully = len(known) >= THINNED and not len(known) & (len(known) - 1)
+        stays = [self._stays(known, one, access, where, clocks, carefully) for one in known]
+        return self._joined(known, stays, access)
 
     def _joined(self, known, stays, access):
         """The number, or uint32 [n], of those Accesses that stay (bool, or bool [n] each) and a new one."""
@@ -149,22 +156,28 @@ class GlobalShadow:
         """Forgets numbers that no byte has any more, where there are many."""
         if len(self._accesses) < self._most:
             return
-        for number, accesses in list(self._accesses.items()):
-            last = accesses[-1]
-            if not (self._numbers[last.unit].take(last.rows, axis=0) == number).any():
-                del self._accesses[number]
+        entered, left = None, {}
+        for number, accesses in self._accesses.items():
+            if accesses[-1] is not entered:
+                entered = accesses[-1]
+                there = set(np.unique(self._numbers[entered.unit].take(entered.rows, axis=0)).tolist())
+            if number in there:
+                left[number] = accesses
+        self._accesses = left
         self._most = max(KEPT, 2 * len(self._accesses))
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
-    def _stays(self, known, before, after, where, clocks):
+    def _stays(self, known, before, after, where, clocks, carefully):
         """Tells of races of one of the `known` Accesses with a new one, in the bytes that `where` gives (see `Access.at`);
         returns whether what comes later must still be compared with it: bool, or bool [n] of these bytes."""
         conflict = CONFLICTS[before.kind][after.kind]
         covered = COVERS[after.kind][before.kind] and (after.agent is None or after.agent is before.agent)
         if before.group != after.group and not conflict:
             return not _repeated(known, before, after)
-        if not conflict and not covered:
+        if not conflict and (not covered or not carefully):
+            return not covered or not before.surely_before(after)
+        if not conflict and not before.surely_before(after) and before.never_before(after, clocks):
             return True
         found = before.unordered(after, where, clocks)
         if conflict and found is not None:
