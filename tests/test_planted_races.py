@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import planted_races as planted
 import pytest
-from machine_kit import Instruction
+from machine_kit import Instruction, st_global_b16
 from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
 
@@ -132,6 +132,37 @@ def test_two_arguments_that_view_one_array_are_one_memory():
     a = np.zeros(64, np.int32)
     (found,) = run(kernel, 1, 32, a[:40], a[8:], hazards="report").hazards
     assert found.kind == "global race" and found.bytes == tuple(range(4 * 24))
+
+
+def test_two_arrays_in_one_buffer_are_one_memory_however_they_are_aligned():
+    def kernel(one, other, shift):
+        planted.st_global(one + 4 * planted.tid_x(), 1)                     # first
+        planted.ld_global(other + 4 * ((planted.tid_x() + shift) % 32))     # second
+
+    buffer = bytearray(260)
+    halves = [b for b in range(4, 128) if b % 4 < 2]     # of words that two lanes share
+    for offset, shift, raced in ((8, 0, range(8, 128)), (8, 30, ()), (2, 0, halves), (128, 0, ())):
+        one, other = np.frombuffer(buffer, np.int32), np.frombuffer(buffer, np.int32, 32, offset)
+        found = run(kernel, 1, 32, one, other, shift, hazards="report").hazards
+        assert [hazard.bytes for hazard in found] == [tuple(b - offset for b in raced)] * bool(raced)
+
+
+def test_a_box_of_a_tensor_that_starts_anywhere_is_the_bytes_it_is():
+    def kernel(m, plain, at):
+        if planted.tid_x() == 0:
+            planted.mbarrier_init(2048, 1)
+            planted.fence_proxy_async()
+            planted.mbarrier_expect(2048, planted.BOX)
+            planted.tma_load(m, (0, 0), 0, 2048)                            # first
+            planted.mbarrier_wait(2048, 0)
+        if planted.tid_x() == 1:
+            st_global_b16(plain + at, 1)                                    # second
+
+    whole = np.zeros((8, 80), np.uint16)
+    tensor = whole[:, 3:67]                              # bytes 6 to 133 of each row of 160
+    for at, raced in ((4, False), (6, True), (132, True), (134, False), (166, True)):
+        found = run(kernel, 1, 32, TensorMap.of(tensor, (64, 8)), whole, at, shared_bytes=SHARED, hazards="report").hazards
+        assert [hazard.bytes for hazard in found] == [(at, at + 1)] * raced
 
 
 def reduced(m, op):

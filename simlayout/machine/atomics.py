@@ -59,7 +59,7 @@ class AtomicTwins:
 
         Clocks of CTAs that do not run at the same time have nothing in common.
         """
-        key = self.cta.clocks.serial, pointer.memory, int(pointer.addresses()[lane])
+        key = self.cta.clocks.serial, pointer.start + int(pointer.addresses()[lane])
         return self.cta.launch.released.setdefault(key, [])
 
 

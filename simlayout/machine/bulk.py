@@ -192,7 +192,8 @@ class BulkTwins:
         starts, nbytes = tensor_map.spans(coords)
         if not starts.size:
             return None
-        rows, unit, lanes = units(starts + allocation.aligned, np.broadcast_to(lane, len(starts)), nbytes, CELL)
+        at = starts + allocation.origin
+        rows, unit, lanes = units(at, np.broadcast_to(lane, len(at)), nbytes, int(np.gcd.reduce(at)))
         stored = None if data is None else lambda: data().reshape(-1, unit)
         return allocation.shadow.enter(rows, unit, lanes, kind, allocation, False, agent, instruction, stored)
 

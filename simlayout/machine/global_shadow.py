@@ -208,7 +208,7 @@ class GlobalShadow:
             self._tell("missing proxy fence", before.told(mine), after.told(lanes), bytes[which], after.allocation)
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
-        found = hazard(kind, first, second, ordered_ints(bytes - allocation.aligned), f"bytes {{}} of the {allocation.text}",
+        found = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
                        **words)
         self._launch.log.add(found)
 

@@ -3,6 +3,8 @@
 Both check every active lane: an access outside, or not aligned to its own width, is an AddressError naming the lane.
 """
 
+from math import gcd
+
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
@@ -121,26 +123,36 @@ def _bounds(array):
     return start + sum(s for s in steps if s < 0), start + sum(s for s in steps if s > 0) + array.itemsize
 
 
+def _buffer(array):
+    """uint8: all of the buffer whose memory an array is made of; the array itself where none is behind it."""
+    try:
+        return array if array.base is None else np.frombuffer(array.base, np.uint8)
+    except (TypeError, ValueError, BufferError):
+        return array
+
+
 class Allocation:
     """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
 
     zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
     views, which is taken for a GPU allocation (aligned to 256 bytes); root: the addresses where that memory starts and
-    ends. shadow: the GlobalShadow of that memory, if hazards are looked for.
+    ends, or the buffer that it is a part of. origin: where element [0, ..., 0] lies in that. shadow: the GlobalShadow of
+    the root, if hazards are looked for.
     """
 
     def __init__(self, array):
         self.text = f"{array.dtype} array of shape {array.shape}"
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
-        self.root, self.shadow = (0, 0), None
+        self.root, self.origin, self.shadow = (0, 0), 0, None
         if array.size:
             root = array
             while isinstance(root.base, np.ndarray):
                 root = root.base
             start, (low, high) = array.__array_interface__["data"][0], _bounds(array)
             self.bytes = np.asarray(_Span(array, low, high))
-            self.root = _bounds(root)
-            self.zero, self.aligned = start - low, start - self.root[0]
+            self.zero, self.aligned = start - low, start - _bounds(root)[0]
+            self.root = _bounds(_buffer(root))
+            self.origin = start - self.root[0]
 
     def window(self, nbytes):
         """uint8 [positions, nbytes]: row p is the nbytes bytes from position p on (a view; rows overlap)."""
@@ -160,12 +172,12 @@ class Allocation:
 
     def read(self, positions, active, nbytes, alignment, strong, copies):
         """Tells the shadow of a load; returns its Access."""
-        at = positions + (self.aligned - self.zero)
+        at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
         return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies)
 
     def wrote(self, positions, active, data, now, alignment, strong):
         """Tells the shadow of a store of uint8 [n, nbytes] data, and what is there `now`."""
-        at = positions + (self.aligned - self.zero)
+        at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
         self.shadow.wrote(at, _lanes(active), data, now, alignment, self, strong)
 
     def watched(self, shadows, make):
@@ -253,9 +265,9 @@ class GlobalPointer:
         return GlobalPointer(mine, np.where(lanes, self.offset, other.offset))
 
     @property
-    def memory(self):
-        """What tells the allocation from others: where it starts and ends."""
-        return self._allocation.root
+    def start(self):
+        """The address in this process from which `addresses` count."""
+        return self._allocation.root[0] + self._allocation.origin - self._allocation.aligned
 
     def peek(self, active, nbytes):
         """As `read`, but nobody is told: what a thread that waits looks at again and again."""
