@@ -145,6 +145,7 @@ class Program:
             cta, warp = who
             if (cta or 0) >= shape.ctas or (warp or 0) >= shape.warps:
                 continue
+            box = f"m, ({rest[0] // 4}, {rest[1]})" if name.startswith("box") and len(rest) == 2 else ""
             if name == "hand":
                 most = (shape.ctas, shape.warps) * 2
                 from_cta, from_warp, to_cta, to_warp = (n % m for n, m in zip(rest, most, strict=True))
@@ -160,12 +161,12 @@ class Program:
             elif name == "box_load":
                 at = (number * 4) * 8
                 self.add(number, who, lanes, (name, *rest),
-                         f"m, ({rest[0]}, {rest[1]}), {STAGE * number} + tid // 32 * 128, {MBARRIERS + at} + tid // 32 * 8")
+                         f"{box}, {STAGE * number} + tid // 32 * 128, {MBARRIERS + at} + tid // 32 * 8")
             elif name in ("box_store", "box_add"):
                 stage = f"{STAGE * number} + tid // 32 * 128"
                 self.add(number, who, "", ("filled",), f"{stage}, {number + 1}")
                 self.add(number, who, "", ("sync",), "")
-                self.add(number, who, lanes, (name, *rest), f"m, ({rest[0]}, {rest[1]}), {stage}")
+                self.add(number, who, lanes, (name, *rest), f"{box}, {stage}")
             elif name == "box_wait":
                 before = [(n, *at) for _, n, *at, s in self.lines if s[0] == "box_load"]
                 if len(before) > rest[0]:                # of those who issued it, whoever waits now
@@ -385,8 +386,9 @@ def global_hazards(program, kernel):
 def launch(program, kernel, mode):
     a, counters = np.zeros((SIZE // ROW, ROW), np.uint8), np.zeros(64, np.uint32)
     shape = program.shape
-    run(kernel, shape.ctas, 32 * shape.warps, a, TensorMap.of(a, (ROW, BOX_ROWS), swizzle=0), counters,
-        shared_bytes=MBARRIERS + 4096, hazards=mode, **shape.options)
+    tensor = TensorMap.of(a.view(np.uint32), (ROW // 4, BOX_ROWS), swizzle=0)
+    run(kernel, shape.ctas, 32 * shape.warps, a, tensor, counters, shared_bytes=MBARRIERS + 4096, hazards=mode,
+        **shape.options)
 
 
 LIMITS = {}, {"LISTED": 70, "KEPT": 3, "THINNED": 1}
