@@ -305,7 +305,7 @@ def test_a_thread_has_three_indices():
 
 # ---- random expressions against numba.njit --------------------------------------------------------------------------
 
-@pytest.mark.parametrize("batch", range(8))
+@pytest.mark.parametrize("batch", [*range(5), *(pytest.param(b, marks=pytest.mark.slow) for b in range(5, 20))])
 def test_random_expressions_are_what_numba_computes(batch):
     pytest.importorskip("numba")
     assert random_expressions.differences(random.Random(batch), 40) == []
