@@ -11,7 +11,7 @@ from simlayout.synthesis.kernels import plain_tile
 from simlayout.synthesis.search import search
 
 LINE_BYTES = BANKS * WORD_BYTES
-QUICK = 100_000
+QUICK = 40_000
 """Instructions times layouts that `better_layout` counts at most: less than 0.3 s."""
 
 QUICK_LAYOUTS = 64
