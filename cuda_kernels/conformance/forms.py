@@ -52,7 +52,8 @@ def _origin(form, other):
     if form.row.kind != "copy":
         return None
     low = form.row.bytes - 1 if form.sized else 0
-    return other & ~low, 2 * (other & low) if form.sized else None
+    half = other & low                                   # of the src-size; other is unsigned, so ~low would not do
+    return other - half, 2 * half if form.sized else None
 
 
 def _consumed(registers, width):
