@@ -260,7 +260,7 @@ def test_every_name_is_its_own_spelling(name):
     ("ldmatrix", "unknown"), ("", "unknown"), ("mov.b32", "unknown"), ("ld.shared.v8.f32", "unknown"),
     ("ld.shared.v4.f64", "unknown"), ("cp.async.cg.8", "did you mean cp.async.c"),
     ("wgmma.m64n256k16.f32.f16.f16", "tensor pipe"), ("cp.async.bulk.tensor.2d", "no LSU wavefronts"),
-    (None, "unknown"), (7, "unknown"),
+    (None, "its PTX name, text"), (7, "its PTX name, text"),
 ])
 def test_unknown_instructions_are_refused_with_near_matches(name, words):
     with pytest.raises(InstructionError, match=words) as caught:

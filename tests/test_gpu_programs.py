@@ -8,9 +8,11 @@ import pytest
 import random_expressions
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from random_expressions import CAST, EDGES
 from random_kernels import compiled, on_the_machine, programs
 
 from cuda_kernels.launch import gpu_problem
+from simlayout.machine.numbers import UNIFIED
 
 pytestmark = [pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem())), pytest.mark.sweep]
 
@@ -57,3 +59,11 @@ def test_random_sums_of_products_are_rounded_as_on_the_gpu(kind):
     texts = [(form.format(x, y, z), kind) for form in forms for x in (a, b) for y in (a, b) for z in (a, b)]
     rng = random.Random(kind)
     assert [f for _ in range(5) for f in random_expressions.compared(rng, texts, random_expressions.by_the_gpu)] == []
+
+
+def test_the_smaller_and_the_larger_of_two_numbers_are_the_gpus():
+    names = [f"{kind}_{i}" for kind in ("f32", "f64", "s64", "u32", "u64") for i in range(2)]
+    for kinds in ({a, b} for a in EDGES for b in EDGES if "b1" not in (a, b) and a <= b):
+        texts = [(f"{CAST[UNIFIED[a[:3], b[:3]]]}({symbol}({a}, {b}))", UNIFIED[a[:3], b[:3]])
+                 for symbol in ("min", "max") for a in names for b in names if {a[:3], b[:3]} == kinds]
+        assert random_expressions.compared(random.Random(str(kinds)), texts, random_expressions.by_the_gpu) == []

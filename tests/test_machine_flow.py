@@ -299,7 +299,7 @@ def test_the_mask_of_the_caller_is_back_after_an_early_return():
 
 
 @given(programs(), st.integers(0, 9), st.sampled_from([32, 20, 40]))
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_random_programs_give_each_lane_what_it_computes_alone(text, n, block):
     assert on_the_machine(text, n, block).tolist() == lane_by_lane(text, n, block).tolist()
 

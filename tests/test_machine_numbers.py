@@ -178,6 +178,17 @@ def test_f32_with_a_python_float_is_f64_and_max_of_nan_is_the_number():
     assert stored(relu_of_nan, dtype=np.float32) == [0.0] * 32
 
 
+def wide_relu_of_nan(out):
+    t = tid_x()
+    st_shared_b32(4 * t, 0x7FC00000)
+    st_global_f32(out + 4 * t, f32(max(ld_volatile_shared_f32(4 * t), 0.5)))
+
+
+def test_of_two_floats_of_different_types_a_nan_loses_too():
+    """max.f64 in the PTX, and on an H200; Numba's code for the CPU compares, and gives the NaN."""
+    assert stored(wide_relu_of_nan, dtype=np.float32) == [0.5] * 32
+
+
 def exponential(out):
     t = tid_x()
     st_global_f32(out + 4 * t, math.exp(t * 0.5))

@@ -29,14 +29,15 @@ def _uniform(value):
 
 
 def _smaller(symbol, ufunc):
-    """min or max of two numbers of one type is PTX's (a NaN loses); otherwise a comparison and a choice, as Numba writes."""
+    """min or max of two floats is PTX's, in the wider type (a NaN loses); otherwise a comparison and a choice, as Numba
+    writes."""
     less = OPERATORS["lt" if symbol == "min" else "gt"]
 
     def pair(warp, a, b, exact):
         ours, theirs = kind_of(a), kind_of(b)
         kind = unified(ours, theirs)
-        if exact and ours == theirs and kind in FLOATS:
-            x, y = np.asarray(a), np.asarray(b)
+        if exact and ours in FLOATS and theirs in FLOATS:
+            x, y = np.asarray(a, DTYPE[kind]), np.asarray(b, DTYPE[kind])
             made = ufunc(x, y)
             zero = (x == 0) & (y == 0)
             sign = np.signbit(x) | np.signbit(y) if symbol == "min" else np.signbit(x) & np.signbit(y)
