@@ -100,7 +100,20 @@ def repeated(out, ins):
     st_global_f32(out + 4 * t, b * a)
 
 
-@pytest.mark.parametrize("kernel", [named_product, two_products, loop_invariant, repeated])
+def divided_by_one(out, ins):
+    """An H200 gives what one rounding gives: the compiler leaves the division out."""
+    t = tid_x()
+    a, b, c = ld_global_f32(ins + 4 * t), ld_global_f32(ins + 4 * (t + 32)), ld_global_f32(ins + 4 * (t + 64))
+    st_global_f32(out + 4 * t, a * b / f32(1) + c)
+
+
+def times_one(out, ins):
+    t = tid_x()
+    a, b, c = ld_global_f32(ins + 4 * t), ld_global_f32(ins + 4 * (t + 32)), ld_global_f32(ins + 4 * (t + 64))
+    st_global_f32(out + 4 * t, (a * b) * f32(1) - c)
+
+
+@pytest.mark.parametrize("kernel", [named_product, two_products, loop_invariant, repeated, divided_by_one, times_one])
 def test_a_sum_that_may_be_fused_or_not_is_refused_where_that_shows(kernel):
     with pytest.raises(MachineError, match=r"test_machine_products.py:\d+.*write fma_rn_f32\(x, y, z\).*mul_rn_f32\(x, y\)"):
         run(kernel, 1, 32, np.zeros(32, np.float32), given())

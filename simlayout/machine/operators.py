@@ -22,7 +22,7 @@ from simlayout.machine.numbers import (
     kind_of,
     wrapped,
 )
-from simlayout.machine.products import added, multiplied
+from simlayout.machine.products import added, divided, multiplied
 from simlayout.machine.tags import Tagged
 
 _S64 = DTYPE["s64"]
@@ -201,8 +201,7 @@ def truediv(warp, a, b):
         return x
     if kind not in FLOATS:
         kind, x, y = "f64", cast(a, "f64"), cast(b, "f64")
-    made = np.true_divide(x, y)
-    return made if made.ndim else cast(made, kind)
+    return divided(kind, x, y)
 
 
 def power(warp, a, b, literal=False):

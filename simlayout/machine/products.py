@@ -15,21 +15,21 @@ from simlayout.numerics.fma import fma as fma_f64
 
 
 class Product(np.ndarray):
-    """Lane-varying x * y, rounded, that knows its factors."""
+    """Lane-varying x * y, rounded, that knows its factors. maybe: whether it may be no product to the compiler."""
 
-    factors = None
+    factors, maybe = None, False
 
 
 class UniformF64(float):
     """Uniform x * y in f64 that knows its factors."""
 
-    __slots__ = ("factors",)
+    factors, maybe = None, False
 
 
 class UniformF32(np.float32):
     """Uniform x * y in f32 that knows its factors."""
 
-    factors = None
+    factors, maybe = None, False
 
 
 def fma(a, b, c):
@@ -52,11 +52,29 @@ def _canonical(made, kind):
 def multiplied(warp, symbol, kind, a, b, x, y, direct):
     """x * y, floats of one type: a number that knows its factors."""
     made = _canonical(np.multiply(_plain(x), _plain(y)), kind)
+    for one, other in ((x, y), (y, x)):
+        if not isinstance(one, np.ndarray) and one == 1 and getattr(other, "factors", None):
+            return _known(made, kind, other.factors, True)   # the compiler leaves a multiplication with 1 out
+    return _known(made, kind, (x, y))
+
+
+def divided(kind, x, y):
+    """x / y, floats of one type. The compiler leaves a division by 1 out, and makes one by a power of two a product."""
+    made = _canonical(np.true_divide(_plain(x), _plain(y)), kind)
+    if not isinstance(y, np.ndarray) and y == 1 and getattr(x, "factors", None):
+        return _known(made, kind, x.factors, True)
+    if not isinstance(y, np.ndarray) and abs(np.frexp(y)[0]) == 0.5 and np.isfinite(type(y)(1) / y):
+        return _known(made, kind, (x, type(y)(1) / y), True)
+    return made if made.ndim else (float(made) if kind == "f64" else made[()])
+
+
+def _known(made, kind, factors, maybe=False):
+    """A rounded product as one that knows its factors."""
     if made.ndim:
         made = made.view(Product)
     else:
         made = UniformF64(made) if kind == "f64" else UniformF32(made)
-    made.factors = x, y
+    made.factors, made.maybe = factors, maybe
     return made
 
 
@@ -66,12 +84,8 @@ def minus(value):
     made = -_plain(value)
     if factors is None:
         return made if made.ndim else (float(made) if isinstance(value, float) else made)
-    if made.ndim:
-        made = made.view(Product)
-    else:
-        made = UniformF64(made) if isinstance(value, UniformF64) else UniformF32(made)
-    made.factors = minus(_plain_uniform(factors[0])), factors[1]
-    return made
+    kind = "f32" if made.dtype == np.float32 else "f64"
+    return _known(made, kind, (minus(_plain_uniform(factors[0])), factors[1]), value.maybe)
 
 
 def _plain(value):
@@ -102,7 +116,7 @@ def added(warp, symbol, kind, a, b, x, y, direct):
     if theirs is not None and not _is_factor(b, ours):
         left, right = theirs
         found.append(fma(left if symbol == "+" else minus(_plain_uniform(left)), right, x))
-    sure = direct & 1 and _varies(ours) or direct & 2 and _varies(theirs)
+    sure = direct & 1 and _varies(ours) and not a.maybe or direct & 2 and _varies(theirs) and not b.maybe
     if not sure:
         found.append(made)
     for other in found[1:]:
