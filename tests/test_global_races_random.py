@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_kit import Instruction, atomic_add, ctaid_x, tid_x, wait_at_least
+from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.hardware.tma import TensorMap
@@ -400,8 +400,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
-@settings(max_examples=150, deadline=None)
-@given(shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
+@given_few(50, 150, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
 def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements, limits):
     program = Program(shape, statements)
     kernel = program.kernel(folder)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_kit import Instruction, tid_x
+from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.machine import run
@@ -324,8 +324,7 @@ CLEARED = [("tid // 32 == 0", [("store_16", 1, 0, 9, 0)]), ("bar",)]            
 KERNELS = st.builds(list.__add__, st.sampled_from([[], CLEARED, CLEARED]), st.lists(STATEMENTS, min_size=2, max_size=12))
 
 
-@settings(max_examples=150, deadline=None)
-@given(KERNELS)
+@given_few(40, 150, KERNELS)
 def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
     lines = list(lines_of(statements))
     kernel = imported(folder, [text for text, *_ in lines])

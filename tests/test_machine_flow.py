@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from machine_kit import ctaid_x, fails, ld_global, ld_shared, line_of, st_global, st_shared, tid_x, together, values, vote
 from random_kernels import by_numba, lane_by_lane, on_the_machine, programs
+from tiers import given_few
 
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine import run
@@ -298,8 +299,7 @@ def test_the_mask_of_the_caller_is_back_after_an_early_return():
     assert values(kernel).tolist() == of_lanes(lambda t: sign(t - 6) + 12 if t < 12 else 20)
 
 
-@given(programs(), st.integers(0, 9), st.sampled_from([32, 20, 40]))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given_few(50, 400, programs(), st.integers(0, 9), st.sampled_from([32, 20, 40]))
 def test_random_programs_give_each_lane_what_it_computes_alone(text, n, block):
     assert on_the_machine(text, n, block).tolist() == lane_by_lane(text, n, block).tolist()
 

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_kit import (
     Instruction,
@@ -15,6 +14,7 @@ from machine_kit import (
     st_shared,
     tid_x,
 )
+from tiers import given_few
 
 from simlayout.machine import run
 
@@ -153,8 +153,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
-@settings(max_examples=120, deadline=None)
-@given(KERNELS, st.integers(0, 40), st.integers(0, 3))
+@given_few(40, 120, KERNELS, st.integers(0, 40), st.integers(0, 3))
 def test_32_lanes_at_once_compute_what_each_lane_computes_alone(folder, body, n, m):
     kernel = written(folder, body)
     out = np.zeros(64, np.int32)

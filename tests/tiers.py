@@ -1,6 +1,7 @@
 """Which cases of a test run by default, and which wait for `pytest -m slow`, as in CI."""
 
 from functools import wraps
+from inspect import Parameter, signature
 
 import pytest
 from hypothesis import given, settings
@@ -20,14 +21,18 @@ def slow_but(fast, cases, swept=()):
 
 
 def given_few(few, many, *strategies, **named):
-    """As Hypothesis's `given`, with few examples by default, and many in a slow case of the test."""
+    """As Hypothesis's `given`, with few examples by default, and many in a slow case of the test; fixtures come first."""
     def of(test):
+        ours = signature(test)
+        parameters = list(ours.parameters.values())
+        fixtures = [p for p in parameters[:len(parameters) - len(strategies)] if p.name not in named]
+
         @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow)])
         @wraps(test, updated=())
-        def trial(examples):
-            settings(max_examples=examples)(given(*strategies, **named)(test))()
+        def trial(examples, **given_fixtures):
+            settings(max_examples=examples)(given(*strategies, **named)(test))(**given_fixtures)
 
-        del trial.__wrapped__                        # pytest reads the arguments of trial itself
+        trial.__signature__ = ours.replace(parameters=[Parameter("examples", Parameter.POSITIONAL_OR_KEYWORD), *fixtures])
         return trial
 
     return of
