@@ -128,6 +128,13 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["check", TILE, "--op", "ld.shared.b16", "--dtype", "f32"], "use a wider instruction"),
     (["check", TILE, "--op", "ldmatrix.x3"], "did you mean"),
     (["check", TILE, "--op", "wgmma.m64n256k16"], "not modelled"),
+    (["check", TILE, "--op", "ld.global.v4.f32"], "global memory has no banks; did you mean ld.shared?"),
+    (["check", TILE, "--op", "ld.shared.v4"], "write ld.shared.v4.f32"),
+    (["check", TILE, "--op", "ldmatrix.x4", "--op", "st.shared.b128"], "one command takes one"),
+    (["emit", TILE, "--op", "st.shared.b128", "ldmatrix.x4"], "quote the LAYOUT for the shell, and give one --op"),
+    (["check", "64x64"], "a layout is written as '(16,64):(64,1)'"),
+    (["check", "rwo * 64 + col", "--domain", "row=64", "col=64"], "which has rwo, col"),
+    (["lesson", "1", "--to", "one.ipynb"], "give the folder"),
     (["check", TILE, "--op", "stmatrix.x4", "--arch", "sm_80"], "sm_90 or newer"),
     (["check", TILE, "--dtype", "f17"], "unknown dtype 'f17'"),
     (["check", TILE, "--arch", "sm_12"], "unknown architecture"),
@@ -168,6 +175,11 @@ def test_every_refusal_is_one_line_that_names_the_fault(capsys, arguments, expec
     started = time.process_time()  # not the wall's: tests run side by side
     assert expected in refused(capsys, *arguments)
     assert time.process_time() - started < 3
+
+
+def test_a_search_with_nothing_allowed_names_the_option_that_allows_nothing(capsys):
+    assert main(["search", TILE, "--budget", "5"]) == 1
+    assert "none is allowed by --budget 5" in capsys.readouterr().out
 
 
 @settings(deadline=None, max_examples=100)

@@ -75,6 +75,9 @@ def _mirrored(nested):
     return tuple(map(_mirrored, nested[::-1])) if isinstance(nested, tuple) else nested
 
 
+WRITTEN = "a layout is written as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'"
+
+
 class _Parser:
     """Recursive descent: one method per rule of the grammar, one token of lookahead."""
 
@@ -90,7 +93,7 @@ class _Parser:
         self.kind = match.lastgroup
         self.token, self.at, self._end = match[self.kind], match.start(self.kind), match.end()
         if self.kind == "bad":
-            self.fail(f"unexpected character {self.token!r}")
+            self.fail(f"unexpected character {self.token!r}: {WRITTEN}")
 
     def fail(self, fault, at=None):
         at = self.at if at is None else at

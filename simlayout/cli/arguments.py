@@ -40,7 +40,10 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = options.parser if hasattr(options, "parser") else self
             near = [get_close_matches(word.split("=")[0], known._option_string_actions, 1) for word in unknown[:1]][0]
-            known.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" (did you mean {near[0]}?)" if near else ""))
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            if hasattr(options, "op") and not unknown[0].startswith("-"):
+                hint = "; quote the LAYOUT for the shell" + ("" if isinstance(options.op, list) else ", and give one --op")
+            known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return options
 
     def _print_message(self, message, file=None):

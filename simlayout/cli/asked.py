@@ -57,8 +57,9 @@ def asked_tile(options, lanes=()):
         if both:
             raise LayoutError(f"{both[0]!r} is a coordinate of {body!r} and a variable of --lanes: rename one of them")
     if loops and not lanes:
-        raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}, so it could only name loops of --lanes: "
-                          "give both or neither")
+        known = f", which has {', '.join(names)}" if names else ""
+        raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}{known}, so it could only name loops of "
+                          "--lanes: give both or neither")
     made = _of_sizes(options.layout, own, options.dtype) if names is None else tile(options.layout, own, options.dtype)
     check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", "sm_90")))
     return made, loops

@@ -66,6 +66,8 @@ def run(options):
         tell(options.json, {THEORY: theory()}, theory().rstrip())
     else:
         one = _numbered(options.lesson)
+        if options.to.endswith(".ipynb"):
+            raise SimlayoutError(f"--to {options.to}: give the folder; the copy in it has the lesson's own name")
         path = copy(one, Path(options.to), _notebook(one, options.alone, _address(options.source)), options.force)
         tell(options.json, {"copied": str(path)}, f"{path}: lesson {options.lesson}")
         if options.open and options.json is None:

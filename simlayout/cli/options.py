@@ -48,7 +48,8 @@ def loop(text):
     """"k=4" -> ("k", 4)."""
     match = re.fullmatch(r"([A-Za-z_]\w{0,30})=([0-9]{1,6})", text, re.ASCII)
     if not match or int(match[2]) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a loop: write NAME=TRIPS, as in k=4")
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=TRIPS, from 1 to 999999 and with spaces between, as in "
+                                         "row=64 col=64")
     return match[1], int(match[2])
 
 
@@ -93,10 +94,16 @@ def names_file(word):
 
 
 class Op(argparse.Action):
-    """--op: the instruction; of a command that takes several, one more."""
+    """--op: the instruction, given once; of a command that takes several, one more."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        namespace.op = [*(namespace.op or ()), *values] if isinstance(values, list) else values
+        if isinstance(values, list):
+            namespace.op = [*(namespace.op or ()), *values]
+            return
+        if getattr(namespace, "op_given", False):
+            parser.error(f"--op {values}: --op {namespace.op} is given, and one command takes one: ask for each by itself, "
+                         "or `simlayout search` for both at once")
+        namespace.op, namespace.op_given = values, True
 
 
 class Lanes(argparse.Action):

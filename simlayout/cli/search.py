@@ -184,8 +184,16 @@ def _of_tile(accesses, options):
         tell(options.json, {"layout": str(found[0].layout), "source": source}, source.rstrip())
         return 0 if found.conflict_free else 1
     tell(options.json, lambda: _report(found, options.prove),
-         lambda: fit("\n".join([str(found), *_proofs(found, options.prove), *_told(found)])))
+         lambda: fit("\n".join([str(found), *_none(found, options), *_proofs(found, options.prove), *_told(found)])))
     return 0 if found.conflict_free else 1
+
+
+def _none(found, options):
+    """Where the families have no layout that is allowed: a line that names the options which allow none."""
+    limits = [f"--{name} {value}" for name in ("budget", "base") if (value := getattr(options, name)) is not None]
+    if found.total or not limits:
+        return []
+    return [f"none is allowed by {' and '.join(limits)}: give more, or other --families"]
 
 
 def _told(found):

@@ -126,6 +126,8 @@ _QUALIFIERS = {"volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "
 _NOT_MODELLED = (
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
+    *((f"{op}.{space}", f"{space} memory has no banks; did you mean {op}.shared?")
+      for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
 )
 
 
@@ -183,6 +185,8 @@ def _unknown(text):
     for prefix, reason in _NOT_MODELLED:
         if text.startswith(prefix):
             return f"{text!r} is not modelled: {reason}"
+    if re.search(r"\.v[24]$", text):
+        return f"{text!r} does not say the type of its elements: write {text}.f32, say"
     near = difflib.get_close_matches(_canonical(text), INSTRUCTIONS, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "known are ld.shared, st.shared, ldmatrix, stmatrix, " \
         "cp.async, red.shared and atom.shared (see simlayout.hardware.INSTRUCTIONS)"
