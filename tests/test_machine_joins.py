@@ -5,11 +5,12 @@ import ast
 import numpy as np
 import pytest
 
-from cuda_kernels.ptx import ld_shared_b32
+from cuda_kernels.ptx import ld_shared_b32, tid_x
+from simlayout.errors import MachineError
 from simlayout.machine import run
 from simlayout.machine.inference import described, joined
 
-F32, F64, U64, I64 = np.float32, np.float64, np.uint64, np.int64
+F32, F64, U32, U64, I64 = np.float32, np.float64, np.uint32, np.uint64, np.int64
 
 
 class Out:
@@ -92,8 +93,66 @@ def nested_loops(n):
     return x * F32(0.3)
 
 
-FUNCTIONS = (an_arm, the_other_arm, the_head_of_a_loop, around_a_while, a_choice, an_or, signed_and_unsigned, a_bool,
-             nested_loops)
+def early(n):
+    if n > 2:
+        return F32(0.1)
+    return 0.1
+
+
+def what_a_function_returns_early(n):
+    return early(n) * F32(0.3)
+
+
+def changed(x, n):
+    if n > 2:
+        x = 0.1
+    return x * F32(0.3)
+
+
+def a_parameter(n):
+    return changed(F32(0.1), n)
+
+
+def unsigned(n):
+    return U32(n)
+
+
+def the_result_of_a_call(n):
+    x = unsigned(n)
+    if n > 2:
+        x = -1
+    return x - U32(7)
+
+
+def pair(n, y=0.1):
+    if n > 2:
+        return n, 0.5
+    return y, 2
+
+
+def elements_of_tuples(n):
+    p = pair(n)
+    x, y = pair(n, y=F32(0.7))
+    if n == 3:
+        p = 0.25, 0.25
+    return p[0] * F32(0.3) + x * F32(0.7) * p[1] + y
+
+
+def a_range_of_unsigned(n):
+    s = U64(0)
+    for i in range(U32(1), U32(n)):
+        s += (i - U32(3)) // 7
+    return s
+
+
+def integers_of_8_and_16_bits(n):
+    return np.int16(n * 30000) + np.int8(n * 50) + (~np.uint8(n) + -np.uint8(n)) // U32(3)
+
+
+HELPERS = early, changed, unsigned, pair
+FUNCTIONS = (what_a_function_returns_early, a_parameter, the_result_of_a_call, elements_of_tuples, a_range_of_unsigned,
+             integers_of_8_and_16_bits, an_arm, the_other_arm, the_head_of_a_loop, around_a_while, a_choice, an_or,
+             signed_and_unsigned, a_bool, nested_loops)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -104,7 +163,10 @@ def test_a_function_returns_what_numba_returns_in_the_same_type(function):
     compiled = numba.njit(function)
     for n in (0, 2, 3, 6):
         run(kernel, 1, 32, n)
-        expected = compiled(n)
+        with pytest.MonkeyPatch.context() as patch:      # what a compiled function calls is compiled
+            for helper in HELPERS:
+                patch.setitem(globals(), helper.__name__, numba.njit(helper))
+            expected = compiled(n)
         assert OUT.value == expected, n
         kind = compiled.nopython_signatures[0].return_type
         assert np.asarray(OUT.value).dtype == np.dtype(str(kind)), n
@@ -130,3 +192,21 @@ def test_a_cast_stands_where_known_types_differ_and_nowhere_else():
     assert casts("def f(p):\n x = 1\n if p: x = load(p)\n", load=ld_shared_b32) == ["x = __as(x, 's64')"]
     assert casts("def f(p):\n x = 1\n if p:\n  x = 0.5\n  return x\n") == []
     assert casts("def f(p):\n for i in range(p):\n  if i: x = 1\n  else: continue\n  x = 0.5\n") == []
+
+
+def test_lanes_of_8_bits_are_widened_before_they_are_added():
+    run(narrow, 1, 32)
+    assert OUT.value.tolist() == [int(np.int8(-100 + 7 * i)) + 100 for i in range(32)]
+
+
+def narrow():
+    OUT(np.int8(7 * tid_x() - 100) + np.int8(100))
+
+
+def test_the_length_of_a_range_that_differs_by_lane_is_refused():
+    with pytest.raises(MachineError, match="len of lanes"):
+        run(long, 1, 32)
+
+
+def long():
+    OUT(len(range(tid_x())))

@@ -16,7 +16,7 @@ from simlayout.errors import MachineError
 from simlayout.machine.functions import BUILTINS, scalar_cast
 from simlayout.machine.hazards import Place, error, hazard, ordered_ints, spans
 from simlayout.machine.memory import GlobalPointer
-from simlayout.machine.numbers import DTYPE, choose, kind_of, operands, results
+from simlayout.machine.numbers import DTYPE, UNSIGNED, choose, kind_of, operands, results
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import LANES, Tagged, tag
@@ -76,7 +76,7 @@ def merge(lanes, ours, theirs):
 
 
 class LaneRange:
-    """A `range` whose bounds differ by lane. start, stop, step: int64 [32]."""
+    """A `range` whose bounds differ by lane. start, stop, step: int64 [32], or uint64 [32]."""
 
     def __init__(self, start, stop, step):
         self.start, self.stop, self.step = start, stop, step
@@ -84,6 +84,19 @@ class LaneRange:
     def holds(self, at):
         """bool [32]: whether int64 [32] `at` lies before the end."""
         return np.where(self.step > 0, at < self.stop, at > self.stop)
+
+
+class UnsignedRange:
+    """A `range` of u64, the same in all lanes."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __len__(self):
+        return len(self._values)
+
+    def __iter__(self):
+        return map(np.uint64, self._values)
 
 
 class Lanes:
@@ -146,7 +159,7 @@ class Lanes:
             frame, outer = sys._getframe(1), self.caller
             self.caller = frame.f_code.co_filename, frame.f_lineno, outer
             self.inside.append(plain)
-            made = device_function(plain)(self, *args, **named)
+            made = device_function(plain, args, named)(self, *args, **named)
             self.inside.pop()
             self.caller = outer
         else:
@@ -294,13 +307,13 @@ def _as_it_is(warp, function, args, named):
     try:
         return function(*args, **named)
     except TypeError:
-        if any(is_lanes(a) for a in args):
+        if any(is_lanes(a) or isinstance(a, LaneRange) for a in args):
             raise MachineError(f"{function.__name__} of lanes cannot run on the machine: it takes uniform numbers") from None
         raise
 
 
 def _range(warp, function, args, named):
-    """A range where the active lanes agree on its bounds, else a LaneRange."""
+    """A range where the active lanes agree on its bounds, else a LaneRange; of u64 where all bounds are unsigned."""
     if not 1 <= len(args) <= 3:
         return range(*args)
     used = [np.broadcast_to(np.asarray(a), (LANES,))[warp.active] for a in args] if any(map(is_lanes, args)) else args
@@ -309,12 +322,15 @@ def _range(warp, function, args, named):
             raise MachineError(f"a range of {np.asarray(bound).dtype}: its bounds are integers")
     if len(args) == 3 and not np.all(used[2]):
         raise MachineError("a range with step 0 never ends: give a step of at least 1, or a negative one")
+    unsigned = all(kind_of(a) in UNSIGNED for a in args)
     if used is args:
-        return range(*args)
+        return UnsignedRange(range(*args)) if unsigned else range(*args)
     if all((bound == bound[0]).all() for bound in used):
-        return range(*(bound[0].item() for bound in used))
+        same = range(*(bound[0].item() for bound in used))
+        return UnsignedRange(same) if unsigned else same
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-    return LaneRange(*(np.broadcast_to(np.asarray(a), (LANES,)).astype(np.int64) for a in (start, stop, step)))
+    kind = DTYPE["u64" if unsigned else "s64"]
+    return LaneRange(*(np.broadcast_to(np.asarray(a), (LANES,)).astype(kind) for a in (start, stop, step)))
 
 
 _BUILTINS = BUILTINS | {range: _range}

@@ -176,7 +176,8 @@ BUILTINS = {
     sum: _refused("add the numbers in a loop"), sorted: _refused("lanes have no order"),
     np.bool_: _cast(_always("b1")), np.int32: _cast(_always("s32")), np.int64: _cast(_always("s64")),
     np.uint32: _cast(_always("u32")), np.uint64: _cast(_always("u64")), np.float32: _cast(_always("f32")),
-    np.float64: _cast(_always("f64")), np.float16: _cast(_always("f16")),
+    np.float64: _cast(_always("f64")), np.float16: _cast(_always("f16")), np.int8: _cast(_always("s8")),
+    np.int16: _cast(_always("s16")), np.uint8: _cast(_always("u8")), np.uint16: _cast(_always("u16")),
 }
 """What a kernel may call beside its own functions and instructions: (warp, function, args, named) -> value."""
 

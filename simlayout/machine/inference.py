@@ -1,15 +1,18 @@
 """Static types of a kernel's names, as far as its text tells them: what a name holds where two ways meet.
 
 Numba gives every name one type where control flow joins: after `x = f32(1)` and `if n: x = 0.1`, x is f64 whichever way was
-taken. `joined` walks a function's syntax tree, and puts a cast where the known types of the ways differ. What it cannot know
-(parameters, results of device functions) it leaves alone: such a name keeps the type that it was assigned.
+taken. `joined` walks a function's syntax tree, and puts a cast where the known types of the ways differ: of names, and of
+what `return` gives. As in Numba, a function is one for every combination of its parameters' types. What is not known (an
+attribute, an element of a list) is left alone: such a name keeps the type that it was assigned.
 """
 
 import ast
+import weakref
+from types import FunctionType
 
 import numpy as np
 
-from simlayout.machine.numbers import ARITHMETIC, FLOATS, kind_of, unified
+from simlayout.machine.numbers import ARITHMETIC, FLOATS, UNSIGNED, kind_of, unified
 
 CAST = "__as"
 """The function of an inserted cast, `x = __as(x, kind)`: the rewriter knows it."""
@@ -20,7 +23,8 @@ _BITS = ast.BitAnd, ast.BitOr, ast.BitXor
 
 
 def described(value):
-    """What is known of a global: the type of a number, ("casts", type), ("gives", types), or None."""
+    """What is known of a global: the type of a number, ("casts", type), ("gives", types), ("calls", weak reference to a
+    function of Python), or None."""
     if getattr(value, "casts_to", None):
         return "casts", _REGISTER.get(value.casts_to, value.casts_to)
     if isinstance(value, type) and issubclass(value, np.number | np.bool_):
@@ -28,21 +32,56 @@ def described(value):
     results = getattr(value, "results", None)
     if isinstance(results, tuple) and hasattr(value, "twin"):
         return "gives", tuple(_REGISTER.get(r, r) for r in results)
+    plain = getattr(value, "py_func", value)             # what numba.cuda.jit wraps
+    if isinstance(plain, FunctionType):
+        return "calls", weakref.ref(plain)
+    return described_value(value)
+
+
+def described_value(value):
+    """The type of a number, a tuple of types of a tuple, None of anything else."""
+    if value.__class__ is tuple:
+        return tuple(map(described_value, value))
     try:
         return kind_of(value)
     except ValueError:
         return None
 
 
-def joined(function, names):
-    """Puts casts into a FunctionDef, in place. names: {global: what `described` says of it}.
+def joined(function, names, parameters=(), result=None):
+    """Puts casts into a FunctionDef, in place. names: {global: what `described` says of it}; parameters: {name: its type};
+    result: of (function, types of arguments, {keyword: type}), the type that the function returns, None if it is not known.
 
-    Returns {id of an `and`, `or` or conditional expression: its type} where its parts have several.
+    Returns ({id of an `and`, `or` or conditional expression: its type} where its parts have several, the type returned).
     """
-    walk, spec = _Walk(names), function.args
-    parameters = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
-    walk.block(function.body, dict.fromkeys(p.arg for p in parameters))
-    return walk.expressions
+    walk, spec = _Walk(names, result or (lambda *_: None)), function.args
+    has = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
+    end = walk.block(function.body, dict.fromkeys(p.arg for p in has) | dict(parameters))
+    returned = None if end is not None else _common({kind for _, kind in walk.returned})
+    for node, kind in walk.returned:
+        if returned is not None and kind != returned:
+            node.value = _as(node.value, returned, node)
+    return walk.expressions, returned
+
+
+def _as(value, kind, at):
+    """The expression `value`, cast."""
+    made = ast.Call(ast.Name(CAST, ast.Load()), [value, ast.Constant(kind)], [])
+    for node in (made, made.func, made.args[1]):
+        ast.copy_location(node, at)
+    return made
+
+
+def _common(kinds):
+    """The one type of a set of types, None if one is not known; of tuples of one length, element by element."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if kinds and all(isinstance(kind, str) for kind in kinds):
+        return unified(*sorted(kinds))
+    if kinds and all(isinstance(kind, tuple) for kind in kinds) and len({len(kind) for kind in kinds}) == 1:
+        made = tuple(_common(set(column)) for column in zip(*kinds, strict=True))
+        return None if None in made else made
+    return None
 
 
 def _cast(name, kind, at):
@@ -64,22 +103,18 @@ def _meet(ways):
     made, differ = {}, {}
     for name in {name for way in ways for name in way}:
         kinds = {way[name] for way in ways if name in way}
-        if len(kinds) == 1:
-            made[name] = kinds.pop()
-        elif all(isinstance(kind, str) for kind in kinds):
-            made[name] = unified(*sorted(kinds))
-            if all(name in way for way in ways):
-                differ[name] = made[name]
-        else:
-            made[name] = None
+        made[name] = _common(kinds)
+        if len(kinds) > 1 and made[name] is not None and all(name in way for way in ways):
+            differ[name] = made[name]
     return made, differ
 
 
 class _Walk:
     """Types of names along statements: an environment {name: type}, None where no way leads."""
 
-    def __init__(self, names):
-        self.names, self.loops, self.expressions, self.dry = names, [], {}, 0
+    def __init__(self, names, result):
+        self.names, self.result, self.loops, self.expressions, self.dry = names, result, [], {}, 0
+        self.returned = []                               # (Return, the type of its value)
 
     def block(self, statements, known):
         """The environment after statements; casts are put between them, unless this is a dry run."""
@@ -105,9 +140,11 @@ class _Walk:
         if isinstance(node, ast.For | ast.While):
             return self.loop(node, known)
         if isinstance(node, ast.Return | ast.Break | ast.Continue):
-            if isinstance(node, ast.Return) and node.value is not None:
-                self.kind(node.value, known)
-            elif not isinstance(node, ast.Return) and self.loops:
+            if isinstance(node, ast.Return):
+                kind = self.kind(node.value, known)
+                if not self.dry:
+                    self.returned.append((node, kind))
+            elif self.loops:
                 self.loops[-1][isinstance(node, ast.Break)].append(known)
             return None, {}, {}
         known = dict(known)
@@ -133,7 +170,7 @@ class _Walk:
             self.loops.append(([], []))
             inside = dict(head)
             if isinstance(node, ast.For):
-                self.assign(node.target, "s64" if self.is_range(node.iter, head) else None, inside)
+                self.assign(node.target, self.counted(node.iter, head), inside)
             else:
                 self.kind(node.test, head)
             self.dry += 1
@@ -150,8 +187,12 @@ class _Walk:
         out, apart = _meet([after, *breaks])
         return out, differ, differ | apart
 
-    def is_range(self, node, known):
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+    def counted(self, node, known):
+        """The type of what a `for` walks over: a range is unsigned where all its bounds are."""
+        kinds = {self.kind(a, known) for a in node.args} if isinstance(node, ast.Call) else set()
+        if not kinds or not isinstance(node.func, ast.Name) or node.func.id != "range":
+            return None
+        return "u64" if kinds <= UNSIGNED else "s64" if kinds & {"s64", "b1"} else None
 
     def assign(self, target, kind, known):
         if isinstance(target, ast.Name):
@@ -190,6 +231,9 @@ class _Walk:
             return self.several(node, [self.kind(node.body, known), self.kind(node.orelse, known)])
         if isinstance(node, ast.Call):
             return self.called(node, [self.kind(a, known) for a in node.args], known)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+            of = self.kind(node.value, known)
+            return of[node.slice.value] if isinstance(of, tuple) and -len(of) <= node.slice.value < len(of) else None
         return None
 
     def several(self, node, kinds):
@@ -203,12 +247,16 @@ class _Walk:
         return made
 
     def called(self, node, kinds, known):
+        named = {word.arg: self.kind(word.value, known) for word in node.keywords}
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name is None or name in known:
             return None
         found = self.names.get(name)
         if isinstance(found, tuple):
             word, what = found
+            if word == "calls":
+                starred = None in named or any(isinstance(a, ast.Starred) for a in node.args)
+                return None if starred or what() is None else self.result(what(), tuple(kinds), named)
             return what if word == "casts" else what[0] if len(what) == 1 else what
         if name in _BUILT_IN and len(kinds) == 1 and name not in self.names and isinstance(kinds[0], str):
             return _BUILT_IN[name].get(kinds[0], kinds[0])

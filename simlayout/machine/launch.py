@@ -116,7 +116,6 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     >>> [(h.kind, h.bytes) for h in trace.hazards]
     [('global race', (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19))]
     """
-    function = device_function(getattr(kernel, "py_func", kernel))
     grid, block = _three(grid, "grid"), _three(block, "block")
     if prod(block) > 1024:
         raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most 1024")
@@ -129,6 +128,7 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     count = prod(grid)
     _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
     arguments = [launch.argument(a) for a in args]
+    function = device_function(getattr(kernel, "py_func", kernel), arguments)
     size = count if together else cluster
     for first in range(0, count, size):
         launch.not_started = count - first - size

@@ -22,6 +22,7 @@ _KIND = {np.dtype(name): kind for kind, names in {
 _UNIFORM = {bool: "b1", int: "s64", float: "f64"} | {dtype.type: kind for dtype, kind in _KIND.items()}
 
 FLOATS = "f16", "f32", "f64"
+UNSIGNED = {"u32", "u64"}
 LEAST, MOST, BITS_64, BITS_32 = -2**63, 2**63 - 1, 2**64 - 1, 2**32 - 1
 
 
@@ -108,7 +109,7 @@ def cast(value, kind, active=None):
     """
     old = kind_of(value)
     if old == kind and value.__class__ in _PLAIN and (kind != "u64" or value.__class__ is not int):
-        return value
+        return value if value.__class__ is not np.ndarray else value.astype(DTYPE[kind], copy=False)
     if old in FLOATS and kind in _RANGE:
         _require_fit(value, kind, active)
     if isinstance(value, np.ndarray):
@@ -127,7 +128,9 @@ def cast(value, kind, active=None):
 
 
 _PLAIN = {np.ndarray, bool, int, float, np.uint32, np.uint64, np.float16, np.float32}
-_RANGE = {"s64": (-2.0**63, 2.0**63), "u32": (-1.0, 2.0**32), "u64": (-1.0, 2.0**64), "s32": (-2.0**31 - 1, 2.0**31)}
+_NARROW = {"s8": np.int8, "s16": np.int16, "u8": np.uint8, "u16": np.uint16}
+_RANGE = {"s64": (-2.0**63, 2.0**63), "u32": (-1.0, 2.0**32), "u64": (-1.0, 2.0**64), "s32": (-2.0**31 - 1, 2.0**31),
+          "s8": (-129.0, 128.0), "s16": (-32769.0, 32768.0), "u8": (-1.0, 256.0), "u16": (-1.0, 65536.0)}
 """The floats that truncate into an integer type: above the first, or equal for s64, and below the second."""
 
 
@@ -152,9 +155,19 @@ def s32(value, active=None):
     return ((int(value) & BITS_32) ^ 2**31) - 2**31
 
 
+def _narrowed(value, kind, active):
+    """A number cast to an integer of 8 or 16 bits, which keeps this dtype until something is done with it."""
+    if kind_of(value) in FLOATS:
+        _require_fit(value, kind, active)
+        value = cast(value, "s64", active)
+    made = np.asarray(value).astype(_NARROW[kind])
+    return made if made.ndim else made[()]
+
+
 CASTS = {"s32": s32, "b32": lambda value, active=None: cast(value, "u32", active),
          "b16": lambda value, active=None: cast(cast(value, "u32", active) & np.uint32(0xFFFF), "u32")}
 CASTS |= {kind: lambda value, active=None, kind=kind: cast(value, kind, active) for kind in KINDS}
+CASTS |= {kind: lambda value, active=None, kind=kind: _narrowed(value, kind, active) for kind in _NARROW}
 """How a number becomes an operand or a result of an instruction: its declared type -> (value, active) -> value."""
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.numbers import (
     ARITHMETIC,
-    BITS_32,
     BITS_64,
     COMPARISON,
     DTYPE,
@@ -258,6 +257,11 @@ def _compare(symbol, native):
     return operate
 
 
+def _mask(a):
+    """The greatest number of the unsigned type of a uniform one."""
+    return 256**getattr(a, "itemsize", 8) - 1
+
+
 def negated(warp, a):
     """-a"""
     if a.__class__ is int:
@@ -272,7 +276,7 @@ def negated(warp, a):
     if kind == "f16":
         raise _instead("-", a, a)
     if kind == "u32":                                            # Numba negates before it widens
-        return cast(-a if isinstance(a, _ARRAY) else -int(a) & BITS_32, "u64")
+        return cast(-a if isinstance(a, _ARRAY) else -int(a) & _mask(a), "u64")
     return OPERATORS["sub"](warp, np.uint64(0) if kind == "u64" else 0, a)
 
 
@@ -291,8 +295,7 @@ def inverted(warp, a):
         raise MachineError(f"`~` of {kind or type(a).__name__} is not what Numba compiles: cast to an integer first")
     if kind == "s64":
         return ~cast(a, "s64")
-    bits = BITS_32 if kind == "u32" else BITS_64                 # Numba inverts before it widens
-    return cast(~a if isinstance(a, _ARRAY) else ~int(a) & bits, "u64")
+    return cast(~a if isinstance(a, _ARRAY) else ~int(a) & _mask(a), "u64")     # Numba inverts before it widens
 
 
 def _among(warp, a, values, there=True):
@@ -304,6 +307,13 @@ def _among(warp, a, values, there=True):
     return made
 
 
+def _as(warp, a, kind):
+    """A value as the type of the name that holds it; of a tuple, a tuple of types."""
+    if isinstance(kind, tuple) and isinstance(a, tuple):
+        return tuple(_as(warp, x, k) for x, k in zip(a, kind, strict=True))
+    return a if isinstance(kind, tuple) or kind_of(a) in (None, kind) else cast(a, kind, warp.active)
+
+
 OPERATORS = {
     "in": _among, "notin": lambda warp, a, values: _among(warp, a, values, False),
     "add": _integers("+", operator.add, np.add, added), "sub": _integers("-", operator.sub, np.subtract, added),
@@ -313,7 +323,7 @@ OPERATORS = {
     "and": _bits("&", operator.and_, np.bitwise_and), "or": _bits("|", operator.or_, np.bitwise_or),
     "xor": _bits("^", operator.xor, np.bitwise_xor),
     "u64": lambda warp, a: np.uint64(a),
-    "as": lambda warp, a, kind: a if kind_of(a) in (None, kind) else cast(a, kind, warp.active),
+    "as": _as,
     "neg": negated, "pos": plus, "invert": inverted,
     "lt": _compare("<", operator.lt), "le": _compare("<=", operator.le), "gt": _compare(">", operator.gt),
     "ge": _compare(">=", operator.ge), "eq": _compare("==", operator.eq), "ne": _compare("!=", operator.ne),

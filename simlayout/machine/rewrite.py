@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 
 from simlayout.errors import MachineError
 from simlayout.machine.contraction import fused_products
-from simlayout.machine.inference import CAST, described, joined
+from simlayout.machine.inference import CAST, described, described_value, joined
 from simlayout.machine.operators import OPERATORS
 from simlayout.machine.statements import Statements
 from simlayout.machine.syntax import WARP_NAME, later, place, warp_call
@@ -53,8 +53,9 @@ _BOUND = {f"__{name}": CellType(function) for name, function in OPERATORS.items(
 _rewritten = WeakKeyDictionary()
 
 
-def device_function(function):
-    """The rewritten form of a plain Python function: the same parameters after a warp. Cached.
+def device_function(function, args=(), named=None):
+    """The rewritten form of a plain Python function, for arguments of the types that these have: the same parameters after a
+    warp. Cached.
 
     Raises MachineError if the source cannot be found, or holds what a kernel cannot (naming file and line).
 
@@ -66,17 +67,30 @@ def device_function(function):
     if not isinstance(function, FunctionType):
         name = getattr(function, "__name__", repr(function))
         raise MachineError(f"{name} is not a Python function: a kernel is written with def in a file")
-    made = _rewritten.get(function)
+    forms = _rewritten.get(function)
+    if forms is None:
+        forms = _rewritten[function] = {}
+    kinds = tuple(map(described_value, args)), tuple((name, described_value(value)) for name, value in (named or {}).items())
+    made = forms.get(kinds)
     if made is None:
-        made = _rewritten[function] = _bind(function)
+        made = forms[kinds] = _bind(function, _parameters(function, kinds[0], dict(kinds[1])))
     return made
 
 
-def _bind(function):
+def _parameters(function, kinds, named):
+    """Pairs (parameter, type) of a call: those whose type is known. kinds, named: those of its arguments."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[:code.co_argcount]
+    found = {name: described_value(value) for name, value in zip(names[len(names) - len(defaults):], defaults, strict=True)}
+    found |= {name: described_value(value) for name, value in (function.__kwdefaults__ or {}).items()}
+    known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    found |= dict(zip(names, kinds)) | {name: kind for name, kind in named.items() if name in known}
+    return tuple(sorted((name, kind) for name, kind in found.items() if kind is not None))
+
+
+def _bind(function, parameters):
     old = function.__code__
-    linecache.checkcache(old.co_filename)
-    text = "".join(linecache.getlines(old.co_filename, function.__globals__))
-    code = _rewritten_code(old, old.co_filename, text, _known(function))
+    code = _rewritten_code(old, old.co_filename, _text(function), _known(function), parameters)
     if code is None:
         return _without_source(function)
     cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
@@ -84,6 +98,28 @@ def _bind(function):
                         tuple(cells[name] for name in code.co_freevars))
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     return made
+
+
+def _text(function):
+    linecache.checkcache(function.__code__.co_filename)
+    return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
+
+
+_results = WeakKeyDictionary()
+_UNDER_WAY = object()
+
+
+def _result(function, kinds, named):
+    """The type that a call of a function returns by its text, None if not known. kinds, named: those of its arguments."""
+    parameters = _parameters(function, kinds, named)
+    found = _results.setdefault(function, {})
+    made = found.get(parameters)
+    if made is None:
+        found[parameters] = _UNDER_WAY                   # it may call itself, which is refused when it does
+        node = _find(_text(function), function.__code__.co_filename, function.__code__)
+        kind = None if node is None else joined(node, dict(_known(function)), parameters, _result)[1]
+        made = found[parameters] = (kind,)
+    return None if made is _UNDER_WAY else made[0]
 
 
 def _known(function):
@@ -108,12 +144,12 @@ def _without_source(function):
 
 
 @lru_cache(None)
-def _rewritten_code(code, filename, text, known):
+def _rewritten_code(code, filename, text, known, parameters):
     """The rewritten code object, or None if `text` does not hold the function. (Equal code may come from two files.)"""
     node = _find(text, filename, code)
     if node is None:
         return None
-    _Rewriter(filename, dict(known)).kernel(node)
+    _Rewriter(filename, dict(known), parameters).kernel(node)
     shell = ast.parse("def shell(): pass").body[0]
     shell.args.args = [ast.arg(name) for name in (*_BOUND, *code.co_freevars)]
     shell.body = [node]
@@ -177,16 +213,16 @@ _NATIVE = {op: getattr(operator, {"and": "and_", "or": "or_"}.get(name, name)) f
 
 
 class _Rewriter(Statements):
-    """Rewrites one function. known: as `simlayout.machine.inference` takes names; fused: as of
+    """Rewrites one function. known, parameters: as `simlayout.machine.inference` takes names and types; fused: as of
     `simlayout.machine.contraction`."""
 
-    def __init__(self, filename, known):
+    def __init__(self, filename, known, parameters):
         super().__init__(filename)
-        self.known = known
+        self.known, self.parameters = known, parameters
 
     def kernel(self, node):
         """Rewrites a FunctionDef in place."""
-        self.types = joined(node, self.known)
+        self.types, _ = joined(node, self.known, self.parameters, _result)
         self.fused = fused_products(node)
         super().kernel(node)
 
@@ -254,7 +290,7 @@ class _Rewriter(Statements):
 
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == CAST:
-            return self.operate("as", *node.args, at=node)
+            return self.operate("as", self.visit(node.args[0]), node.args[1], at=node)
         node = self.generic_visit(node)
         made = warp_call("call", node.func, *node.args, at=node)
         made.keywords = node.keywords
