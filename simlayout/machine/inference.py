@@ -23,8 +23,7 @@ _BITS = ast.BitAnd, ast.BitOr, ast.BitXor
 
 
 def described(value):
-    """What is known of a global: the type of a number, ("casts", type), ("gives", types), ("calls", weak reference to a
-    function of Python), or None."""
+    """What is known of a global: the type of a number, ("casts", type), ("gives", types), ("calls", Callee), or None."""
     if getattr(value, "casts_to", None):
         return "casts", _REGISTER.get(value.casts_to, value.casts_to)
     if isinstance(value, type) and issubclass(value, np.number | np.bool_):
@@ -34,8 +33,44 @@ def described(value):
         return "gives", tuple(_REGISTER.get(r, r) for r in results)
     plain = getattr(value, "py_func", value)             # what numba.cuda.jit wraps
     if isinstance(plain, FunctionType):
-        return "calls", weakref.ref(plain)
+        return "calls", Callee.of(plain)
     return described_value(value)
+
+
+class Callee:
+    """A function that another one calls; equal to one of the same code that knows the same of its own names, so that a
+    kernel that is made again is not rewritten again. function: a weak reference."""
+
+    __slots__ = ("function", "code", "names", "__weakref__")
+    _made = weakref.WeakKeyDictionary()
+
+    @classmethod
+    def of(cls, function):
+        """The Callee of a function."""
+        made = cls._made.get(function)
+        if made is None:
+            made = cls._made[function] = cls()
+            made.function, made.code, made.names = weakref.ref(function), function.__code__, ()
+            made.names = known(function)                 # of one that leads back to itself: as far as it was known then
+        return made
+
+    def __eq__(self, other):
+        return self is other or isinstance(other, Callee) and self.code == other.code and self.names == other.names
+
+    def __hash__(self):
+        return hash(self.code)
+
+
+def known(function):
+    """What is `described` of a function's globals and closure, as pairs (name, description)."""
+    code, scope = function.__code__, function.__globals__
+    found = {name: described(scope[name]) for name in code.co_names if name in scope}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = described(cell.cell_contents)
+        except ValueError:                               # an empty cell: assigned later
+            found[name] = None
+    return tuple(sorted(found.items(), key=lambda item: item[0]))
 
 
 def described_value(value):
@@ -256,7 +291,8 @@ class _Walk:
             word, what = found
             if word == "calls":
                 starred = None in named or any(isinstance(a, ast.Starred) for a in node.args)
-                return None if starred or what() is None else self.result(what(), tuple(kinds), named)
+                callee = what.function()
+                return None if starred or callee is None else self.result(callee, tuple(kinds), named)
             return what if word == "casts" else what[0] if len(what) == 1 else what
         if name in _BUILT_IN and len(kinds) == 1 and name not in self.names and isinstance(kinds[0], str):
             return _BUILT_IN[name].get(kinds[0], kinds[0])

@@ -24,9 +24,12 @@ from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from simlayout.errors import MachineError
 from simlayout.machine.contraction import fused_products
-from simlayout.machine.inference import CAST, described, described_value, joined
+from simlayout.machine.inference import CAST, described_value, joined, known
+from simlayout.machine.numbers import MOST
 from simlayout.machine.operators import OPERATORS
 from simlayout.machine.statements import Statements
 from simlayout.machine.syntax import WARP_NAME, later, place, warp_call
@@ -70,11 +73,19 @@ def device_function(function, args=(), named=None):
     forms = _rewritten.get(function)
     if forms is None:
         forms = _rewritten[function] = {}
-    kinds = tuple(map(described_value, args)), tuple((name, described_value(value)) for name, value in (named or {}).items())
-    made = forms.get(kinds)
+    key = _key(args) if not named else (_key(args), *named, *_key(named.values()))
+    made = forms.get(key)
     if made is None:
-        made = forms[kinds] = _bind(function, _parameters(function, kinds[0], dict(kinds[1])))
+        kinds = tuple(map(described_value, args)), {name: described_value(value) for name, value in (named or {}).items()}
+        made = forms[key] = _bind(function, _parameters(function, *kinds))
     return made
+
+
+def _key(values):
+    """What tells values of different types apart, quickly: a call of a device function asks for every argument."""
+    made = tuple([v.dtype.num if isinstance(v, np.ndarray) else v.__class__ if v.__class__ is not int or v <= MOST else "u64"
+                  for v in values])
+    return made if tuple not in made else tuple([_key(v) if v.__class__ is tuple else k for v, k in zip(values, made)])
 
 
 def _parameters(function, kinds, named):
@@ -83,14 +94,14 @@ def _parameters(function, kinds, named):
     names = code.co_varnames[:code.co_argcount]
     found = {name: described_value(value) for name, value in zip(names[len(names) - len(defaults):], defaults, strict=True)}
     found |= {name: described_value(value) for name, value in (function.__kwdefaults__ or {}).items()}
-    known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    found |= dict(zip(names, kinds)) | {name: kind for name, kind in named.items() if name in known}
+    taken = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    found |= dict(zip(names, kinds)) | {name: kind for name, kind in named.items() if name in taken}
     return tuple(sorted((name, kind) for name, kind in found.items() if kind is not None))
 
 
 def _bind(function, parameters):
     old = function.__code__
-    code = _rewritten_code(old, old.co_filename, _text(function), _known(function), parameters)
+    code = _rewritten_code(old, old.co_filename, _text(function), known(function), parameters)
     if code is None:
         return _without_source(function)
     cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
@@ -117,21 +128,9 @@ def _result(function, kinds, named):
     if made is None:
         found[parameters] = _UNDER_WAY                   # it may call itself, which is refused when it does
         node = _find(_text(function), function.__code__.co_filename, function.__code__)
-        kind = None if node is None else joined(node, dict(_known(function)), parameters, _result)[1]
+        kind = None if node is None else joined(node, dict(known(function)), parameters, _result)[1]
         made = found[parameters] = (kind,)
     return None if made is _UNDER_WAY else made[0]
-
-
-def _known(function):
-    """What the types of a function's globals and closure tell `inference`, as pairs (name, description)."""
-    code, scope = function.__code__, function.__globals__
-    found = {name: described(scope[name]) for name in code.co_names if name in scope}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = described(cell.cell_contents)
-        except ValueError:                               # an empty cell: assigned later
-            found[name] = None
-    return tuple(sorted(found.items(), key=lambda item: item[0]))
 
 
 def _without_source(function):
@@ -144,12 +143,12 @@ def _without_source(function):
 
 
 @lru_cache(None)
-def _rewritten_code(code, filename, text, known, parameters):
+def _rewritten_code(code, filename, text, names, parameters):
     """The rewritten code object, or None if `text` does not hold the function. (Equal code may come from two files.)"""
     node = _find(text, filename, code)
     if node is None:
         return None
-    _Rewriter(filename, dict(known), parameters).kernel(node)
+    _Rewriter(filename, dict(names), parameters).kernel(node)
     shell = ast.parse("def shell(): pass").body[0]
     shell.args.args = [ast.arg(name) for name in (*_BOUND, *code.co_freevars)]
     shell.body = [node]
