@@ -237,7 +237,7 @@ def test_a_link_reproduces_the_state_and_the_view(page):
 @pytest.mark.parametrize("name, text, message, shown", [
     ("layout", "(16,64", "column 7: expected ',' or ')', found the end of the text", "(16,64\n      ^"),
     ("layout", "(16,64):(0,1)", "is not one-to-one", ""), ("op", "ldmatrix.x3", "did you mean ldmatrix.x", ""),
-    ("lanes", "tid ** 2", "Pow is not allowed", "tid ** 2\n^"),
+    ("lanes", "tid ** 2", "a power is no integer arithmetic", "tid ** 2\n    ^"),
     ("layout", "<img src=x onerror=alert(1)>", "column 1", "<img src=x o\n^"),
     ("op", "<img src=x>", "unknown shared-memory instruction '<img src=x>'", "")])
 def test_a_fault_stands_under_its_field_and_goes_when_it_is_mended(page, name, text, message, shown):
