@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from simlayout.machine import RegisterArray, run
+from simlayout.machine.hazards import HazardLog
 
 
 class Instruction:
@@ -170,3 +171,17 @@ atomic_add = Instruction(lambda warp, pointer, value: warp.atomic_add(pointer, v
 wait_at_least = Instruction(lambda warp, pointer, value: warp.wait_at_least(pointer, value))
 tma_reduce = Instruction(lambda warp, tensor, coords, at: warp.tma_reduce(tensor, coords, at))
 bulk_wait_all = Instruction(lambda warp, pending: warp.bulk_wait(pending, read=False))
+
+
+def every_hazard(launch):
+    """All hazards that launch() finds, not one per pair of lines."""
+    found, add = [], HazardLog.add
+
+    def spy(log, hazard):
+        found.append(hazard)
+        add(log, hazard)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HazardLog, "add", spy)
+        launch()
+    return found

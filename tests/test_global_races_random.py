@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from machine_kit import Instruction, atomic_add, ctaid_x, tid_x, wait_at_least
+from machine_kit import Instruction, atomic_add, ctaid_x, every_hazard, tid_x, wait_at_least
 from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.hardware.tma import TensorMap
 from simlayout.machine import global_shadow, run
-from simlayout.machine.hazards import HazardLog
 
 SIZE, ROW, BOX_ROWS = 512, 32, 4                         # bytes of global memory, of a row of the tensor, rows of a box
 STAGE, MBARRIERS = 4096, 131072                          # shared bytes per statement; mbarriers behind
@@ -371,16 +370,7 @@ class Twin:
 
 def global_hazards(program, kernel):
     """All hazards in global memory that a run finds, not one per pair of lines."""
-    found, add = [], HazardLog.add
-
-    def spy(log, hazard):
-        found.append(hazard)
-        add(log, hazard)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HazardLog, "add", spy)
-        launch(program, kernel, "report")
-    return [hazard for hazard in found if hazard.kind != "early exit"]
+    return [hazard for hazard in every_hazard(lambda: launch(program, kernel, "report")) if hazard.kind != "early exit"]
 
 
 def launch(program, kernel, mode):

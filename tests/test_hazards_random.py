@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from machine_kit import Instruction, tid_x
+from machine_kit import Instruction, every_hazard, tid_x
 from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.machine import run
-from simlayout.machine.hazards import HazardLog
 
 WARPS, SIZE = 3, 512
 PREDICATES = {"tid % 3 == 1": lambda t: t % 3 == 1, "tid % 32 < 5": lambda t: t % 32 < 5, "tid >= 40": lambda t: t >= 40,
@@ -306,18 +305,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
-def every_hazard(kernel):
-    """All hazards that a run finds, not one per pair of lines."""
-    found, add = [], HazardLog.add
-
-    def spy(log, hazard):
-        found.append(hazard)
-        add(log, hazard)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HazardLog, "add", spy)
-        run(kernel, 1, 32 * WARPS, shared_bytes=SIZE, hazards="report")
-    return found
+def hazards_of(kernel):
+    """All hazards that a run finds."""
+    return every_hazard(lambda: run(kernel, 1, 32 * WARPS, shared_bytes=SIZE, hazards="report"))
 
 
 CLEARED = [("tid // 32 == 0", [("store_16", 1, 0, 9, 0)]), ("bar",)]                 # all bytes, by one warp
@@ -329,7 +319,7 @@ def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
     lines = list(lines_of(statements))
     kernel = imported(folder, [text for text, *_ in lines])
     loaded.clear()
-    found = every_hazard(kernel)
+    found = hazards_of(kernel)
     twin = Twin(lines).run()
     assert loaded == twin.loaded and left["bytes"] == bytes(twin.memory)
 
