@@ -21,9 +21,15 @@ class Worker(SpawnProcess):
 
 
 class _Workers(SpawnContext):
-    Process = Worker
+    Process = Worker            # fresh ones: neither CUDA nor threads outlive a fork
+
+
+class _Pool(ProcessPoolExecutor):
+    def __exit__(self, kind, *_):
+        """An interrupt or another error leaves undone what nobody has begun."""
+        self.shutdown(cancel_futures=kind is not None)
 
 
 def workers(count):
-    """A ProcessPoolExecutor of so many fresh processes."""
-    return ProcessPoolExecutor(count, _Workers())
+    """A ProcessPoolExecutor of so many fresh processes. Its `with` waits for those at work, in an error for no others."""
+    return _Pool(count, _Workers())

@@ -9,10 +9,9 @@ a machine without a GPU can compare its own.
 import argparse
 import hashlib
 import json
+import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from cuda_kernels.launch import gpu_problem
 from cuda_kernels.run import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
+from simlayout.workers import workers
 
 PROBLEMS = ((256, 128, 96), (300, 200, 136), (131, 67, 70))
 """M, N, K: whole tiles; edges in every direction; rows that start on 2 bytes only."""
@@ -71,7 +71,7 @@ def compare_all(kernels, told=print):
     if problem:
         raise DeviceError(problem)
     made = []
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with workers(os.cpu_count() or 1) as pool:
         labels = [label for label, kernel in default_variants() if not kernels or kernel.name in kernels]
         for waiting in [pool.submit(outcome, label, p) for label in labels for p in PROBLEMS]:
             one = waiting.result()

@@ -10,10 +10,8 @@ import argparse
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from simlayout.errors import DeviceError
 from simlayout.hardware.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS
 from simlayout.hardware.sparse import SPARSE_MMAS
 from simlayout.hardware.wmma import WMMA_FRAGMENTS
+from simlayout.workers import workers
 
 WORKERS = 16
 
@@ -81,9 +80,9 @@ def measure(name):
     return maps, compare(name, maps, probe.expected())
 
 
-def measure_all(names, workers):
+def measure_all(names, processes):
     """Yields (name, maps, [Result]) in the order of the names; compiled and run by several processes on one GPU."""
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with workers(processes) as pool:
         for name, (maps, results) in zip(names, pool.map(measure, names)):
             yield name, maps, results
 

@@ -1,7 +1,5 @@
 """A case verified: proved, run on small integers, and compared with NumPy and with its plan."""
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -9,6 +7,7 @@ import numpy as np
 
 from cuda_kernels.cute.atoms import CASES
 from cuda_kernels.cute.run import run
+from simlayout.workers import workers
 
 LARGEST = 4
 """|element| of the inputs: their products and sums are integers far below 2^24, so f32 is exact in any order."""
@@ -65,5 +64,5 @@ def verified(numbers, shape, device, jobs):
     if jobs == 1:
         yield from map(one, numbers)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:       # CUDA does not survive a fork
+    with workers(jobs) as pool:
         yield from pool.map(one, numbers, chunksize=4)
