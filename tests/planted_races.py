@@ -4,39 +4,8 @@ them. The lines that race end in `# first` and `# second`.
 `a` is int32 [8, 32], `m` a tensor map of it whose box is all of it: a warp's plain access is to row 0, lane by lane.
 """
 
+import machine_kit as kit
 import numpy as np
-from machine_kit import (
-    atomic_add,
-    bar_sync,
-    bar_warp_sync,
-    bulk_commit,
-    bulk_wait,
-    bulk_wait_all,
-    cluster_rank,
-    cluster_sync,
-    commit,
-    cp_async,
-    ctaid_x,
-    fence_proxy_async,
-    ld_global,
-    ld_relaxed,
-    ld_shared,
-    ldmatrix_x4,
-    mbarrier_expect,
-    mbarrier_init,
-    mbarrier_wait,
-    red_relaxed,
-    st_global,
-    st_relaxed,
-    st_shared,
-    stmatrix_x1,
-    tid_x,
-    tma_load,
-    tma_reduce,
-    tma_store,
-    wait_0,
-    wait_at_least,
-)
 
 from simlayout.hardware.tma import TensorMap
 
@@ -54,69 +23,69 @@ def operands():
 
 
 def plain_load(a, m, lane):
-    ld_global(a + 4 * lane)
+    kit.ld_global(a + 4 * lane)
 
 
 def plain_store(a, m, lane):
-    st_global(a + 4 * lane, 1)
+    kit.st_global(a + 4 * lane, 1)
 
 
 def strong_load(a, m, lane):
-    ld_relaxed(a + 4 * lane)
+    kit.ld_relaxed(a + 4 * lane)
 
 
 def strong_store(a, m, lane):
-    st_relaxed(a + 4 * lane, 1)
+    kit.st_relaxed(a + 4 * lane, 1)
 
 
 def atomic(a, m, lane):
-    red_relaxed(a + 4 * lane, 1)
+    kit.red_relaxed(a + 4 * lane, 1)
 
 
 def copy(a, m, lane):
-    cp_async(4096 + 4 * tid_x(), a + 4 * lane)
-    commit()
-    wait_0()
+    kit.cp_async(4096 + 4 * kit.tid_x(), a + 4 * lane)
+    kit.commit()
+    kit.wait_0()
 
 
 def box_load(a, m, lane):
-    warp = tid_x() // 32
+    warp = kit.tid_x() // 32
     mbarrier = 6144 + 8 * warp
-    if tid_x() % 32 == 0:
-        mbarrier_init(mbarrier, 1)
-        fence_proxy_async()
-        mbarrier_expect(mbarrier, BOX)
-        tma_load(m, (0, 0), BOX * warp, mbarrier)
-        mbarrier_wait(mbarrier, 0)
-    bar_warp_sync()
+    if kit.tid_x() % 32 == 0:
+        kit.mbarrier_init(mbarrier, 1)
+        kit.fence_proxy_async()
+        kit.mbarrier_expect(mbarrier, BOX)
+        kit.tma_load(m, (0, 0), BOX * warp, mbarrier)
+        kit.mbarrier_wait(mbarrier, 0)
+    kit.bar_warp_sync()
 
 
 def staged(value):
     """A warp's box of shared memory, written and fenced; its address."""
-    at = BOX * (tid_x() // 32)
+    at = BOX * (kit.tid_x() // 32)
     for i in range(8):
-        st_shared(at + 128 * i + 4 * (tid_x() % 32), value)
-    fence_proxy_async()
-    bar_warp_sync()
+        kit.st_shared(at + 128 * i + 4 * (kit.tid_x() % 32), value)
+    kit.fence_proxy_async()
+    kit.bar_warp_sync()
     return at
 
 
 def box_store(a, m, lane):
-    at = staged(1 + tid_x() // 32 + 2 * ctaid_x())
-    if tid_x() % 32 == 0:
-        tma_store(m, (0, 0), at)
-        bulk_commit()
-        bulk_wait_all(0)
-    bar_warp_sync()
+    at = staged(1 + kit.tid_x() // 32 + 2 * kit.ctaid_x())
+    if kit.tid_x() % 32 == 0:
+        kit.tma_store(m, (0, 0), at)
+        kit.bulk_commit()
+        kit.bulk_wait_all(0)
+    kit.bar_warp_sync()
 
 
 def box_reduction(a, m, lane):
     at = staged(1)
-    if tid_x() % 32 == 0:
-        tma_reduce(m, (0, 0), at)
-        bulk_commit()
-        bulk_wait_all(0)
-    bar_warp_sync()
+    if kit.tid_x() % 32 == 0:
+        kit.tma_reduce(m, (0, 0), at)
+        kit.bulk_commit()
+        kit.bulk_wait_all(0)
+    kit.bar_warp_sync()
 
 
 GLOBAL = plain_load, plain_store, strong_load, strong_store, atomic, copy, box_load, box_store, box_reduction
@@ -133,49 +102,49 @@ def may_race(first, second):
 
 
 def by_two_warps(first, second, ordered, a, m, counter):
-    tid = tid_x()
+    tid = kit.tid_x()
     if tid < 32:
         first(a, m, tid % 32)                                               # first
     if ordered:
-        bar_sync()
+        kit.bar_sync()
     if tid >= 32:
         if ordered:
-            fence_proxy_async()
+            kit.fence_proxy_async()
         second(a, m, tid % 32)                                              # second
 
 
 def by_two_ctas(first, second, ordered, a, m, counter):
-    tid = tid_x()
-    if ctaid_x() == 0:
+    tid = kit.tid_x()
+    if kit.ctaid_x() == 0:
         first(a, m, tid)                                                    # first
-        bar_sync()
+        kit.bar_sync()
         if ordered and tid == 0:
-            atomic_add(counter, 1)
+            kit.atomic_add(counter, 1)
     else:
         if ordered:
-            wait_at_least(counter, 1)
-            fence_proxy_async()
+            kit.wait_at_least(counter, 1)
+            kit.fence_proxy_async()
         second(a, m, tid)                                                   # second
 
 
 def by_two_ctas_of_a_cluster(first, second, ordered, a, m, counter):
-    tid = tid_x()
-    if cluster_rank() == 0:
+    tid = kit.tid_x()
+    if kit.cluster_rank() == 0:
         first(a, m, tid)                                                    # first
     if ordered:
-        cluster_sync()
-        fence_proxy_async()
-    if cluster_rank() == 1:
+        kit.cluster_sync()
+        kit.fence_proxy_async()
+    if kit.cluster_rank() == 1:
         second(a, m, tid)                                                   # second
-    cluster_sync()
+    kit.cluster_sync()
 
 
 def by_two_lanes(first, second, ordered, a, m, counter):
-    lane = tid_x()
+    lane = kit.tid_x()
     first(a, m, lane)                                                       # first
     if ordered:
-        bar_warp_sync()
-        fence_proxy_async()
+        kit.bar_warp_sync()
+        kit.fence_proxy_async()
     second(a, m, lane ^ 1)                                                  # second
 
 
@@ -186,38 +155,38 @@ BY = {by_two_warps: dict(grid=1, block=64), by_two_ctas: dict(grid=2, block=32),
 
 
 def shared_load(m, lane):
-    ld_shared(4 * lane)
+    kit.ld_shared(4 * lane)
 
 
 def shared_store(m, lane):
-    st_shared(4 * lane, 1)
+    kit.st_shared(4 * lane, 1)
 
 
 def matrix_load(m, lane):
-    ldmatrix_x4(16 * lane)
+    kit.ldmatrix_x4(16 * lane)
 
 
 def matrix_store(m, lane):
-    stmatrix_x1(16 * (lane % 8), 1)
+    kit.stmatrix_x1(16 * (lane % 8), 1)
 
 
 def shared_box_load(m, lane):
-    mbarrier = 6144 + 8 * (tid_x() // 32)
-    if tid_x() % 32 == 0:
-        mbarrier_init(mbarrier, 1)
-        fence_proxy_async()
-        mbarrier_expect(mbarrier, BOX)
-        tma_load(m[0], (0, 0), 0, mbarrier)
-        mbarrier_wait(mbarrier, 0)
-    bar_warp_sync()
+    mbarrier = 6144 + 8 * (kit.tid_x() // 32)
+    if kit.tid_x() % 32 == 0:
+        kit.mbarrier_init(mbarrier, 1)
+        kit.fence_proxy_async()
+        kit.mbarrier_expect(mbarrier, BOX)
+        kit.tma_load(m[0], (0, 0), 0, mbarrier)
+        kit.mbarrier_wait(mbarrier, 0)
+    kit.bar_warp_sync()
 
 
 def shared_box_store(m, lane):
-    if tid_x() % 32 == 0:
-        tma_store(m[1], (0, 0), 0)
-        bulk_commit()
-        bulk_wait(0)
-    bar_warp_sync()
+    if kit.tid_x() % 32 == 0:
+        kit.tma_store(m[1], (0, 0), 0)
+        kit.bulk_commit()
+        kit.bulk_wait(0)
+    kit.bar_warp_sync()
 
 
 SHARED_READS = shared_load, matrix_load, shared_box_store
@@ -225,15 +194,15 @@ SHARED_ACCESSES = *SHARED_READS, shared_store, matrix_store, shared_box_load
 
 
 def in_shared_memory(first, second, ordered, m):
-    tid = tid_x()
+    tid = kit.tid_x()
     for i in range(4):
-        st_shared(512 * (tid // 64) + 256 * i + 4 * (tid % 64), 0)
-    fence_proxy_async()
-    bar_sync()
+        kit.st_shared(512 * (tid // 64) + 256 * i + 4 * (tid % 64), 0)
+    kit.fence_proxy_async()
+    kit.bar_sync()
     if tid < 32:
         first(m, tid)                                                       # first
     if ordered:
-        fence_proxy_async()
-        bar_sync()
+        kit.fence_proxy_async()
+        kit.bar_sync()
     if tid >= 32:
         second(m, tid % 32)                                                 # second

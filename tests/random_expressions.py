@@ -79,16 +79,10 @@ def _integer(rng, depth):
 def _arithmetic(rng, depth):
     (a, ka), (b, kb) = expression(rng, depth), expression(rng, depth)
     kind = ARITHMETIC[ka, kb]
-    ops = ["+", "-", "*", "//", "%"] if kind[0] != "f" else ["+", "-", "/"]
-    return f"({a} {rng.choice(ops)} {b})", kind
-
-
-def _product(rng, depth):
-    (a, ka), (b, kb) = expression(rng, depth), expression(rng, depth)
-    kind = ARITHMETIC[ka, kb]
-    if kind[0] != "f":
-        return f"({a} * {b})", kind
-    return f"({a} * {b} / {CAST[kind]}(1))", kind            # what is no product any more cannot be fused
+    op = rng.choice(["+", "-", "*", "//", "%"] if kind[0] != "f" else ["+", "-", "*", "/"])
+    if kind[0] == "f" and op == "*":
+        return f"({a} * {b} / {CAST[kind]}(1))", kind        # what is no product any more cannot be fused
+    return f"({a} {op} {b})", kind
 
 
 def _divide(rng, depth):
@@ -160,7 +154,7 @@ def _absolute(rng, depth):
     return None if kind in ("b1", "s64") else (f"abs({a})", kind)
 
 
-_RULES = {f.__name__: f for f in (_arithmetic, _product, _divide, _bits, _shift, _unary, _compare, _logic, _not, _choice,
+_RULES = {f.__name__: f for f in (_arithmetic, _divide, _bits, _shift, _unary, _compare, _logic, _not, _choice,
                                   _extreme, _cast, _absolute)}
 
 

@@ -3,10 +3,10 @@
 import inspect
 from itertools import product
 
+import machine_kit as kit
 import numpy as np
 import planted_races as planted
 import pytest
-from machine_kit import Instruction, st_global_b16
 from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
 
@@ -107,16 +107,16 @@ def test_two_accesses_of_shared_memory_race_unless_a_barrier_orders_them(first, 
 
 def test_a_generic_write_that_tma_reads_needs_a_fence_of_the_proxy():
     def kernel(fence, a, m, counter):
-        from_tid = planted.tid_x()
-        planted.st_global(a + 4 * from_tid, 1)                              # first
-        planted.bar_sync()
+        from_tid = kit.tid_x()
+        kit.st_global(a + 4 * from_tid, 1)                                  # first
+        kit.bar_sync()
         if from_tid == 0:
-            planted.mbarrier_init(2048, 1)
-            planted.mbarrier_expect(2048, planted.BOX)
+            kit.mbarrier_init(2048, 1)
+            kit.mbarrier_expect(2048, planted.BOX)
             if fence:
-                planted.fence_proxy_async()
-            planted.tma_load(m, (0, 0), 0, 2048)                            # second
-            planted.mbarrier_wait(2048, 0)
+                kit.fence_proxy_async()
+            kit.tma_load(m, (0, 0), 0, 2048)                                # second
+            kit.mbarrier_wait(2048, 0)
 
     assert run(kernel, 1, 32, True, *operands(), shared_bytes=SHARED).hazards == ()
     found = run(kernel, 1, 32, False, *operands(), shared_bytes=SHARED, hazards="report").hazards
@@ -126,8 +126,8 @@ def test_a_generic_write_that_tma_reads_needs_a_fence_of_the_proxy():
 
 def test_two_arguments_that_view_one_array_are_one_memory():
     def kernel(one, other):
-        planted.st_global(one + 4 * planted.tid_x(), 1)                     # first
-        planted.ld_global(other + 4 * (planted.tid_x() ^ 1))                # second
+        kit.st_global(one + 4 * kit.tid_x(), 1)                             # first
+        kit.ld_global(other + 4 * (kit.tid_x() ^ 1))                        # second
 
     a = np.zeros(64, np.int32)
     (found,) = run(kernel, 1, 32, a[:40], a[8:], hazards="report").hazards
@@ -136,8 +136,8 @@ def test_two_arguments_that_view_one_array_are_one_memory():
 
 def test_two_arrays_in_one_buffer_are_one_memory_however_they_are_aligned():
     def kernel(one, other, shift):
-        planted.st_global(one + 4 * planted.tid_x(), 1)                     # first
-        planted.ld_global(other + 4 * ((planted.tid_x() + shift) % 32))     # second
+        kit.st_global(one + 4 * kit.tid_x(), 1)                             # first
+        kit.ld_global(other + 4 * ((kit.tid_x() + shift) % 32))             # second
 
     buffer = bytearray(260)
     halves = [b for b in range(4, 128) if b % 4 < 2]     # of words that two lanes share
@@ -149,14 +149,14 @@ def test_two_arrays_in_one_buffer_are_one_memory_however_they_are_aligned():
 
 def test_a_box_of_a_tensor_that_starts_anywhere_is_the_bytes_it_is():
     def kernel(m, plain, at):
-        if planted.tid_x() == 0:
-            planted.mbarrier_init(2048, 1)
-            planted.fence_proxy_async()
-            planted.mbarrier_expect(2048, planted.BOX)
-            planted.tma_load(m, (0, 0), 0, 2048)                            # first
-            planted.mbarrier_wait(2048, 0)
-        if planted.tid_x() == 1:
-            st_global_b16(plain + at, 1)                                    # second
+        if kit.tid_x() == 0:
+            kit.mbarrier_init(2048, 1)
+            kit.fence_proxy_async()
+            kit.mbarrier_expect(2048, planted.BOX)
+            kit.tma_load(m, (0, 0), 0, 2048)                                # first
+            kit.mbarrier_wait(2048, 0)
+        if kit.tid_x() == 1:
+            kit.st_global_b16(plain + at, 1)                                # second
 
     whole = np.zeros((8, 80), np.uint16)
     tensor = whole[:, 3:67]                              # bytes 6 to 133 of each row of 160
@@ -167,16 +167,16 @@ def test_a_box_of_a_tensor_that_starts_anywhere_is_the_bytes_it_is():
 
 def reduced(m, op):
     for i in range(8):
-        planted.st_shared(128 * i + 4 * planted.tid_x(), 1)
-    planted.fence_proxy_async()
-    planted.bar_sync()
-    if planted.tid_x() == 0:
+        kit.st_shared(128 * i + 4 * kit.tid_x(), 1)
+    kit.fence_proxy_async()
+    kit.bar_sync()
+    if kit.tid_x() == 0:
         tma_reduce_by(m, (0, 0), 0, op)
-        planted.bulk_commit()
-        planted.bulk_wait_all(0)
+        kit.bulk_commit()
+        kit.bulk_wait_all(0)
 
 
-tma_reduce_by = Instruction(lambda warp, tensor, coords, at, op: warp.tma_reduce(tensor, coords, at, op))
+tma_reduce_by = kit.Instruction(lambda warp, tensor, coords, at, op: warp.tma_reduce(tensor, coords, at, op))
 
 
 @pytest.mark.parametrize("op", ["add", "min", "max", "and", "or", "xor"])

@@ -206,11 +206,11 @@ class Lanes:
         true = int(np.count_nonzero(test if self.whole else np.asarray(test)[self.active]))
         return true > 0 if true in (0, self.count) else None
 
-    def uniform(self, test, word):
-        """The truth of a condition that all active lanes must share; `word` names the statement."""
+    def uniform(self, test):
+        """The truth of the condition of a comprehension, which all active lanes must share."""
         agreed = self.agreed(test)
         if agreed is None:
-            raise MachineError(f"lanes disagree on the condition of `{word}` in a comprehension: write the loop out")
+            raise MachineError("lanes disagree on the condition of `if` in a comprehension: write the loop out")
         return agreed
 
     def every(self, test):

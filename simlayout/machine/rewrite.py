@@ -335,5 +335,5 @@ class _Rewriter(Statements):
     def visit_comprehension(self, node):
         node = self.generic_visit(node)
         node.iter = warp_call("iterate", node.iter, at=node.iter)
-        node.ifs = [warp_call("uniform", test, ast.Constant("if"), at=test) for test in node.ifs]
+        node.ifs = [warp_call("uniform", test, at=test) for test in node.ifs]
         return node

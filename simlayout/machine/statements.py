@@ -1,7 +1,7 @@
 """Statements of a kernel, rewritten so that lanes can part: `if`, loops, and jumps out of them.
 
     if c: A else: B         the template `_IF`
-    while c, for x in e     the template `_LOOP`, and `_HEAD`, `_ELSE`, `_AFTER` where edges meet
+    while c, for x in e     the template `_LOOP`, and `_MEET`, `_ELSE`, `_AFTER` where edges meet
     a[i] = x                __warp.put(a, i, x)
     break, continue         if loop.breaks(): break     Python's own jump where all lanes of the trip take it
     return x                if returns.gives(x): return x     likewise, in a function that returns inside an `if` or a loop
@@ -32,7 +32,7 @@ Branch: both arms run, each under its mask, each from the same values of the nam
 _LOOP = "{loop} = __warp.loop({names})"
 """A loop. `loop` returns a Loop, which decides who goes on: `while loop.test(c)`, `for x in loop.over(e)`."""
 
-_HEAD = """
+_MEET = """
 if {loop}.skipped:
     [{targets}] = {loop}.meet()
 """
@@ -178,7 +178,7 @@ class Statements(ast.NodeTransformer):
         self.loops.append(loop)
         node.body = self.block(node.body, node.lineno)
         if parted:
-            node.body += parsed(_HEAD.format(**has), node)
+            node.body += parsed(_MEET.format(**has), node)
         self.loops.pop()
         if node.orelse:
             *complete, guard = parsed(_ELSE.format(**has), node)
