@@ -16,55 +16,20 @@ remainder that cannot occur disappears. And every non-negative value knows which
 """
 
 import operator
-from functools import cached_property
-from math import gcd
 
-_BINARY = ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift")
-
-
-class Expr:
-    """One node: `op` and `args`; `lo <= value <= hi`; `bits` = the bits it may set (None if it may be negative)."""
-
-    __slots__ = ("__dict__", "op", "args", "lo", "hi", "bits")
-    __array_ufunc__ = None                  # NumPy's integers leave their operators to this class
-
-    def __init__(self, op, args, lo, hi, bits=None):
-        self.op, self.args, self.lo, self.hi = op, args, lo, hi
-        self.bits = None if lo < 0 else ((1 << hi.bit_length()) - 1) & (-1 if bits is None else bits)
-
-    @cached_property
-    def _key(self):
-        return (self.op, self.args)
-
-    def __hash__(self):
-        return hash(self._key)
-
-    def __eq__(self, other):
-        return isinstance(other, Expr) and self._key == other._key
-
-    def __bool__(self):
-        raise TypeError("an index function must not branch on its arguments (if, and, or, min, max): use arithmetic")
-
-    def __lt__(self, other):
-        raise TypeError("an index function must not compare its arguments: use arithmetic, such as x // 16 for "
-                        "x >= 16 where x is below 32")
-
-    __le__ = __gt__ = __ge__ = __lt__
-
-    def __index__(self):
-        raise TypeError("an index function must not look up its arguments in a table, nor count with them: use "
-                        "arithmetic")
-
-    def __neg__(self):
-        return _scale(self, -1)
-
-    def __repr__(self):
-        return f"<{self}: {self.lo}..{self.hi}>"
-
-    def __str__(self):
-        from simlayout.codegen.printer import expression_text
-
-        return expression_text(self)
+from simlayout.codegen.sums import (
+    Expr,
+    add,
+    bits_of,
+    coarsened,
+    exact_quotient,
+    limits,
+    linear,
+    parts_of,
+    scaled,
+    split,
+    sum_of,
+)
 
 
 def symbol(name, size):
@@ -75,138 +40,13 @@ def symbol(name, size):
     return 0 if size == 1 else Expr("var", (name,), 0, size - 1)
 
 
-def limits(x):
-    """(least, greatest) of an int or an Expr."""
-    return (x, x) if isinstance(x, int) else (x.lo, x.hi)
-
-
-def _bits(x):
-    """The bits that x may set; None if it may be negative."""
-    if isinstance(x, int):
-        return x if x >= 0 else None
-    return x.bits
-
-
-def _linear(x):
-    """x as (constant, {atom: coefficient})."""
-    if isinstance(x, int):
-        return x, {}
-    if x.op == "sum":
-        return x.args[0], dict(x.args[1])
-    return 0, {x: 1}
-
-
-def _interval(constant, terms):
-    """(least, greatest) of constant + terms."""
-    ends = [(c * a.lo, c * a.hi) for a, c in terms]
-    return constant + sum(map(min, ends)), constant + sum(map(max, ends))
-
-
-def _sum(constant, terms):
-    """constant + sum of coefficient * atom, as an int, a lone atom or a sum node."""
-    terms = tuple((a, c) for a, c in terms.items() if c)
-    if not terms:
-        return constant
-    if constant == 0 and len(terms) == 1 and terms[0][1] == 1:
-        return terms[0][0]
-    lo, hi = _interval(constant, terms)
-    bits = 0
-    for part in _apart(constant, terms) if lo >= 0 else ():
-        bits |= _part_bits(part)
-    return Expr("sum", (constant, terms), lo, hi, bits)
-
-
-def _part_bits(part):
-    atom, coefficient = part
-    return coefficient if atom is None else atom.bits * coefficient
-
-
-def _disjoint(constant, terms):
-    """The parts [(atom or None, coefficient)] if no two set the same bit (their sum has no carries), else None."""
-    parts = ([(None, constant)] if constant else []) + list(terms)
-    seen = 0
-    for atom, c in parts:
-        if c < 0 or (atom is not None and (atom.bits is None or c & (c - 1))):
-            return None
-        bits = _part_bits((atom, c))
-        if seen & bits:
-            return None
-        seen |= bits
-    return parts
-
-
-def _apart(constant, terms):
-    """constant + terms, a sum that is never negative, as parts that share no bits: [(atom or None, power of two or
-    constant)]. A sum within which carries run is one part, whose atom has the trailing zeros of its terms taken out."""
-    parts = _disjoint(constant, terms)
-    if parts is not None:
-        return parts
-    low = gcd(constant, *(c for _, c in terms))
-    zeros = low & -low
-    if zeros > 1:
-        return [(a, c * zeros) for a, c in _apart(constant // zeros, tuple((a, c // zeros) for a, c in terms))]
-    for unit in sorted({c & -c for _, c in terms if c & -c > 1}):
-        high, low = _split_linear(constant, terms, unit)
-        lo, hi = limits(low)
-        if 0 <= lo and hi < unit:
-            return _parts(low) + [(a, c * unit) for a, c in _parts(_exact_quotient(high, unit))]
-    return [(Expr("sum", (constant, terms), *_interval(constant, terms)), 1)]
-
-
-def _parts(x):
-    """x as parts that share no bits: [(atom or None, power of two)], as of `_apart`; one part where x may be negative."""
-    constant, terms = _linear(x)
-    return [(x, 1)] if _bits(x) is None else _apart(constant, tuple(terms.items()))
-
-
-def _add(x, y):
-    cx, tx = _linear(x)
-    cy, ty = _linear(y)
-    for atom, c in ty.items():
-        tx[atom] = tx.get(atom, 0) + c
-    return _sum(cx + cy, tx)
-
-
-def _scale(x, factor):
-    constant, terms = _linear(x)
-    return _sum(constant * factor, {a: c * factor for a, c in terms.items()})
-
-
 def _mul(x, y):
     if isinstance(x, int):
-        return _scale(y, x) if not isinstance(y, int) else x * y
+        return scaled(y, x) if not isinstance(y, int) else x * y
     if isinstance(y, int):
-        return _scale(x, y)
+        return scaled(x, y)
     corners = [a * b for a in limits(x) for b in limits(y)]
     return Expr("mul", (x, y), min(corners), max(corners))
-
-
-def _split(x, divisor):
-    """x = multiple + rest, where every coefficient of `multiple` is divisible by the divisor."""
-    constant, terms = _linear(x)
-    return _split_linear(constant, terms.items(), divisor)
-
-
-def _split_linear(constant, terms, divisor):
-    multiple = {a: c for a, c in terms if c % divisor == 0}
-    rest = {a: c for a, c in terms if c % divisor}
-    return _sum(constant - constant % divisor, multiple), _sum(constant % divisor, rest)
-
-
-def _coarsen(x, divisor):
-    """The largest unit g > 1 dividing the divisor with x = g * high + low and 0 <= low < g, as (g, high, low)."""
-    _, terms = _linear(x)
-    for unit in sorted({gcd(divisor, c) for c in terms.values()} - {1}, reverse=True):
-        high, low = _split(x, unit)
-        lo, hi = limits(low)
-        if lo >= 0 and hi < unit:
-            return unit, _exact_quotient(high, unit), low
-    return None
-
-
-def _exact_quotient(x, divisor):
-    constant, terms = _linear(x)
-    return _sum(constant // divisor, {a: c // divisor for a, c in terms.items()})
 
 
 def _floordiv(x, divisor):
@@ -216,18 +56,18 @@ def _floordiv(x, divisor):
         raise ZeroDivisionError("an index function divides by a constant that is not positive")
     if isinstance(x, int) or divisor == 1:
         return x // divisor if isinstance(x, int) else x
-    multiple, rest = _split(x, divisor)
-    whole = _exact_quotient(multiple, divisor)
+    multiple, rest = split(x, divisor)
+    whole = exact_quotient(multiple, divisor)
     lo, hi = limits(rest)
     if lo // divisor == hi // divisor:
-        return _add(whole, lo // divisor)
-    coarse = _coarsen(rest, divisor)
+        return add(whole, lo // divisor)
+    coarse = coarsened(rest, divisor)
     if coarse:
         unit, high, _ = coarse
-        return _add(whole, _floordiv(high, divisor // unit))
+        return add(whole, _floordiv(high, divisor // unit))
     if divisor & (divisor - 1):
-        return _add(whole, Expr("div", (rest, divisor), lo // divisor, hi // divisor))
-    return _add(whole, _shift_right(rest, divisor.bit_length() - 1))
+        return add(whole, Expr("div", (rest, divisor), lo // divisor, hi // divisor))
+    return add(whole, _shift_right(rest, divisor.bit_length() - 1))
 
 
 def _shift_right(x, count):
@@ -249,15 +89,15 @@ def _mod(x, divisor):
         raise ZeroDivisionError("an index function takes a remainder by a constant that is not positive")
     if isinstance(x, int):
         return x % divisor
-    constant, terms = _linear(x)
-    rest = _sum(constant % divisor, {a: c % divisor for a, c in terms.items()})
+    constant, terms = linear(x)
+    rest = sum_of(constant % divisor, {a: c % divisor for a, c in terms.items()})
     lo, hi = limits(rest)
     if lo >= 0 and hi < divisor:
         return rest
-    coarse = _coarsen(rest, divisor)
+    coarse = coarsened(rest, divisor)
     if coarse:
         unit, high, low = coarse
-        return _add(_scale(_mod(high, divisor // unit), unit), low)
+        return add(scaled(_mod(high, divisor // unit), unit), low)
     if divisor & (divisor - 1):
         return Expr("mod", (rest, divisor), 0, divisor - 1)
     return _mask(rest, divisor - 1)
@@ -288,15 +128,15 @@ def _and(x, mask):
         mask &= x.bits
     if mask == 0:
         return 0
-    parts = _parts(x)
+    parts = parts_of(x)
     if len(parts) > 1:
         total = 0
         for atom, c in parts:
-            total = _add(total, c & mask if atom is None else _scale(_and(atom, mask // c), c))
+            total = add(total, c & mask if atom is None else scaled(_and(atom, mask // c), c))
         return total
     low = (mask & -mask).bit_length() - 1
     if low:
-        return _scale(_and(_floordiv(x, 1 << low), mask >> low), 1 << low)
+        return scaled(_and(_floordiv(x, 1 << low), mask >> low), 1 << low)
     if mask & (mask + 1) == 0:
         return _mod(x, mask + 1)
     return _mask(x, mask) if x.op != "sum" else Expr("and", (x, mask), 0, mask, mask)
@@ -312,29 +152,29 @@ def _xor_all(values):
 def _xor(x, y):
     if isinstance(x, int) and isinstance(y, int):
         return x ^ y
-    bx, by = _bits(x), _bits(y)
+    bx, by = bits_of(x), bits_of(y)
     if bx is None or by is None:
         return _opaque("xor", x, y)
     if bx & by == 0:
-        return _add(x, y)
+        return add(x, y)
     aside, left = _meet(x, by)
     more, right = _meet(y, bx)
-    outside = _add(aside, more)
-    shared = (_bits(left) or 0) | (_bits(right) or 0)
+    outside = add(aside, more)
+    shared = (bits_of(left) or 0) | (bits_of(right) or 0)
     shift = (shared & -shared).bit_length() - 1 if shared else 0
     left, right = _floordiv(left, 1 << shift), _floordiv(right, 1 << shift)
-    return _add(outside, _scale(_raw_xor(left, right), 1 << shift))
+    return add(outside, scaled(_raw_xor(left, right), 1 << shift))
 
 
 def _meet(x, bits):
     """x = aside + rest, where `aside` shares no bit with `bits` nor with the rest."""
     aside = rest = 0
-    for atom, c in _parts(x):
-        value = c if atom is None else _scale(atom, c)
-        if _bits(value) & bits:
-            rest = _add(rest, value)
+    for atom, c in parts_of(x):
+        value = c if atom is None else scaled(atom, c)
+        if bits_of(value) & bits:
+            rest = add(rest, value)
         else:
-            aside = _add(aside, value)
+            aside = add(aside, value)
     return aside, rest
 
 
@@ -354,21 +194,21 @@ def _raw_xor(x, y):
         return parts[0] if parts else 0
     bits = 0
     for part in parts:
-        bits |= _bits(part)
+        bits |= bits_of(part)
     return Expr("xor", parts, 0, bits, bits)
 
 
 def _or(x, y):
     if isinstance(x, int) and isinstance(y, int):
         return x | y
-    bx, by = _bits(x), _bits(y)
+    bx, by = bits_of(x), bits_of(y)
     if bx is not None and by is not None and bx & by == 0:
-        return _add(x, y)
+        return add(x, y)
     return x if x == y else _bitwise("or", x, y)
 
 
 def _bitwise(op, x, y):
-    bx, by = _bits(x), _bits(y)
+    bx, by = bits_of(x), bits_of(y)
     if bx is None or by is None:
         return _opaque(op, x, y)
     bits = bx & by if op == "and" else bx | by
@@ -377,7 +217,7 @@ def _bitwise(op, x, y):
 
 def _shift_by(op, x, y):
     if isinstance(y, int):
-        return _scale(x, 1 << y) if op == "shl" else _floordiv(x, 1 << y)
+        return scaled(x, 1 << y) if op == "shl" else _floordiv(x, 1 << y)
     return _opaque(op, x, y)
 
 
@@ -399,8 +239,8 @@ def _opaque(op, x, y):
 
 
 _RULES = {
-    "add": _add,
-    "sub": lambda x, y: _add(x, _scale(y, -1) if isinstance(y, Expr) else -y),
+    "add": add,
+    "sub": lambda x, y: add(x, scaled(y, -1) if isinstance(y, Expr) else -y),
     "mul": _mul,
     "floordiv": _floordiv,
     "mod": _mod,
@@ -425,6 +265,6 @@ def _operator(rule, swap):
     return apply
 
 
-for _name in _BINARY:
-    setattr(Expr, f"__{_name}__", _operator(_RULES[_name], swap=False))
-    setattr(Expr, f"__r{_name}__", _operator(_RULES[_name], swap=True))
+for _name, _rule in _RULES.items():
+    setattr(Expr, f"__{_name}__", _operator(_rule, swap=False))
+    setattr(Expr, f"__r{_name}__", _operator(_rule, swap=True))
