@@ -46,6 +46,19 @@ def access(tile, **changes):
     return sl.Access(**{"tile": tile} | parts | changes)
 
 
+# ---- arguments that were left out ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, error, fix", [
+    (lambda: sl.analyze(access(SQUARE)), InstructionError, r"access\.analyze\(\)"),
+    (lambda: sl.analyze(access(SQUARE), [0] * 32), InstructionError, r"access\.analyze\(\)"),
+    (lambda: sl.analyze("ldmatrix.x4"), AddressError, r"byte address of each lane.*analyze\('ldmatrix.x4', \["),
+    (lambda: sl.analyze("ldmatrix.x5"), InstructionError, "ldmatrix.x4"),
+    (lambda: sl.translate(SQUARE), LayoutError, "one of cute, triton")])
+def test_a_call_without_an_argument_says_what_to_give(call, error, fix):
+    with pytest.raises(error, match=fix):
+        call()
+
+
 # ---- 64 bits ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text", [

@@ -1,5 +1,6 @@
 """Swizzles, rotations, compositions of layers and byte addresses, against slow twins written from the definitions."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -19,7 +20,7 @@ from algebra_kit import (
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simlayout.algebra import DTYPES, Composed, Layout, Rotation, Swizzle, byte_address, dtype_of
+from simlayout.algebra import DTYPES, Composed, F2Map, Layout, Rotation, Swizzle, byte_address, dtype_of
 from simlayout.errors import LayoutError
 
 # ---- swizzles and rotations -----------------------------------------------------------------------------------------
@@ -168,9 +169,16 @@ def test_a_composition_without_a_layout_has_no_shape():
 
 
 def test_only_layers_and_layouts_compose():
-    for wrong in (lambda: Layout(4) @ 4, lambda: Swizzle(1, 0, 1) @ 4, lambda: 4 @ Swizzle(1, 0, 1)):
-        with pytest.raises(TypeError):
+    for wrong in (lambda: Layout(4) @ 4, lambda: Swizzle(1, 0, 1) @ 4, lambda: 4 @ Swizzle(1, 0, 1),
+                  lambda: F2Map((1, 2)) @ "(4,4)", lambda: (Swizzle(1, 0, 1) @ Layout(4)) @ None):
+        with pytest.raises(LayoutError, match="@ composes layouts, swizzles, .*; call one for its value"):
             wrong()
+
+
+def test_a_layer_without_all_its_numbers_names_the_first_that_it_lacks():
+    for layer, name in ((Swizzle, "bits"), (partial(Swizzle, 3, 3), "shift"), (partial(Rotation, 8), "count")):
+        with pytest.raises(LayoutError, match=f"without {name}: give .* all ints"):
+            layer()
 
 
 # ---- dtypes and byte addresses --------------------------------------------------------------------------------------
