@@ -1,9 +1,9 @@
 """GEMM kernels in Python whose every shared-memory address is a proved, emitted index function.
 
-KERNELS holds them by name; `cuda_kernels.run.run` computes one product on the GPU, or on the CPU machine.
+KERNELS holds them by name; `cuda_kernels.run.mma.run` computes one product on the GPU, or on the CPU machine.
 """
 
-from cuda_kernels.gemm import KERNELS, Kernel
-from cuda_kernels.matmul import matmul, plan_matmul
+from cuda_kernels.kernels import KERNELS, Kernel
+from cuda_kernels.matmul.matmul import matmul, plan_matmul
 
 __all__ = ["KERNELS", "Kernel", "matmul", "plan_matmul"]

@@ -6,7 +6,7 @@ from picture import Picture, compared, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
-from cuda_kernels.job import kernel_named
+from cuda_kernels.run.job import kernel_named
 from simlayout.plots import (
     atom,
     bit_matrix,

@@ -8,9 +8,9 @@ from picture import Picture, compared, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
-from cuda_kernels.practical import practical
-from cuda_kernels.practical.common import exchange
-from cuda_kernels.practical.tiles import accesses
+from cuda_kernels.kernels.practical import practical
+from cuda_kernels.kernels.practical.common import exchange
+from cuda_kernels.kernels.practical.tiles import accesses
 from simlayout.hardware import choose_ldmatrix
 from simlayout.plots import Box, Panel, atom, choice, in_memory, landing, layouts, sheet, sheet_of, table, touched
 from simlayout.plots.copies import index_of

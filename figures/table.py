@@ -13,7 +13,7 @@ from cuda_kernels.conformance import stalls
 from cuda_kernels.conformance.hopper import expected
 from cuda_kernels.conformance.kernels import judged, recorded, verdict
 from cuda_kernels.conformance.kernels import ladder as mma_rungs
-from cuda_kernels.gemm.hopper import Hopper
+from cuda_kernels.kernels.hopper.config import Hopper
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"

@@ -187,7 +187,7 @@ def _rotate(calls, count):
 
 def torch_library(why):
     """torch. Raises DeviceError where there is no GPU, or no torch with `why` it is needed."""
-    from cuda_kernels.launch import gpu_problem
+    from cuda_kernels.run.device import gpu_problem
 
     if problem := gpu_problem():
         raise DeviceError(problem)
@@ -209,7 +209,7 @@ def array_library():
 
 def cublas_library():
     """torch, else CuPy. Raises DeviceError where neither is installed, or no GPU is there."""
-    from cuda_kernels.launch import gpu_problem
+    from cuda_kernels.run.device import gpu_problem
 
     if problem := gpu_problem():
         raise DeviceError(f"{problem}; `simlayout bench` times kernels on a GPU")

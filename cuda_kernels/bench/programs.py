@@ -4,8 +4,8 @@ from cuda_kernels.bench.sets import TRITON
 
 
 def programs(cases, capability, sms):
-    """The programs (as of `cuda_kernels.cache.compiled`) of some Cases on a GPU of this compute capability with `sms` SMs;
-    what matmul chooses where there is no wgmma is left out.
+    """The programs (as of `cuda_kernels.build.cache.compiled`) of some Cases on a GPU of this compute capability with `sms`
+    SMs; what matmul chooses where there is no wgmma is left out.
 
     >>> from cuda_kernels.bench.sets import cases_of
     >>> {p.out for p in programs(cases_of(["layers"]), (9, 0), 132)}
@@ -17,8 +17,8 @@ def programs(cases, capability, sms):
 
 def _program(case, capability, sms):
     from cuda_kernels import Kernel
-    from cuda_kernels.gemm.hopper_choice import configured
-    from cuda_kernels.planning import MmaProgram, arch
+    from cuda_kernels.matmul.choose.choice import configured
+    from cuda_kernels.matmul.steps import MmaProgram, arch
 
     p = case.problem
     if isinstance(case.kernel, Kernel):

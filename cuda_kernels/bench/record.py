@@ -76,7 +76,7 @@ class Row:
         >>> Row("", "", Problem(4096, 4096, 64), {"tile_m": 128, "tile_n": 256}, 1.0, 1.0, 1.0).waves(128)
         4.0
         """
-        from cuda_kernels.gemm.hopper import Hopper
+        from cuda_kernels.kernels.hopper.config import Hopper
 
         try:
             config = Hopper(**self.config)
@@ -185,7 +185,7 @@ def where_and_when(module, arguments):
     import sys
     from importlib.metadata import version
 
-    from cuda_kernels.launch import device_name
+    from cuda_kernels.run.device import device_name
 
     versions = {name: version(name) for name in ("numba", "numba-cuda", "numpy")}
     command = f"python -m {module} " + " ".join(arguments if arguments is not None else sys.argv[1:])

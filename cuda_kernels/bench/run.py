@@ -5,12 +5,12 @@ import statistics
 from dataclasses import dataclass
 from datetime import date
 
-from cuda_kernels.ahead import compile_ahead
 from cuda_kernels.bench import record
 from cuda_kernels.bench.libraries import cublas_library
 from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
+from cuda_kernels.build.ahead import compile_ahead
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
 
@@ -114,8 +114,8 @@ def _check_triton(library):
 
 def _possible(cases, library, say):
     """The cases that the library and the GPU can do; says which it leaves out."""
-    from cuda_kernels.gemm.hopper import Hopper
-    from cuda_kernels.launch import compute_capability
+    from cuda_kernels.kernels.hopper.config import Hopper
+    from cuda_kernels.run.device import compute_capability
 
     hopper = compute_capability() == HOPPER_CAPABILITY
     found = [c for c in cases if c.problem.dtype in library.dtypes]
@@ -131,7 +131,8 @@ def _possible(cases, library, say):
 
 def compile_cases(cases):
     """Compiles what the cases need, many kernels at a time."""
-    from cuda_kernels import driver, launch
+    from cuda_kernels.matmul import driver
+    from cuda_kernels.run import device as launch
 
     cuda = driver.cuda()
     compile_ahead(programs(cases, launch.compute_capability(), cuda.multiprocessors(0)), cuda.version)
@@ -141,7 +142,8 @@ def about(choice):
     """Where, when and how: the head of a record."""
     from importlib.metadata import version
 
-    from cuda_kernels import driver, launch
+    from cuda_kernels.matmul import driver
+    from cuda_kernels.run import device as launch
 
     cuda = driver.cuda()
     return {"device": launch.device_name(), "driver": record.driver_version(), "date": date.today().isoformat(),

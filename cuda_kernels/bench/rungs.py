@@ -6,8 +6,8 @@ A Rung is a kernel of this project. What the published kernels did wrong (races,
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from cuda_kernels.gemm import KERNELS, Kernel
-from cuda_kernels.hopper_job import HopperKernel
+from cuda_kernels.kernels import KERNELS, Kernel
+from cuda_kernels.run.hopper_job import HopperKernel
 
 A100 = "A100 PCIe 80 GB, 5376 x 5376 x 2048"
 CUBLAS_A100 = 156.726
@@ -106,7 +106,7 @@ def _cuda_hgemm():
 
 
 def _here():
-    from cuda_kernels.gemm.hopper import HOPPER
+    from cuda_kernels.kernels.hopper.config import HOPPER
 
     steps = (("mma_swizzled", "chunks of 64: half the barriers, whole 128-byte lines", KERNELS["mma_swizzled"]),
              ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", HOPPER["mma_tma"]))

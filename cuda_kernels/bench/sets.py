@@ -79,7 +79,7 @@ def default_variants():
 
 def every_kernel():
     """(label, kernel) of every kernel of the project: the variants of the mma.sync kernels, and those for Hopper."""
-    from cuda_kernels.gemm.hopper import HOPPER
+    from cuda_kernels.kernels.hopper.config import HOPPER
 
     return [*default_variants(), *HOPPER.items()]
 

@@ -70,8 +70,8 @@ def ladder():
     >>> [(step.name, config.tile_n) for step, config in ladder()[1:3]]
     [('wgmma and TMA, tile 64x64', 64), ('tile 64x128', 128)]
     """
-    from cuda_kernels.gemm import EVERY
-    from cuda_kernels.gemm.hopper import Hopper
+    from cuda_kernels.kernels import EVERY
+    from cuda_kernels.kernels.hopper.config import Hopper
 
     made, config = [], Hopper(**FIRST)
     for step in STEPS:

@@ -133,7 +133,7 @@ def _check(library, case, call, operands):
     wrong = fault(library, case.problem, call, operands, looser)
     if wrong is not None:
         raise DeviceError(f"{case}: the product and cuBLAS's differ by {wrong}: the kernel is wrong, run pytest "
-                          "tests/test_gpu_matmul.py")
+                          "tests/gpu/test_gpu_matmul.py")
 
 
 def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):

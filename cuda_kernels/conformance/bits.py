@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from cuda_kernels.bench import default_variants, where_and_when
-from cuda_kernels.launch import gpu_problem
-from cuda_kernels.run import run
+from cuda_kernels.run.device import gpu_problem
+from cuda_kernels.run.mma import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.workers import workers

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.ptx import (
+from cuda_kernels.intrinsics import (
     b32,
     bar_sync,
     clock64,
@@ -77,7 +77,7 @@ def time_cases(form, cases, predicted):
     """Timed of a Form's cases on this machine's GPU, the shortest of three launches; predicted: wavefronts, int [n]."""
     from numba import cuda
 
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.build.compile import bound_kernel, signature
     from cuda_kernels.conformance.cases import WINDOW
 
     kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_timed(form)))

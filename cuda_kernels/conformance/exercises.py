@@ -18,17 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.assembler import program
 from cuda_kernels.bench import where_and_when
-from cuda_kernels.compile import ptx
+from cuda_kernels.build.assembler import program
+from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.kernels import build_all, evaluate, launched, profile, record, table, this_arch, verdict
-from cuda_kernels.cute import CASES
-from cuda_kernels.cute.verified import matrices as small_matrices
-from cuda_kernels.gemm.warptile import KERNEL
-from cuda_kernels.job import rounded
-from cuda_kernels.practical import PROBLEMS, STORES, practical
-from cuda_kernels.practical.__main__ import small_integers
+from cuda_kernels.kernels.cute import CASES
+from cuda_kernels.kernels.cute.verified import matrices as small_matrices
+from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
+from cuda_kernels.kernels.practical.__main__ import small_integers
+from cuda_kernels.kernels.warptile.warptile import KERNEL
+from cuda_kernels.run.job import rounded
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable, write_whole
 

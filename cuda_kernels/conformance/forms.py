@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from cuda_kernels.ptx import Instruction
+from cuda_kernels.intrinsics import Instruction
 from simlayout.errors import InstructionError
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware import instruction as instruction_of

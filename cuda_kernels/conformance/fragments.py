@@ -104,7 +104,7 @@ def main(arguments=None):
     parser.add_argument("--only", nargs="+", default=[""], help="only forms whose name contains one of these")
     parser.add_argument("--workers", type=int, default=min(WORKERS, os.cpu_count() or 1), help="processes on the one GPU")
     options = parser.parse_args(arguments)
-    from cuda_kernels.launch import gpu_problem
+    from cuda_kernels.run.device import gpu_problem
 
     problem = gpu_problem()
     if problem:

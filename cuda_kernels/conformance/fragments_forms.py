@@ -20,7 +20,7 @@ from cuda_kernels.conformance.fragments_bits import (
     to_patterns,
     to_registers,
 )
-from cuda_kernels.ptx.mma import mma_sync
+from cuda_kernels.intrinsics.mma import mma_sync
 from simlayout.hardware.fragments import BITS, LANES, QUAD_PAIR_MMAS, fragment
 from simlayout.hardware.sparse import metadata_nibbles, sparse_mma, stored_columns
 
@@ -161,7 +161,7 @@ def registers_of(made):
 
 
 def mma_form(name):
-    """A dense mma, the very instruction of `cuda_kernels.ptx.mma.mma_sync`: inputs A, B and C."""
+    """A dense mma, the very instruction of `cuda_kernels.intrinsics.mma.mma_sync`: inputs A, B and C."""
     instruction = mma_sync(name)
     groups = [registers_of(fragment(name, operand)) for operand in "DABC"]
     names = [n for prefix, registers in zip("dabc", groups) for n in _names(prefix, registers)]

@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 
 from cuda_kernels.conformance.fragments_forms import SHARED_BYTES
-from cuda_kernels.ptx import Instruction, ctaid_x, dynamic_shared, tid_x, u32, u64
+from cuda_kernels.intrinsics import Instruction, ctaid_x, dynamic_shared, tid_x, u32, u64
 
 SIGNATURE = "u64 u64 u64 u64 s32 s32"
 
 
 @dataclass(frozen=True, eq=False)
 class ProbeKernel:
-    """What `cuda_kernels.compile.ptx` wants of a kernel."""
+    """What `cuda_kernels.build.compile.ptx` wants of a kernel."""
 
     body: object
     signature: str = SIGNATURE
@@ -64,7 +64,7 @@ def on_machine(form, tables):
 def _compiled(form):
     from numba import cuda
 
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.build.compile import bound_kernel, signature
 
     kernel = probe_kernel(form)
     return cuda.jit(signature(kernel.signature))(bound_kernel(kernel.body))

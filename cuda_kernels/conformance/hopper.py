@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cuda_kernels.conformance import ncu, source_page
-from cuda_kernels.gemm.hopper import HOPPER, Hopper
-from cuda_kernels.gemm.tma_plan import plan_of
+from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.plan import plan_of
 from simlayout.errors import DeviceError
 from simlayout.files import write_record
 from simlayout.proofs.plan import sass_class

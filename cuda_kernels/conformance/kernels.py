@@ -21,14 +21,14 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from cuda_kernels.assembler import program
 from cuda_kernels.bench import default_variants, where_and_when
 from cuda_kernels.bench.rungs import rungs
-from cuda_kernels.compile import ptx
+from cuda_kernels.build.assembler import program
+from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
-from cuda_kernels.gemm import KERNELS
-from cuda_kernels.job import kernel_named
+from cuda_kernels.kernels import KERNELS
+from cuda_kernels.run.job import kernel_named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.progress import progress
@@ -176,7 +176,7 @@ def launch_all(folder):
     """Runs every build of a folder once on random normal matrices, and checks C: what ncu watches."""
     import numpy as np
 
-    from cuda_kernels.job import compare as check
+    from cuda_kernels.run.job import compare as check
 
     builds = json.loads((folder / "builds.json").read_text())
     M, N, K = builds["problem"]

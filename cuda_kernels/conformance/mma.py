@@ -3,8 +3,8 @@
     python -m cuda_kernels.conformance.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE] [--record FILE.npz]
 
 One warp runs one instruction on fresh random tiles of every class in `mma_cases`: registers go from global memory into
-the instruction that kernels use (`cuda_kernels.ptx.mma_sync`) and back. All bits must be equal; of f64 NaN only that they
-are NaN. Exit status 1 if any result differs.
+the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. All bits must be equal; of f64 NaN only that
+they are NaN. Exit status 1 if any result differs.
 """
 
 import argparse
@@ -19,10 +19,10 @@ import numpy as np
 
 from cuda_kernels.bench import where_and_when
 from cuda_kernels.conformance.mma_cases import classes, tiles
-from cuda_kernels.launch import gpu_problem
-from cuda_kernels.ptx import ctaid_x, tid_x, u64
-from cuda_kernels.ptx.instruction import Instruction
-from cuda_kernels.ptx.mma import mma_sync
+from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
+from cuda_kernels.intrinsics.instruction import Instruction
+from cuda_kernels.intrinsics.mma import mma_sync
+from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_whole
 from simlayout.hardware import MMAS, fragment
@@ -144,7 +144,7 @@ def _on_machine(name, arrays):
 def _on_gpu(name, arrays):
     from numba import cuda
 
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.build.compile import bound_kernel, signature
 
     kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_probe(name)))
     there = [cuda.to_device(x) for x in arrays]

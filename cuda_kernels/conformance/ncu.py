@@ -10,7 +10,7 @@ import tempfile
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from cuda_kernels.launch import gpu_problem
+from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
 
 

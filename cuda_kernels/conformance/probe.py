@@ -14,7 +14,7 @@ import numpy as np
 from cuda_kernels.conformance.cases import SOURCE_WINDOW, WINDOW
 from cuda_kernels.conformance.forms import form as form_of
 from cuda_kernels.conformance.source_page import misread
-from cuda_kernels.ptx import (
+from cuda_kernels.intrinsics import (
     b32,
     dynamic_shared,
     instruction,
@@ -112,7 +112,7 @@ def launch(job, sources):
     """Runs one Job on the GPU; sources: the device array that copies read."""
     from numba import cuda
 
-    from cuda_kernels.compile import bound_kernel, signature
+    from cuda_kernels.build.compile import bound_kernel, signature
 
     base = sources.__cuda_array_interface__["data"][0]
     form = form_of(job.form)

@@ -1,8 +1,8 @@
 """Which access a SASS instruction belongs to.
 
-A kernel that is compiled with marks (`cuda_kernels.compile.marks`) has, in its line table, one line number per access:
-`cuda_kernels.ptx.address` says how it gets there. nvdisasm prints it, `parse` reads it, `attribute` gives every access
-its instructions and refuses a kernel in which a shared-memory instruction has no owner, or an owner of another kind.
+A kernel that is compiled with marks (`cuda_kernels.build.compile.marks`) has, in its line table, one line number per access:
+`cuda_kernels.intrinsics.address` says how it gets there. nvdisasm prints it, `parse` reads it, `attribute` gives every
+access its instructions and refuses a kernel in which a shared-memory instruction has no owner, or an owner of another kind.
 """
 
 import re
@@ -11,8 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuda_kernels.assembler import find_tool
-from cuda_kernels.compile import accesses_of, marks
+from cuda_kernels.build.assembler import find_tool
+from cuda_kernels.build.compile import accesses_of, marks
 from simlayout.errors import DeviceError, VerificationError
 from simlayout.hardware import instruction as instruction_of
 from simlayout.proofs.plan import sass_class

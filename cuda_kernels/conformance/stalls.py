@@ -17,7 +17,7 @@ from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.hopper import Transposed
-from cuda_kernels.gemm import KERNELS
+from cuda_kernels.kernels import KERNELS
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable, write_record
 

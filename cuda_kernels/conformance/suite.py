@@ -15,7 +15,7 @@ from cuda_kernels.conformance.cases import Cases, generate
 from cuda_kernels.conformance.clocks import KINDS, time_cases
 from cuda_kernels.conformance.forms import FORMS, form
 from cuda_kernels.conformance.measure import measure
-from cuda_kernels.launch import compute_capability, gpu_problem
+from cuda_kernels.run.device import compute_capability, gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO, check_writable, deliver
 from simlayout.hardware import analyze

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from cuda_kernels.gemm import KERNELS, hopper_plan, mma_tma_plan, warptile
-from cuda_kernels.practical.tiles import EMITTED as PRACTICAL
+from cuda_kernels.kernels import KERNELS
+from cuda_kernels.kernels.hopper import accesses, mma_tma_plan
+from cuda_kernels.kernels.practical.tiles import EMITTED as PRACTICAL
+from cuda_kernels.kernels.warptile import warptile
 from simlayout.codegen import emit, module_source
 from simlayout.files import write_whole
 
@@ -11,10 +13,10 @@ from simlayout.files import write_whole
 def sources():
     """The text of every emitted module, {module name: source}; raises VerificationError if a proof fails."""
     made = {}
-    for emits in (*(kernel.emits() for kernel in KERNELS.values()), hopper_plan.EMITTED, mma_tma_plan.EMITTED,
+    for emits in (*(kernel.emits() for kernel in KERNELS.values()), accesses.EMITTED, mma_tma_plan.EMITTED,
                   warptile.KERNEL.emits(), PRACTICAL):
-        for module, accesses in emits.items():
-            emitted = [emit(a, unit="bytes") for a in accesses]
+        for module, uses in emits.items():
+            emitted = [emit(a, unit="bytes") for a in uses]
             made[module] = module_source(f"Index functions of {module}, in bytes.", emitted)
     return made
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simlayout.algebra.exact import exactly
-from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, not_composable, piecewise
+from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
 from simlayout.errors import LayoutError
 
 
@@ -24,14 +24,10 @@ class Layer:
     """What composes with `@`: the base of Swizzle, Rotation and Composed. A layer is called with one offset."""
 
     def __matmul__(self, inner):
-        if not isinstance(inner, (Layer, Layout)):
-            raise not_composable(self, inner)
-        return compose(self, inner)
+        return compose(self, inner) if isinstance(inner, (Layer, Layout)) else NotImplemented
 
     def __rmatmul__(self, outer):
-        if not isinstance(outer, Layout):
-            raise not_composable(outer, self)
-        return compose(outer, self)
+        return compose(outer, self) if isinstance(outer, Layout) else NotImplemented
 
 
 class NoDomainError(LayoutError, AttributeError):

@@ -152,24 +152,13 @@ class Layout:
         return layout(self, by, **options)
 
     def __matmul__(self, inner):
-        if isinstance(inner, Layout):
-            return composition(self, inner)
-        if hasattr(inner, "__rmatmul__"):                # a layer's, say, which this module does not know
-            return NotImplemented
-        raise not_composable(self, inner)
+        return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
 
     def __str__(self):
         return f"{tuple_text(self.shape)}:{tuple_text(self.stride)}"
 
     def __repr__(self):
         return f"Layout({self.shape}, {self.stride})"
-
-
-def not_composable(outer, inner):
-    """The LayoutError of `outer @ inner` where one of them is neither a layout nor a layer."""
-    return LayoutError(f"{reprlib.repr(outer)} @ {reprlib.repr(inner)}: @ composes layouts, swizzles, rotations and F2 "
-                       "maps, as in Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)); call one for its value, as in "
-                       "Swizzle(3, 3, 3)(72)")
 
 
 def byte_address(layout, *coordinate, dtype, base=0):

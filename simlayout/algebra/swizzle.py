@@ -30,9 +30,9 @@ class Swizzle(Layer):
     Sw<3,3,3>
     """
 
-    bits: int = None
-    base: int = None
-    shift: int = None
+    bits: int
+    base: int
+    shift: int
 
     def __post_init__(self):
         _make_ints(self, "bits", "base", "shift")
@@ -92,16 +92,15 @@ class Rotation(Layer):
     Rot<8,4,64,4> o (384,32):(32,1)
     """
 
-    chunk: int = None
-    count: int = None
-    line: int = None
+    chunk: int
+    count: int
+    line: int
     period: int | None = None
 
     def __post_init__(self):
-        _make_ints(self, "chunk", "count", "line")
         if self.period is None:
             object.__setattr__(self, "period", self.count)
-        _make_ints(self, "period")
+        _make_ints(self, "chunk", "count", "line", "period")
         if min(self.chunk, self.count, self.line, self.period) < 1:
             raise LayoutError(f"{self}: chunk, count, line and period must be at least 1")
         if self.line % (self.chunk * self.count):
@@ -128,9 +127,6 @@ def _make_ints(layer, *names):
     """Makes the parameters Python ints, so that NumPy integers neither overflow nor print differently."""
     for name in names:
         value = getattr(layer, name)
-        if value is None:
-            raise LayoutError(f"{type(layer).__name__} without {name}: give {', '.join(names[:-1])} and {names[-1]}, "
-                              "all ints")
         try:
             object.__setattr__(layer, name, operator.index(value))
         except TypeError:

@@ -19,7 +19,7 @@ OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_
 
 def gemm(options):
     """`simlayout gemm`: exit code 0 if C is right and every count as predicted, 1 if not."""
-    from cuda_kernels.job import main_job
+    from cuda_kernels.run.job import main_job
 
     kernel = chosen_kernel(options)
     device = _device(options.device, kernel)
@@ -36,7 +36,7 @@ def gemm(options):
 
 def foretell(kernel, problem, device):
     """Refuses what does not fit into memory, and says on stderr how long a large product takes on the CPU machine."""
-    from cuda_kernels.foresight import foretold, require_memory
+    from cuda_kernels.run.foresight import foretold, require_memory
 
     require_memory(*problem, device)
     text = foretold(kernel, *problem) if device == "cpu" else None
@@ -46,7 +46,7 @@ def foretell(kernel, problem, device):
 
 def chosen_kernel(options):
     """The Kernel that the command line names, with the options that it gives."""
-    from cuda_kernels.job import kernel_named
+    from cuda_kernels.run.job import kernel_named
 
     given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
     if options.named and options.kernel:
@@ -56,8 +56,8 @@ def chosen_kernel(options):
 
 def _device(wanted, kernel):
     """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none, or is there and cannot run the kernel."""
-    from cuda_kernels.hopper_job import HopperKernel, hopper_problem
-    from cuda_kernels.launch import gpu_problem
+    from cuda_kernels.run.device import gpu_problem
+    from cuda_kernels.run.hopper_job import HopperKernel, hopper_problem
 
     if wanted == "cpu":
         return "cpu"
@@ -92,8 +92,8 @@ def _heading(kernel, problem, device):
 
 def _described(kernel, problem, device):
     """The plan of a kernel and its bounds, each as a line."""
-    from cuda_kernels.hopper_job import HopperKernel
-    from cuda_kernels.job import sms_of
+    from cuda_kernels.run.hopper_job import HopperKernel
+    from cuda_kernels.run.job import sms_of
 
     if isinstance(kernel, HopperKernel):
         return kernel.described(*problem, sms_of(device))
@@ -111,7 +111,7 @@ def _line(label, value):
 
 def _ending(report):
     """The table, the times if there are any, and the verdict."""
-    from cuda_kernels.job import table
+    from cuda_kernels.run.job import table
 
     lines = [_line("device", report.device), "", table(report), ""]
     timing = report.timing
@@ -128,7 +128,7 @@ def kernel_options(kernel):
 
 def kernels(options):
     """`simlayout kernels`."""
-    from cuda_kernels.job import all_kernels
+    from cuda_kernels.run.job import all_kernels
 
     known = all_kernels()
     tell(options.json, {name: {"summary": kernel.summary, "options": kernel_options(kernel)}

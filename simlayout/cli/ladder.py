@@ -41,7 +41,7 @@ def _tutorials():
 def ladder(options):
     """`simlayout ladder`: exit code 0 if every rung is right, 1 if not."""
     from cuda_kernels.bench.rungs import rungs
-    from cuda_kernels.launch import gpu_problem
+    from cuda_kernels.run.device import gpu_problem
 
     if options.tutorial not in (None, *_tutorials()):
         raise SimlayoutError(f"no ladder {options.tutorial!r}: choose {', '.join(_tutorials())}")
@@ -79,7 +79,7 @@ def _measure(options, say):
 def _on_cpu(rung, say):
     """A rung multiplies one tile on the CPU machine: what it predicts, whether it is right, and with the counts of its plan;
     a dict, for JSON. Says so."""
-    from cuda_kernels.job import main_job
+    from cuda_kernels.run.job import main_job
 
     rows, cols, _ = rung.runnable.plan.tile
     report = main_job(rung.runnable, rows, cols, CPU_DEPTH, device="cpu")

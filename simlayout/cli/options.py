@@ -183,7 +183,7 @@ def add_own(parser, *flags, values=None, **keywords):
 
 def kernels():
     """Names of the GEMM kernels."""
-    from cuda_kernels.job import all_kernels
+    from cuda_kernels.run.job import all_kernels
 
     return all_kernels()
 

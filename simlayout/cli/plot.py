@@ -154,7 +154,7 @@ def _copy(options, plots):
 
 def _kernel(options):
     """The kernel that the command line names."""
-    from cuda_kernels.job import kernel_named
+    from cuda_kernels.run.job import kernel_named
 
     kernel = kernel_named(options.layout)
     return kernel if options.stages is None else kernel.variant(stages=options.stages)

@@ -254,7 +254,7 @@ def _order_report(made):
 
 
 def _of_kernel(options):
-    from cuda_kernels.job import kernel_named
+    from cuda_kernels.run.job import kernel_named
 
     if options.op or options.access or options.dtype or options.rearrange or options.domain or options.test:
         raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype, --rearrange "

@@ -41,7 +41,7 @@ def _line(text):
 
 def _executed(kernel, problem, seed):
     """The Trace of a kernel on random normal matrices; its loads are checked against the accesses of its plan."""
-    from cuda_kernels.hopper_job import HopperKernel
+    from cuda_kernels.run.hopper_job import HopperKernel
     from simlayout import machine
 
     M, N, K = problem

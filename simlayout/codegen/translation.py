@@ -62,7 +62,7 @@ class Translation:
         return self.text
 
 
-def translate(source, to=None, tile=None, dtype="f16"):
+def translate(source, to, tile=None, dtype="f16"):
     """The Translation of an index function of a two-dimensional tile.
 
     source: a Layout, a composition, a bare Swizzle, Rotation or F2Map, a TritonSwizzle, a TmaSwizzle, a Formula, a Tile,
@@ -76,9 +76,6 @@ def translate(source, to=None, tile=None, dtype="f16"):
     Raises TranslationError where the notation has no equivalent, with the reason and the coordinates that show it, and
     LayoutError for a source without a tile, with another number of modes, or with more than 2**22 elements.
     """
-    if to is None:
-        raise LayoutError(f"translate into which notation? Give one of {', '.join(NOTATIONS)}, as in "
-                          "translate(tile, 'triton')")
     if to not in _TRANSLATORS:
         raise LayoutError(f"no notation {to!r}; there are {', '.join(NOTATIONS)}")
     asked = _asked(source, tile, dtype)

@@ -143,7 +143,7 @@ class Analysis:
         }
 
 
-def analyze(instruction, addresses=None, active=None, arch="sm_90", sources=None, valid=None):
+def analyze(instruction, addresses, active=None, arch="sm_90", sources=None, valid=None):
     """Counts the wavefronts of n accesses of a warp to shared memory, as the hardware does.
 
     instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32") or an Instruction.
@@ -169,12 +169,7 @@ def analyze(instruction, addresses=None, active=None, arch="sm_90", sources=None
     >>> analyze("ld.shared.b128", [[0] * 32, list(range(0, 512, 16))]).wavefronts.tolist()
     [2, 4]
     """
-    if hasattr(instruction, "analyze"):
-        raise InstructionError("an Access has its own instruction and addresses: access.analyze() counts its wavefronts")
     row, chip = instruction_of(instruction), arch_of(arch)
-    if addresses is None:
-        raise AddressError(f"{row} at which addresses? Give the byte address of each lane, [n, 32] or [32], as in "
-                           f"analyze({row.name!r}, [16 * lane for lane in range(32)])")
     if chip.capability < row.since:
         first = "sm_{}{}".format(*row.since)
         raise InstructionError(f"{row} does not exist on {chip.name}; it needs {first} or newer")

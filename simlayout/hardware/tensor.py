@@ -13,7 +13,7 @@ class MmaRate:
     source: str
 
 
-_MEASURED = ("measured on one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-21, with `python -m cuda_kernels.rates`: "
+_MEASURED = ("measured on one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-21, with `python -m cuda_kernels.lab.rates`: "
              "the SM's clock over 8 to 16 warps of nothing but mma")
 
 MMA_RATES = {

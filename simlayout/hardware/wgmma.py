@@ -88,7 +88,8 @@ def operand_addresses(descriptor, mn, k, dtype, major):
     spans to the next; without a swizzle a block is 8 rows, and the two change places.
 
     Source: PTX ISA, Matrix descriptor and canonical layouts; equal to CUTLASS's `make_gmma_desc` layouts
-    (`tests/test_wgmma.py`). Raises LayoutError for another k, other types, or a base offset, whose effect is not modelled.
+    (`tests/hardware/test_wgmma.py`). Raises LayoutError for another k,
+    other types, or a base offset, whose effect is not modelled.
 
     >>> operand_addresses(Descriptor(0, 16, 1024, 128), 64, 16, "f16", "K")[9, :16:8].tolist()
     [1168, 1152]

@@ -8,7 +8,7 @@ CUDA target of its own or an older numba-cuda. None of that may end a lesson.
 def gpu_or_cpu(problem, gpu, cpu):
     """What gpu() returns; or, where no GPU does it, what cpu() returns, after a sentence that says why.
 
-    problem: called without arguments; why no GPU can do it, as a sentence, or None (`cuda_kernels.launch.gpu_problem`).
+    problem: called without arguments; why no GPU can do it, as a sentence, or None (`cuda_kernels.run.device.gpu_problem`).
     gpu, cpu: the job, called without arguments, at most once each; what cpu() raises is raised.
 
     >>> gpu_or_cpu(lambda: "no CUDA GPU on this machine", lambda: "1024 rows", lambda: "64 rows")

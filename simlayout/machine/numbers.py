@@ -4,7 +4,7 @@ A lane-varying number is a NumPy array [32] of its type's dtype, a uniform one a
 or a NumPy scalar of the other types. Numba widens every 32-bit integer that it adds, multiplies or compares, so a signed one
 is kept in 64 bits from the start: s32 and s64 are one type here.
 
-The tables say what Numba infers; `tests/test_machine_numbers.py` asks the installed numba-cuda for every pair.
+The tables say what Numba infers; `tests/machine/test_machine_numbers.py` asks the installed numba-cuda for every pair.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Sums of products: where a GPU rounds once, and where twice.
 
 The compiler fuses `x * y + z` of floats into one fma where everything that uses the product adds to it or subtracts from it
-(seen in the PTX of NVVM 13 and the machine code of ptxas for sm_90: `tests/test_machine_products.py`). It is certain where
-the product stands in the sum itself, does not occur elsewhere, and is not the same in every turn of a loop
+(seen in the PTX of NVVM 13 and the machine code of ptxas for sm_90: `tests/machine/test_machine_products.py`). It is certain
+where the product stands in the sum itself, does not occur elsewhere, and is not the same in every turn of a loop
 (`simlayout.machine.contraction`). Else both roundings are worked out, and a sum that depends on them is refused: by name,
 with what to write instead.
 """

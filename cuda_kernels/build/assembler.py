@@ -1,0 +1,75 @@
+"""From PTX to machine code, without a GPU.
+
+ptxas assembles a kernel as a whole program. nvJitLink, which numba-cuda uses, makes it linkable with others and therefore
+ignores setmaxnreg (C7504, by its log): consumers of two bands then spill, and products took 6 to 13 times as long, measured
+on an H200. So it is only used where there is no ptxas that knows the text's version.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from simlayout.errors import SimlayoutError
+
+
+@lru_cache(None)
+def find_tool(name):
+    """The path of a tool of CUDA, of a wheel, a toolkit or the PATH; None if there is none."""
+    try:
+        from cuda.pathfinder import find_nvidia_binary_utility
+    except ImportError:                                  # no numba-cuda either
+        return shutil.which(name)
+    return find_nvidia_binary_utility(name) or shutil.which(name)
+
+
+def assembler():
+    """What makes the machine code, as text that changes with it: ptxas and its size and time, or nvJitLink."""
+    path = find_tool("ptxas")
+    if path is None:
+        return "nvJitLink"
+    found = os.stat(path)
+    return f"{path} {found.st_size} {found.st_mtime_ns}"
+
+
+def entry_of(text):
+    """The name of the kernel in a PTX text."""
+    (name,) = re.findall(r"\.entry ([\w$]+)\(", text)
+    return name
+
+
+def program(text, arch="sm_90a"):
+    """(name of the entry, machine code) of the PTX text of one kernel: what `cuda_kernels.build.cache` keeps."""
+    return entry_of(text), cubin(text, arch)
+
+
+def cubin(text, arch="sm_90a"):
+    """The machine code of a PTX text, bytes. Raises SimlayoutError for a text that ptxas refuses."""
+    path = find_tool("ptxas")
+    made = _assembled(path, text, arch) if path else None
+    return _linked(text, arch) if made is None else made
+
+
+def _assembled(ptxas, text, arch):
+    """By ptxas; None where it does not know the text's version of PTX."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(text)
+        lines = ["-lineinfo"] if "\t.loc" in text else []
+        done = subprocess.run([ptxas, *lines, f"-arch={arch}", "-o", made, source], capture_output=True, text=True)
+        if done.returncode == 0:
+            return made.read_bytes()
+    said = done.stdout + done.stderr
+    if "Unsupported .version" in said:
+        return None
+    raise SimlayoutError(f"{ptxas} refuses the kernel: {said.strip()[:2000]}")
+
+
+def _linked(text, arch):
+    """By the linker that numba-cuda uses."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    return bytes(Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch)).link("cubin").code)

@@ -1,0 +1,184 @@
+"""From a kernel's Python source to GPU code: every instruction it names gets its Numba lowering.
+
+Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` makes it launchable on the GPU.
+"""
+
+from functools import lru_cache
+from types import CellType, FunctionType
+
+from cuda_kernels.intrinsics import Instruction, Scalar
+from cuda_kernels.intrinsics.address import as_address
+from cuda_kernels.build.quick import quick_numba
+from simlayout.errors import VerificationError
+
+FIRST_MARK = 1_000_001
+"""The line number of a kernel's first access in a marked line table."""
+
+
+def _is_plain(value):
+    return isinstance(value, FunctionType) and not (value.__module__ or "").startswith(("numba", "numpy"))
+
+
+def rebind(function, resolve):
+    """A copy of a function in which every global and closure value that it names is `resolve(value)`."""
+    names = _names(function.__code__)
+    scope = {k: resolve(v) if k in names else v for k, v in function.__globals__.items()}
+    cells = tuple(CellType(resolve(c.cell_contents)) for c in function.__closure__ or ())
+    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None)
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    return made
+
+
+def _names(code):
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            found |= _names(constant)
+    return found
+
+
+class _Binder:
+    """Resolves what a kernel names: instructions to intrinsics, plain functions to device functions."""
+
+    def __init__(self, marks=None):
+        self.made, self.marks = {}, marks
+
+    def __call__(self, value):
+        if isinstance(value, Instruction | Scalar):
+            return value.numba
+        if _is_plain(value):
+            if value not in self.made:
+                self.made[value] = self.device(value)
+            return self.made[value]
+        return value
+
+    def device(self, function):
+        from numba import cuda
+        from numba.cuda import types
+
+        made = cuda.jit(device=True, inline="always")(rebind(function, self))
+        if hasattr(function, "access_name"):
+            result = as_address(self._line(function.access_name)) if self.marks else types.uint32
+            return cuda.jit(device=True, inline="always")(_narrow(made, function.__code__.co_argcount, result))
+        return made
+
+    def _line(self, access):
+        if access not in self.marks:
+            raise VerificationError(f"the kernel calls the index function of access {access!r}, which its plan lacks; it "
+                                    f"has {', '.join(self.marks)}")
+        return self.marks[access]
+
+
+def _narrow(function, count, result):
+    """An index function that takes 32-bit integers (Numba computes in 64; LLVM then narrows it all) and returns them as
+    `result` makes them."""
+    from numba.cuda import types
+
+    u32 = types.uint32
+    return {
+        1: lambda a: result(function(u32(a))),
+        2: lambda a, b: result(function(u32(a), u32(b))),
+        3: lambda a, b, c: result(function(u32(a), u32(b), u32(c))),
+        4: lambda a, b, c, d: result(function(u32(a), u32(b), u32(c), u32(d))),
+        5: lambda a, b, c, d, e: result(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
+        6: lambda a, b, c, d, e, f: result(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
+    }[count]
+
+
+def bound_kernel(body, marks=None):
+    """The kernel's Python function with Numba's meaning of every name in it.
+
+    marks: {access name: line}; then every instruction on an address of one of these accesses (all that the kernel
+    uses) carries that line in the line table: see `cuda_kernels.intrinsics.address`.
+    """
+    return rebind(body, _Binder(marks))
+
+
+def signature(types):
+    """The Numba signature of a kernel from a text like "u64 u64 s32"."""
+    from numba.cuda import types as numba_types
+
+    names = {"u64": numba_types.uint64, "s32": numba_types.int32, "u32": numba_types.uint32}
+    return numba_types.void(*(names[t] for t in types.split()))
+
+
+def text_of(bound, types, launch_bounds, arch="sm_90a", lineinfo=False):
+    """The PTX text of a `bound_kernel`; no GPU needed. types: of its parameters, as of `signature`; launch_bounds: threads
+    per CTA, and CTAs per SM at least."""
+    from numba import cuda
+
+    digits = arch.removeprefix("sm_")
+    number, suffix = digits.rstrip("abcdef"), digits.lstrip("0123456789")
+    cc = (int(number[:-1]), int(number[-1])) + ((suffix,) if suffix else ())
+    with quick_numba():
+        return cuda.compile_ptx(bound, signature(types), cc=cc, launch_bounds=launch_bounds, lineinfo=lineinfo)[0]
+
+
+@lru_cache(None)
+def ptx(kernel, arch="sm_90a", marked=False):
+    """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
+    `marks(kernel)`."""
+    body = bound_kernel(kernel.body, marks(kernel) if marked else None)
+    return text_of(body, kernel.signature, (kernel.block, 1), arch, marked)
+
+
+def marks(kernel):
+    """The line that marks each access of a Kernel, {name: line}, from FIRST_MARK: lines that no source file has."""
+    return {access.name: FIRST_MARK + i for i, access in enumerate(accesses_of(kernel))}
+
+
+def accesses_of(kernel):
+    """The accesses of a Kernel: its plan's, or, as a practical problem has no plan, its own."""
+    return getattr(kernel, "plan", kernel).accesses
+
+
+def on_device(module, access):
+    """An access's emitted function, called on the GPU as a device function over its whole domain.
+
+    Returns int64 byte offsets shaped as `access.offsets()`.
+    """
+    from importlib import import_module
+
+    import numpy as np
+    from numba import cuda
+
+    from simlayout.codegen import identifier
+
+    function = getattr(import_module(f"cuda_kernels.emitted.{module}"), identifier(access.name))
+    device_function = _Binder()(function)
+    points = [np.broadcast_to(p, access.offsets().shape).reshape(-1).astype(np.uint32) for p in access.points()]
+    out = cuda.device_array(points[0].size, np.uint32)
+    cuda.jit(_calls(device_function, len(points)))[-(-out.size // 128), 128](out, *map(cuda.to_device, points))
+    return out.copy_to_host().astype(np.int64).reshape(access.offsets().shape)
+
+
+def _calls(function, count):
+    """A kernel body out[i] = function(columns[0][i], ...) for a number of columns."""
+    from numba import cuda
+
+    def two(out, a, b):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i])
+
+    def three(out, a, b, c):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i])
+
+    def four(out, a, b, c, d):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i])
+
+    def five(out, a, b, c, d, e):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i])
+
+    def six(out, a, b, c, d, e, f):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i], f[i])
+
+    return {2: two, 3: three, 4: four, 5: five, 6: six}[count]

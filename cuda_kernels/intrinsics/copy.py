@@ -1,0 +1,153 @@
+"""Global memory: loads, stores and cp.async into shared memory.
+
+Global addresses are bytes (u64); `valid` counts the bytes that exist, the rest of the destination becomes zero.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_kernels.intrinsics.instruction import Instruction, instruction
+from cuda_kernels.intrinsics.shared import _bytes, _registers
+
+
+def _read_valid(warp, source, valid, nbytes, copy=None):
+    """uint8 [32, nbytes]: the first `valid` bytes of each lane's source, zeros behind them.
+
+    valid: 0..nbytes, uniform or [32]. copy: as of `GlobalPointer.read`.
+    """
+    varying = isinstance(valid, np.ndarray) and valid.ndim > 0
+    counts = set(valid[warp.active].tolist()) if varying else {int(valid)}
+    if counts == {nbytes}:
+        return source.read(warp.active, nbytes, copy=copy)
+    data = np.zeros((32, nbytes), np.uint8)
+    for count in counts - {0}:
+        lanes = warp.active & (valid == count)
+        data[lanes, :count] = source.read(lanes, count, alignment=nbytes, copy=copy)[lanes]
+    return data
+
+
+def _bytes_if(exists, nbytes):
+    """nbytes where `exists` is not 0, else 0; uniform or [32]."""
+    return np.asarray(exists != 0) * nbytes
+
+
+@instruction("cp.async.cg.shared.global.L2::128B [$0], [$1], 16;", "<- u32 u64")
+def cp_async_cg_16(warp, destination, source):
+    """16 bytes from global to shared memory, past L1, asynchronously (PTX ISA: cp.async).
+
+    destination: shared byte address, source: global byte address, both 16-byte aligned.
+    """
+    warp.commit_copy("cp.async.cg.16", destination, source.read(warp.active, 16, copy=warp), source)
+
+
+@instruction("cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "<- u32 u64 u32")
+def cp_async_cg_16_zfill(warp, destination, source, valid):
+    """cp_async_cg_16 of the first `valid` bytes; the rest of the 16 becomes zero (PTX ISA: cp.async, with src-size).
+
+    destination: shared byte address, 16-byte aligned; source: global byte address, 16-byte aligned (not read where
+    valid is 0); valid: 0..16 bytes that are read, the rest is written as zeros.
+    """
+    warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16, warp), source, valid)
+
+
+@instruction("cp.async.commit_group;", "<-")
+def cp_async_commit_group(warp):
+    """Closes the group of all cp.async of this thread since the last commit (an empty group counts too)."""
+    warp.commit_group()
+
+
+@lru_cache(None)
+def cp_async_wait_group(pending):
+    """The instruction `cp.async.wait_group pending`: waits until at most `pending` of this thread's groups are open.
+
+    The count is part of the instruction, so this makes one: `wait = cp_async_wait_group(2)` outside the kernel.
+    """
+    return Instruction(f"cp_async_wait_group_{pending}", f"cp.async.wait_group {pending};", (), (),
+                       twin=lambda warp: warp.wait_group(pending))
+
+
+_GUARDED_B128 = (
+    "{ .reg .pred p; setp.ne.u32 p, $5, 0; mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0;"
+    " @p ld.global.v4.b32 {$0, $1, $2, $3}, [$4]; }")
+
+
+@instruction(_GUARDED_B128, "b32 b32 b32 b32 <- u64 u32")
+def ld_global_b128(warp, source, valid):
+    """16 bytes per lane, 16-byte aligned; zeros (and no access) where `valid` is 0."""
+    return _registers(_read_valid(warp, source, _bytes_if(valid, 16), 16))
+
+
+@instruction("{ .reg .pred p; .reg .b16 h; setp.ne.u32 p, $2, 0; mov.b16 h, 0; @p ld.global.b16 h, [$1];"
+             " cvt.u32.u16 $0, h; }", "b32 <- u64 u32")
+def ld_global_b16(warp, source, valid):
+    """2 bytes per lane, zero-extended; zero (and no access) where `valid` is 0."""
+    return _read_valid(warp, source, _bytes_if(valid, 2), 2).view(np.uint16)[:, 0].astype(np.int64)
+
+
+@instruction("ld.global.b32 $0, [$1];", "b32 <- u64")
+def ld_global_b32(warp, source):
+    """4 bytes per lane, 4-byte aligned."""
+    return _registers(source.read(warp.active, 4))[0]
+
+
+@instruction("ld.global.f32 $0, [$1];", "f32 <- u64")
+def ld_global_f32(warp, source):
+    """One f32 per lane, 4-byte aligned."""
+    return np.ascontiguousarray(source.read(warp.active, 4)).view(np.float32)[:, 0]
+
+
+@instruction("ld.global.b64 $0, [$1];", "u64 <- u64")
+def ld_global_b64(warp, source):
+    """8 bytes per lane, 8-byte aligned."""
+    return np.ascontiguousarray(source.read(warp.active, 8)).view(np.int64)[:, 0]
+
+
+@instruction("st.global.b32 [$0], $1;", "<- u64 b32")
+def st_global_b32(warp, destination, value):
+    """One register per lane, 4-byte aligned."""
+    destination.write(warp.active, _bytes(value))
+
+
+@instruction("st.global.f32 [$0], $1;", "<- u64 f32")
+def st_global_f32(warp, destination, value):
+    """One f32 per lane, 4-byte aligned."""
+    destination.write(warp.active, _bytes(np.asarray(value, np.float32)))
+
+
+@instruction("st.global.v4.f32 [$0], {$1, $2, $3, $4};", "<- u64 f32 f32 f32 f32")
+def st_global_v4_f32(warp, destination, v0, v1, v2, v3):
+    """Four f32 per lane, 16-byte aligned."""
+    destination.write(warp.active, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))))
+
+
+@instruction("ld.relaxed.gpu.global.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u64")
+def ld_relaxed_v4_f32(warp, source):
+    """Four f32 per lane, 16-byte aligned, from L2: what another CTA wrote (PTX ISA: ld.relaxed)."""
+    data = np.ascontiguousarray(source.read(warp.active, 16, strong=True)).view(np.float32)
+    return tuple(data[:, i] for i in range(4))
+
+
+@instruction("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "s32 <- u64 u32")
+def atom_add_acq_rel_gpu(warp, address, value):
+    """Adds to a counter in global memory and returns what it held; orders this thread's accesses around it for the GPU."""
+    return warp.atomic_add(address, value)
+
+
+@instruction("{ .reg .pred p; .reg .b32 v; again: ld.acquire.gpu.global.u32 v, [$0]; setp.lt.u32 p, v, $1; @p bra again; }",
+             "<- u64 u32")
+def wait_global_at_least(warp, address, value):
+    """Waits until a counter in global memory is at least `value`; what was written before its releases is visible then."""
+    warp.wait_at_least(address, value)
+
+
+@instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")
+def st_global_b128(warp, destination, v0, v1, v2, v3):
+    """16 bytes per lane, 16-byte aligned."""
+    destination.write(warp.active, _bytes(v0, v1, v2, v3))
+
+
+@instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.global.b16 [$0], h; }", "<- u64 b32")
+def st_global_b16(warp, destination, value):
+    """The low 2 bytes of a register per lane, 2-byte aligned."""
+    destination.write(warp.active, _bytes(value)[:, :2])

@@ -1,0 +1,5 @@
+"""CuTe's choice of ldmatrix drives a kernel: every mma, value layout, storage order, ldmatrix and layout of the notes."""
+
+from cuda_kernels.kernels.cute.atoms import CASES, REJECTED, Atoms, Operand
+
+__all__ = ["CASES", "REJECTED", "Atoms", "Operand"]

@@ -1,0 +1,271 @@
+"""What CuTe's make_tiled_copy_A/B decides, as a kernel's plan: an mma, a value layout, and for A and B the storage order,
+the ldmatrix and the layout in shared memory.
+
+Four warps stand above one another: a CTA multiplies 64 x 64 tiles of A and B into 64 x 64 of C, each warp 16 rows of it. A
+warp's tile of one step is that of `choose_ldmatrix`: 16 x k of A, 8n x k of B for a value layout (1, n, 1).
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import product
+
+from cuda_kernels.kernels.kernel import SIGNATURE, choice
+from simlayout.algebra import Layout, Swizzle
+from simlayout.codegen import emit
+from simlayout.errors import InstructionError, SimlayoutError
+from simlayout.hardware import choose_ldmatrix
+from simlayout.proofs import Access, Plan
+
+SIDE = 64
+"""Rows and columns of the tiles of A, B and C: 64 halves are the 128 bytes of one line of all banks."""
+
+MOST_ALONG_Y = 65535
+"""CTAs of a grid along y (CUDA programming guide, technical specifications)."""
+
+WARPS = 4
+WARP_ROWS = SIDE // WARPS
+CHUNK = 8
+"""Halves of a 16-byte copy."""
+
+MMAS = ("m16n8k8", "m16n8k16")
+VAL_LAYOUTS = ((1, 1, 1), (1, 2, 1), (1, 4, 1), (1, 8, 1))
+WANTS = ("x1", "x2", "x4")
+LAYOUTS = ("packed", "lines", "swizzled")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A or B of a case: which ldmatrix loads it, and from where.
+
+    name: "A" or "B"; mma: "m16n8k8" or "m16n8k16"; val_layout: (1, n, 1); major: "K" where k is contiguous in memory, "MN"
+    where m or n is; want: "x1", "x2", "x4", or None for the widest that fits. layout: "packed": each warp's tile of one mma
+    step is contiguous; "lines": 64 halves per 128-byte line; "swizzled": the same under Swizzle<3,3,3>.
+    """
+
+    name: str
+    mma: str
+    val_layout: tuple
+    major: str
+    want: str | None
+    layout: str
+
+    @cached_property
+    def choice(self):
+        """The LdmatrixChoice. Raises InstructionError where CuTe would not compile."""
+        return choose_ldmatrix(f"{self.mma}.f32.f16.f16.f32", self.name, self.val_layout, self.major, self.want)
+
+    @property
+    def contiguous(self):
+        """Neighbours in memory: halves of a line of the warp's tile if packed, else of a line of 128 bytes."""
+        mn, k = self.choice.tile
+        return SIDE if self.layout != "packed" else k if self.major == "K" else mn
+
+    @property
+    def tile(self):
+        """Where in shared memory a coordinate (m or n, k, operand) lies, in halves; operand: 0 for A, 1 for B."""
+        if self.layout == "packed":
+            return self._packed()
+        strides = (SIDE, 1) if self.major == "K" else (1, SIDE)
+        rows = Layout((SIDE, SIDE, 2), (*strides, SIDE * SIDE))
+        return Swizzle(3, 3, 3) @ rows if self.layout == "swizzled" else rows
+
+    def _packed(self):
+        """Tiles of one step one after another, first along the lines of the matrix."""
+        mn, k = self.choice.tile
+        shape = ((mn, SIDE // mn), (k, SIDE // k), 2)
+        if self.major == "K":
+            return Layout(shape, ((k, SIDE * mn), (1, mn * k), SIDE * SIDE))
+        return Layout(shape, ((1, mn * k), (mn, SIDE * k), SIDE * SIDE))
+
+    @property
+    def copy_excess(self):
+        """Wavefronts too many of a 16-byte store: 8 lanes write a line of 128 bytes. Packed, its pieces lie in tiles that
+        all begin in the same bank."""
+        return 4 * (SIDE // self.contiguous - 1)
+
+    @property
+    def load_excess(self):
+        """Wavefronts too many of an ldmatrix: of 8 rows of a matrix that lie p bytes apart, every (128 / p)-th begins in the
+        same bank, so p / 16 meet there. The swizzle parts all 8."""
+        return 0 if self.layout == "swizzled" else self.choice.matrices * (self.contiguous // CHUNK - 1)
+
+    @cached_property
+    def copy(self):
+        """The Access that stores 16 bytes: line tid // 8 + 16 i of the matrix, from 8 (tid % 8) on."""
+        return Access(f"copy {self.name}", "st.shared.b128", self.tile, self._copied,
+                      {"tid": 32 * WARPS, "i": SIDE * SIDE // CHUNK // (32 * WARPS)}, "f16", self.copy_excess)
+
+    def _copied(self, tid, i):
+        line, along, number = copy_line(tid, i), copy_along(tid), "AB".index(self.name)
+        return (line, along, number) if self.major == "K" else (along, line, number)
+
+    @cached_property
+    def load(self):
+        """The Access of the ldmatrix: instruction `copy` of k step `ks`; of B also of the j-th 8n columns."""
+        steps = {"ks": SIDE // self.choice.tile[1], "copy": self.choice.copies}
+        if self.name == "A":
+            return Access("load A", self.choice.instruction, self.tile, self._loaded_a, {"tid": 32 * WARPS, **steps}, "f16",
+                          self.load_excess)
+        domain = {"tid": 32 * WARPS, "j": SIDE // self.choice.tile[0], **steps}
+        return Access("load B", self.choice.instruction, self.tile, self._loaded_b, domain, "f16", self.load_excess)
+
+    def _loaded_a(self, tid, ks, copy):
+        mn, k = self.choice.address(tid % 32, copy)
+        return WARP_ROWS * (tid // 32) + mn, self.choice.tile[1] * ks + k, 0
+
+    def _loaded_b(self, tid, j, ks, copy):
+        mn, k = self.choice.address(tid % 32, copy)
+        return self.choice.tile[0] * j + mn, self.choice.tile[1] * ks + k, 1
+
+    @cached_property
+    def index(self):
+        """The emitted index functions (of the copy, of the load), in bytes, proved by emitting them.
+
+        They are made here and not kept in `cuda_kernels.emitted`: there are a hundred of them.
+        """
+        return _index(self.copy), _index(self.load)
+
+
+def _index(access):
+    made = emit(access, unit="bytes").function
+    made.access_name = access.name
+    return made
+
+
+def copy_line(tid, i):
+    """The line of the matrix that a thread copies from: a row where k is contiguous, else a column."""
+    return tid // 8 + 4 * WARPS * i
+
+
+def copy_along(tid):
+    """The first of the 8 halves of that line."""
+    return CHUNK * (tid % 8)
+
+
+@lru_cache(None)
+def operand(name, mma, val_layout, major, want, layout):
+    """The Operand of these choices, always the same object, so that each is proved and emitted once."""
+    return Operand(name, mma, val_layout, major, want, layout)
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """One choice of everything: a kernel for C = A @ B.T, A (M, K) and B (N, K) of f16, C (M, N) of f32, row-major.
+
+    mma: "m16n8k8" or "m16n8k16", both with f32 accumulators. val_layout: (1, n, 1): a warp does n of them along N. a_major:
+    "K" or "M", b_major: "K" or "N": what is contiguous in global and in shared memory. want_a, want_b: "x1", "x2", "x4", or
+    None for the widest. layout: "packed", "lines" or "swizzled" (see `Operand`). aligned: lines of A and B start on 16
+    bytes and are whole pieces of 16 bytes; set by `fitted`.
+
+    Raises SimlayoutError for other values, and InstructionError "TiledCopy uses too few vals for selected CopyAtom" where
+    CuTe would: nothing is proved, compiled or run then.
+
+    >>> case = Atoms("m16n8k8", b_major="N", layout="lines")
+    >>> print(case, case.a.choice.atom, case.b.choice.atom, [a.excess for a in case.plan.accesses])
+    m16n8k8 1x1x1, A K-major x2, B N-major x1.trans, lines SM75_U32x2_LDSM_N SM75_U16x2_LDSM_T [0, 0, 14, 7]
+    >>> Atoms("m16n8k8", want_a="x4")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.InstructionError: TiledCopy uses too few vals for selected CopyAtom: operand A of \
+m16n8k8.f32.f16.f16.f32 holds 2 of the 8x8 matrices in a warp's tile, ldmatrix.x4 loads 4 at a time; widen val_layout or \
+ask for less
+    """
+
+    mma: str = "m16n8k16"
+    val_layout: tuple = (1, 1, 1)
+    a_major: str = "K"
+    b_major: str = "K"
+    want_a: str | None = None
+    want_b: str | None = None
+    layout: str = "swizzled"
+    aligned: bool = True
+
+    def __post_init__(self):
+        choice("mma", self.mma, MMAS)
+        choice("val_layout", self.val_layout, VAL_LAYOUTS)
+        choice("a_major", self.a_major, ("K", "M"))
+        choice("b_major", self.b_major, ("K", "N"))
+        choice("layout", self.layout, LAYOUTS)
+        for one in (self.a, self.b):
+            one.choice                                                # noqa: B018 (raises what CuTe refuses)
+
+    def __str__(self):
+        a, b = (o.choice.instruction.removeprefix("ldmatrix.") for o in (self.a, self.b))
+        return (f"{self.mma} {'x'.join(map(str, self.val_layout))}, A {self.a_major}-major {a}, B {self.b_major}-major {b}, "
+                f"{self.layout}")
+
+    @property
+    def a(self):
+        """The Operand A."""
+        return operand("A", self.mma, self.val_layout, "K" if self.a_major == "K" else "MN", self.want_a, self.layout)
+
+    @property
+    def b(self):
+        """The Operand B."""
+        return operand("B", self.mma, self.val_layout, "K" if self.b_major == "K" else "MN", self.want_b, self.layout)
+
+    @cached_property
+    def plan(self):
+        """The Plan of a CTA: 64 x 64 of C, 64 of K per step."""
+        return Plan(str(self), (SIDE, SIDE, SIDE), WARPS, 1, self.a.choice.mma,
+                    (self.a.copy, self.b.copy, self.a.load, self.b.load), (),
+                    ((("copy A",), "load A"), (("copy B",), "load B")), self.shared_bytes)
+
+    def predict(self, M, N, K):
+        """What each access of a problem executes: a tuple of AccessCount."""
+        return self.plan.predict(M, N, K).counts
+
+    @cached_property
+    def body(self):
+        """The kernel's Python function: for `cuda_kernels.build.compile` on a GPU, for `simlayout.machine.run` on a CPU."""
+        from cuda_kernels.kernels.cute.kernel import make_body
+
+        return make_body(self)
+
+    name = "cute"
+    signature = SIGNATURE
+    block = 32 * WARPS
+    shared_bytes = 2 * 2 * SIDE * SIDE
+
+    def grid(self, M, N):
+        """CTAs as (x, y, z): x along N, y along M.
+
+        Raises SimlayoutError for more rows than a grid has CTAs along y for.
+        """
+        if M > SIDE * MOST_ALONG_Y:
+            raise SimlayoutError(f"M = {M}: a grid has at most {MOST_ALONG_Y} CTAs along y, of {SIDE} rows each: multiply "
+                                 f"in parts of {SIDE * MOST_ALONG_Y} rows")
+        return -(-N // SIDE), -(-M // SIDE), 1
+
+    def fitted(self, M, N, K):
+        """The case for a problem: whole 16-byte pieces where the lines of A and B have no other, else halves."""
+        lines = (K if self.a_major == "K" else M), (K if self.b_major == "K" else N)
+        return replace(self, aligned=all(n % CHUNK == 0 for n in lines))
+
+
+def _wanted(name, mma, val_layout):
+    """The wants that CuTe accepts for an operand."""
+    total = len(choose_ldmatrix(f"{mma}.f32.f16.f16.f32", name, val_layout).feeds)
+    return [want for want in WANTS if total % int(want[1:]) == 0]
+
+
+SHAPES = tuple(product(MMAS, VAL_LAYOUTS[:2]))
+"""(mma, value layout) of the cases: both mma, one and two along N."""
+
+CASES = tuple(Atoms(mma, values, a_major, b_major, want_a, want_b, layout)
+              for mma, values in SHAPES for layout in LAYOUTS for a_major, b_major in product("KM", "KN")
+              for want_a in _wanted("A", mma, values) for want_b in _wanted("B", mma, values))
+"""Every case: all storage orders, all ldmatrix that CuTe accepts, all layouts."""
+
+REJECTED = tuple({"mma": mma, "val_layout": values, f"want_{name.lower()}": want}
+                 for mma, values in SHAPES for name in "AB" for want in WANTS if want not in _wanted(name, mma, values))
+"""Arguments of Atoms that CuTe rejects: an ldmatrix of more matrices than the warp's tile has."""
+
+
+def rejection(arguments):
+    """The message with which Atoms refuses these arguments, None if it accepts them."""
+    try:
+        Atoms(**arguments)
+    except InstructionError as error:
+        return str(error)
+    return None

@@ -1,0 +1,1 @@
+"""cuda_hgemm's kernel in four layouts of its shared memory."""

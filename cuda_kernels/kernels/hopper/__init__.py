@@ -1,0 +1,1 @@
+"""The kernels for Hopper: TMA brings the operands; wgmma, or mma.sync, multiplies them."""

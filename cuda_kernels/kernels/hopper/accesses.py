@@ -1,0 +1,102 @@
+"""Which shared memory the threads of a wgmma kernel touch themselves: the staging of C, and what slices of a tile exchange.
+TMA and wgmma do the rest."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+
+from simlayout.algebra import Layout, Swizzle
+from simlayout.codegen import identifier
+from simlayout.errors import VerificationError
+from simlayout.hardware.wgmma import operand_wavefronts
+from simlayout.proofs import Access
+from simlayout.proofs.certificate import Certificate, digest
+
+
+def across(tid, i):
+    """The element (row, column) whose 16 bytes a lane stores, along its row: of the 16 columns from 16 i on, matrices 0 and
+    1 are rows 0-7 and 8-15 of the warp's 16, 2 and 3 the same 8 columns on, as eight accumulators of a wgmma hold them."""
+    return tid // 32 * 16 + tid % 16 // 8 * 8 + tid % 8, 16 * i + tid % 32 // 16 * 8
+
+
+def down(tid, i):
+    """The same for 16 bytes down a column: .trans stores column r of a matrix where lane r says."""
+    return tid // 32 * 16 + tid % 16 // 8 * 8, 16 * i + tid % 32 // 16 * 8 + tid % 8
+
+
+def _staging(name, instruction, tile, lanes):
+    return Access(name, instruction, tile, lanes, {"tid": 128, "i": 16}, "f16")
+
+
+STORE_N64 = _staging("store n64", "stmatrix.x4", Swizzle(3, 3, 3) @ Layout((64, (64, 4)), (64, (1, 4096))), across)
+STORE_N32 = _staging("store n32", "stmatrix.x4", Swizzle(2, 3, 3) @ Layout((64, (32, 8)), (32, (1, 2048))), across)
+STORE_N16 = _staging("store n16", "stmatrix.x4", Swizzle(1, 3, 3) @ Layout((64, (16, 16)), (16, (1, 1024))), across)
+STORE_M = _staging("store m", "stmatrix.x4.trans", Swizzle(3, 3, 3) @ Layout((64, 256), (1, 64)), down)
+"""A warpgroup's 64 x 256 part of C in boxes for TMA: 64 rows of 64, 32 or 16 columns in the swizzle of 128, 64 or 32 bytes,
+and columns of 64 rows in that of 128."""
+
+EXCHANGE = Access("exchange", "st.shared.b128", Layout((128, 32, 4), (4, 512, 1)), lambda tid, j: (tid, j, 0),
+                  {"tid": 128, "j": 32}, "f32")
+"""The accumulators 4 j to 4 j + 3 of a warpgroup's threads, where other CTAs of the cluster read them."""
+
+EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, EXCHANGE)}
+
+
+def store_access(config):
+    """How a configuration stages C for TMA: one of the accesses above."""
+    return STORE_M if config.c_major == "M" else {64: STORE_N64, 32: STORE_N32, 16: STORE_N16}[config.box_n]
+
+
+def emitted_function(access, module="wgmma"):
+    """The emitted index function of an access: what a kernel calls."""
+    return getattr(import_module(f"cuda_kernels.emitted.{module}"), identifier(access.name))
+
+
+@dataclass(frozen=True)
+class HopperCounts:
+    """What Nsight Compute will count for one launch. operand_wavefronts: of wgmma
+    (`l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma`); stores, store_wavefronts: stmatrix of C, instructions and
+    wavefronts; bank_writes: words that TMA loads and stmatrix write (`l1tex__data_bank_writes`)."""
+
+    operand_wavefronts: int
+    stores: int
+    store_wavefronts: int
+    bank_writes: int
+
+
+def predict(config, M, N, K, matrices=1):
+    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices.
+
+    Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
+    """
+    tiles = config.sharing * config.tiles(M, N, matrices)
+    stages = tiles * -(-K // 64)
+    wgmmas = stages * 4 * config.row_bands
+    stores = tiles * config.row_bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
+    (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
+    return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
+                        stages * config.stage_bytes // 4 + stores * 128)
+
+
+def prove_order(config, M, N, matrices=1, sms=132):
+    """Proves that a configuration's tile order visits every tile of every matrix once. Returns a Certificate; raises
+    VerificationError with the first tile that is missed.
+
+    >>> from cuda_kernels.kernels.hopper.config import Hopper
+    >>> print(prove_order(Hopper(), 4096, 4096).claims[1])
+    132 tiles in flight lie in at most 16 rows and 16 columns of tiles
+    """
+    from cuda_kernels.kernels.hopper.order import order_of, tile_of
+
+    rows, cols = config.tile_grid(M, N)
+    order = order_of(rows, cols, config.group)
+    order = [tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)]
+    missed = set(product(range(rows), range(cols), range(matrices))) - set(order)
+    if missed:
+        raise VerificationError(f"the tile order of {rows} x {cols} tiles in groups of {config.group} never comes to row, "
+                                f"column, matrix {min(missed)}", {"tile": min(missed)})
+    flying = min(config.slots(sms), len(order))
+    waves = [order[i:i + flying] for i in range(0, len(order), flying)]
+    most = [max(len({tile[i::2] for tile in wave}) for wave in waves) for i in range(2)]
+    return Certificate("tile order", (f"one-to-one on its {len(order)} tiles", f"{flying} tiles in flight lie in at most "
+                       f"{most[0]} rows and {most[1]} columns of tiles"), {"unit": len(order)}, digest=digest(order))

@@ -1,0 +1,373 @@
+"""A wgmma + TMA GEMM for Hopper as a configuration: what is constant in its kernel, and how it is compiled and launched."""
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from importlib import import_module
+
+import numpy as np
+
+from cuda_kernels.intrinsics.wgmma import wgmma_steps
+from cuda_kernels.kernels.hopper.order import order_of
+from cuda_kernels.kernels.hopper.parts import DEPTH, load_box
+from cuda_kernels.kernels.hopper.ptx import compiled
+from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
+from cuda_kernels.kernels.kernel import choice
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.wgmma import OperandTile
+
+SHARED_LIMIT = 233_472
+"""Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical
+specifications)."""
+
+RESERVED = 1024
+
+BARRIERS = 16
+"""Bytes of the mbarriers of a stage."""
+
+CLUSTERS, CLUSTERS_SMS = np.array([0, 132, 66, 39, 30, 22, 17, 15, 15]), 132
+"""Clusters of 1, 2, ... 8 CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and
+GPCs differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21;
+tests/gpu/test_gpu_matmul.py asks again). Where fewer fit, the last ones start late; where they would wait for one another
+(split), `matmul` asks the driver and leaves tiles whole."""
+
+PRODUCER_REGISTERS = 40
+"""Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
+
+OTHER_REGISTERS = 28
+"""What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
+
+BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
+                   ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
+                   ("direct", "M", True): 96}
+"""The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
+spilled."""
+
+REDUCE_STEPS = 8
+"""What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
+
+CHOICES = dict(
+    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
+    a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
+    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
+"""What the options of a configuration may be."""
+
+_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,))
+
+ONLY = {
+    "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
+    "mma_tma": dict(tile_m=(192,), tile_n=(256,), stages=(2, 3, 4), bands=(1,), a_major=("K",), b_major=("K",),
+                    c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
+}
+"""The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
+
+_tile = lru_cache(None)(OperandTile)
+"""There are few, and the candidates ask for theirs thousands of times when they are made."""
+
+
+@dataclass(frozen=True)
+class Hopper:
+    """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
+
+    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
+    warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers (64 x `box_n`) per consumer
+    for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of tiles walked
+    together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype:
+    "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any
+    C); split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one
+    per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
+    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
+    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
+    CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
+    multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
+    stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
+    """
+
+    tile_m: int = 128
+    tile_n: int = 256
+    stages: int = 4
+    buffers: int = 2
+    box: int = 0
+    group: int = 8
+    a_major: str = "K"
+    b_major: str = "K"
+    c_major: str = "N"
+    dtype: str = "f16"
+    out: str = "f16"
+    store: str = "tma"
+    split: bool = False
+    persistent: bool = True
+    producer: int = 4
+    move_registers: bool = True
+    cluster_m: int = 1
+    cluster_n: int = 1
+    slices: int = 1
+    resident: int = 1
+    bands: int = 1
+    pingpong: bool = False
+    body: str = "wgmma_persistent"
+
+    def __post_init__(self):
+        for name, allowed in CHOICES.items():
+            choice(name, getattr(self, name), allowed)
+        if self.store == "tma" and self.out == "f32":
+            raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
+        if self.store == "tma" and self.box_n > self.tile_n:
+            raise SimlayoutError(f'tile_n = {self.tile_n} is less than the {self.box_n} columns of a box: '
+                                 + ('use a smaller box' if self.box > 16 else 'store it with store="direct"'))
+        if self.box == 48 and self.c_major == "N":
+            raise SimlayoutError('box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 '
+                                 'bytes')
+        if self.sharing > 8:
+            raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
+        if self.tile_m % (64 * self.bands):
+            raise SimlayoutError(f"tile_m = {self.tile_m} is no multiple of the {64 * self.bands} rows of a consumer")
+        other = [f"{name}={' or '.join(map(repr, allowed))}" for name, allowed in ONLY.get(self.body, {}).items()
+                 if getattr(self, name) not in allowed]
+        if other:
+            raise SimlayoutError(f"{self.body} is a simpler kernel: set {', '.join(other)}")
+        if self.split and not self.persistent:
+            raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
+        if self.slices > 1 and (self.sharing > 1 or self.split or self.bands > 1 or not self.persistent):
+            raise SimlayoutError("slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs "
+                                 "form the cluster, and cut tiles their own way")
+        if self.pingpong and (self.slices > 1 or not self.persistent or self.row_bands != self.bands):
+            raise SimlayoutError("pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two "
+                                 "consumers have a tile each")
+        if self.stages < 2 and self.body == "wgmma_persistent":
+            raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
+        if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
+            raise SimlayoutError(f"{self.slices} slices add up f32 tiles of {4 * self.tile_m * self.tile_n} bytes where the "
+                                 f"stages were, {self.stages * self.stage_bytes} bytes: use more stages")
+        others = OTHER_REGISTERS if self.bands == 1 else BANDS_REGISTERS[self.store, self.c_major, self.split]
+        if self.accumulators + others > self.consumer_registers:
+            raise SimlayoutError(f"{self.tile_m}x{self.tile_n} with {self.resident} CTAs of {self.block} threads per SM: a "
+                                 f"thread may have {self.consumer_registers} registers, {self.accumulators} of them "
+                                 f"accumulators, and needs {others} more: use producer=1, resident=1 or a smaller "
+                                 "tile")
+        if self.resident * (self.shared_bytes + RESERVED) > SHARED_LIMIT:
+            raise SimlayoutError(f"{self.stages} stages of {self.tile_m}x{self.tile_n}x64 need {self.shared_bytes} bytes of "
+                                 f"shared memory; a CTA has {SHARED_LIMIT // self.resident - RESERVED}: use fewer stages or "
+                                 "buffers")
+
+    @property
+    def changes(self):
+        """What differs from the default configuration, {option: value}.
+
+        >>> Hopper(tile_n=128, stages=6).changes
+        {'tile_n': 128, 'stages': 6}
+        """
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+    @property
+    def consumers(self):
+        """Warpgroups that multiply."""
+        return 2 if self.body == "mma_tma" or self.pingpong else self.row_bands // self.bands
+
+    @property
+    def tile_consumers(self):
+        """Of these, those that multiply one tile."""
+        return 1 if self.pingpong else self.consumers
+
+    @property
+    def row_bands(self):
+        """Bands of 64 rows of the tile, those of all consumers."""
+        return self.tile_m // 64
+
+    @property
+    def accumulators(self):
+        """f32 per thread of a consumer."""
+        return self.tile_m * self.tile_n // (128 * self.tile_consumers)
+
+    @property
+    def block(self):
+        """Threads per CTA: the consumers, and the producer where it is not one of them."""
+        return 128 * self.consumers + (32 * self.producer if self.body == "wgmma_persistent" else 0)
+
+    @property
+    def sharing(self):
+        """CTAs that share loads."""
+        return self.cluster_m * self.cluster_n
+
+    @property
+    def cluster_ctas(self):
+        """CTAs per cluster."""
+        return self.sharing * self.slices
+
+    @property
+    def registers(self):
+        """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
+        if not self.move_registers or self.consumers == 1 or self.producer == 1:
+            return None
+        more = (self.launch_registers * self.block - PRODUCER_REGISTERS * 128) // (128 * self.consumers)
+        return PRODUCER_REGISTERS, min(240, more // 8 * 8)
+
+    @property
+    def launch_registers(self):
+        """Registers per thread that leave room for `resident` CTAs: each quarter of an SM has 512 for a lane of all its
+        warps."""
+        warps = -(-self.resident * self.block // 128)
+        return min(255, 512 // warps // 8 * 8)
+
+    @property
+    def consumer_registers(self):
+        """Registers per thread of a consumer. Those that it takes over count for a second band alone: an instruction must do
+        with what there is at the launch (ptxas C7602)."""
+        return self.registers[1] if self.bands > 1 and self.registers else self.launch_registers
+
+    @property
+    def majors(self):
+        """Orders of operands that the kernel takes: "K", and where it can, "MN"."""
+        return ONLY.get(self.body, {}).get("a_major", CHOICES["a_major"])
+
+    @property
+    def wgmma(self):
+        """The wgmma that a warpgroup issues."""
+        return f"wgmma.m64n{self.tile_n}k16.f32.{self.dtype}.{self.dtype}"
+
+    @property
+    def operands(self):
+        """What one wgmma k-chunk reads: the OperandTiles of 64 rows of A and of all columns of B, which in an
+        MN-major order are loaded by 64."""
+        cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
+        return _tile(64, DEPTH, self.dtype, self.a_major), _tile(cols, DEPTH, self.dtype, self.b_major)
+
+    @property
+    def multiply(self):
+        """The instruction that multiplies a stage."""
+        a, b = self.operands
+        bands = tuple(a.bytes * i for i in range(self.bands))
+        return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
+
+    @property
+    def stage_bytes(self):
+        """Bytes that TMA brings per stage."""
+        a, b = self.operands
+        return self.row_bands * a.bytes + b.bytes
+
+    @property
+    def box_n(self):
+        """Columns of a staging buffer, and of the boxes in which TMA stores C: stmatrix.x4 moves 16. Rows of C are swizzled
+        by 32, 64 or 128 bytes, columns of 64 rows by 128."""
+        sizes = (64, 32) if self.c_major == "N" else (64, 48, 32)
+        return self.box or next((n for n in sizes if self.tile_n % n == 0), 16)
+
+    @property
+    def box_starts(self):
+        """First columns of the boxes. Where these do not divide the tile the last one begins earlier, and stores columns of
+        the one before again."""
+        return tuple(min(first, self.tile_n - self.box_n) for first in range(0, self.tile_n, self.box_n))
+
+    @property
+    def staging_bytes(self):
+        """Bytes of shared memory in which one consumer stages C."""
+        return staged_bytes(self.box_n, self.buffers) if self.store == "tma" else 0
+
+    @property
+    def shared_bytes(self):
+        """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers."""
+        return self.stages * (self.stage_bytes + BARRIERS) + self.consumers * self.staging_bytes
+
+    @property
+    def python(self):
+        """The kernel's Python function."""
+        return import_module(f"cuda_kernels.kernels.hopper.{self.body}").make_body(self)
+
+    def boxes(self):
+        """The boxes of the maps of A, B and C, innermost first, in elements; `swizzles` go with them."""
+        a, b = load_box(self.a_major, self.tile_m, self.cluster_n), load_box(self.b_major, self.tile_n, self.cluster_m)
+        return a, b, (self.box_n, 64, 1) if self.c_major == "N" else (64, self.box_n, 1)
+
+    @property
+    def swizzles(self):
+        """Bytes of the swizzle of the maps of A, B and C."""
+        return 128, 128, 2 * self.box_n if self.c_major == "N" else 128
+
+    def turned(self, first, second):
+        """What belongs to the rows and the columns of C, for the C that the kernel makes: the transpose where c_major is
+        "M"."""
+        return (first, second) if self.c_major == "N" else (second, first)
+
+    def tiles(self, M, N, matrices=1):
+        """Tiles of C, those of a cluster counted once."""
+        rows, cols = self.tile_grid(M, N)
+        return rows * cols * matrices
+
+    def tile_grid(self, M, N):
+        """(rows, columns) of tiles of C, those of a cluster counted once."""
+        return -(-M // (self.tile_m * self.cluster_m)), -(-N // (self.tile_n * self.cluster_n))
+
+    def slots(self, sms=132):
+        """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share loads."""
+        return int(slots(self, sms))
+
+    def cut(self, M, N, K, matrices=1, sms=132):
+        """(whole tiles, parts of each of the others) for a GPU with `sms` SMs: what the kernel takes as `whole` and `parts`.
+
+        Full waves of tiles stay whole; the rest is cut: into `slices`, if they fit into the last wave, or, with split, so
+        that its parts fill the last wave, as far as that is sooner.
+        """
+        whole, parts = cut_tiles(self, self.tiles(M, N, matrices), self.slots(sms), -(-K // DEPTH))
+        return int(whole), int(parts)
+
+    def grid(self, M, N, K, matrices=1, sms=132):
+        """CTAs: one per tile, or, persistent, as many as fit or one per unit of work where there are fewer."""
+        whole, parts = self.cut(M, N, K, matrices, sms)
+        units = whole + parts * (self.tiles(M, N, matrices) - whole)
+        if self.persistent:
+            units = min(self.slots(sms), -(-units // self.slices) * self.slices)
+        return self.sharing * units
+
+    def workspace(self, M, N, K, matrices=1, sms=132):
+        """(bytes of workspace, bytes of counters, which must be zero) for the tiles that are cut."""
+        whole, parts = self.cut(M, N, K, matrices, sms)
+        if not self.split:
+            return 0, 0
+        cut = self.sharing * self.row_bands * (self.tiles(M, N, matrices) - whole)
+        return piece_bytes(self.tile_n) * cut * parts, 8 * cut
+
+    def order(self, M, N, matrices, whole, parts):
+        """The order of tiles, of `order_of`, and the dividers of `cutting_of`: what the kernel takes last."""
+        return *order_of(*self.tile_grid(M, N), self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
+
+    @property
+    def program(self):
+        """What is compiled: the configuration without what is only passed to the kernel, its order of tiles."""
+        return replace(self, group=Hopper.group)
+
+    def compile(self):
+        """(name of the entry, machine code for sm_90a); no GPU needed."""
+        return compiled(self.program)
+
+
+def staged_bytes(box, buffers):
+    """Bytes of so many staging buffers of 64 rows and so many columns, of 16 bits."""
+    return 128 * box * buffers
+
+
+def slots(config, sms):
+    """`Hopper.slots` of a configuration or, with arrays, of many."""
+    return config.resident * config.slices * np.maximum(1, sms * CLUSTERS[config.sharing * config.slices] // CLUSTERS_SMS)
+
+
+def cut_tiles(config, tiles, slots, steps):
+    """`Hopper.cut` of a configuration or, with arrays for all but the steps, of many. tiles: of C; slots: units of work at a
+    time; steps: of a tile."""
+    rest = tiles % slots
+    sliced = (config.slices > 1) & (rest > 0) & (rest * config.slices <= slots) & (config.slices <= steps)
+    most = np.minimum(steps, (2**31 - 1) // steps)       # `unit_of` multiplies parts with steps
+    longest = -(-steps // np.minimum(slots // np.maximum(rest, 1), most))
+    reduce = REDUCE_STEPS * 128 * 256 // (config.tile_m * config.tile_n)
+    split = config.split & (rest > 0) & (longest + reduce < steps)
+    parts = np.where(sliced, config.slices, np.where(split, -(-steps // longest), 1))
+    return np.where(parts > 1, tiles - rest, tiles), parts
+
+
+HOPPER = {
+    "wgmma_tma": Hopper(tile_m=64, tile_n=64, stages=1, store="direct", persistent=False, body="wgmma_tma"),
+    "wgmma_specialized": Hopper(tile_n=128, stages=5, group=1, store="direct", persistent=False, move_registers=False),
+    "wgmma_persistent": Hopper(),
+    "mma_tma": Hopper(192, 256, cluster_m=2, store="direct", persistent=False, move_registers=False, body="mma_tma"),
+}
+"""The kernels by name: TMA and wgmma alone; with a producer and consumers; persistent, with a store through TMA; and
+mma.sync with operands from TMA."""

@@ -1,0 +1,196 @@
+"""mma_tma: 192x256x64 tiles with operands from TMA: mma.sync as fast as it gets on Hopper.
+
+All eight warps multiply 96 x 64, for which they read a sixth less shared memory per product than for 64 x 64: A goes through
+few registers, a band of 16 rows at a time, and the accumulators take the rest. Thread 0 loads as well: late in a chunk of K
+it waits until every warp has read the chunk before, and has its stage filled again. No barrier of the CTA is left in the
+loop, no cp.async and no address of global memory, which is what `mma_swizzled` waits for. The stages, their mbarriers and
+clusters are those of `hopper_pipeline`; empty[s] counts one arrival per warp.
+"""
+
+from cuda_kernels.emitted import mma_tma as index
+from cuda_kernels.intrinsics import (
+    aligned_shared,
+    b32,
+    bar_sync,
+    bar_warp_sync,
+    cluster_sync,
+    cvt_rn_bf16x2_f32,
+    cvt_rn_f16x2_f32,
+    f32,
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
+    ld_volatile_shared_b128,
+    ldmatrix_x4,
+    mbarrier_arrive_expect_tx,
+    mbarrier_wait,
+    mma_sync,
+    register_array,
+    s32,
+    st_shared_b32,
+    successor,
+    tid_x,
+    u32,
+    u64,
+)
+from cuda_kernels.kernels.common import element, store_by_halves, store_whole
+from cuda_kernels.kernels.hopper.mma_tma_plan import BANDS, COLUMNS, READS, STEPS, read_c_col, read_c_row
+from cuda_kernels.kernels.hopper.order import quotient, tile_of
+from cuda_kernels.kernels.hopper.parts import DEPTH, make_load
+from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
+
+
+def make_steps(dtype):
+    """(begin, bands, turn, end): how a warp multiplies 96 x 64 x 16, six bands of 16 rows one after the other. ra: the
+    band's fragment of A and the next one's, b32 (2, 4); rb: all of B, b32 (8, 2).
+
+    begin(smem, tid, ra, rb) loads what the first step needs. bands(smem, tid, ks, stage, ra, rb, acc) multiplies all bands
+    of step ks of a stage but the last one. turn(smem, tid, ks, stage, ra, rb, acc) multiplies that while it loads what step
+    ks of a stage, the next one, needs: each part of B as its last product is done. end(ra, rb, acc) does where nothing
+    comes next.
+    """
+    mma, load_a, load_b = mma_sync(f"m16n8k16.f32.{dtype}.{dtype}.f32"), index.load_a, index.load_b
+    last = BANDS - 1
+
+    def load_band(smem, tid, i, ks, stage, ra):
+        half = i % 2
+        ra[half, 0], ra[half, 1], ra[half, 2], ra[half, 3] = ldmatrix_x4(smem + load_a(tid, i, ks, stage))
+
+    def load_columns(smem, tid, j, ks, stage, rb):
+        rb[2 * j, 0], rb[2 * j, 1], rb[2 * j + 1, 0], rb[2 * j + 1, 1] = ldmatrix_x4(smem + load_b(tid, j, ks, stage))
+
+    def multiply(i, j, ra, rb, acc):
+        half = i % 2
+        acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma(
+            ra[half, 0], ra[half, 1], ra[half, 2], ra[half, 3], rb[j, 0], rb[j, 1], acc[i, j, 0], acc[i, j, 1],
+            acc[i, j, 2], acc[i, j, 3])
+
+    def begin(smem, tid, ra, rb):
+        load_band(smem, tid, 0, 0, 0, ra)
+        for j in range(COLUMNS // 2):
+            load_columns(smem, tid, j, 0, 0, rb)
+
+    def bands(smem, tid, ks, stage, ra, rb, acc):
+        for i in range(last):
+            load_band(smem, tid, i + 1, ks, stage, ra)
+            for j in range(COLUMNS):
+                multiply(i, j, ra, rb, acc)
+
+    def turn(smem, tid, ks, stage, ra, rb, acc):
+        load_band(smem, tid, 0, ks, stage, ra)
+        for j in range(COLUMNS // 2):
+            multiply(last, 2 * j, ra, rb, acc)
+            multiply(last, 2 * j + 1, ra, rb, acc)
+            load_columns(smem, tid, j, ks, stage, rb)
+
+    def end(ra, rb, acc):
+        for j in range(COLUMNS):
+            multiply(last, j, ra, rb, acc)
+
+    return begin, bands, turn, end
+
+
+def make_store(out):
+    """store(acc, smem, tid, address of C, row, column, M, N, ldc): the tile of C through shared memory at byte smem."""
+    store_c, read_c = index.store_c, index.read_c
+    pack = cvt_rn_f16x2_f32 if out == "f16" else cvt_rn_bf16x2_f32
+
+    def store(acc, smem, tid, c, row, col, M, N, ldc):
+        for i in range(BANDS):
+            for j in range(COLUMNS):
+                for r in range(2):
+                    st_shared_b32(smem + store_c(tid, i, j, r), pack(acc[i, j, 2 * r + 1], acc[i, j, 2 * r]))
+        bar_sync()
+        in_lines = c % u64(16) == u64(0) and ldc % 8 == 0
+        for i in range(READS):
+            v0, v1, v2, v3 = ld_volatile_shared_b128(smem + read_c(tid, i))
+            here, first = s32(row + read_c_row(tid, i)), s32(col + read_c_col(tid))
+            if here < M and in_lines and first + 8 <= N:
+                store_whole(element(c, here, ldc, first), v0, v1, v2, v3, 8)
+            elif here < M:
+                store_by_halves(element(c, here, ldc, first), v0, v1, v2, v3, N - first)
+
+    return store
+
+
+def make_body(config):
+    """The kernel's Python function for a Hopper configuration of 256x128 tiles; its arguments as of `wgmma_persistent`."""
+    stages, stage_bytes, cluster = config.stages, config.stage_bytes, config.sharing
+    rows, cols, below, beside = config.tile_m, config.tile_n, config.cluster_m, config.cluster_n
+    at_b, at_full, last = config.row_bands * config.operands[0].bytes, stages * stage_bytes, stages - 1
+    at_empty = at_full + 8 * stages
+    ctas = make_cluster(config)
+    ring = make_ring(stages, at_full, config.block // 32 * ctas.peers)
+    next_stage, next_parity, begin = ring.next_stage, ring.next_parity, ring.begin
+    rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
+    first_row, first_col, first_unit, teller = ctas.first_row, ctas.first_col, ctas.first_unit, ctas.teller
+    load_a, load_b = make_load("K", rows, beside), make_load("K", cols, below)
+    begin_steps, bands, turn, end_steps = make_steps(config.dtype)
+    store = make_store(config.out)
+
+    def fill(smem, map_a, map_b, stage, parity, chunk, row, col, matrix_a, matrix_b, down, right):
+        full, at = u32(smem + at_full + 8 * stage), s32(smem + stage_bytes * stage)
+        mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
+        mbarrier_arrive_expect_tx(full, u32(stage_bytes))
+        load_a(at, map_a, full, row, s32(DEPTH * chunk), matrix_a, right, of_row(down))
+        load_b(s32(at + at_b), map_b, full, col, s32(DEPTH * chunk), matrix_b, down, of_col(right))
+
+    def meet():
+        if cluster > 1:
+            cluster_sync()
+        else:
+            bar_sync()
+
+    def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
+        tid, smem = tid_x(), aligned_shared()
+        if tid == 0:
+            begin(smem, map_a, map_b)
+        meet()
+        griddepcontrol_launch_dependents()
+        griddepcontrol_wait()
+        tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
+        tile_row, tile_col, matrix = tile_of(first_unit(), tiles_m, tiles_n, (group, by_matrix, by_group, by_rows, by_last))
+        down, right = place(rank_in_cluster())
+        row, col = first_row(tile_row, down), first_col(tile_col, right)
+        matrix_a, matrix_b, chunks = s32(matrix * batched_a), s32(matrix * batched_b), quotient(K + DEPTH - 1, DEPTH)
+        lane = s32(tid % 32)
+        tells = teller(lane, down, right)
+        acc = register_array((BANDS, COLUMNS, 4), f32)
+        ra, rb = register_array((2, 4), b32), register_array((COLUMNS, 2), b32)
+        for i in range(BANDS):
+            for j in range(COLUMNS):
+                for r in range(4):
+                    acc[i, j, r] = 0
+        if tid == 0:
+            for s in range(last):
+                if s < chunks:
+                    fill(smem, map_a, map_b, s32(s), s32(1), s32(s), row, col, matrix_a, matrix_b, down, right)
+        chunk, stage, parity = s32(0), s32(0), s32(0)
+        filled, filling, before = s32(last), s32(1), s32(last)
+        mbarrier_wait(u32(smem + at_full), u32(0))
+        begin_steps(smem, tid, ra, rb)
+        while chunk < chunks:
+            bar_warp_sync()                              # all lanes have the fragments of the chunk before
+            release(lane, tells, s32(chunk > 0), u32(smem + at_empty + 8 * before))
+            for ks in range(STEPS - 1):
+                bands(smem, tid, ks, stage, ra, rb, acc)
+                turn(smem, tid, ks + 1, stage, ra, rb, acc)
+            if tid == 0 and chunk + last < chunks:       # so late, all warps of the cluster have come that far
+                fill(smem, map_a, map_b, filled, filling, s32(chunk + last), row, col, matrix_a, matrix_b, down, right)
+            filling = next_parity(filling, filled)
+            filled = next_stage(filled)
+            bands(smem, tid, STEPS - 1, stage, ra, rb, acc)
+            before = stage
+            parity = next_parity(parity, stage)
+            stage = next_stage(stage)
+            chunk = successor(chunk)
+            if chunk < chunks:
+                mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+                turn(smem, tid, 0, stage, ra, rb, acc)
+        end_steps(ra, rb, acc)
+        bar_sync()                                       # the stages are read: C may take their place
+        store(acc, smem, tid, c + u64(matrix) * matrix_c, row, col, M, N, ldc)
+        if cluster > 1:
+            cluster_sync()                               # no CTA ends while another may arrive at its mbarriers
+
+    return gemm

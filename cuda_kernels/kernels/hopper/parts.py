@@ -1,0 +1,174 @@
+"""Device functions that the wgmma kernels share: the loads of a stage, the ways to store C.
+
+Plain Python, and makers of it: what a maker closes over is constant in the kernel. Consumer warpgroups own 64 rows of the
+tile each; `t` is a thread's index in its warpgroup.
+"""
+
+from cuda_kernels.intrinsics import (
+    bar_sync_some,
+    bulk_commit_group_if,
+    bulk_wait_group_read_if,
+    cvt_rn_bf16x2_f32,
+    cvt_rn_f16x2_f32,
+    fence_proxy_async,
+    s32,
+    st_global_b16,
+    st_global_f32,
+    stmatrix_x4,
+    stmatrix_x4_trans,
+    tma_load_3d,
+    tma_load_3d_multicast,
+    tma_store_3d_if,
+    u32,
+    u64,
+)
+from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
+
+DEPTH = 64
+"""Elements of K per stage: 128 bytes of a K-major row."""
+
+BLOCK = 64
+"""Elements along the contiguous dimension of a TMA box of 16-bit elements: 128 bytes, the span of the swizzle."""
+
+
+def load_box(major, size, parts=1):
+    """The TMA box of an operand of `size` rows or columns, DEPTH of K, of which `parts` CTAs load a part each: elements,
+    innermost first."""
+    return (BLOCK, size // parts if major == "K" else DEPTH // parts, 1)
+
+
+def make_load(major, size, parts=1):
+    """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of
+    B from `first` on, DEPTH of K from `k` on.
+
+    A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
+    K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`.
+    """
+    wide = load_box(major, size, parts)[1]
+
+    def box(address, tensor_map, mbarrier, c0, c1, c2, ctas):
+        if parts == 1:
+            tma_load_3d(u32(address), tensor_map, u32(mbarrier), s32(c0), s32(c1), s32(c2))
+        else:
+            tma_load_3d_multicast(u32(address), tensor_map, u32(mbarrier), u32(ctas), s32(c0), s32(c1), s32(c2))
+
+    def load_k(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
+        mine = wide * part
+        box(address + 2 * BLOCK * mine, tensor_map, mbarrier, k, first + mine, matrix, ctas)
+
+    def load_mn(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
+        mine = wide * part
+        for i in range(size // BLOCK):
+            box(address + 2 * BLOCK * (DEPTH * i + mine), tensor_map, mbarrier, first + BLOCK * i, k + mine, matrix, ctas)
+
+    return load_k if major == "K" else load_mn
+
+
+def make_store_tma(config):
+    """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
+
+    The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
+    staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
+    memory overlap the next tile's products. Every tile begins with the first buffer: where the last round of the one before
+    was of fewer boxes than there are buffers, these are younger than the rest, and fewer stores may still read when they are
+    written again. Where boxes overlap, two stores write the same values.
+    """
+    address_of = emitted_function(store_access(config))
+    pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
+    down, width, buffers = config.c_major == "M", config.box_n, config.buffers
+    stmatrix = stmatrix_x4_trans if down else stmatrix_x4
+    boxes, blocks, box_bytes, last = len(config.box_starts), width // 16, 128 * width, config.box_starts[-1]
+    left = boxes % buffers
+    all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
+    young_free = bulk_wait_group_read_if(max(left - 1, 0))
+
+    def write(acc, staging, t, j):
+        for i in range(blocks):
+            first = min(width * j, last) // 2 + 8 * i
+            stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(acc[first + 1], acc[first]),
+                     pack(acc[first + 3], acc[first + 2]), pack(acc[first + 5], acc[first + 4]),
+                     pack(acc[first + 7], acc[first + 6]))
+
+    def copy(leader, staging, map_c, row, col, matrix, j):
+        source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))
+        if down:
+            tma_store_3d_if(leader, map_c, source, s32(row), here, s32(matrix))
+        else:
+            tma_store_3d_if(leader, map_c, source, here, s32(row), s32(matrix))
+        bulk_commit_group_if(leader)
+
+    def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix):
+        leader = s32(t == 0)
+        all_free(leader)
+        bar_sync_some(u32(barrier), u32(128))
+        for j in range(boxes):
+            write(acc, staging, t, j)
+        fence_proxy_async()
+        bar_sync_some(u32(barrier), u32(128))
+        for j in range(boxes):
+            copy(leader, staging, map_c, row, col, matrix, j)
+
+    def store_by_boxes(acc, staging, t, barrier, map_c, row, col, matrix):
+        leader = s32(t == 0)
+        for j in range(boxes):
+            if j < left:
+                young_free(leader)
+            else:
+                one_free(leader)
+            bar_sync_some(u32(barrier), u32(128))
+            write(acc, staging, t, j)
+            fence_proxy_async()
+            bar_sync_some(u32(barrier), u32(128))
+            copy(leader, staging, map_c, row, col, matrix, j)
+
+    return store_at_once if buffers >= boxes else store_by_boxes
+
+
+def make_store_quad(config):
+    """store(address of C, ldc, row, column, M, N, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
+    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. ldc: elements
+    from line to line."""
+    pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
+    size, down = 4 if config.out == "f32" else 2, config.c_major == "M"
+
+    def store_f32(at, step, low, high, left):
+        if left > 0:
+            st_global_f32(at, low)
+        if left > 1:
+            st_global_f32(at + step, high)
+
+    def store_16(at, step, low, high, left):
+        pair = pack(high, low)
+        if left > 0:
+            st_global_b16(at, pair)
+        if left > 1:
+            st_global_b16(at + step, pair >> 16)
+
+    store_pair = store_f32 if config.out == "f32" else store_16
+
+    def store(c, ldc, row, col, M, N, v0, v1, v2, v3):
+        line = u64(size) * u64(ldc)
+        row_step, col_step = (u64(size), line) if down else (line, u64(size))
+        at = c + u64(row) * row_step + u64(col) * col_step
+        if row < M:
+            store_pair(at, col_step, v0, v1, N - col)
+        if row + 8 < M:
+            store_pair(at + u64(8) * row_step, col_step, v2, v3, N - col)
+
+    return store
+
+
+def make_store_direct(config):
+    """store(acc, address of C, t, row, column, M, N, ldc): every thread writes its own elements; C may lie anywhere.
+
+    row, column: the first of the warpgroup's 64 rows of the tile; ldc: elements from one line of C to the next.
+    """
+    store_quad, groups = make_store_quad(config), config.tile_n // 8
+
+    def store(acc, c, t, row, col, M, N, ldc):
+        first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
+        for j in range(groups):
+            store_quad(c, ldc, first_row, s32(first_col + 8 * j), M, N, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
+                       acc[4 * j + 3])
+
+    return store

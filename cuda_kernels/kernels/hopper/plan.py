@@ -1,0 +1,190 @@
+"""The plans of kernels whose operands TMA brings: what they do to shared memory, predicted and proved."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+
+import numpy as np
+
+from cuda_kernels.kernels.hopper import parts as hopper_parts
+from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
+from cuda_kernels.kernels.kernel import check_as_emitted
+from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.wgmma import operand_wavefronts
+from simlayout.proofs import AccessCount, Prediction, prove_operand, prove_tile, verify
+
+CPU_SMS = 2
+"""SMs that the grid of a persistent kernel is for on the CPU machine: few, so that its CTAs have several tiles."""
+
+
+@dataclass(frozen=True)
+class BytesCount(AccessCount):
+    """An AccessCount of TMA, whose boxes cost no wavefronts here. bytes: to or from shared memory."""
+
+    bytes: int = 0
+
+
+def loads_of(major, size, parts, first, k):
+    """[(coordinates, shared byte address)] of the boxes that `make_load`'s function moves, of all parts.
+
+    The kernel's own code, with instructions that note their operands: size rows of A or columns of B from `first` on, and
+    `hopper_parts.DEPTH` of K from k on, to address 0.
+
+    >>> loads_of("K", 128, 2, 256, 64)
+    [((64, 256, 0), 0), ((64, 320, 0), 8192)]
+    >>> loads_of("MN", 128, 2, 256, 64)
+    [((256, 64, 0), 0), ((320, 64, 0), 8192), ((256, 96, 0), 4096), ((320, 96, 0), 12288)]
+    """
+    moved = []
+
+    def load(address, tensor_map, mbarrier, *coords):
+        moved.append((tuple(int(c) for c in coords), int(address)))
+
+    def load_multicast(address, tensor_map, mbarrier, ctas, *coords):
+        load(address, tensor_map, mbarrier, *coords)
+
+    names = {**vars(hopper_parts), "tma_load_3d": load, "tma_load_3d_multicast": load_multicast}
+    make = FunctionType(hopper_parts.make_load.__code__, names, argdefs=hopper_parts.make_load.__defaults__)
+    tile = make(major, size, parts)
+    for part in range(parts):
+        tile(0, None, 0, first, k, 0, part, 0)
+    return moved
+
+
+@dataclass(frozen=True)
+class TmaPlan:
+    """What a Hopper configuration does to shared memory, in the words of a `simlayout.Plan`: what all of them share."""
+
+    config: Hopper
+
+    @property
+    def tile(self):
+        """(rows, columns, depth) of the tile that a CTA, or a cluster, works on at a time."""
+        config = self.config
+        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, hopper_parts.DEPTH
+
+    @property
+    def operands(self):
+        """(major, rows or columns of the tile, CTAs that share the load) of A and of B."""
+        config = self.config
+        of_b = config.operands[1].rows
+        return (config.a_major, config.tile_m, config.cluster_n), (config.b_major, of_b, config.cluster_m)
+
+    def loaded(self, ctas, steps):
+        """The count of the TMA loads of so many CTAs, each of so many K steps."""
+        boxes = sum(len(loads_of(major, size, cluster, 0, 0)) // cluster for major, size, cluster in self.operands)
+        return BytesCount("load A, B", "cp.async.bulk.tensor", ctas * steps * boxes, 0, 0,
+                          bytes=ctas * steps * self.config.stage_bytes)
+
+    def tensors(self, first, k):
+        """[(TensorMap of 8192 x 8192 matrices, loads)] of A and of B, of the tile that begins at row or column `first` and
+        at k."""
+        boxes = zip(self.operands, self.config.boxes())
+        return [(TensorMap(self.config.dtype, (8192, 8192, 1), (16384, 16384), box, swizzle=128),
+                 loads_of(major, size, cluster, first, k)) for (major, size, cluster), box in boxes]
+
+
+class WgmmaPlan(TmaPlan):
+    """The plan of a kernel whose operands wgmma reads."""
+
+    multiply = "wgmma"
+
+    @property
+    def proves(self):
+        """What `prove` proves, as a sentence."""
+        of_c = "; C is staged without conflicts" if self.accesses else ""
+        return f"A, B: wgmma reads every element where the kernel's TMA loads put it{of_c}"
+
+    @property
+    def accesses(self):
+        """The accesses through emitted index functions."""
+        return (store_access(self.config),) if self.config.store == "tma" else ()
+
+    def predict(self, M, N, K, sms=CPU_SMS):
+        """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
+        config, said = self.config, predict(self.config, M, N, K)
+        steps = -(-K // hopper_parts.DEPTH)
+        ctas = config.sharing * config.tiles(M, N)
+        wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
+        counts = [self.loaded(ctas, steps),
+                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[said.operand_wavefronts] * 2)]
+        for access in self.accesses:
+            stored = said.stores * 16 // (4 * config.box_n)
+            counts += [AccessCount("stage C", access.instruction, said.stores, *[said.store_wavefronts] * 2),
+                       BytesCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * said.stores)]
+        return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
+                          wgmmas * config.tile_n / 2)
+
+    def prove(self):
+        """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.
+
+        Raises VerificationError.
+        """
+        config, first, k, made = self.config, 384, 128, {}
+        parts = config.row_bands, 1
+        for name, (tensor, loads), tile, count in zip("AB", self.tensors(first, k), config.operands, parts):
+            rows, major = tile.rows if name == "A" else config.tile_n, tile.major
+            for part in range(count):                    # bands of 64 rows of A; all columns of B
+                steps = [tile.descriptor(tile.bytes * part).encode() + (start >> 4) for start in tile.starts]
+                made[name] = prove_operand(tensor, loads, steps, rows, (first + rows * part, k), major)
+        for access in self.accesses:
+            made[access.name] = verify(access)
+            _as_emitted(access, "wgmma")
+        return made
+
+
+class MmaPlan(TmaPlan):
+    """The plan of a kernel whose operands ldmatrix reads where TMA puts them."""
+
+    multiply = "mma.sync"
+    proves = "A, B: TMA puts every element where ldmatrix finds it; all accesses in bounds, aligned, without conflicts"
+
+    @cached_property
+    def _of_threads(self):
+        """The Plan of what threads access."""
+        return make_plan(self.config.stages, self.config.shared_bytes)
+
+    @property
+    def accesses(self):
+        """The accesses through emitted index functions."""
+        return self._of_threads.accesses
+
+    def predict(self, M, N, K, sms=CPU_SMS):
+        """The Prediction of one product; CTAs of a cluster beyond the matrix compute as well. The shared memory of a K step
+        is also written by TMA, 128 bytes a clock."""
+        rows, cols = self.config.tile_grid(M, N)
+        said = self._of_threads.predict(rows * self.tile[0], cols * self.tile[1], K)
+        return Prediction((self.loaded(said.ctas, said.steps), *said.counts), said.ctas, said.steps,
+                          said.shared_clocks + self.config.stage_bytes // 128, said.mma_clocks)
+
+    def prove(self):
+        """Certificates by name: that the layout has A and B where the kernel's loads put them; those of the accesses.
+
+        Raises VerificationError.
+        """
+        first, k, made = 384, 128, {}
+        tile, (rows_a, rows_b, _) = self._of_threads.access("load A").tile, self._of_threads.tile
+        for name, (tensor, loads), below, rows in zip("AB", self.tensors(first, k), (0, rows_a), (rows_a, rows_b)):
+            at = 2 * tile(below + np.arange(rows)[:, None], np.arange(hopper_parts.DEPTH)[None], 0)
+            loads = [(coords, address + 2 * hopper_parts.DEPTH * below) for coords, address in loads]
+            made[name] = prove_tile(tensor, loads, at, (first, k))
+        made |= self._of_threads.verify()
+        for access in self.accesses:
+            _as_emitted(access, "mma_tma")
+        return made
+
+
+def _as_emitted(access, module):
+    """Raises VerificationError where the emitted function that the kernel calls is not the access's."""
+    check_as_emitted(access, emitted_function(access, module), f"cuda_kernels.emitted.{module}")
+
+
+PLANS = {"wgmma_persistent": WgmmaPlan, "wgmma_tma": WgmmaPlan, "mma_tma": MmaPlan}
+"""The plan of each body."""
+
+
+def plan_of(config):
+    """The plan of a Hopper configuration."""
+    return PLANS[config.body](config)

@@ -1,0 +1,67 @@
+"""`python -m cuda_kernels.kernels.practical` proves, runs and checks every problem in every layout, and prints its costs."""
+
+import argparse
+
+import numpy as np
+
+from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
+
+FORM = "  {:<32} {:<18} {:>12} {:>10} {:>6} {:>7}"
+
+
+def small_integers(shapes, seed=0):
+    """f16 matrices of -1, 0 and 1: products of a few of them are exact in f16."""
+    generator = np.random.default_rng(seed)
+    return [generator.integers(-1, 2, shape).astype(np.float16) for shape in shapes]
+
+
+def is_right(solved, variant, matrices, n):
+    """Whether all of a run's results are NumPy's, to the last bit."""
+    want = variant.reference(*matrices, *((n,) if variant.takes_power else ()))
+    return all(np.array_equal(got, w) for got, w in zip(solved.results, want, strict=True))
+
+
+def as_predicted(solved, counts):
+    """Whether the CPU machine executed what was predicted; True where it did not run."""
+    if solved.trace is None:
+        return True
+    fields = "instruction", "instructions", "wavefronts", "ideal"
+    executed, said = ({c.name: [getattr(c, f) for f in fields] for c in x} for x in (solved.trace.accesses, counts))
+    return executed == said
+
+
+def report(variant, n, device):
+    """Proves and runs one variant and prints it; returns whether it is right and as predicted."""
+    variant.prove()
+    matrices, counts = small_integers(variant.inputs), variant.predict(n)
+    solved = run(variant, *matrices, n=n, device=device)
+    right, predicted = is_right(solved, variant, matrices, n), as_predicted(solved, counts)
+    verdict = "right" if right else "WRONG"
+    print(f"{variant.problem}, {variant.layout} ({variant.store}): {verdict} on {solved.device}"
+          + ("" if predicted else "; executed OTHER accesses than predicted"))
+    for c in counts:
+        print(FORM.format(c.name, c.instruction, c.instructions, c.wavefronts, c.ideal, c.excess))
+    print(FORM.format("total", "", *(sum(getattr(c, f) for c in counts)
+                                     for f in ("instructions", "wavefronts", "ideal", "excess"))))
+    return right and predicted
+
+
+def main(arguments=None):
+    """Reports what was asked for; returns the exit status: 1 if anything is wrong, 0 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.kernels.practical", description=__doc__)
+    parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto", help="where to run (default: auto)")
+    parser.add_argument("--problem", choices=sorted({problem for problem, _ in PROBLEMS}), help="only this one")
+    parser.add_argument("--store", choices=STORES, help="only results stored so (default: both)")
+    parser.add_argument("-n", type=int, choices=(1, 2, 3), default=2,
+                        help="the power of problem 1.1 (default: 2); up to 3 its elements are exact in f16")
+    asked = parser.parse_args(arguments)
+    print(FORM.format("access", "instruction", "instructions", "wavefronts", "ideal", "excess"))
+    made = [report(practical(problem, layout, store), asked.n if problem == "1.1" else 1, asked.device)
+            for problem, layout in PROBLEMS if asked.problem in (None, problem)
+            for store in ((asked.store,) if asked.store else STORES)]
+    print(f"{sum(made)} of {len(made)} right and as predicted")
+    return 0 if all(made) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

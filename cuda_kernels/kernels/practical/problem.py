@@ -1,0 +1,124 @@
+"""What a problem of the practical-swizzle tutorial is here: a kernel, what it does to shared memory, and what that costs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from cuda_kernels.kernels.kernel import check_as_emitted
+from cuda_kernels.kernels.practical.common import indices
+from cuda_kernels.kernels.practical.tiles import accesses, shared_bytes
+from simlayout.errors import SimlayoutError, VerificationError
+from simlayout.proofs import AccessCount, verify
+
+STORES = ("stmatrix", "pairs")
+"""How a 16x16 result goes to shared memory: one stmatrix.x4 (sm_90), or four st.shared.b32, as wmma's store does."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """An access as a kernel uses it: each warp executes its whole domain but for the slots, `times` times.
+
+    role, layout: of `tiles.accesses`. times: an int, or a function of the problem's number n. stored_by: the (role, layout)
+    of the stores that it must meet.
+    """
+
+    role: str
+    layout: str
+    times: object = 1
+    stored_by: tuple = ()
+
+
+@dataclass(frozen=True)
+class Practical:
+    """One problem in one layout.
+
+    problem: the tutorial's number ("2.1"); layout: how its shared memory lies ("xor"); store: one of STORES. shape: of
+    its tiles, a key of `tiles.TILES`. uses: what it does to shared memory, in the order of its life. make_body(problem) ->
+    the kernel's Python function. shapes: of its inputs and its results, elements. signature: of the body. slots: matrices
+    in shared memory. reference: (*inputs, n) -> the results, by NumPy.
+    """
+
+    problem: str
+    layout: str
+    store: str
+    shape: str
+    uses: tuple
+    make_body: object
+    inputs: tuple
+    results: tuple
+    signature: str
+    slots: int
+    reference: object
+
+    @property
+    def name(self):
+        """For people and errors: "2.1 xor stmatrix"."""
+        return f"{self.problem} {self.layout} {self.store}"
+
+    @property
+    def takes_power(self):
+        """Whether the problem has a number n."""
+        return self.signature.endswith("s32")
+
+    @property
+    def accesses(self):
+        """The accesses, in the order of `uses`."""
+        return tuple(accesses(self.shape, use.layout)[use.role] for use in self.uses)
+
+    @property
+    def block(self):
+        """Threads per CTA."""
+        return self.accesses[0].domain["tid"]
+
+    @property
+    def shared_bytes(self):
+        """Dynamic shared memory per CTA, in bytes."""
+        return shared_bytes(self.shape, self.slots)
+
+    @cached_property
+    def body(self):
+        """The kernel's Python function: for `cuda_kernels.build.compile` on a GPU, for `simlayout.machine.run` on a CPU."""
+        return self.make_body(self)
+
+    def predict(self, n=1):
+        """What the kernel does to shared memory with the number n: one AccessCount per access that it executes."""
+        made = []
+        for use, access in zip(self.uses, self.accesses):
+            times = use.times(n) if callable(use.times) else use.times
+            loops = prod(size for variable, size in access.domain.items() if variable not in ("tid", "slot"))
+            instructions = self.block // 32 * loops * times
+            ideal = instructions * int(access.analyze().ideal[0])
+            if instructions:
+                made.append(AccessCount(access.name, access.instruction, instructions, ideal + instructions * access.excess,
+                                        ideal))
+        return tuple(made)
+
+    def prove(self):
+        """Proves every access, with the very excess it declares, and that the emitted functions are the accesses' own.
+
+        Returns the certificates by access name; raises VerificationError.
+        """
+        made = {}
+        for use, access in zip(self.uses, self.accesses):
+            stores = tuple(accesses(self.shape, layout)[role] for role, layout in use.stored_by)
+            made[access.name] = verify(access, stored_by=stores)
+            (function,) = indices(self.shape, use.layout, use.role)
+            check_as_emitted(access, function, function.__module__)
+            top = int(access.restricted(slot=min(self.slots, access.domain["slot"])).addresses().max()) + access.bytes
+            if top > self.shared_bytes:
+                raise VerificationError(f"access {access.name!r} reaches byte {top} of {self.shared_bytes}")
+        return made
+
+    def check_inputs(self, matrices, n):
+        """SimlayoutError for anything but f16 matrices of the problem's shapes, or an n that is none."""
+        if len(matrices) != len(self.inputs):
+            raise SimlayoutError(f"problem {self.problem} takes {len(self.inputs)} matrices, not {len(matrices)}")
+        for matrix, shape in zip(matrices, self.inputs):
+            if getattr(matrix, "shape", None) != shape or matrix.dtype != np.float16:
+                what = f"{matrix.dtype} {matrix.shape}" if isinstance(matrix, np.ndarray) else type(matrix).__name__
+                raise SimlayoutError(f"problem {self.problem} takes float16 matrices {shape}, not {what}")
+        if not isinstance(n, int | np.integer) or n < 1 or (n > 1 and not self.takes_power):
+            raise SimlayoutError(f"n = {n!r}: " + ("the power is an integer of at least 1" if self.takes_power else
+                                                   f"problem {self.problem} takes no number"))

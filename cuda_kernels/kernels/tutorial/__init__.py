@@ -1,0 +1,1 @@
+"""The kernels of the MatmulTutorial ladder: tiles in blocks, and crosswise."""

@@ -1,0 +1,1 @@
+"""Warp tiling in bf16 on CUDA cores."""

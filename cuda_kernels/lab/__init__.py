@@ -1,0 +1,1 @@
+"""Experiments on a GPU and what is fitted to their records; not in the wheel."""

@@ -1,0 +1,186 @@
+"""How long many configurations take at many products: what a cost model can be fitted to.
+
+    python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015] [--orders 2]
+    python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
+    python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
+
+For each product, the configurations that may be good there, with their tiles in several orders, and cuBLAS (torch's) have
+turns, in another sequence each round: a GPU that draws much power slows down, and what runs late would look slow. A turn is
+a replayed CUDA graph of calls that rotate over operands of at least 150 MB, random normal.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from cuda_kernels.bench.libraries import torch_library
+from cuda_kernels.bench.record import Problem, where_and_when
+from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
+from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
+from cuda_kernels.build.ahead import compile_ahead
+from cuda_kernels.matmul.choose.candidates import ORDERS
+from cuda_kernels.matmul.choose.choice import PROGRAMS
+from cuda_kernels.matmul.choose.model import lie_of
+from simlayout.files import write_record
+
+WORTH, MOST, IN_ORDERS = 1.4, 60, 2
+"""Measured are configurations whose estimate is within this factor of the least one, and no more than so many; each program
+in so many orders of tiles, the likeliest."""
+
+ROUNDS = 3
+
+ESTIMATES = PROGRAMS.in_orders(ORDERS)
+"""Of the candidates in all orders of tiles."""
+
+
+def problems(count, seed):
+    """What to measure, in f16: `count` random Problems, a third of them small, and the named ones of the benchmark."""
+    small = [replace(p, **{size: -(-getattr(p, size) // 96) * 8 for size in "MNK"})
+             for p in random_problems(count // 3, seed + 1)]
+    named = [replace(p, dtype="f16") for p in LAYERS + FEW_TILES + squares(SQUARES[:-1])]
+    return random_problems(count - count // 3, seed) + small + named
+
+
+def product(text):
+    """The Problem, in f16, of a text MxNxK; ArgumentTypeError for another one.
+
+    >>> str(product("16x28672x8192"))
+    '16 x 28672 x 8192 f16 NT'
+    """
+    sizes = text.split("x")
+    if len(sizes) != 3 or not all(size.isdecimal() and int(size) for size in sizes):
+        raise argparse.ArgumentTypeError(f"{text!r} is no product: give M, N and K, such as 16x28672x8192")
+    return Problem(*map(int, sizes))
+
+
+def part(text):
+    """The number more than 0 and less than 1 of a text; ArgumentTypeError for another one.
+
+    >>> part("0.75")
+    0.75
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part: give a number between 0 and 1, such as 0.75")
+    return found
+
+
+def with_fewer_stages(configs, parts):
+    """Configurations, each followed by those with these parts of its stages, at least 2, rounded down.
+
+    >>> from cuda_kernels.kernels.hopper.config import Hopper
+    >>> [c.stages for c in with_fewer_stages([Hopper(stages=4)], (0.75, 0.7, 0.5))]
+    [4, 3, 2]
+    """
+    return list(dict.fromkeys(replace(config, stages=max(2, int(config.stages * kept)))
+                              for config in configs for kept in (1, *parts)))
+
+
+def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
+    """The configurations for a product, at most so many, likely ones first, each program in so many orders of tiles; of
+    those whose orders are the same there, one."""
+    guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}, Counter()
+    for i in np.argsort(guesses, kind="stable"):
+        if guesses[i] > WORTH * guesses.min() or len(made) == most:
+            break
+        config = ESTIMATES.configs[i]
+        rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
+        same = replace(config, group=1 if cols == 1 else min(config.group, rows))
+        if same not in made and orders[config.program] < in_orders:
+            orders[config.program] += 1
+            made[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
+    return list(made.values())
+
+
+def measure(library, problem, configs, seconds, source):
+    """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Problem; medians over the rounds."""
+    from cuda_kernels import plan_matmul
+
+    sets = rotated(library, problem)
+    turns, kept, right, faults = [turn(library, by_cublas(library, sets), seconds)], [], [], []
+    for config in configs:
+        plans = [plan_matmul(*three, kernel=config) for three in sets]
+        wrong = fault(library, problem, plans[0], sets[0])
+        if wrong is None:
+            turns.append(turn(library, plans, seconds))
+            kept.append(plans)                           # graphs use the workspaces of their plans
+            right.append(config)
+        else:
+            faults.append(f"{problem}: {config} and cuBLAS differ by {wrong}")
+    times = [[] for _ in turns]
+    for _ in range(ROUNDS):
+        for i in source.sample(range(len(turns)), len(turns)):
+            times[i].append(1e6 * turns[i]())
+    theirs, *ours = (round(statistics.median(found), 2) for found in times)
+    return theirs, list(zip(right, ours)), faults
+
+
+def measure_all(library, work, seconds, source):
+    """(configurations, the record's rows, what was wrong) of [(Problem, configurations)]; says a line per row. Interrupted,
+    it returns what it has. In the record all configurations are of f16: a row names its type."""
+    tried, rows, faults = {}, [], []                     # configuration -> its number in the record
+    try:
+        for problem, configs in work:
+            cublas, found, wrong = measure(library, problem, configs, seconds, source)
+            library.free()
+            faults += wrong
+            found = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in found]
+            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
+            print(f"{len(rows):>4} {told(rows[-1], list(tried))}", flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
+    return list(tried), rows, faults
+
+
+def told(row, configs):
+    """A row of the record as a line: the best of its configurations."""
+    (M, N, K, dtype), cublas, found = row
+    best, time = min(found, key=lambda f: f[1], default=(None, float("inf")))
+    options = "none right" if best is None else configs[best].changes
+    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(found):>3}, "
+            f"{cublas / time:.3f}: {options}")
+
+
+def main(arguments=None):
+    """Measures, prints a line per product, and writes the record."""
+    from cuda_kernels.matmul import driver
+
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--json", required=True, help="write the record to this file")
+    parser.add_argument("--shapes", type=int, default=150, help="random products")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
+    parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
+    parser.add_argument("--most", type=int, default=MOST, metavar="N",
+                        help="configurations of a product (default: %(default)s)")
+    parser.add_argument("--orders", type=int, default=IN_ORDERS, metavar="N",
+                        help="orders of tiles of a kernel (default: %(default)s)")
+    parser.add_argument("--stages", type=part, nargs="+", default=(), metavar="PART",
+                        help="each configuration with these parts of its stages, too, such as 0.75")
+    options = parser.parse_args(arguments)
+    library = torch_library("cuBLAS is torch's")
+    sms = driver.cuda().multiprocessors(0)
+    source = random.Random(options.seed)
+    wanted = options.products or problems(options.shapes, options.seed)
+    likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in wanted]
+    work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
+    compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
+    configs, rows, faults = measure_all(library, work, options.seconds, source)
+    head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
+    write_record(options.json, head, configs=[c.changes for c in configs], rows=rows)
+    for text in faults:
+        print(text, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

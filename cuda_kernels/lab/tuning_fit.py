@@ -1,0 +1,170 @@
+"""Fits the rates of the cost model to a record of `cuda_kernels.lab.tuning`. Needs scipy, but no GPU.
+
+    python -m cuda_kernels.lab.tuning_fit RECORD [RECORD ...]
+
+Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen configuration
+over the least one, geometric mean), the rates, and the products where the choice is worst. What the estimates then still
+lack is learned by `cuda_kernels.lab.tuning_learn`.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul.choose.model import H200, Estimates, Rates, lie_of
+from simlayout.errors import DeviceError, ParseError
+
+NAMES = [f.name for f in fields(Rates)]
+
+SMS = 132
+"""Of the GPU of the records."""
+
+NEAR = 0.15
+"""A time that is this much above the least one of its product has half the weight."""
+
+USUAL, HOLD = 0.03, 0.0025
+"""Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
+towards where the fit starts."""
+
+FIXED = ("exchange", "exchange_load", "energy")
+"""Rates of which the records say too little: no sliced tile is likely enough to be measured, and no configuration has the
+GPU's power for itself."""
+
+START = replace(H200, energy=0.0)
+"""What the fit starts with."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A record. estimates: of its configurations; problems: (M, N, K) each; cublas: microseconds of each. product, tried,
+    times: arrays with an item per measurement: numbers of the product and of the configuration, and microseconds."""
+
+    estimates: Estimates
+    problems: tuple
+    cublas: tuple
+    product: np.ndarray
+    tried: np.ndarray
+    times: np.ndarray
+
+    def of(self, measurements):
+        """The Measured of some of the measurements alone."""
+        return replace(self, product=self.product[measurements], tried=self.tried[measurements],
+                       times=self.times[measurements])
+
+    @cached_property
+    def of_each(self):
+        """(the estimates of each measurement's configuration, their work)."""
+        M, N, K = np.array(self.problems)[self.product].T
+        estimates = self.estimates.take(self.tried)
+        return estimates, estimates.work(M, N, K, 1, SMS, lie_of(K))
+
+    @cached_property
+    def _over_least(self):
+        """Each time over the least one of its product."""
+        least = np.full(len(self.problems), np.inf)
+        np.minimum.at(least, self.product, self.times)
+        return self.times / least[self.product]
+
+    def estimated(self, rates):
+        """Microseconds of each measurement, as the estimates say without trees."""
+        estimates, work = self.of_each
+        return estimates.times(work, SMS, rates)
+
+    @cached_property
+    def weights(self):
+        """How much each measurement counts: most near the least time of its product."""
+        return 0.5 ** ((self._over_least - 1) / NEAR)
+
+    def error(self, estimated):
+        """The mean of |log(estimate / time)|, of the measurements near the least time of their product most."""
+        return float(np.average(np.abs(np.log(estimated / self.times)), weights=self.weights))
+
+    def residuals(self, rates):
+        """What a fit makes small: errors, weighted, large ones by less."""
+        off = np.log(self.estimated(rates) / self.times) / USUAL
+        return np.sqrt(2 * (np.sqrt(1 + off ** 2) - 1) * self.weights / self.weights.sum())
+
+    def choices(self, estimated):
+        """(numbers of the measurements with the least estimate of each product, their times over the least ones)."""
+        order = np.lexsort((estimated, self.product))
+        chosen = order[np.r_[True, np.diff(self.product[order]) > 0]]
+        return chosen, self._over_least[chosen]
+
+
+def read(*paths):
+    """The Measured of files that `cuda_kernels.lab.tuning` wrote, without what is never chosen, as slices that cut nothing;
+    ParseError for others."""
+    configs, rows = {}, []
+    for path in paths:
+        try:
+            record = json.loads(Path(path).read_text())
+            numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
+            rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in found])
+                     for shape, cublas, found in record["rows"]]
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
+    problems, cublas, found = zip(*rows)
+    tried, times = np.array([pair for pairs in found for pair in pairs]).T
+    product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
+    made = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    return made.of(np.isfinite(made.estimated(START)))
+
+
+def fit(measured, start=START, rounds=6):
+    """Rates with little error; yields the best so far after each round of five steps of least squares from `start`."""
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise DeviceError("fitting needs scipy: pip install 'simlayout[tuning]'") from None
+    names = [name for name in NAMES if name not in FIXED]
+    first, at = np.array([getattr(start, name) for name in names]), np.zeros(len(names))
+
+    def rates(logarithms):
+        return replace(start, **{name: float(value) for name, value in zip(names, np.exp(logarithms) * first)})
+
+    for _ in range(rounds):
+        at = least_squares(lambda x: np.r_[measured.residuals(rates(x)), HOLD * x], at, bounds=(-2.5, 2.5), max_nfev=5,
+                           x_scale=0.3).x
+        yield rates(at)
+
+
+def main(arguments=None):
+    """Prints the fit."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning_fit", description=__doc__.split("\n\n")[0])
+    parser.add_argument("records", nargs="+", help="files that `python -m cuda_kernels.lab.tuning --json FILE` wrote")
+    parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
+                        help="of the fit, some seconds each; 0 shows the rates as they are")
+    options = parser.parse_args(arguments)
+    measured, rates = read(*options.records), START
+    print(summary(measured, measured.estimated(rates)))
+    for rates in fit(measured, rounds=options.rounds):
+        print(summary(measured, measured.estimated(rates)), flush=True)
+    print(replace(rates, energy=H200.energy))
+    chosen, cost = measured.choices(measured.estimated(rates))
+    for i in np.argsort(-cost)[:20]:
+        of_product = np.flatnonzero(measured.product == i)
+        best = of_product[np.argmin(measured.times[of_product])]
+        print(f"{cost[i]:.3f} at {measured.problems[i]}, cuBLAS {measured.cublas[i]} us:")
+        for word, j in (("chosen", chosen[i]), ("best", best)):
+            print(f"  {word}: {measured.times[j]} us, {measured.estimates.configs[measured.tried[j]].changes}")
+    return 0
+
+
+def summary(measured, estimated):
+    """What estimates of a Measured are worth, as a line."""
+    chosen, cost = measured.choices(estimated)
+    shares = measured.cublas / measured.times[chosen]
+    g = statistics.geometric_mean
+    return (f"error {measured.error(estimated):.4f}, choosing costs {g(cost.tolist()):.4f}, at most {max(cost):.3f}; "
+            f"cuBLAS's time over the chosen one's {g(shares.tolist()):.4f}, at least {min(shares):.3f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The configurations of `wgmma_persistent` that may suit a product."""
+
+from dataclasses import replace
+from itertools import product
+
+from cuda_kernels.kernels.hopper.config import BARRIERS, RESERVED, SHARED_LIMIT, Hopper, staged_bytes
+from simlayout.errors import SimlayoutError
+
+FEW = "1x1", "2x1", "1x2"
+MANY = *FEW, "4x1", "1x4", "2x4", "4x2"
+"""cluster_m x cluster_n."""
+
+
+def columns(first, last):
+    """Multiples of 8 to the last one: a tile that covers what a coarser one would stick out of computes so much less."""
+    return range(first, last + 1, 8)
+
+
+TILES = ((64, 1, (16,), FEW[:1]), (64, 1, columns(24, 128), MANY), (64, 1, columns(136, 256), (*FEW, "4x1")),
+         (128, 1, (16, 32, 48), FEW[:2]), (128, 1, columns(64, 152), MANY), (128, 1, columns(160, 256), FEW),
+         (192, 1, columns(72, 128), MANY), (192, 1, columns(136, 192), FEW),
+         (256, 2, columns(128, 192), FEW), (256, 1, (16,), FEW[:1]), (256, 1, columns(64, 128), FEW))
+"""(rows, bands, columns, clusters) of the tiles that are considered, for C and for its transpose."""
+
+PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), (*FEW, "4x1")), (128, 2, columns(64, 152), MANY),
+            (128, 2, columns(160, 192), FEW))
+"""The same of the tiles that consumers multiply in turns."""
+
+STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
+"""(columns, buffers) in which C is staged, the likeliest first. At as many stages, two of 64 columns took 1 percent less
+than two of 32 or one of 64, and one of 32 took 0.8 percent more than these; a stage more made up for as much (geometric
+means of some hundred tiles at 14 products on an H200)."""
+
+SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
+"""Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
+
+SHALLOW = (64, 96), (64, 104), (64, 112), (128, 16)
+"""Tiles that are considered with 8 stages, too. 64 x 112 took 4 percent less with these than with 10, 64 x 96 1 percent
+less than with 11, 64 x 104 1 percent more than with 10, by product from 20 percent less to 13 more; 64 x 24 to 64 x 88 took
+1 to 5 percent more than with 11 or 12 (geometric means, `tests/data/h200_stages.json`). 128 x 16 took 1.1 percent less than
+with 12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.json`)."""
+
+TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
+"""Tiles of which an SM may hold two CTAs."""
+
+
+def fitted(tile_m, tile_n, resident=1, most=12, **options):
+    """The Hopper configuration with as many stages as fit, to `most`, and the first of the STAGINGS that leaves room for
+    them; None where it cannot be.
+
+    >>> made = fitted(192, 104)
+    >>> made.stages, made.box_n, made.buffers
+    (5, 32, 2)
+    """
+    bands = options.get("bands", 1)
+    options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident,
+                    producer=1 if resident == 2 or tile_m // bands > 128 else 4)
+    try:
+        least = Hopper(stages=2, buffers=1, box=16, **options)
+        stages = {staging: min(most, _stages(least, *staging)) for staging in STAGINGS}
+        box, buffers = max(stages, key=stages.get)
+        usual = replace(least, buffers=buffers, box=0)
+        return replace(usual, stages=stages[box, buffers], box=0 if box == usual.box_n else box)
+    except SimlayoutError:
+        return None
+
+
+def _stages(config, box, buffers):
+    """How many fit beside so many staging buffers of so many columns; 0 where the tile has not as many."""
+    if box > config.tile_n or buffers > -(-config.tile_n // box):
+        return 0
+    room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * staged_bytes(box, buffers)
+    return room // (config.stage_bytes + BARRIERS)
+
+
+def _candidates():
+    for pingpong, (tile_m, bands, widths, clusters) in (*product([False], TILES), *product([True], PINGPONG)):
+        for tile_n, cluster, c_major in product(widths, clusters, "NM"):
+            cluster_m, cluster_n = map(int, cluster.split("x"))
+            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, pingpong=pingpong)
+            deepest = fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
+            yield deepest
+            if deepest and (tile_m, tile_n) in SHALLOW:
+                yield fitted(tile_m, tile_n, most=8, split=deepest.split, **options)
+    for (tile_m, tile_n), slices in SLICED.items():
+        for c_major in "NM":
+            yield from (fitted(tile_m, tile_n, c_major=c_major, slices=n) for n in slices)
+    for tile_m, tile_n in TWICE:
+        yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
+
+
+ORDERS = (1, 2, 4, 8, 16)
+"""Rows of tiles in the groups that are walked together, of which each candidate may have any."""
+
+CANDIDATES = tuple(c for c in _candidates() if c is not None)
+"""The configurations that are considered, for f16 and K-major operands."""

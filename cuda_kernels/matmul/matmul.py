@@ -1,0 +1,251 @@
+"""matmul: NumPy's product of arrays that already lie on a GPU.
+
+What a call needs is worked out once per description of its arguments (shapes, strides, dtypes, device, kernel) and kept as a
+Plan; per set of addresses the plan keeps the launches, tensor maps encoded. A call that was made before is two look-ups.
+"""
+
+import sys
+from threading import Lock
+
+from cuda_kernels.matmul import arrays, driver
+from cuda_kernels.matmul.arrays import SIZES, contiguous, extent, look, operand
+from cuda_kernels.matmul.product import check_strides, result_shape
+from cuda_kernels.matmul.steps import steps_for
+from cuda_kernels.matmul.workspace import Workspaces
+from simlayout.errors import SimlayoutError
+
+_NEW = (-1,)
+"""The description of an out that is yet to be made."""
+
+KEPT = 256
+"""Plans that are kept, and launches per plan; the oldest goes first."""
+
+_plans = {}
+_lock = Lock()
+_workspaces = Workspaces()
+
+
+def _keep(kept, key, value):
+    with _lock:
+        while len(kept) >= KEPT:
+            del kept[next(iter(kept))]
+        kept[key] = value
+    return value
+
+
+class Plan:
+    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`."""
+
+    def __init__(self, cuda, a, b, out, kernel, overlap):
+        for name, x in (("a", a), ("b", b)):
+            if x.dtype == "f32":
+                raise SimlayoutError(f"{name} is float32; matmul takes float16 or bfloat16 (and float32 as out)")
+        if a.dtype != b.dtype:
+            raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
+        shape = result_shape(a.shape, b.shape)
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else a.dtype
+        self.device, self.kind, self.launches = _one_device(a, b, out), a.kind, {}
+        size = SIZES[self.dtype]
+        for name, x in (("a", a), ("b", b)):
+            check_strides(name, x.shape, x.strides, x.itemsize, True)
+        if out:
+            _check_out(out, shape)
+        strides = out.strides if out else contiguous(shape, size)
+        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size))
+        self.stream = _default_stream([x for x in (a, b, out) if x], self.device)
+        self.steps, self.scratch, self.split, self.counters, self.config = (), 0, 0, 0, None
+        self.clears = 0 in a.shape[-1:] and 0 not in shape
+        if 0 not in shape and not self.clears:
+            aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
+            builder, kernel = steps_for(kernel, cuda, self.device, a.dtype, self.dtype, aligned, overlap)
+            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), kernel)
+            self.steps, self.config = tuple(builder.steps), builder.config
+            self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
+        self.simple = not self.scratch and not self.split and not self.clears
+
+    def bind(self, key):
+        """The launches for addresses of a, b, c, scratch, split and counters; kept."""
+        addresses = dict(zip(("a", "b", "c", "scratch", "split", "counters"), key))
+        made = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
+        return _keep(self.launches, key, made)
+
+    def check_apart(self, at_a, at_b, at_c):
+        """Raises SimlayoutError if out shares memory with a or b, judged by their whole extents."""
+        end = at_c + self.extents[2]
+        for name, at, size in (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1])):
+            if at_c < at + size and at < end and size and end > at_c:
+                raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
+                                     "another out")
+
+    def new(self, like, shape, dtype, stream):
+        """A new array of the caller's library."""
+        return arrays.new(like, self.kind, shape, dtype, self.device, stream)
+
+    def clear(self, at_c, stream):
+        """Writes zeros to out: the product where K is 0."""
+        self.cuda.zero(at_c, self.strides, self.shape, SIZES[self.dtype], stream, self.device)
+
+    def take(self, like, stream, pool, private=False):
+        """((scratch, split, counters) addresses, what keeps them alive), for use on a stream.
+
+        pool: the handle of the stream whose memory pool the caller's library must use, None for the current one; private:
+        all memory is the caller's own, none shared through `Workspaces`.
+        """
+        split = counters = 0
+        if self.split and not private:
+            split, counters = _workspaces.get(self.cuda, self.device, stream, self.split, self.counters)
+        own = bool(self.split) and not split
+        nbytes = self.scratch + (-(-(self.split + self.counters) // 256) * 256 if own else 0)
+        if not nbytes:
+            return (0, split, counters), None
+        keep = self.new(like, (nbytes // 2 + 128,), "f16", pool)
+        at = -(-look(keep, "workspace")[1] // 256) * 256
+        if own:
+            split, counters = at + self.scratch, at + self.scratch + self.split
+            self.cuda.zero(counters, (1,), (self.counters,), 1, stream, self.device)
+        return (at, split, counters), keep
+
+
+def _one_device(*operands):
+    found = {x.device for x in operands if x is not None and x.device is not None}
+    if len(found) > 1:
+        raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(found)))}: move them to one")
+    return found.pop() if found else 0
+
+
+def _check_out(out, shape):
+    if not out.writeable:
+        raise SimlayoutError("out is read-only")
+    if out.shape != shape:
+        raise SimlayoutError(f"out has shape {out.shape}, the product {shape}")
+    check_strides("out", out.shape, out.strides, out.itemsize, False)
+
+
+def _default_stream(operands, device):
+    """A function that gives the stream to use where the caller names none; the arrays must agree on it."""
+    kinds = sorted({x.kind for x in operands if x.kind in ("torch", "cupy")})
+    named = {x.stream for x in operands if x.stream is not None}
+    sources = [arrays.current_stream(kind, device) for kind in kinds] + [lambda s=s: s for s in named]
+    if len(sources) < 2:
+        return sources[0] if sources else lambda: 0
+
+    def agreed():
+        found = {source() for source in sources}
+        if len(found) > 1:
+            streams = ", ".join(map(hex, sorted(found)))
+            raise SimlayoutError(f"the arrays belong to different streams ({streams}): pass stream=")
+        return found.pop()
+
+    return agreed
+
+
+def _no_gradient(*tensors):
+    """Refuses torch tensors whose gradient is wanted: this product records none."""
+    torch = sys.modules.get("torch")
+    if torch and torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors):
+        raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
+
+
+def _lookup(a, b, out, kernel, overlap):
+    """(plan, addresses of a, b and out): the plan of these arrays; made, and all checked, where it is new."""
+    look_a, at_a = look(a, "a")
+    look_b, at_b = look(b, "b")
+    look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
+    cuda = driver.cuda()
+    key = look_a, look_b, look_c, kernel, overlap
+    if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0]):
+        key += tuple(cuda.device_of(at, name) if at else None for at, name in ((at_a, "a"), (at_b, "b"), (at_c, "out")))
+    plan = _plans.get(key)
+    if plan is None:
+        operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
+        plan = _keep(_plans, key, Plan(cuda, *operands, kernel, overlap))
+    if plan.gradients:
+        _no_gradient(a, b, out)
+    if out is not None:
+        plan.check_apart(at_a, at_b, at_c)
+    return plan, at_a, at_b, at_c
+
+
+def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
+    """a @ b by NumPy's rules, for arrays on one GPU.
+
+    a (..., M, K), b (..., K, N): float16 or bfloat16, both the same; vectors and broadcast batches as in numpy.matmul; any
+    strides that are not negative and do not overlap (batch dimensions may repeat). All four transposes are read where they
+    lie. torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack. Accumulation in float32.
+
+    out: an array of the product's shape that shares no memory with a or b; float16, bfloat16 or float32. Without it a new
+    array of a's kind and dtype. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: the one to launch on
+    (a handle, or a torch, CuPy, Numba or cuda.core stream); else the current one of the arrays' library. overlap: whether
+    the kernel may begin, but not read or write the arrays, while the one ahead of it in the stream ends (programmatic
+    dependent launch).
+
+    Returns out at once: the product is complete when the stream has come to its end. Raises SimlayoutError for anything that
+    cannot be multiplied, DeviceError where no GPU can do it; nothing has been launched then. Legal in a CUDA graph capture
+    if the same call was made once before.
+    """
+    plan, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
+    handle = plan.stream() if stream is None else arrays.handle(stream)
+    pool = None if stream is None else handle
+    if out is None:
+        out = plan.new(a, plan.shape, plan.dtype, pool)
+        at_c = arrays.address(out, plan.kind)
+    key, keep = (at_a, at_b, at_c, 0, 0, 0), None
+    if not plan.simple:
+        if plan.clears:
+            plan.clear(at_c, handle)
+        scratch, keep = plan.take(a, handle, pool)
+        key = at_a, at_b, at_c, *scratch
+    for launch in plan.launches.get(key) or plan.bind(key):
+        launch(handle)
+    del keep                                         # its pool gives it out again behind these launches, in stream order
+    return out
+
+
+class Prepared:
+    """A product of three arrays, ready: call it with a stream (a handle or an object), or without for the libraries' current
+    one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes,
+    `launches` are what a call launches, in order."""
+
+    def __init__(self, plan, a, b, out, addresses):
+        self._plan, self._keep, self.out = plan, [a, b], out
+        stream = plan.stream()
+        scratch, workspace = plan.take(a, stream, None, private=True)
+        if plan.split:
+            plan.cuda.synchronize(plan.device, stream)    # the counters are zero before any stream uses them
+        self._keep.append(workspace)
+        self._at_c = addresses[2]
+        self.launches = plan.bind((*addresses, *scratch)) if plan.steps else ()
+        self._stream = plan.stream
+
+    def __call__(self, stream=None):
+        """Launches the product and returns out at once."""
+        if stream is None:
+            stream = self._stream()
+        elif type(stream) is not int:
+            stream = arrays.handle(stream)
+        for launch in self.launches:
+            launch(stream)
+        if self._plan.clears:
+            self._plan.clear(self._at_c, stream)
+        return self.out
+
+    @property
+    def config(self):
+        """The kernel's configuration; None where nothing is multiplied."""
+        return self._plan.config
+
+    def __repr__(self):
+        return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.config})"
+
+
+def plan_matmul(a, b, out, *, kernel="auto", overlap=False):
+    """out = a @ b prepared for many calls: a Prepared, to be called with a stream or without.
+
+    Arguments, checks and errors as of `matmul`; all are checked here and not again. What the arrays hold may change between
+    calls. Legal in a CUDA graph capture.
+    """
+    if out is None:
+        raise SimlayoutError("plan_matmul needs out: the array that every call writes")
+    plan, *addresses = _lookup(a, b, out, kernel, overlap)
+    return Prepared(plan, a, b, out, addresses)

@@ -1,0 +1,85 @@
+"""What a product will take on this machine, said before it begins: memory, and time on the CPU machine."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from simlayout.errors import SimlayoutError
+from simlayout.progress import duration
+
+SAMPLED = 4
+"""K steps of the CTA that is timed."""
+
+LARGE = 256
+"""K steps of all CTAs together from which on a product is large enough to be timed first."""
+
+SHADOW = 4
+"""Bytes for each byte of global memory (`simlayout.machine.global_shadow`)."""
+
+ROWS = 256
+"""Rows of C that are compared where not all are (`job.compare`)."""
+
+
+def bytes_needed(M, N, K, device):
+    """Bytes that A, B and C take, with what knows on the CPU machine who touched each of their bytes, or, later, with their
+    comparison in float64. device: "cpu" or "gpu".
+
+    >>> bytes_needed(4096, 4096, 4096, "cpu"), bytes_needed(4096, 4096, 4096, "gpu")
+    (503316480, 411041792)
+    """
+    from cuda_kernels.run.job import FULL_CHECK
+
+    matrices = 2 * (M * K + N * K + M * N)
+    rows = M if M * N * K <= FULL_CHECK else min(M, ROWS)
+    compared = 8 * 2 * (rows * K + N * K) + 8 * 3 * rows * N
+    return matrices + max(compared, SHADOW * matrices if device == "cpu" else 0)
+
+
+def bytes_free():
+    """Bytes of memory that this process may still take, as Linux says; None where nothing says so."""
+    found = []
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(1024 * int(fields["MemAvailable"].split()[0]))
+    except (OSError, KeyError, ValueError):
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:
+        limit, used = (Path("/sys/fs/cgroup", name).read_text().strip() for name in ("memory.max", "memory.current"))
+        found.append(int(limit) - int(used))
+    except (OSError, ValueError):                        # no such group, or "max"
+        pass
+    return min(found, default=None)
+
+
+def require_memory(M, N, K, device):
+    """Raises SimlayoutError where the matrices do not fit."""
+    needed, free = bytes_needed(M, N, K, device), bytes_free()
+    if free is not None and needed > free:
+        raise SimlayoutError(f"A ({M}, {K}), B ({N}, {K}) and C ({M}, {N}), and what checks them, take about {needed} bytes "
+                             f"of memory, and {free} are free: use a smaller problem")
+
+
+def foretold(kernel, M, N, K):
+    """A sentence on how long the CPU machine will take for a Kernel or a HopperKernel, None for what is soon done.
+
+    It is an estimate: one CTA is timed for a few K steps.
+    """
+    rows, columns, depth = kernel.plan.tile
+    tiles, steps = -(-M // rows) * -(-N // columns), -(-K // depth)
+    if tiles * steps < LARGE:
+        return None
+    sampled = min(steps, SAMPLED)
+    seconds = [_timed(kernel, min(M, rows), min(N, columns), count * depth) for count in (1, sampled)][-1]
+    return (f"about {duration(seconds * tiles * steps / sampled)} on the CPU machine: an estimate, from {seconds:.2g} "
+            f"seconds for {sampled} of {tiles * steps} K steps")
+
+
+def _timed(kernel, M, N, K):
+    """Seconds that one product of zeros takes; the first one also compiles."""
+    a, b = np.zeros((M, K), np.float16), np.zeros((N, K), np.float16)
+    started = time.perf_counter()
+    kernel.fitted(M, N, K).run(a, b, "cpu", hazards="report")
+    return time.perf_counter() - started

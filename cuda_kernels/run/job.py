@@ -1,0 +1,210 @@
+"""The main job: predict, verify, emit, run, check, compare. `simlayout gemm` prints what this returns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuda_kernels.run.hopper_job import CPU_SMS, HOPPER_KERNELS, HopperKernel
+from simlayout.codegen import check_njit, emit
+from simlayout.errors import SimlayoutError
+from simlayout.numerics.formats import bf16_bits
+from simlayout.numerics.formats import exact as exact_values
+
+FULL_CHECK = 2**31
+"""Up to this many multiply-adds every element of C is compared with float64; beyond, 256 random rows are."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of the main job found.
+
+    rows: per access (name, instruction, predicted AccessCount, executed AccessCount or None). checks: sentences of
+    what was proved or compared. error: largest |C - reference| over its bound (at most 1 when correct).
+    """
+
+    kernel: str
+    options: dict
+    problem: tuple
+    device: str
+    prediction: object
+    rows: tuple
+    checks: tuple
+    error: float
+    timing: dict
+
+    @property
+    def ok(self):
+        """C is right and every executed count equals its prediction."""
+        return self.error <= 1 and all(done is None or same(said, done) for _, _, said, done in self.rows)
+
+    def as_dict(self):
+        """Plain values, for JSON."""
+        executed = {name: {"instructions": d.instructions, "wavefronts": d.wavefronts, "ideal": d.ideal}
+                    | ({"bytes": d.bytes} if d.bytes else {}) for name, _, _, d in self.rows if d is not None}
+        return {"kernel": self.kernel, "options": self.options, "problem": dict(zip("MNK", self.problem)),
+                "device": self.device, "ok": self.ok, "prediction": self.prediction.as_dict(), "executed": executed or None,
+                "checks": list(self.checks), "error_over_bound": self.error, **self.timing}
+
+
+def same(said, done):
+    """Whether two AccessCounts agree."""
+    counts = done.instructions, done.wavefronts, done.ideal, done.bytes
+    return (said.instructions, said.wavefronts, said.ideal, getattr(said, "bytes", 0)) == counts
+
+
+def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
+    """Predicts, verifies, emits and runs one kernel on random normal matrices of its dtype, and checks all of it.
+
+    kernel: a Kernel or a HopperKernel. say: called with one line as each step ends. progress: see
+    `cuda_kernels.run.mma.run`. Returns a Report.
+    """
+    kernel = kernel.fitted(M, N, K)
+    prediction, for_hopper = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
+    unknown = [c.name for c in prediction.counts if not getattr(c, "exact", True)]
+    if unknown:
+        raise SimlayoutError(f"the plan of {kernel.name} does not know the wavefronts of {' and '.join(unknown)}: give the "
+                             "access a Source")
+    certificates = kernel.prove()
+    proved = kernel.plan.proves if for_hopper else (f"{len(certificates)} accesses: in bounds, aligned, loads meet "
+                                                              "stores, excess as declared")
+    say(f"verified   {proved}")
+    checks = [f"{name}: {claim}" for name, c in certificates.items() for claim in c.claims]
+    if kernel.plan.accesses:
+        checks.append(emit_again(kernel))
+        say(checks[-1])
+    generator = np.random.default_rng(seed)
+    a, b = (rounded(kernel.dtype, generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
+    done = kernel.run(a, b, device, progress)
+    error, how = compare(done.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
+    say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
+    rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace)) for c in prediction.counts)
+    timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
+    return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
+                  (*checks, how), error, timing)
+
+
+def predicted(kernel, M, N, K, device):
+    """The Prediction of a Kernel or a HopperKernel; the grid of the latter is for the SMs of the device."""
+    if not isinstance(kernel, HopperKernel):
+        return kernel.plan.predict(M, N, K)
+    return kernel.plan.predict(M, N, K, sms_of(device))
+
+
+def sms_of(device):
+    """SMs of the GPU, or as many as the grid of a persistent kernel is for on the CPU machine."""
+    from cuda_kernels.run.device import gpu_problem
+
+    if device == "cpu" or (device == "auto" and gpu_problem()):
+        return CPU_SMS
+    from numba import cuda
+
+    return cuda.get_current_device().MULTIPROCESSOR_COUNT
+
+
+def _executed_as(said, trace):
+    """What a Trace counted of a predicted access, by its name, or, of what no index function addresses, by its instruction;
+    None where it counted nothing."""
+    if trace is None:
+        return None
+    named = (c for c in trace.accesses if c.name == said.name)
+    return next(named, None) or next((c for c in trace.by_instruction() if c.name == said.instruction), None)
+
+
+def emit_again(kernel):
+    """Emits the plan's index functions anew and checks each against the model; returns the sentence that says so."""
+    import importlib.util
+
+    with_numba = importlib.util.find_spec("numba") is not None
+    points = 0
+    for access in kernel.plan.accesses:
+        made = emit(access, unit="bytes")
+        points += int(np.prod(list(access.domain.values())))
+        if with_numba:
+            check_njit(made, access)
+    ways = "as plain Python and under numba.njit" if with_numba else "as plain Python"
+    count = len(kernel.plan.accesses)
+    return f"emitted    {count} index function{'s' * (count > 1)}, equal to the model on all {points} points {ways}"
+
+
+def rounded(dtype, values):
+    """float32 values as "f16", or as the bits of "bf16" in uint16, to the nearest, ties to even."""
+    return values.astype(np.float16) if dtype == "f16" else bf16_bits(values)
+
+
+def values_of(matrix):
+    """float64 values of f16, or of the bits of bf16."""
+    return matrix.astype(np.float64) if matrix.dtype == np.float16 else exact_values("bf16", matrix)
+
+
+def compare(c, a, b, accumulate, generator):
+    """Largest error of C over its bound, and a sentence. Bound per element: one rounding of the result to its type, and one
+    rounding of the accumulator per k16 step, on |A| |B|."""
+    rows = np.arange(len(a))
+    if c.size * a.shape[1] > FULL_CHECK:
+        rows = np.sort(generator.choice(len(a), min(256, len(a)), replace=False))
+    exact, some, b = values_of(a[rows]), values_of(c[rows]), values_of(b)
+    reference = exact @ b.T
+    scale = np.abs(exact) @ np.abs(b).T
+    unit = 2.0**-10 if accumulate == "f16" else 2.0**-22
+    result, half_ulp = ("f16", 2.0**-11) if c.dtype == np.float16 else ("bf16", 2.0**-8)
+    bound = half_ulp * np.abs(reference) + (a.shape[1] // 16 + 2) * unit * scale + 2.0**-24
+    wrong = np.abs(some - reference) / bound
+    error = float(np.max(np.where(np.isnan(wrong), np.inf, wrong)))
+    covered = "every element" if len(rows) == len(a) else f"{len(rows)} random rows"
+    return error, (f"{covered} within {error:.3f} of the rounding bound for {result} results and {accumulate} accumulation, "
+                   "against float64")
+
+
+def time_on_gpu(kernel, M, N, K):
+    """TFLOP/s of the kernel, and of cuBLAS where torch or CuPy is there, in one run; see `cuda_kernels.bench`."""
+    from cuda_kernels.bench import compare_with_cublas
+
+    timed = kernel.options if isinstance(kernel, HopperKernel) else kernel
+    return compare_with_cublas([timed], M, N, K)[0]
+
+
+def table(report):
+    """The per-access table as text, at most 100 columns."""
+    if any(hasattr(said, "bytes") for _, _, said, _ in report.rows):
+        return _table_of_engines(report)
+    head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
+    executed = any(done is not None for *_, done in report.rows)
+    lines = [head + ("  executed" if executed else "")]
+    for name, instruction, said, done in report.rows:
+        line = (f"{name:<15}{instruction:<16}{said.instructions:>13}{said.wavefronts:>12}{said.ideal:>12}{said.excess:>10}"
+                f"{said.excess_per_instruction:>6.3g}")
+        if executed:
+            line += "  missing" if done is None else "  equal" if same(said, done) else \
+                f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _table_of_engines(report):
+    """The table of a kernel whose shared memory TMA and wgmma access."""
+    executed = any(done is not None for *_, done in report.rows)
+    head = f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}"
+    lines = [head + ("  executed" if executed else "")]
+    for name, instruction, said, done in report.rows:
+        line = (f"{name:<11}{instruction:<31}{said.instructions:>13}{said.wavefronts or '':>12}"
+                f"{getattr(said, 'bytes', 0) or '':>14}")
+        if executed:
+            line += "  missing" if done is None else "  equal" if same(said, done) else \
+                f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def kernel_named(name):
+    """The Kernel or HopperKernel called `name`; SimlayoutError with the known names otherwise."""
+    known = all_kernels()
+    if name not in known:
+        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(known)}")
+    return known[name]
+
+
+def all_kernels():
+    """{name: Kernel or HopperKernel}."""
+    from cuda_kernels import KERNELS
+
+    return KERNELS | HOPPER_KERNELS

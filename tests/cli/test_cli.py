@@ -1,0 +1,554 @@
+"""The command line: what it prints, its exit codes, and that every refusal is one line; and what it is built on."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import simlayout as sl
+from simlayout.cli import main
+from simlayout.codegen import symbol
+from simlayout.codegen.index_text import parse_index
+from simlayout.proofs.natural import natural_access
+
+TILE = "(16,64):(64,1)"
+SWIZZLED = f"Sw<3,3,3> o {TILE}"
+
+
+def refused(capsys, *arguments):
+    """The one line on stderr of a command that must exit with 2 and print nothing else."""
+    assert main(list(arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("simlayout: ") and err.endswith("\n") and err.count("\n") == 1
+    return err
+
+
+def printed(capsys, *arguments, code=0):
+    """What a command prints to stdout."""
+    assert main(list(arguments)) == code
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+# ---- check --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("layout, excess", [
+    ("(16,16):(16,1)", 4), ("(16,32):(32,1)", 24), ("(16,64):(64,1)", 112), ("Sw<1,3,3> o (16,16):(16,1)", 0),
+    ("Sw<2,3,3> o (16,32):(32,1)", 0), ("Sw<3,3,3> o (16,64):(64,1)", 0)])
+def test_check_gives_the_tutorials_counts(capsys, layout, excess):
+    found = json.loads(printed(capsys, "check", layout, "--dtype", "f16", "--op", "ldmatrix.x4", "--json"))
+    assert found["excess"] == found["conflicts"] == excess
+    assert found["conflict_free"] is (excess == 0)
+    assert (found["first_conflict"] is None) is (excess == 0)
+
+
+def test_check_prints_its_table_within_100_columns(capsys):
+    out = printed(capsys, "check", TILE)
+    fields = dict(line.split(None, 1) for line in out.splitlines() if line[0] != " ")
+    assert fields["layout"] == TILE
+    counts = [fields[name] for name in ("instructions", "wavefronts", "ideal", "excess", "conflicts")]
+    assert counts == ["4", "128", "16", "112", "112"]
+    assert fields["conflict-free"] == "no"
+    assert fields["first"] == ("instruction 0 (k = 0): lanes 0-7 want 8 words of banks 0-3: 0-3, 32-35, ..., 224-227")
+    assert fields["exact"] == "yes" and fields["provenance"].startswith("measured: ")
+    long = f"(({'1,' * 60}32),32):(({'0,' * 60}32),1)"
+    layers = " o ".join(f"Sw<1,3,{shift}>" for shift in range(3, 16))
+    for layout in (TILE, long, f"{layers} o (384,32):(32,1)"):
+        out = printed(capsys, "check", layout, "--op", "ld.shared.b32")
+        assert max(map(len, out.splitlines())) <= 100
+
+
+def test_check_json_has_its_keys_sorted_and_totals_that_add_up(capsys):
+    found = json.loads(printed(capsys, "check", "(16,64):(72,1)", "--json"), object_pairs_hook=list)
+    keys = [key for key, _ in found]
+    assert keys == sorted(keys)
+    found = json.loads(printed(capsys, "check", "(16,64):(72,1)", "--json"))
+    assert set(found) == {
+        "layout", "one_to_one", "size", "wasted_elements", "dtype", "op", "arch", "domain", "accesses", "wavefronts",
+        "ideal", "excess", "conflicts", "conflict_free", "first_conflict", "exact", "caveat", "provenance", "claims",
+        "digest", "each", "better"}
+    assert found["wasted_elements"] == 15 * 8 and found["domain"] == {"tid": 32, "k": 4} and found["accesses"] == 4
+    assert all(sum(found["each"][name]) == found[name] for name in ("wavefronts", "ideal", "excess", "conflicts"))
+
+
+def test_conflicts_are_an_answer_unless_strict(capsys):
+    assert main(["check", TILE]) == 0
+    assert main(["check", TILE, "--strict"]) == 1
+    assert main(["check", SWIZZLED, "--strict", "--json"]) == 0
+
+
+def test_what_is_not_known_exactly_says_so(capsys):
+    assert "not known exactly" in printed(capsys, "check", SWIZZLED, "--op", "cp.async.cg.16")
+    assert "assumed" in printed(capsys, "check", SWIZZLED, "--arch", "sm_80")
+
+
+def test_lanes_and_domain_name_any_other_access(capsys):
+    arguments = ["check", "(32,32):(32,1)", "--dtype", "f32", "--op", "ld.shared.b32", "--lanes", "tid, k"]
+    found = json.loads(printed(capsys, *arguments, "--domain", "k=32", "--json"))
+    assert found["excess"] == 31 * 32 and found["domain"] == {"tid": 32, "k": 32}
+    assert found["first_conflict"].startswith("instruction 0 (k = 0): lanes 0-31 want 32 words of bank 0: 0, 32, ")
+    padded = [*arguments, "--domain", "k=32", "--strict"]
+    padded[1] = "(32,32):(33,1)"
+    assert main(padded) == 0
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["check"], "the following arguments are required: LAYOUT"),
+    ([], "COMMAND"),
+    (["chekc", TILE], "invalid choice: 'chekc' (did you mean check?)"),
+    (["check", TILE, "--jsn"], "unrecognized arguments"),
+    (["check", TILE, "\n--x\ny"], "unrecognized arguments"),
+    (["check", "(16,64"], "column 7: expected"),
+    (["check", "(16,64):(64,1) \x1b[31m"], "unexpected character"),
+    (["check", "\ud800"], "unexpected character"),
+    (["check", ""], "expected a layout"),
+    (["check", "(" * 100_000], "100000 characters"),
+    (["check", "(" * 5000], "nesting"),
+    (["check", "__import__('os')"], "unexpected character"),
+    (["check", "(4,4):(1,1)", "--op", "ld.shared.b16"], "no whole number of warps"),
+    (["check", "(16,16):(0,1)"], "(0, 0) and (1, 0) both map to offset 0"),
+    (["check", "(999999999,999999999):(999999999,1)"], "use a smaller tile"),
+    (["check", "(2,32):(4611686018427387904,1)", "--op", "ld.shared.b16"], "use smaller strides"),
+    (["check", "(2,32):(200000,1)", "--op", "ld.shared.b16"], "out of range"),
+    (["check", "Sw<3,3,3>"], "compose it with a layout"),
+    (["check", "Sw<3,3,3>", "--lanes", "tid"], "compose it with a layout"),
+    (["check", "Sw<3,3,2> o (16,64):(64,1)"], "perhaps not bijective"),
+    (["check", "Sw<3,2,3> o (16,64):(64,1)"], "16-byte chunks"),
+    (["check", "(4,4,16):(64,16,1)"], "3 modes"),
+    (["check", "(16,24):(24,1)"], "use ldmatrix.x2 (16 x 8)"),
+    (["check", TILE, "--op", "ld.shared.b16", "--dtype", "f32"], "use a wider instruction"),
+    (["check", TILE, "--op", "ldmatrix.x3"], "did you mean"),
+    (["check", TILE, "--op", "wgmma.m64n256k16"], "not modelled"),
+    (["check", TILE, "--op", "ld.global.v4.f32"], "global memory has no banks; did you mean ld.shared?"),
+    (["check", TILE, "--op", "ld.shared.v4"], "write ld.shared.v4.f32"),
+    (["check", TILE, "--op", "ldmatrix.x4", "--op", "st.shared.b128"], "one command takes one"),
+    (["emit", TILE, "--op", "st.shared.b128", "ldmatrix.x4"], "quote the LAYOUT for the shell, and give one --op"),
+    (["check", "64x64"], "a layout is written as '(16,64):(64,1)'"),
+    (["check", "rwo * 64 + col", "--domain", "row=64", "col=64"], "which has rwo, col"),
+    (["lesson", "1", "--to", "one.ipynb"], "give the folder"),
+    (["check", TILE, "--op", "stmatrix.x4", "--arch", "sm_80"], "sm_90 or newer"),
+    (["check", TILE, "--dtype", "f17"], "unknown dtype 'f17'"),
+    (["check", TILE, "--arch", "sm_12"], "unknown architecture"),
+    (["check", TILE, "--lanes", "tid, k"], "unknown name 'k'; known: tid"),
+    (["check", TILE, "--lanes", "tid, 8*k", "--domain", "k=4"], "leaves the tile"),
+    (["check", TILE, "--lanes", "tid % 16 - 1, 0"], "leaves the tile"),
+    (["check", TILE, "--lanes", "tid % 16"], "not neighbours"),
+    (["check", TILE, "--lanes", "tid % 16, 0, 0"], "gives 3 coordinates"),
+    (["check", TILE, "--lanes", "tid // (tid - tid), 0"], "divides by zero"),
+    (["check", TILE, "--lanes", "1 << (2147483647*tid), 0"], "shifts by"),
+    (["check", TILE, "--lanes", "().__class__"], "unexpected character"),
+    (["check", TILE, "--domain", "k=4"], "give both or neither"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "k"], "NAME=TRIPS"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "k=0"], "NAME=TRIPS"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "k=2", "k=2"], "given twice"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "if=2"], "cannot be a name"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "k=999999", "i=999999"], "at most 65536"),
+    (["check", TILE, "--lanes", "tid % 16, 0", "--domain", "tid=48"], "multiple of 32"),
+    (["check", TILE, "--op", "st.shared.b128", "--lanes", "0, 0"], "store to the same bytes"),
+    (["explain", TILE, "--index", "4"], "0 to 3"),
+    (["explain", TILE, "--index", "-1"], "not an integer from 0"),
+    (["explain", TILE, "--index", "x"], "not an integer from 0"),
+    (["plot", TILE], "-o/--output"),
+    (["plot", TILE, "-o", "x.pdf"], ".svg or .png"),
+    (["plot", TILE, "-o", "/no/such/folder/x.svg"], "cannot write"),
+    (["emit", TILE], "give --allow-conflicts"),
+    (["emit", TILE, "--unit", "bits"], "invalid choice"),
+    (["emit", "(16,16):(0,1)", "--allow-conflicts"], "not one-to-one"),
+    (["gemm", "--kernel", "nope"], "unknown kernel 'nope'; known: mma_base"),
+    (["gemm", "--kernel", "mma_permuted", "--warps", "8", "--cpu"], "has no option 'warps'"),
+    (["gemm", "--kernel", "mma_permuted", "--stages", "9", "--cpu"], "choose one of"),
+    (["gemm", "-M", "0"], "not an integer from 1"),
+    (["gemm", "-M", "99999999999"], "not an integer from 1"),
+    (["gemm", "--seed", "-1"], "seed"),
+    (["gemm", "--cpu", "--gpu"], "not allowed with"),
+])
+def test_every_refusal_is_one_line_that_names_the_fault(capsys, arguments, expected):
+    started = time.process_time()  # not the wall's: tests run side by side
+    assert expected in refused(capsys, *arguments)
+    assert time.process_time() - started < 3
+
+
+def test_a_search_with_nothing_allowed_names_the_option_that_allows_nothing(capsys):
+    assert main(["search", TILE, "--budget", "5"]) == 1
+    assert "none is allowed by --budget 5" in capsys.readouterr().out
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text(alphabet="()<>,:0123456789SwRot@ o_-", max_size=40) | st.text(max_size=20))
+def test_hostile_layouts_end_in_an_answer_or_in_one_line(text):
+    out, err = io.StringIO(), io.StringIO()
+    old = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = out, err
+    try:
+        code = main(["check", "--op", "ld.shared.b16", "--", text])
+    finally:
+        sys.stdout, sys.stderr = old
+    assert code in (0, 2)
+    assert err.getvalue().count("\n") == (1 if code == 2 else 0)
+    assert bool(out.getvalue()) is (code == 0)
+
+
+# ---- explain, plot, emit --------------------------------------------------------------------------------------------
+
+def test_explain_prints_the_analysis_own_words(capsys):
+    analysis = natural_access(sl.parse(TILE), "ldmatrix.x4", "f16").analyze()
+    out = printed(capsys, "explain", TILE, "--index", "2")
+    assert out.split("\n", 1)[1] == analysis.explain(2) + "\n"
+    found = json.loads(printed(capsys, "explain", TILE, "--index", "2", "--json"))
+    assert found["explanation"] == analysis.explain(2) and found["excess"] == 28 and found["index"] == 2
+
+
+@pytest.mark.parametrize("name", ["a.svg", "a.png", "A.SVG"])
+def test_plot_writes_its_file_whole(capsys, tmp_path, name):
+    out = printed(capsys, "plot", TILE, "-o", str(tmp_path / name))
+    assert "32 wavefronts, ideal 4" in out
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes()[:5] in (b"<?xml", b"\x89PNG\r")
+
+
+def test_what_is_refused_writes_no_file(capsys, tmp_path):
+    refused(capsys, "plot", "(16,16):(0,1)", "-o", str(tmp_path / "a.svg"))
+    refused(capsys, "plot", TILE, "--index", "9", "-o", str(tmp_path / "a.svg"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("unit, scale", [("elements", 1), ("bytes", 2)])
+def test_emitted_source_is_the_layout(capsys, unit, scale):
+    source = printed(capsys, "emit", SWIZZLED, "--unit", unit)
+    assert "conflict-free" in source
+    function = sl.codegen.compile_source(source)["tile"]
+    tile = sl.parse(SWIZZLED)
+    for tid in range(32):
+        for k in range(4):
+            assert function(tid, k) == scale * tile(tid % 16, 16 * k + 8 * (tid // 16))
+    assert "__device__" in printed(capsys, "emit", SWIZZLED, "--cuda", "--unit", unit)
+
+
+def test_emit_takes_lanes_and_allows_conflicts_when_told(capsys):
+    lanes = "tid % 16, 16*k + 8*(tid // 16)"
+    source = printed(capsys, "emit", TILE, "--allow-conflicts", "--lanes", lanes, "--domain", "k=4")
+    assert sl.codegen.compile_source(source)["tile"](17, 1) == 64 + 24
+
+
+def test_emit_refuses_what_the_symbols_cannot_trace_in_one_line(capsys):
+    for lanes in ("tid % 16, 8 * (k % (k + 1))", "tid % 16, 8 * ((tid - 16) & 0)", "(tid % 16) >> (tid - tid), 0"):
+        code = main(["emit", SWIZZLED, "--lanes", lanes, "--domain", "k=2", "--allow-conflicts"])
+        err = capsys.readouterr().err
+        assert code == 0 or code == 2 and err.count("\n") == 1
+
+
+# ---- gemm, kernels ------------------------------------------------------------------------------------------------
+
+def test_gemm_prints_the_problem_the_bounds_the_table_and_the_verdict(capsys):
+    out = printed(capsys, "gemm", "--cpu", "-M", "64", "-N", "64", "-K", "32")
+    for part in ("problem ", "mma_permuted", "clocks of shared memory", "verified ", "emitted ", "correct ", "load A",
+                 "CPU machine", "equal"):
+        assert part in out
+    assert out.splitlines()[-1].split() == ["result", "ok"]
+
+
+def test_gemm_passes_the_options_that_are_given_and_prints_json(capsys):
+    out = printed(capsys, "gemm", "--kernel", "mma_blocks", "--loads", "lds", "--c-store", "scalar", "--cpu", "--json",
+                  "-M", "40", "-N", "24", "-K", "16", "--seed", "3")
+    found = json.loads(out)
+    assert found["ok"] is True and found["options"]["loads"] == "lds" and found["options"]["c_store"] == "scalar"
+    assert found["problem"] == {"M": 40, "N": 24, "K": 16} and found["device"] == "CPU machine"
+
+
+def test_gemm_exits_with_1_when_the_product_is_wrong(capsys, monkeypatch):
+    import cuda_kernels.run.job as job
+
+    monkeypatch.setattr(job, "compare", lambda *_: (float("inf"), "nothing is right"))
+    monkeypatch.setattr(job, "emit_again", lambda kernel: "emitted")
+    assert main(["gemm", "--cpu", "-M", "16", "-N", "16", "-K", "16"]) == 1
+    assert "WRONG" in capsys.readouterr().out
+    assert main(["gemm", "--cpu", "-M", "16", "-N", "16", "-K", "16", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error_over_bound"] is None
+
+
+def test_gemm_on_a_gpu_that_is_not_there_is_refused(capsys, monkeypatch):
+    import cuda_kernels.run.device as launch
+
+    monkeypatch.setattr(launch, "gpu_problem", lambda: "no CUDA GPU here")
+    assert refused(capsys, "gemm", "--gpu") == "simlayout: no CUDA GPU here\n"
+
+
+def test_kernels_lists_each_kernel_with_its_summary(capsys):
+    from cuda_kernels.run.job import all_kernels
+
+    known, out = all_kernels(), printed(capsys, "kernels")
+    told = " ".join(out.split())
+    assert {"mma_base", "wgmma_persistent"} < set(known)
+    assert all(name in told and kernel.summary in told for name, kernel in known.items())
+    assert "--tile-m 128 --tile-n 256 --stages 4 --cluster-m 1 --cluster-n 1" in told
+    assert set(json.loads(printed(capsys, "kernels", "--json"))) == set(known)
+
+
+# ---- the process ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("command", ["", "check", "explain", "plot", "emit", "gemm", "kernels"])
+def test_every_help_teaches_by_example(capsys, command):
+    out = printed(capsys, *command.split(), "--help")
+    assert f"  simlayout {command}" in out.split("examples:")[1]
+
+
+def test_an_interrupt_is_one_line_and_130(capsys, monkeypatch):
+    import simlayout.cli.layouts as layouts
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(layouts, "verify", interrupted)
+    assert main(["check", TILE]) == 130
+    assert capsys.readouterr().err == "simlayout: interrupted\n"
+
+
+def test_too_large_a_problem_is_one_line(capsys, monkeypatch):
+    import cuda_kernels.run.job as job
+
+    def too_large(*_, **__):
+        raise MemoryError("Unable to allocate 1 EiB")
+
+    monkeypatch.setattr(job, "main_job", too_large)
+    assert main(["gemm", "--cpu"]) == 2
+    assert "not enough memory: Unable to allocate 1 EiB" in capsys.readouterr().err
+
+
+def test_on_a_terminal_a_parse_error_shows_its_caret(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["check", "(16,64"]) == 2
+    assert capsys.readouterr().err.splitlines()[1:] == ["    (16,64", "          ^"]
+
+
+def test_the_module_runs_as_a_program_and_survives_a_closed_pipe():
+    command = [sys.executable, "-m", "simlayout", "check", TILE, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and json.loads(done.stdout)["excess"] == 112
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program.stdout.close()
+    assert program.stderr.read() == b"" and program.wait(600) == 141
+    program.stderr.close()
+    code = "import sys, simlayout.cli; sys.exit(bool({'numba', 'matplotlib', 'cuda_kernels'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], timeout=600).returncode == 0
+
+
+# ---- the index text -----------------------------------------------------------------------------------------------
+
+OPERATORS = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
+
+
+@st.composite
+def index_texts(draw, depth=3):
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(["tid", "k", "0", "1", "7", "32", "2147483647"]))
+    left, right = draw(index_texts(depth - 1)), draw(index_texts(depth - 1))
+    gap = draw(st.sampled_from(["", " "]))
+    text = f"{left}{gap}{draw(st.sampled_from(OPERATORS))}{gap}{right}"
+    return f"({text})" if draw(st.booleans()) else text
+
+
+@settings(deadline=None, max_examples=200)
+@given(index_texts(), st.integers(0, 63), st.integers(0, 7))
+def test_an_index_text_means_what_python_means_on_ints_and_arrays(text, tid, k):
+    try:
+        got, = parse_index(text, ("tid", "k"))(tid, k)
+    except sl.SimlayoutError:
+        return                                     # division by zero, a wide shift, more than 62 bits
+    assert got == eval(text, {}, {"tid": tid, "k": k})          # noqa: S307 (the twin; the text is ours)
+    assert np.all(parse_index(text, ("tid", "k"))(np.full(3, tid), np.full(3, k))[0] == got)
+
+
+def test_an_index_text_takes_symbols():
+    tid, k = symbol("tid", 32), symbol("k", 4)
+    row, col = parse_index("tid % 16, 16*k + 8*(tid // 16)", ("tid", "k"))(tid, k)
+    assert str(row) == "tid & 15" and row == tid % 16 and col == 16 * k + 8 * (tid // 16)
+
+
+@pytest.mark.parametrize("text, column", [
+    ("", 1), ("tid,,k", 5), ("tid + ", 7), ("(tid", 1), ("tid)", 4), (") + (", 1), ("tid ** 2", 5), ("tid(1)", 4),
+    ("tid if k else 1", 5), ("tid < k", 5), ("not tid", 1), ("tid and k", 5), ("(tid, k), 1", 1), ("*tid, 1", 1),
+    ("1, x", 4), ("True", 1), ("lambda: 0", 1), ("tid.real", 1), ("tid[0]", 4), ("'tid'", 1), ("1.5", 1), ("[tid]", 1),
+    ("tid == k", 5), ("k := 1", 3), ("yield tid", 1), ("await tid", 1), ("tid for tid in k", 5), ("1e5", 1),
+    ("2147483648", 1), ("tid // 0", 8), ("tid % 0", 7), ("tid << 64", 8), ("tid\0", 4), ("e\u0301", 2), ("\uff54id", 1),
+    ("1 2", 3), ("007", 1), ("(" * 100 + "1" + ")" * 100, 65), ("1+" * 200 + "1", 128), ("9" * 1000, 1),
+    ("1," * 501, 1001), ("tid / 0", 7), ("-" * 70 + "tid", 7), ("tid ? 1 : 2", 5), ("smem[tid]", 5), ("(char)tid", 2),
+    ("float(tid)", 1), ("tid && k", 5), ("!tid", 1), ("(tid, k) + 1", 10), ("tid = k; tid", 1), ("a = ; tid", 5),
+    ("a = tid; b", 10), ("static_cast<int> tid", 18), ("{tid}", 1), ("0x80000000", 1), ("7ux", 1), ("blockIdx.x", 1)])
+def test_anything_outside_the_grammar_is_one_line_with_its_column(text, column):
+    with pytest.raises(sl.ParseError) as error:
+        parse_index(text, ("tid", "k"))
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"column {column}: ")
+
+
+@pytest.mark.parametrize("text, meant", [
+    ("tid / 4 * 8 + tid % 4;", lambda tid, k: tid // 4 * 8 + tid % 4),
+    ("return tid * 64u + (k ^ 7ULL);", lambda tid, k: tid * 64 + (k ^ 7)),
+    ("(int)tid * 0x40 + (uint32_t)(k) + unsigned(k)", lambda tid, k: tid * 64 + 2 * k),
+    ("static_cast<unsigned int>(tid + k) >> 1", lambda tid, k: (tid + k) >> 1),
+    ("const int a = tid / 8;\n\tint b = a ^ k; b * 8 + a", lambda tid, k: (tid // 8 ^ k) * 8 + tid // 8),
+    ("offset = tid * 64 + k", lambda tid, k: tid * 64 + k), ("int offset = tid + k;", lambda tid, k: tid + k),
+    ("tid & ~7 | -k & 7", lambda tid, k: tid & ~7 | -k & 7), ("threadIdx.x % 16 + +k", lambda tid, k: tid % 16 + k),
+    ("tid\n", lambda tid, k: tid), ("tid // 2", lambda tid, k: tid // 2), ("0b101 + tid", lambda tid, k: 5 + tid)])
+def test_what_c_and_cuda_write_is_read_as_they_mean_it(text, meant):
+    made = parse_index(text, ("tid", "k"))
+    assert all(made(tid, k) == (meant(tid, k),) for tid in range(64) for k in range(8))
+
+
+class CInt(int):
+    """An int of C: division rounds towards 0; a value beyond 32 bits, which C does not define, is an OverflowError."""
+
+    @classmethod
+    def of(cls, value):
+        if not -2**31 <= value < 2**31:
+            raise OverflowError
+        return cls(value)
+
+    def __truediv__(self, other):
+        return CInt.of(int.__floordiv__(self, other) if (self < 0) == (other < 0) else -int.__floordiv__(-self, other))
+
+    def __mod__(self, other):
+        return CInt.of(self - int(self / CInt(other)) * other)
+
+
+def of_int(name):
+    return lambda self, other: CInt.of(getattr(int, name)(self, other))
+
+
+for _name in ("__add__", "__sub__", "__mul__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__"):
+    setattr(CInt, _name, of_int(_name))
+
+
+@settings(deadline=None, max_examples=200)
+@given(index_texts(), st.integers(0, 63), st.integers(0, 7))
+def test_an_index_text_of_c_means_what_c_means_or_is_refused(text, tid, k):
+    text = text.replace("//", "/").replace("2147483647", "65535")
+    try:
+        got, = parse_index(f"{text};", ("tid", "k"))(tid, k)
+    except sl.SimlayoutError:
+        return
+    assert got == eval(re.sub(r"\d+", r"CInt(\g<0>)", text), {"CInt": CInt}, {"tid": CInt(tid), "k": CInt(k)})  # noqa: S307
+
+
+def test_what_c_leaves_open_or_does_otherwise_is_refused():
+    for text in ("(tid - 8) / 4", "(tid - 8) % 4;", "(tid - 8u) >> 1", "tid * 65536 * 65536;", "(int)tid << 32"):
+        with pytest.raises(sl.LayoutError):
+            parse_index(text, ("tid",))(np.arange(32))
+    assert parse_index("(tid - 8) // 4", ("tid",))(0) == (-2,)          # Python's own
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(max_size=30) | st.text(alphabet="tidk0129+-*/%&|^<>(), =x_;~u\n", max_size=30))
+def test_no_text_gets_anything_but_a_function_or_a_parse_error(text):
+    try:
+        assert callable(parse_index(text, ("tid", "k")))
+    except sl.ParseError as error:
+        assert "\n" not in str(error)
+
+
+# ---- the natural access -------------------------------------------------------------------------------------------
+
+def touched(access):
+    """Every coordinate that the access moves, in order of instruction, lane and element."""
+    used = access.used_lanes()
+    rows, cols = (np.broadcast_to(c, access.offsets().shape).reshape(-1, 32)[:, used].ravel().tolist()
+                  for c in access.coordinate(*access.points()))
+    return [(r, c + j) for r, c in zip(rows, cols, strict=True) for j in range(access.elements)]
+
+
+NATURAL = [("ldmatrix.x4", "f16", 32, 32), ("ldmatrix.x4.trans", "f32", 16, 24), ("ldmatrix.x2", "f16", 32, 24),
+           ("ldmatrix.x1", "s8", 8, 32), ("stmatrix.x4", "bf16", 48, 16), ("ld.shared.b32", "f16", 16, 64),
+           ("ld.shared.b128", "f16", 3, 512), ("st.shared.b64", "f32", 32, 6), ("cp.async.cg.16", "f16", 8, 32),
+           ("cp.async.ca.4", "f16", 2, 96), ("ld.shared.b128", "f64", 16, 96), ("red.shared.add.u32", "u32", 1, 64)]
+
+
+@pytest.mark.parametrize("op, dtype, rows, cols", NATURAL)
+def test_a_natural_access_moves_every_element_of_the_tile_once(op, dtype, rows, cols):
+    access = natural_access(sl.Layout.row_major(rows, cols), op, dtype)
+    assert sorted(touched(access)) == [(r, c) for r in range(rows) for c in range(cols)]
+    assert access.excess is None and list(access.domain)[0] == "tid" and 1 not in access.domain.values()
+    assert sl.verify(access).instructions == access.instructions()
+
+
+@pytest.mark.parametrize("op, dtype, rows, cols", [row for row in NATURAL if "matrix" not in row[0]])
+def test_plain_instructions_walk_along_the_rows(op, dtype, rows, cols):
+    walked = touched(natural_access(sl.Layout.row_major(rows, cols), op, dtype))
+    assert walked == [(r, c) for r in range(rows) for c in range(cols)]
+
+
+def test_matrix_instructions_walk_along_the_columns_and_then_down_the_rows():
+    access = natural_access(sl.parse("(32,32):(32,1)"), "ldmatrix.x4", "f16")
+    lane = [access.point(index, 17) for index in range(4)]
+    assert [access.coordinate(*p.values()) for p in lane] == [(1, 8), (1, 24), (17, 8), (17, 24)]
+
+
+@pytest.mark.parametrize("text", [
+    "((4,4),(8,8)):((8,512),(1,64))", "Sw<3,3,3> o (16,64):(64,1)", "((16),(64)):((64),(1))",
+    "Rot<8,8,64,8> o (16,64):(64,1)", "Sw<1,3,3> o 16 o ((2,8),64):((64,128),1)"])
+def test_a_natural_access_takes_every_layout_of_two_modes(text):
+    tile = sl.parse(text)
+    access = natural_access(tile, "ldmatrix.x4", "f16")
+    assert access.offset(21, 2) == tile(5, 40)
+    assert sl.emit(access).function(21, 2) == tile(5, 40)
+
+
+def test_a_single_mode_counts_as_one_row():
+    access = natural_access(sl.Layout(128), "ld.shared.b32", "f16")
+    assert access.domain == {"tid": 32, "k": 2} and access.offset(3, 1) == 70
+    assert natural_access(sl.parse("(64):(1)"), "ld.shared.b32", "f16").offset(3) == 6
+    with pytest.raises(sl.LayoutError, match="1 x 128 tile"):
+        natural_access(sl.Layout(128), "ldmatrix.x1", "f16")
+
+
+COLUMNS = [("ldmatrix.x4.trans", "f16", 32, 48), ("ldmatrix.x2.trans", "f16", 16, 8), ("ldmatrix.x1.trans", "f16", 8, 24),
+           ("stmatrix.x4.trans", "bf16", 16, 16), ("ld.shared.b32", "f16", 64, 16), ("ld.shared.b128", "f16", 512, 3),
+           ("st.shared.b64", "f32", 6, 32), ("cp.async.cg.16", "f16", 32, 8), ("ld.shared.b32", "f32", 32, 5)]
+
+
+@pytest.mark.parametrize("op, dtype, rows, cols", COLUMNS)
+@pytest.mark.parametrize("layers", ["", "Sw<2,3,3> o "])
+def test_a_column_major_tile_is_walked_along_its_columns(op, dtype, rows, cols, layers):
+    if layers and rows * cols % 512 or layers and dtype == "f32":
+        layers = ""
+    access = natural_access(sl.parse(f"{layers}({rows},{cols}):(1,{rows})"), op, dtype)
+    used = access.used_lanes()
+    firsts = (np.broadcast_to(c, access.offsets().shape).reshape(-1, 32)[:, used].ravel().tolist()
+              for c in access.coordinate(*access.points()))
+    walked = [(r + j, c) for r, c in zip(*firsts, strict=True) for j in range(access.elements)]
+    assert sorted(walked) == [(r, c) for r in range(rows) for c in range(cols)]
+    assert sl.verify(access).instructions == access.instructions()
+    if "matrix" not in op:
+        assert walked == [(r, c) for c in range(cols) for r in range(rows)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_trans_reads_the_same_matrices_in_the_same_order_by_columns_as_by_rows(count):
+    by_rows = natural_access(sl.Layout.row_major(16, 16), f"ldmatrix.x{count}.trans", "f16")
+    by_columns = natural_access(sl.Layout((16, 16)), f"ldmatrix.x{count}.trans", "f16")
+
+    def matrices(access):
+        """{the first row and column of a matrix of the tile: its number in its instruction}."""
+        return {tuple(x // 8 * 8 for x in access.coordinate(lane, *at)): lane // 8
+                for at in np.ndindex(*list(access.domain.values())[1:]) for lane in range(8 * count)}
+
+    assert matrices(by_rows) == matrices(by_columns) and len(matrices(by_rows)) == 4
+
+
+@pytest.mark.parametrize("text, op, told", [
+    ("(64,64):(1,64)", "ldmatrix.x4", "use ldmatrix.x4.trans, which reads columns"),
+    ("(64,64):(1,64)", "stmatrix.x2", "use stmatrix.x2.trans, which writes columns"),
+    ("(64,24):(1,64)", "ldmatrix.x4.trans", "use ldmatrix.x2.trans (16 x 8)"),
+    ("(60,32):(1,60)", "ld.shared.b128", "columns of 60 f16 elements are no whole number of its pieces of 8"),
+    ("(16,1):(1,16)", "ld.shared.b128", "the 16 x 1 tile has 2 of its pieces")])
+def test_what_cannot_move_a_column_major_tile_says_what_could(text, op, told):
+    with pytest.raises(sl.LayoutError, match=re.escape(told)):
+        natural_access(sl.parse(text), op, "f16")

@@ -1,0 +1,294 @@
+"""The wgmma kernels without a GPU: their machine code, the order of their work, and what they refuse."""
+
+import re
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from machine_code import assembled, needs_tools, of_class
+from tiers import slow_but
+
+from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, store_access
+from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
+from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
+from cuda_kernels.kernels.hopper.ptx import MAPS, maps_by_value, ptx
+from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
+from cuda_kernels.lab.tuning import ESTIMATES
+from cuda_kernels.lab.tuning_fit import START, read
+from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.choice import choose, suited
+from cuda_kernels.matmul.choose.model import Estimates
+from cuda_kernels.matmul.workspace import LARGEST_TILE
+from simlayout.algebra import dtype_of
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.wgmma import OperandTile
+
+SIZES = st.integers(1, 40)
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+
+COMPILED = {
+    "wgmma_tma": HOPPER["wgmma_tma"], "wgmma_specialized": HOPPER["wgmma_specialized"],
+    "cut and in clusters": Hopper(a_major="MN", b_major="MN", split=True, cluster_m=2),
+    "f32 C, stored directly": Hopper(out="f32", store="direct", split=True, dtype="bf16"),
+    "one consumer": Hopper(tile_m=64, tile_n=128, stages=8, split=True),
+    "columns of C": Hopper(tile_n=176, c_major="M", b_major="MN", split=True),
+    "three consumers": Hopper(192, 192, 3, 1, producer=1, split=True),
+    "four consumers": Hopper(256, 128, 3, 1, producer=1, cluster_m=2),
+    "two bands": Hopper(256, 192, 3, 1, bands=2), "two bands in clusters": Hopper(256, 160, 4, 1, bands=2, cluster_m=2),
+    "two bands, cut": Hopper(256, 160, 4, 2, bands=2, split=True),
+    "two bands, one consumer": Hopper(128, 160, 4, 1, bands=2, split=True, c_major="M"),
+    "two consumers in turns": Hopper(64, 256, 5, 1, split=True, pingpong=True),
+    "two bands in turns": Hopper(128, 192, 4, 2, bands=2, pingpong=True, cluster_m=2),
+    "two bands, stored directly": Hopper(256, 184, 3, 1, bands=2, out="f32", store="direct", c_major="M", cluster_m=2),
+    "two bands in turns, cut and stored directly": Hopper(128, 136, 4, 1, bands=2, split=True, pingpong=True, c_major="M",
+                                                          out="f32", store="direct", cluster_m=2),
+    "two bands in turns, cut": Hopper(128, 168, 5, 1, bands=2, split=True, pingpong=True, c_major="M"),
+    "two CTAs per SM": Hopper(128, 128, 3, 1, producer=1, resident=2, split=True),
+    "slices": Hopper(64, 16, 8, 1, c_major="M", slices=8), "big slices": Hopper(slices=3)}
+
+
+@needs_tools
+@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=list(COMPILED)[3::2]))
+def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
+    config = COMPILED[name]
+    said, opcodes = assembled(ptx(config), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    assert "C7510" not in said and "C7511" not in said and "serialized" not in said
+    stage = 4 * config.bands
+    assert of_class(opcodes, "HGMMA") in (stage, 2 * stage)     # the first stage of a tile may be peeled off
+    assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == 0
+    assert of_class(opcodes, "WARPGROUP") >= 2                  # the fence, and the waits
+
+
+@needs_tools
+@pytest.mark.sweep
+@pytest.mark.parametrize("candidate", CANDIDATES[::9], ids=str)
+def test_candidates_compile_without_spills(candidate, tmp_path):
+    said, _ = assembled(ptx(candidate), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
+
+
+def test_tensor_maps_become_parameters_of_128_bytes_whose_address_the_kernel_takes():
+    text = """.entry f(
+	.param .u64 f_param_0,
+	.param .u64 f_param_1
+)
+{
+	ld.param.u64 	%rd1, [f_param_0];
+	ld.param.u64 	%rd2, [f_param_1];
+"""
+    made = maps_by_value(text, 1)
+    assert ".param .align 64 .b8 f_param_0[128]" in made and ".param .u64 f_param_1" in made
+    assert "mov.b64 %rd1, f_param_0; cvta.param.u64 %rd1, %rd1;" in made and "ld.param.u64 \t%rd2, [f_param_1];" in made
+    with pytest.raises(SimlayoutError, match="parameter 2 is not one 64-bit address"):
+        maps_by_value(text, 3)
+    assert len(re.findall(r"_param_\d\[128\]", ptx(HOPPER["wgmma_tma"]))) == MAPS
+
+
+# ---- what is read and written ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("candidate", CANDIDATES[::37], ids=str)
+@pytest.mark.parametrize("major", ["K", "MN"])
+def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(candidate, major):
+    config = suited(candidate, major, major, "f16", "f16")
+    if config is None:
+        pytest.skip("MN-major tiles of it do not fit")
+    for tile in config.operands:
+        assert tile.prove().elements == tile.rows * 64
+    whole = OperandTile(config.tile_m, 64, "f16", major).put()   # a band of A is a tile of its own
+    for band in range(config.tile_m // 64):
+        part = config.operands[0].put(8192 * band)
+        assert (part == whole[64 * band:64 * band + 64]).all()
+    box_a, box_b, box_c = config.boxes()
+    assert box_a[0] == box_b[0] == 64 and max(box_a + box_b + box_c) <= 256
+
+
+@pytest.mark.parametrize("access", EMITTED["wgmma"], ids=lambda access: access.name)
+def test_c_is_staged_and_exchanged_without_conflicts_and_as_emitted(access):
+    assert access.analyze().excess.sum() == 0
+    assert (emitted_function(access)(*access.points()) == access.offsets() * dtype_of(access.dtype).bytes).all()
+
+
+@given(st.sampled_from(range(16, 257, 8)), st.sampled_from("NM"), st.sampled_from([0, 16, 32, 48, 64]))
+def test_a_staging_buffer_is_what_tma_reads_as_a_box_of_c_and_the_boxes_cover_the_tile(tile_n, c_major, box):
+    assume(box <= tile_n and not (box == 48 and c_major == "N"))
+    config = Hopper(tile_n=tile_n, stages=2, c_major=c_major, box=box)
+    box, swizzle, tile = config.boxes()[2], config.swizzles[2], store_access(config).tile
+    assert prod(box) * 2 * config.buffers == config.staging_bytes
+    covered = [first + i for first in config.box_starts for i in range(config.box_n)]
+    assert set(covered) == set(range(tile_n)) and len(covered) < tile_n + config.box_n
+    landed = TensorMap("f16", (1024, 1024, 1), (2048, 2048), box, swizzle=swizzle).offsets()[0]
+    row, col = np.indices((64, config.box_n))
+    wanted = landed.T if c_major == "M" else landed
+    for buffer in range(config.buffers):                    # each starts on the swizzle's period
+        first = 128 * config.box_n * buffer
+        assert (tile((row, col + config.box_n * buffer)) * 2 == first + wanted).all()
+
+
+# ---- the order of work -----------------------------------------------------------------------------------------------
+
+@given(SIZES, SIZES, st.integers(1, 3), st.integers(1, 12))
+def test_every_tile_of_every_matrix_is_visited_once(rows, cols, matrices, group):
+    order = order_of(rows, cols, group)
+    found = {tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)}
+    assert found == {(r, c, m) for r in range(rows) for c in range(cols) for m in range(matrices)}
+
+
+@pytest.mark.parametrize("unit_at", [unit_of, slice_of])
+@given(st.integers(0, 30), st.integers(0, 10), st.integers(1, 12), st.integers(0, 50))
+def test_the_parts_of_a_cut_tile_cover_its_steps_once(unit_at, whole, cut, parts, more):
+    steps = parts + more
+    seen, cutting = {}, cutting_of(whole + cut, whole, parts)
+    for unit in range(whole + cut * parts):
+        tile, part, first, last = unit_at(unit, steps, cutting)
+        assert first < last
+        seen.setdefault(tile, []).append((part, first, last))
+    assert sorted(seen) == list(range(whole + cut))
+    for tile, found in seen.items():
+        assert [p for p, *_ in found] == list(range(len(found))) and len(found) == (parts if tile >= whole else 1)
+        assert found[0][1] == 0 and found[-1][2] == steps
+        assert all(a[2] == b[1] for a, b in zip(found, found[1:]))
+
+
+@given(st.integers(0, 30), st.integers(1, 10), st.integers(1, 12))
+def test_ctas_next_to_one_another_have_the_same_part_of_cut_tiles(whole, cut, parts):
+    cutting = cutting_of(whole + cut, whole, parts)
+    found = [unit_of(unit, parts, cutting) for unit in range(whole, whole + cut * parts)]
+    assert [(part, tile) for tile, part, *_ in found] == sorted((part, tile) for tile, part, *_ in found)
+
+
+@given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1), st.integers(-1, 1))
+def test_a_product_with_the_divider_is_the_quotient(n, d, beside):
+    for number in (n, n // d * d + beside, 2**31 - 1):       # next to a multiple, where a rounded product would fail
+        if 0 <= number < 2**31:
+            assert divided(number, divider(d)) == number // d
+
+
+def test_a_divider_fits_what_the_kernel_takes():
+    for d in [*range(1, 70), *(2**p + i for p in range(7, 31) for i in (-1, 0, 1)), 2**31 - 1]:
+        assert divider(d) % 2**32 * d >= 2 ** (divider(d) >> 32) and divider(d) < 2**64
+        assert {divided(n, divider(d)) for n in (d, 2 * d - 1) if n < 2**31} == {1}
+
+
+@given(st.sampled_from([c for c in CANDIDATES if c.split]), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
+       st.sampled_from([1, 7, 114, 132]))
+def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(config, M, N, K, matrices, sms):
+    tiles = config.tiles(M, N, matrices)
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    grid = config.grid(M, N, K, matrices, sms)
+    assert 0 <= whole <= tiles and 1 <= parts <= -(-K // 64) and grid % config.sharing == 0
+    assert 1 <= grid <= config.sharing * config.slots(sms) and (sms < 8 or grid <= config.resident * sms)
+    if parts == 1:
+        assert whole == tiles and config.workspace(M, N, K, matrices, sms) == (0, 0)
+    else:
+        cut = tiles - whole
+        assert cut * parts <= config.slots(sms)
+        pieces = cut * config.sharing * config.tile_m // 64
+        assert config.workspace(M, N, K, matrices, sms) == (piece_bytes(config.tile_n) * pieces * parts, 8 * pieces)
+
+
+def test_what_an_sm_has_of_cut_tiles_fits_into_the_workspace_of_a_stream():
+    each = {c.resident * c.tile_m // 64 * piece_bytes(c.tile_n) for c in CANDIDATES if c.split}
+    assert max(each) == LARGEST_TILE
+
+
+@given(st.integers(1, 8), st.integers(1, 2), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
+       st.sampled_from([16, 66, 114, 132]))
+def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_work_of_each(slices, resident, M, N, K,
+                                                                                           matrices, sms):
+    config = Hopper(64, 128, 4, 1, slices=slices, resident=resident, producer=1)
+    tiles, steps = config.tiles(M, N, matrices), -(-K // 64)
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    grid, units = config.grid(M, N, K, matrices, sms), whole + parts * (tiles - whole)
+    assert grid % slices == 0 and 1 <= grid <= resident * sms and config.workspace(M, N, K, matrices, sms) == (0, 0)
+    if parts == 1:
+        assert whole == tiles
+        return
+    assert parts == slices <= steps and whole % grid == 0 and units - whole <= grid
+    for unit in range(whole, units):
+        tile, part, first, last = slice_of(unit, steps, cutting_of(tiles, whole, parts))
+        cta = unit % grid
+        assert (cta // slices, cta % slices) == (tile - whole, part) and first < last and unit + grid >= units
+
+
+@given(*[st.integers(1, 9000)] * 3, st.integers(1, 3), st.sampled_from([66, 114, 132]))
+def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms):
+    table = Estimates(CANDIDATES[::7])
+    rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
+    tiles = -(-rows // (table.tile_m * table.cluster_m)) * -(-cols // (table.tile_n * table.cluster_n)) * matrices
+    whole, parts = cut_tiles(table, tiles, slots(table, sms), -(-K // 64))
+    for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
+        m, n, *found = map(int, found)
+        assert found == [config.tiles(m, n, matrices), *config.cut(m, n, K, matrices, sms)]
+    assert (table(M, N, K, matrices, sms) > 0).all()
+
+
+@given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
+       st.sampled_from([("f16", "f16"), ("bf16", "bf16"), ("bf16", "f32")]))
+def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types):
+    config = choose(M, N, K, 1, 132, a_major, b_major, *types)
+    majors = (a_major, b_major) if config.c_major == "N" else (b_major, a_major)
+    assert (config.a_major, config.b_major, config.dtype, config.out) == (*majors, *types)
+
+
+TUNING = Path(__file__).parents[1] / "data" / "h200_tuning.json"
+
+
+def test_the_estimates_are_near_the_measured_times():
+    measured = read(TUNING)
+    assert len(measured.problems) == 907 and measured.error(measured.estimated(START)) < 0.036
+
+
+@given(st.integers(1, 132), st.integers(2, 9), st.integers(64, 9000))
+def test_consumers_in_turns_are_estimated_to_hide_every_store_but_the_last_one(ctas, tiles, K):
+    alone = Hopper(64, 128, 8, 1)
+    estimates = Estimates((alone, replace(alone, pingpong=True)))
+    one, turns = (estimates.times(estimates.work(64 * count, 128, K)) for count in (ctas, 132 * tiles))
+    assert one[0] == one[1] and turns[0] > turns[1]
+
+
+@given(st.sampled_from(ESTIMATES.configs), *[st.integers(1, 9000)] * 3)
+@example(Hopper(128, 64, 8, group=2), 1024, 1024, 1024)
+def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one_of_them(config, M, N, K):
+    work = Estimates((config,)).work(M, N, K)
+    least = work.apart / (18 if config.sharing == 1 else 16)
+    assert least <= work.gathered <= work.paired <= work.apart
+    if config.sharing > 1:
+        assert work.paired == work.apart                 # its CTAs are one another's neighbours
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("options, fault", [
+    ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
+    ({"tile_n": 8}, 'tile_n = 8 is less than the 16 columns of a box: store it with store="direct"'),
+    ({"tile_n": 40, "box": 64}, "tile_n = 40 is less than the 64 columns of a box: use a smaller box"),
+    ({"box": 48}, 'box = 48 needs c_major="M"'), ({"box": 24}, "box = 24: choose one of 0, 16, 32, 48, 64"),
+    ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
+    ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
+    ({"cluster_m": 4, "cluster_n": 4}, "at most 8 CTAs"),
+    ({"split": True, "persistent": False}, "needs persistent=True"), 
+    ({"pingpong": True}, "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2"),
+    ({"pingpong": True, "bands": 2, "tile_n": 64, "persistent": False}, "pingpong needs"),
+    ({"pingpong": True, "tile_m": 64, "tile_n": 64, "slices": 2}, "pingpong needs"),
+    ({"pingpong": True, "bands": 2}, "128x256 with 1 CTAs of 384 threads per SM: a thread may have 232 registers"),
+    ({"tile_m": 256, "tile_n": 144, "bands": 2, "split": True, "out": "f32", "store": "direct", "c_major": "M"}, "needs 96"),
+    ({"slices": 2, "split": True}, "slices need persistent=True, split=False"),
+    ({"slices": 2, "cluster_m": 2}, "slices need"), ({"slices": 2, "bands": 2, "tile_n": 64}, "slices need"),
+    ({"tile_m": 192, "bands": 2}, "no multiple of the 128 rows of a consumer"),
+    ({"tile_m": 256, "tile_n": 176, "bands": 2, "split": True}, "232 registers, 176 of them accumulators, and needs 60"),
+    ({"slices": 2, "stages": 2}, "add up f32 tiles of 131072 bytes .* 98304 bytes: use more stages"),
+    ({"resident": 2, "tile_n": 128, "stages": 2}, "may have 80 registers, 64 of them accumulators"),
+    ({"resident": 2, "tile_n": 128, "stages": 4, "producer": 1}, "a CTA has 115712"),
+    ({"tile_m": 192, "tile_n": 208, "stages": 2}, "may have 128 registers"), ({"c_major": "K"}, "c_major = 'K'"),
+    ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False")])
+def test_a_configuration_that_no_kernel_can_have_is_refused(options, fault):
+    with pytest.raises(SimlayoutError, match=fault):
+        Hopper(**options)

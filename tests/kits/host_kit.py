@@ -1,0 +1,345 @@
+"""A CUDA driver and a torch made of NumPy: the host side of matmul runs on them, down to the bytes that a launch is given.
+
+The driver "encodes" a tensor map by writing down its arguments, and a launch computes with NumPy what the kernel would, from
+nothing but the parameters in memory.
+"""
+
+import ctypes
+import struct
+import sys
+import types
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+
+DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32)}
+_MAP = struct.Struct("<II Q 3Q 2Q 3I I")            # dtype, swizzle, address, dims, strides, box, magic
+
+
+def view(address, dtype, shape, strides):
+    """A NumPy array over memory at an address; strides in bytes."""
+    extent = dtype.itemsize + sum((n - 1) * s for n, s in zip(shape, strides))
+    return np.ndarray(shape, dtype, (ctypes.c_char * extent).from_address(address), strides=strides)
+
+
+def value(kind, address):
+    return kind.from_address(address).value
+
+
+class _Function:
+    """Like a ctypes function: has attributes, and a name."""
+
+    def __init__(self, function):
+        self.function, self.__name__ = function, function.__name__
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
+
+
+class FakeLibrary:
+    """libcuda of a machine with `devices` GPUs of one kind. launches: what ran; programs: what handles of kernels are;
+    ctas: that its clusters have at most at a time."""
+
+    def __init__(self, capability=(9, 0), devices=1, sms=132):
+        self.attributes = {75: capability[0], 76: capability[1], 16: sms}
+        self.devices, self.launches, self.encoded, self.contexts, self.captured = devices, [], 0, [], False
+        self.ctas = sms
+        self.programs, self.memory, self.fails, self.cpu, self.places = {}, [], {}, set(), {}
+        for name in dir(self):
+            if name.startswith("cu"):
+                setattr(self, name, _Function(getattr(self, name)))
+
+    def cuInit(self, flags):
+        return 0
+
+    def cuDriverGetVersion(self, at):
+        ctypes.c_int.from_address(at).value = 13000
+        return 0
+
+    def cuDeviceGetCount(self, at):
+        ctypes.c_int.from_address(at).value = self.devices
+        return 0
+
+    def cuDeviceGet(self, at, index):
+        return 0
+
+    def cuDeviceGetAttribute(self, at, attribute, device):
+        ctypes.c_int.from_address(at).value = self.attributes[attribute]
+        return 0
+
+    def cuDevicePrimaryCtxRetain(self, at, device):
+        ctypes.c_void_p.from_address(at).value = 0x1000 + device
+        return 0
+
+    def cuCtxPushCurrent_v2(self, context):
+        self.contexts.append(context)
+        return 0
+
+    def cuCtxPopCurrent_v2(self, at):
+        self.contexts.pop()
+        return 0
+
+    def cuCtxGetCurrent(self, at):
+        return 0
+
+    def cuCtxSetCurrent(self, context):
+        return 0
+
+    def cuLibraryLoadData(self, at, code, *options):
+        ctypes.c_void_p.from_address(at).value = int(code)
+        return 0
+
+    def cuLibraryGetKernel(self, at, library, name):
+        ctypes.c_void_p.from_address(at).value = library.value
+        return 0
+
+    def cuKernelSetAttribute(self, attribute, number, kernel, device):
+        return self.fails.get("shared", 0)
+
+    def cuPointerGetAttribute(self, at, attribute, address):
+        device = self.places.get(address, 0)
+        ctypes.c_int.from_address(at).value = {2: 1 if address in self.cpu else 2, 9: device}[attribute]
+        return 0
+
+    def cuOccupancyMaxActiveClusters(self, at, kernel, config):
+        attributes = config._obj.attributes
+        assert kernel in self.programs and config._obj.count == 1 and attributes[0].id == 4 and self.contexts
+        ctypes.c_int.from_address(at).value = self.ctas // attributes[0].value[0]
+        return 0
+
+    def cuMemAlloc_v2(self, at, nbytes):
+        self.memory.append((ctypes.c_char * (nbytes + 256))())
+        ctypes.c_uint64.from_address(at).value = -(-ctypes.addressof(self.memory[-1]) // 256) * 256
+        return 0
+
+    def cuStreamIsCapturing(self, stream, at):
+        ctypes.c_int.from_address(at).value = int(self.captured)
+        return 0
+
+    def cuStreamSynchronize(self, stream):
+        return 0
+
+    def cuMemsetD2D8Async(self, address, pitch, number, width, height, stream):
+        assert width <= pitch or height == 1
+        for row in range(height):
+            ctypes.memset(address + row * pitch, number, width)
+        return 0
+
+    def cuTensorMapEncodeTiled(self, target, dtype, rank, address, dims, strides, box, steps, interleave, swizzle, l2, fill):
+        if self.fails.get("encode"):
+            return self.fails["encode"].pop(0)
+        dims = list((ctypes.c_uint64 * rank).from_address(dims))
+        strides = list((ctypes.c_uint64 * (rank - 1)).from_address(strides))
+        box = list((ctypes.c_uint32 * rank).from_address(box))
+        steps = list((ctypes.c_uint32 * rank).from_address(steps))
+        fine = (target % 64 == 0 and address % 16 == 0 and rank == 3 and all(0 < d <= 1 << 32 for d in dims)
+                and all(s % 16 == 0 and 0 < s < 1 << 40 for s in strides) and all(0 < x <= 256 for x in box)
+                and steps == [1] * rank and (box[0] * 2, interleave, fill) == (16 << swizzle, 0, 0))
+        if not fine:
+            return 1
+        self.encoded += 1
+        ctypes.memmove(target, _MAP.pack(dtype, swizzle, address, *dims, *strides, *box, 0xC0FFEE), _MAP.size)
+        return 0
+
+    def cuGetErrorName(self, status, at):
+        ctypes.c_char_p.from_address(at).value = {1: b"CUDA_ERROR_INVALID_VALUE"}.get(status, b"CUDA_ERROR_UNKNOWN")
+        return 0
+
+    def cuGetErrorString(self, status, at):
+        ctypes.c_char_p.from_address(at).value = b"made up"
+        return 0
+
+    def cuLaunchKernelEx(self, config, kernel, parameters, extra):
+        if self.fails.get("launch"):
+            return self.fails["launch"].pop(0)
+        config, program = config._obj, self.programs[kernel.value]
+        attributes = tuple(config.attributes[i].id for i in range(config.count))
+        self.launches.append((program, tuple(config.grid), tuple(config.block), config.shared_bytes, config.stream or 0,
+                              attributes))
+        Run(program, parameters.value, tuple(config.grid)).go()
+        return 0
+
+
+class Run:
+    """One launch: reads its parameters from memory, then does what the kernel does."""
+
+    def __init__(self, program, places, grid):
+        self.program, self.places, self.grid = program, places, grid
+
+    def read(self, signature, first=0):
+        kinds = {"u64": ctypes.c_uint64, "s32": ctypes.c_int32}
+        return [value(kinds[t], value(ctypes.c_uint64, self.places + 8 * (first + i)))
+                for i, t in enumerate(signature.split())]
+
+    def array_of_map(self, i, dtype):
+        """The array that tensor map i describes: [matrix, outer, inner]."""
+        at = value(ctypes.c_uint64, self.places + 8 * i)
+        assert at % 64 == 0
+        number, _, address, *rest = _MAP.unpack(ctypes.string_at(at, _MAP.size))
+        dims, strides, magic = rest[:3], rest[3:5], rest[-1]
+        assert magic == 0xC0FFEE and number == {"f16": 6, "bf16": 9}[dtype]
+        size = DTYPES[dtype].itemsize
+        return view(address, DTYPES[dtype], (dims[2], dims[1], dims[0]), (strides[1], strides[0], size))
+
+    def go(self):
+        {"Hopper": self.hopper, "Copy": self.copy, "MmaProgram": self.mma}[type(self.program).__name__]()
+
+    def hopper(self):
+        from cuda_kernels.kernels.hopper.ptx import MAPS, SIGNATURE
+
+        config = self.program
+        values = self.read(SIGNATURE.split(maxsplit=MAPS)[-1], MAPS)
+        c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
+        a, b = self.array_of_map(0, config.dtype), self.array_of_map(1, config.dtype)
+        a = a if config.a_major == "K" else a.swapaxes(1, 2)
+        b = b.swapaxes(1, 2) if config.b_major == "K" else b
+        assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
+        assert order[1:] == list(replace(config, group=order[0]).order(M, N, count, whole, parts))[1:]
+        dtype = DTYPES[config.out]
+        lines = config.turned(M, N)
+        target = view(c, dtype, (count, *lines), (matrix_c, ldc * dtype.itemsize, dtype.itemsize))
+        if config.store == "tma":
+            by_map = self.array_of_map(2, config.out)
+            assert by_map.shape == target.shape and by_map.ctypes.data == c
+            target = by_map
+        if parts > 1 and config.split:
+            cut = config.tiles(M, N, count) - whole
+            assert not any(ctypes.string_at(counters, 8 * config.row_bands * cut))
+            ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
+        made = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
+        target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
+
+    def copy(self):
+        from cuda_kernels.matmul import repack
+
+        source, target, cols, rows, *strides = self.read(repack.SIGNATURE)
+        dtype = np.dtype(np.uint16 if self.program.size == 2 else np.uint32)
+        shape = (self.grid[2], rows, cols)
+        assert self.grid[:2] == (-(-cols // 256), min(rows, 65535))
+        view(target, dtype, shape, strides[:2:-1])[:] = view(source, dtype, shape, strides[2::-1])
+
+    def mma(self):
+        from cuda_kernels.kernels.kernel import SIGNATURE
+
+        if self.program.name == "warptile":
+            return self.warptile(*self.read(SIGNATURE))
+        a, b, c, M, N, K, lda, ldb, ldc = self.read(SIGNATURE)
+        f16, options = DTYPES["f16"], self.program.options
+        if options.ab_aligned:
+            assert not (a % 16 or b % 16 or lda % 8 or ldb % 8 or K % 8)
+        if options.c_aligned:
+            assert not (c % 16 or ldc % 8 or N % 8)
+        assert options.accumulate == "f32"
+        left, right = view(a, f16, (M, K), (2 * lda, 2)), view(b, f16, (N, K), (2 * ldb, 2))
+        view(c, f16, (M, N), (2 * ldc, 2))[:] = (left.astype(np.float32) @ right.astype(np.float32).T).astype(f16)
+
+    def warptile(self, a, b, c, M, N, K, lda, ldb, ldc):
+        bf16, options = DTYPES["bf16"], self.program.options
+        for address, length, leading, aligned in ((a, K, lda, options.a_aligned), (b, N, ldb, options.b_aligned),
+                                                  (c, N, ldc, options.c_aligned)):
+            assert not aligned or not (address % 8 or length % 4 or leading % 4)
+        left, right = view(a, bf16, (M, K), (2 * lda, 2)), view(b, bf16, (K, N), (2 * ldb, 2))
+        view(c, bf16, (M, N), (2 * ldc, 2))[:] = (left.astype(np.float32) @ right.astype(np.float32)).astype(bf16)
+
+
+class Device:
+    """An array with nothing but `__cuda_array_interface__`, over NumPy memory."""
+
+    def __init__(self, array, stream=None, read_only=False):
+        self.array, self.stream, self.read_only = array, stream, read_only
+        self.dtype, self.shape = array.dtype, array.shape
+
+    @property
+    def __cuda_array_interface__(self):
+        x = self.array
+        return {"shape": x.shape, "strides": None if x.flags.c_contiguous else x.strides, "typestr": x.dtype.str,
+                "data": (x.ctypes.data, self.read_only), "version": 3, "stream": self.stream}
+
+
+class TorchDtype:
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+
+def make_torch():
+    """A module like torch: tensors over NumPy memory that say they lie on a GPU."""
+    torch = types.ModuleType("torch")
+    torch.float16, torch.bfloat16, torch.float32 = map(TorchDtype, ("float16", "bfloat16", "float32"))
+    of_numpy = {DTYPES["f16"]: torch.float16, DTYPES["bf16"]: torch.bfloat16, DTYPES["f32"]: torch.float32}
+    to_numpy = {t: n for n, t in of_numpy.items()}
+
+    class Tensor:
+        requires_grad = False
+
+        def __init__(self, array, device=0):
+            self.array, self.device = array, device
+            self.shape, self.is_cuda = array.shape, device >= 0
+            self.dtype = of_numpy.get(array.dtype) or TorchDtype(str(array.dtype))
+            self._stride = tuple(s // array.itemsize for s in array.strides)
+            self._at = array.ctypes.data
+
+        def data_ptr(self):
+            return self._at
+
+        def stride(self):
+            return self._stride
+
+        def get_device(self):
+            return self.device
+
+        def new_empty(self, shape):
+            return empty(shape, self.dtype, self.device)
+
+    Tensor.__module__ = "torch"
+    torch.Tensor, torch.stream, torch.grad, torch.made = Tensor, 0, True, []
+
+    def empty(shape, dtype, device):
+        raw = np.full(2 * int(np.prod(shape)) + 64, np.nan, np.float32).view(np.uint8)
+        start = -raw.ctypes.data % 64
+        kind = to_numpy[dtype]
+        made = Tensor(raw[start: start + int(np.prod(shape)) * kind.itemsize].view(kind).reshape(shape), device)
+        torch.made.append((made, torch.stream))
+        return made
+
+    class _Stream:
+        def __init__(self, handle, device=None):
+            self.cuda_stream = handle
+
+        def __enter__(self):
+            self.before, torch.stream = torch.stream, self.cuda_stream
+
+        def __exit__(self, *_):
+            torch.stream = self.before
+
+    torch.empty, torch.is_grad_enabled = empty, lambda: torch.grad
+    torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: torch.stream)
+    torch.cuda = types.SimpleNamespace(ExternalStream=_Stream, stream=lambda s: s)
+    return torch
+
+
+def install(monkeypatch, **machine):
+    """Puts a fake driver and a fake torch where matmul finds them: (library, torch)."""
+    from cuda_kernels.build import cache
+    from cuda_kernels.matmul import driver
+    from cuda_kernels.matmul.workspace import Workspaces
+
+    host = sys.modules["cuda_kernels.matmul.matmul"]
+    library, torch = FakeLibrary(**machine), make_torch()
+    cuda = driver.Cuda(library)
+    monkeypatch.setattr(driver, "cuda", lambda: cuda)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(host, "_plans", {})
+    monkeypatch.setattr(host, "_workspaces", Workspaces())
+
+    def compiled(config, version=0):
+        if config not in library.programs.values():
+            library.programs[0x100 + len(library.programs)] = config
+        number = next(k for k, v in library.programs.items() if v == config)
+        return f"entry_{number}", number
+
+    monkeypatch.setattr(cache, "compiled", compiled)
+    return library, torch

@@ -1,0 +1,195 @@
+"""What is measured to fit the cost model, and what ncu is asked about the wgmma kernels: the parts that need no GPU."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from cuda_kernels.bench.record import Problem
+from cuda_kernels.conformance.hopper import CASES, counted, expected
+from cuda_kernels.conformance.source_page import Counted
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.lab import tuning, tuning_fit
+from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.model import H200, Estimates, lie_of
+from simlayout.errors import ParseError
+
+
+def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():
+    found = tuning.problems(30, 7)
+    assert len({str(p) for p in found}) == len(found) and Problem(16, 4096, 14336) in found
+    assert all(1 <= size <= 28672 for p in found for size in (p.M, p.N, p.K))
+    assert sum(max(p.M, p.N, p.K) <= 1024 for p in found) >= 8
+
+
+@pytest.mark.parametrize("problem", [Problem(1, 4096, 4096), Problem(8192, 8192, 8192), Problem(904, 408, 10080)], ids=str)
+def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
+    found = tuning.worth_measuring(problem, 132)
+    sizes = problem.M, problem.N, problem.K, 1, 132, lie_of(problem.K)
+    guesses = Estimates(tuple(found))(*sizes)
+    assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
+    assert guesses[0] == tuning.ESTIMATES(*sizes).min() and list(guesses) == sorted(guesses)
+
+
+def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
+    found = tuning.worth_measuring(Problem(640, 4096, 64), 132)
+    grids = [c.tile_grid(*c.turned(640, 4096)) for c in found]
+    as_walked = {(c.program, 1 if cols == 1 else min(c.group, rows)) for c, (rows, cols) in zip(found, grids)}
+    assert len(as_walked) == len(found) > len({c.program for c in found})
+
+
+@pytest.mark.parametrize("orders", [1, 4])
+def test_a_kernel_is_measured_in_as_many_orders_of_tiles_as_asked_for(orders):
+    found = Counter(c.program for c in tuning.worth_measuring(Problem(4096, 4096, 4096), 132, 60, orders))
+    assert max(found.values()) == orders and sum(found.values()) == 60
+
+
+def test_fewer_stages_are_tried_of_each_configuration_and_none_twice():
+    likely = tuning.worth_measuring(Problem(2392, 280, 4016), 132, 5)
+    found = tuning.with_fewer_stages(likely, (0.75, 0.74, 0.1))
+    assert len(likely) == 5 and set(likely) < set(found) and len(set(found)) == len(found)
+    whole = [{**vars(c), "stages": None} for c in likely]
+    assert min(c.stages for c in found) == 2 and all({**vars(c), "stages": None} in whole for c in found)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "75", "nan", "x"])
+def test_a_part_of_the_stages_that_is_none_is_refused(text, capsys):
+    with pytest.raises(SystemExit):
+        tuning.main(["--json", "x.json", "--stages", text])
+    assert "is no part: give a number between 0 and 1" in capsys.readouterr().err
+
+
+def test_the_candidates_are_different_configurations_that_the_options_name():
+    assert len(set(CANDIDATES)) == len(CANDIDATES)
+    assert all(Hopper(**c.changes) == c for c in CANDIDATES)
+    assert Hopper().changes == {}
+
+
+class FakeLibrary:
+    """Arrays that are numbers, and a clock that advances 10 microseconds a call."""
+
+    def __init__(self, wrong=0.0):
+        self.now, self.wrong = 0.0, wrong
+
+    def operands(self, problem):
+        return 1, 2, SimpleNamespace(value=None)
+
+    def multiply(self, a, b, out):
+        out.value, self.now = 1.0, self.now + 1e-5
+
+    def clear(self, out):
+        out.value = 0.0
+
+    def free(self):
+        """Nothing to free."""
+
+    def copy(self, x):
+        return SimpleNamespace(value=x.value)
+
+    def distance(self, x, y):
+        return abs(x.value - y.value)
+
+    def repeated(self, calls, count):
+        return lambda: [calls[i % len(calls)]() for i in range(count)]
+
+    def elapsed(self, work):
+        before = self.now
+        work()
+        return self.now - before
+
+
+def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
+    library = FakeLibrary()
+
+    def plan(a, b, out, kernel):
+        def call():
+            out.value, library.now = 1.0 + library.wrong, library.now + 2e-5
+        return call
+
+    monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
+    problem = Problem(64, 64, 64)
+    one, other = Hopper(), Hopper(tile_n=128)
+    found = tuning.measure(library, problem, [one, other], 1e-3, Random(1))
+    assert found == (10.0, [(one, 20.0), (other, 20.0)], [])
+    library.wrong = 1.0
+    _, found, faults = tuning.measure(library, problem, [one], 1e-3, Random(1))
+    assert found == [] and len(faults) == 1 and "and cuBLAS differ by 1.0" in faults[0]
+
+
+def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
+    library = FakeLibrary()
+    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
+    _, found, faults = tuning.measure(library, Problem(64, 64, 64), [Hopper()], 1e-3, Random(1))
+    assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
+
+
+def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(monkeypatch, capsys):
+    def measured(library, problem, configs, seconds, source):
+        if problem.M == 1:
+            raise KeyboardInterrupt
+        return 10.0, [(c, 2.0 + i) for i, c in enumerate(configs)], ["one was wrong"]
+
+    monkeypatch.setattr(tuning, "measure", measured)
+    library = FakeLibrary()
+    one, other = Hopper(), Hopper(group=1)
+    half = replace(one, dtype="bf16", out="bf16")
+    work = [(Problem(8192, 32, 64), [other]), (Problem(32, 8192, 64, "bf16"), [half, other]), (Problem(1, 8, 8), [one])]
+    configs, rows, faults = tuning.measure_all(library, work, 1e-3, Random(1))
+    assert configs == [other, one]
+    assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [0, 3.0]]] and faults == ["one was wrong"] * 2
+    said = capsys.readouterr()
+    assert "interrupted after 2 of 3 products" in said.err and "best       2.0 of   2, 5.000" in said.out
+
+
+def test_counts_of_shared_memory_are_added_up_over_the_instructions_of_a_kernel():
+    page = {0: Counted("@P0 STSM.16.M88.4 [R1], R2", 64, 8, 8), 16: Counted("STSM.16.MT88.4 [R1], R2", 32, 5, 4),
+            32: Counted("STS [R1], R2", 32, 1, 1)}
+    assert counted(page) == {"LDSM": [0, 0, 0], "LDS": [0, 0, 0], "STS": [1, 1, 1], "STSM": [3, 13, 12]}
+
+
+def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
+    assert {(c.c_major, c.box_n) for c, _ in CASES if c.store == "tma"} >= {("N", 64), ("N", 32), ("N", 16), ("M", 64)}
+    for config, problem in CASES:
+        said = expected(config, problem)
+        assert said["STSM"][1] == said["STSM"][2] == 4 * said["STSM"][0]
+        assert (said["STSM"][0] > 0) == (config.store == "tma") and (said["LDSM"][0] > 0) == (config.body == "mma_tma")
+
+
+def record(tmp_path, rates):
+    """A file as `tuning` writes it, of times that are estimates with these rates."""
+    configs, rows = CANDIDATES[::20], []
+    for problem in tuning.problems(12, 3)[:20]:
+        M, N, K = problem.M, problem.N, problem.K
+        estimates = Estimates(configs)
+        times = estimates.times(estimates.work(M, N, K, 1, 132, lie_of(K)), 132, rates)
+        rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))
+    return path
+
+
+def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path):
+    measured = tuning_fit.read(record(tmp_path, H200))
+    right = measured.estimated(H200)
+    assert measured.error(right) < 1e-12 and set(measured.choices(right)[1]) == {1.0}
+    slower = measured.estimated(replace(H200, column_clocks=2 * H200.column_clocks, exchange=20.0))
+    assert measured.error(slower) > 0.1 and max(measured.choices(slower)[1]) > 1
+
+
+def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
+    pytest.importorskip("scipy")
+    path = record(tmp_path, replace(H200, launch=4.0, column_clocks=0.4))
+    measured = tuning_fit.read(path)
+    *_, found = tuning_fit.fit(measured, rounds=1)
+    assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(H200)) / 3
+    assert tuning_fit.main([str(path), "--rounds", "1"]) == 0 and "Rates(launch=" in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_record_is_refused(tmp_path):
+    for text in ("", "{}", '{"configs": [{"tile_x": 1}], "rows": [[[1, 2, 3, "f16"], 1.0, [[0, 1.0]]]]}', '{"rows": 3}'):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(ParseError, match="is no record of cuda_kernels.lab.tuning"):
+            tuning_fit.read(tmp_path / "x.json")

@@ -1,0 +1,380 @@
+"""The lessons: every notebook runs, is up to date, and keeps its answers; every exercise knows right from wrong."""
+
+import ast
+import doctest
+import json
+import linecache
+import re
+import subprocess
+import sys
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import lesson_answers
+import matplotlib
+import pytest
+from lesson_answers import RIGHT, WRONG
+from tiers import slow_but
+
+import simlayout as sl
+from cuda_kernels.run import device as launch
+from simlayout.cli import lesson as command
+from simlayout.cli import main
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.records import load_records
+from simlayout.lessons import beside, check, gpu_or_cpu, lesson, lessons, measured, theory
+from simlayout.lessons.build import FOLDER, notebook_text
+from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS
+
+matplotlib.use("Agg")
+NUMBERS = [one.number for one in lessons()]
+IDS = [key for one in lessons() for key in one.exercises]
+DATA = Path(__file__).parents[1] / "data"
+
+
+def cells_of(number, kind="code"):
+    """[(id, text)] of the cells of a notebook."""
+    return [(cell["id"], "".join(cell["source"])) for cell in json.loads(lesson(number).notebook)["cells"]
+            if cell["cell_type"] == kind]
+
+
+def run_cells(number, wanted=""):
+    """Executes the code cells of a notebook that match a regular expression, in order, in one fresh namespace."""
+    namespace = {"__name__": "__main__"}
+    for name, text in cells_of(number):
+        if not re.search(wanted, text):
+            continue
+        file = f"<lesson {number}, {name}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)     # the CPU machine reads kernels
+        exec(compile(text, file, "exec"), namespace)
+
+
+# ---- the notebooks ---------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_notebook_runs_from_top_to_bottom(number, capsys):
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+    run_cells(number)
+    figures = len(pyplot.get_fignums())
+    pyplot.close("all")
+    out = capsys.readouterr().out
+    assert out.count("your guess  none yet") >= 5 and out.count("\nmeasured    ") >= 3 and figures >= 1
+
+
+@pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
+@pytest.mark.parametrize("number", slow_but([1], NUMBERS))
+def test_every_notebook_runs_in_jupyter(number, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
+    root = str(Path(sl.__file__).parents[1])
+    monkeypatch.setenv("PYTHONPATH", root)
+    notebook = nbformat.reads(lesson(number).notebook, 4)
+    nbformat.validate(notebook)
+    NotebookClient(notebook, timeout=None, startup_timeout=600, iopub_timeout=600, kernel_name="python3").execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert any("no answer yet" in output.get("data", {}).get("text/plain", "") for output in shown)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_notebook_is_what_its_source_makes(number):
+    one = lesson(number)
+    assert notebook_text(one.source) == one.notebook, "run python -m simlayout.lessons.build"
+    made = json.loads(one.notebook)
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    assert [cell["id"] for cell in made["cells"]] == [f"cell-{i + 1:02}" for i in range(len(made["cells"]))]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in made["cells"] if "outputs" in cell)
+
+
+def test_there_is_a_notebook_for_every_source_and_no_other():
+    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == sorted(one.file for one in lessons())
+    assert sorted(path.stem for path in (FOLDER.parent / "src").iterdir()) == sorted(one.file for one in lessons())
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(number):
+    one = lesson(number)
+    assert one.source.startswith(f"# Lesson {number}: {one.title}\n")
+    assert re.search(rf"About\s{one.minutes}\sminutes", one.source)
+    assert all(len(line) <= 100 for line in one.source.splitlines())
+    guessed = False
+    for name, text in cells_of(number)[1:]:
+        if "beside(guess" in text:
+            assert guessed, f"{name} shows a result without a guess before it"
+            guessed = False
+        guessed = guessed or re.search(r"^guess = None  # .+$", text, re.M) is not None
+    assert not guessed, "a guess without a result"
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(number):
+    code, text = ("\n\n".join(text for _, text in cells_of(number, kind)) for kind in ("code", "markdown"))
+    asked = tuple(dict.fromkeys(re.findall(r'check\("(\d\.\d)"', code)))
+    assert asked == lesson(number).exercises and 2 <= len(asked) <= 3
+    assert re.findall(r"^## Exercise (\S+)$", text, re.M) == list(asked)
+    assert leaked(code, text, asked) == []
+
+
+def test_an_answer_in_plain_sight_would_be_found():
+    for exercise, forms in answer_forms().items():
+        for form in forms:
+            assert form in leaked("", f"Try `{form}`.", [exercise])
+    assert leaked("x = 0\nplace = lambda row, col: (32*row + (col ^ row))", "", ["1.3"]) == ["32 * row + (col ^ row)"]
+    assert {key for key, forms in answer_forms().items() if not forms} == {"3.1", "6.1"}          # bare numbers
+
+
+def leaked(code, text, exercises):
+    """The right answers to some exercises that stand in code, as it is or as Python would write it, or in a text."""
+    seen = "".join(re.sub(r"\s", "", part) for part in (code, ast.unparse(ast.parse(code)), text))
+    return [form for exercise in exercises for form in answer_forms()[exercise] if re.sub(r"\s", "", form) in seen]
+
+
+@lru_cache(None)
+def answer_forms():
+    """{exercise: [an answer as Python or the notation writes it]}; not of what is a number alone."""
+    tree = ast.parse(Path(lesson_answers.__file__).read_text())
+    kernels = {node.name: ast.unparse(node.body) for node in tree.body if isinstance(node, ast.FunctionDef)}
+    table, = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RIGHT")
+    forms = {}
+    for key, answers in zip(table.keys, table.values, strict=True):
+        forms[key.value] = found = []
+        for node, answer in zip(answers.elts, RIGHT[key.value], strict=True):
+            if isinstance(node, ast.Name):
+                found.append(kernels[node.id])
+            elif isinstance(answer, str):
+                found.append(answer)
+            elif not isinstance(answer, int):
+                found.append(ast.unparse(node.body if isinstance(node, ast.Lambda) else node).removeprefix("sl."))
+            if isinstance(answer, (sl.Swizzle, sl.Rotation, sl.Layout, sl.Composed)):
+                found.append(str(answer))
+    return forms
+
+
+# ---- the exercises ---------------------------------------------------------------------------------------------------
+
+def test_the_answers_here_are_those_of_all_exercises():
+    assert list(RIGHT) == IDS == list(WRONG) and len(IDS) == 24
+
+
+@pytest.mark.parametrize("exercise", IDS)
+def test_right_answers_pass(exercise):
+    for answer in RIGHT[exercise]:
+        verdict = check(exercise, answer)
+        assert verdict and str(verdict).startswith(f"{exercise}: right"), str(verdict)
+
+
+@pytest.mark.parametrize("exercise", IDS)
+def test_wrong_answers_get_a_hint_that_names_where_they_fail(exercise):
+    for answer, part in WRONG[exercise]:
+        verdict = check(exercise, answer)
+        assert not verdict and str(verdict).startswith(f"{exercise}: not yet\n"), (answer, str(verdict))
+        assert part in " ".join(str(verdict).split()), (part, str(verdict))
+        assert all(len(line) <= 100 for line in str(verdict).splitlines()) and len(str(verdict).splitlines()) <= 20
+    first = str(check(exercise, WRONG[exercise][0][0]))
+    assert re.search(r"\blanes? \d|thread \d|\(\d+, \d+\)|row = \d|row \d|tid = \d|line \d", first), first
+
+
+def test_an_exercise_without_an_answer_says_what_it_asks():
+    for exercise in IDS:
+        verdict = check(exercise, None)
+        assert not verdict and not verdict.answered and str(verdict).startswith(f"{exercise}: no answer yet (")
+        assert repr(verdict) == str(verdict)
+    assert check("1.1", [0] * 32).answered
+
+
+def test_an_unknown_exercise_is_refused():
+    with pytest.raises(SimlayoutError, match="no exercise '9.1'; there are 1.1, 1.2, "):
+        check("9.1", 3)
+    with pytest.raises(SimlayoutError, match="no lesson 9; there are 1, 2, "):
+        lesson(9)
+
+
+# ---- a GPU, if there is one ------------------------------------------------------------------------------------------
+
+OLD = "numba-cuda 0.22.2 is too old, the kernels need 0.30: pip install"
+
+
+@pytest.mark.parametrize("capability, installed, number, why", [
+    pytest.param((7, 5), "0.30.0", 7, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)",
+                 marks=pytest.mark.slow),
+    ((7, 5), "0.30.0", 8, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
+    ((8, 9), "0.30.0", 8, "the GPU has compute capability 8.9; wgmma needs 9.0 (sm_90a)"),
+    pytest.param((8, 0), "0.22.2", 7, OLD, marks=pytest.mark.slow), ((9, 0), "0.22.2", 8, OLD),
+    pytest.param((8, 0), None, 7, "numba-cuda is not installed", marks=pytest.mark.slow),
+    ((9, 0), None, 8, "numba-cuda is not installed")])
+def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability, installed, number, why,
+                                                                      monkeypatch, capsys):
+    cuda = pytest.importorskip("numba.cuda")
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    monkeypatch.setattr(launch, "version", lambda name: installed or lacks(name))
+    run_cells(number, "^import simlayout as sl|^from cuda_kernels.run.job import|gpu_or_cpu[(]")
+    said = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith(f"on the CPU machine: {why}") for line in said) == 1
+    assert said[-1].startswith("device: CPU machine")
+
+
+def lacks(name):
+    raise launch.PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("unsupported PTX\nlog ..."), ImportError("unsupported PTX"), OSError()])
+def test_a_gpu_that_refuses_leaves_the_job_to_the_cpu_machine_with_the_reason(fault, monkeypatch, capsys):
+    def refuses():
+        raise fault
+
+    assert gpu_or_cpu(lambda: None, lambda: "gpu", refuses) == "gpu" and not capsys.readouterr().out
+    for problem, gpu in ((lambda: None, refuses), (refuses, lambda: "gpu")):
+        assert gpu_or_cpu(problem, gpu, lambda: "cpu") == "cpu"
+        first = (str(fault).splitlines() or [""])[0]
+        assert capsys.readouterr().out == f"on the CPU machine: the GPU did not do it ({type(fault).__name__}: {first})\n"
+    with pytest.raises(type(fault)):
+        gpu_or_cpu(lambda: "no GPU", lambda: "gpu", refuses)
+
+
+def test_the_oldest_numba_cuda_is_the_one_that_the_package_asks_for(monkeypatch):
+    tomllib = pytest.importorskip("tomllib")             # from Python 3.11 on
+    project = tomllib.loads((DATA.parents[1] / "pyproject.toml").read_text())["project"]
+    wanted, = (one for one in project["optional-dependencies"]["cuda"] if one.startswith("numba-cuda"))
+    assert wanted.endswith(">=" + ".".join(map(str, launch.NUMBA_CUDA)))
+    for found, too_old in (("0.29.9", True), ("0.9", True), ("0.30", False), ("0.30rc1", False), ("0.100.2", False),
+                           ("1.0", False)):
+        monkeypatch.setattr(launch, "version", lambda name, found=found: found)
+        assert (launch.numba_cuda_problem() is not None) == too_old, found
+
+
+# ---- what was measured -----------------------------------------------------------------------------------------------
+
+def test_every_pattern_was_measured_as_the_lessons_say():
+    records = {file: load_records(DATA / file)[1] for file in {row[3] for row in PATTERNS.values()}}
+    for name, (instruction, addresses, wavefronts, file, label) in PATTERNS.items():
+        same = [int(cases.wavefronts[i]) for cases in records[file] if cases.instruction == instruction
+                for i, given in enumerate(cases.addresses)
+                if cases.labels[i] == label and cases.active[i].all() and (given == addresses).all()]
+        assert same and set(same) == {wavefronts}, name
+        assert sl.analyze(instruction, addresses).wavefronts.tolist() == [wavefronts]
+
+
+def test_every_access_of_a_kernel_was_measured_as_the_lessons_say():
+    files = {file: json.loads((DATA / file).read_text()) for *_, file in ACCESSES.values()}
+    for (variant, access), (*numbers, file) in ACCESSES.items():
+        one, = (v for v in files[file]["variants"] if v["variant"] == variant)
+        found, = (a for a in one["accesses"] if a["access"] == access)
+        assert [found[what][1] for what in ("executions", "wavefronts", "ideal")] == numbers
+        assert numbers[1] % numbers[0] == 0 and measured(variant, access).value == numbers[1] // numbers[0]
+
+
+def test_every_total_was_measured_as_the_lessons_say():
+    bench = json.loads((DATA / "h200_bench.json").read_text())["rows"]
+    wgmma = json.loads((DATA / "h200_wgmma.json").read_text())["rows"]
+    smallest, = (row for row in wgmma if row["config"].get("body") == "wgmma_tma")
+    persistent, = (row for row in wgmma if row["config"] == {})
+    seen = {name: round(bench[name]["8192"]["tflops"]) for name in TOTALS if name in bench}
+    seen |= {"wgmma_tma": smallest["gmma"], "wgmma_persistent": persistent["gmma"],
+             "wgmma_persistent, stage C": persistent["STSM"][1]}
+    assert seen == {name: number for name, (number, *_) in TOTALS.items()}
+    assert smallest["shape"] == [512, 512, 512] and persistent["shape"] == [1024, 1536, 512]
+    assert f"{persistent['STSM'][0]} stmatrix.x4" in TOTALS["wgmma_persistent, stage C"][1]
+
+
+def test_what_was_not_measured_is_refused():
+    for name in (("ld.shared.b32 stride 99",), ("mma_base, 1 stage", "load Z")):
+        with pytest.raises(SimlayoutError, match="nothing measured is called"):
+            measured(*name)
+
+
+def test_a_guess_stands_beside_the_model_and_the_measurement(capsys):
+    beside(3, 32, measured("ld.shared.b32 stride 32"))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:12].strip() for line in lines] == ["your guess", "the model", "measured", ""]
+    assert lines[0].endswith(" 3") and "h200_cases.npz" in lines[-1]
+    beside(None, "x " * 100)
+    assert all(len(line) <= 100 for line in capsys.readouterr().out.splitlines())
+
+
+# ---- the theory page and the command ---------------------------------------------------------------------------------
+
+def test_the_theory_page_does_what_it_shows():
+    told = []
+    examples = doctest.DocTestParser().get_doctest(theory(), {}, "theory", "theory.md", 0)
+    result = doctest.DocTestRunner().run(examples, out=told.append)
+    assert result.failed == 0, "".join(told)
+    assert result.attempted >= 15
+    assert re.findall(r"^## (.*)$", theory(), re.M) == ["What it says", "What it cannot say", "Where each rule was measured"]
+
+
+def test_the_command_lists_the_lessons_and_prints_the_theory(capsys):
+    assert main(["lesson"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:1] for line in lines] == [*map(str, NUMBERS), "t"] and "exercises 3.1, 3.2, 3.3" in lines[2]
+    assert main(["lesson", "theory"]) == 0
+    assert capsys.readouterr().out == theory()
+
+
+def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
+    path = tmp_path / "3_ldmatrix.ipynb"
+    wanted = ["lesson", "3", "--to", str(tmp_path), "--no-open"]
+    assert main(wanted) == 0 and path.read_text() == lesson(3).notebook
+    assert main(wanted) == 0                                     # the same again: nothing to lose
+    path.write_text("my answers")
+    assert main(wanted) == 2 and path.read_text() == "my answers"
+    assert "was changed: it may hold your answers" in capsys.readouterr().err
+    assert main([*wanted, "--force"]) == 0 and path.read_text() == lesson(3).notebook
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_is_no_lesson_or_folder_is_refused_in_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for arguments in (["9"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
+        assert main(["lesson", *arguments]) == 2
+        out = capsys.readouterr()
+        assert not out.out and len(out.err.splitlines()) == 1
+
+
+def test_a_lesson_is_opened_with_this_pythons_jupyter_or_says_how(tmp_path, capsys, monkeypatch):
+    ran = []
+    monkeypatch.setattr(command.subprocess, "run", lambda given, check: ran.append(given))
+    monkeypatch.setattr(command, "find_spec", lambda name: name == "notebook")
+    assert main(["lesson", "1", "--to", str(tmp_path)]) == 0
+    assert ran == [[sys.executable, "-m", "notebook", str(tmp_path / "1_banks.ipynb")]]
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    capsys.readouterr()
+    assert main(["lesson", "1", "--to", str(tmp_path)]) == 0 and len(ran) == 1
+    assert "pip install notebook" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("source", ["https://a.b/simlayout-1-py3-none-any.whl", "simlayout @ git+https://a.b/c.git@main",
+                                    "./a folder", 'a"b\\n.whl', "./ünïcode"])
+def test_a_copy_installs_from_the_source_that_it_was_given(source, tmp_path, capsys):
+    assert main(["lesson", "2", "--to", str(tmp_path), "--source", source, "--json"]) == 0
+    path = Path(json.loads(capsys.readouterr().out)["copied"])
+    made, kept = json.loads(path.read_text()), json.loads(lesson(2).notebook)
+    first = "".join(made["cells"][1]["source"])
+    assigned, = (node for node in ast.parse(first).body if isinstance(node, ast.Assign) and node.targets[0].id == "SOURCE")
+    assert ast.literal_eval(assigned.value) == source
+    other = [(a, b) for a, b in zip(made["cells"][1].pop("source"), kept["cells"][1].pop("source"), strict=True) if a != b]
+    assert len(other) == 1 and other[0][1] == 'SOURCE = "simlayout"\n' and made == kept
+    assert main(["lesson", "2", "--to", str(tmp_path), "--source", source, "--json"]) == 0       # the same again
+    capsys.readouterr()
+    assert main(["lesson", "2", "--to", str(tmp_path), "--no-open"]) == 2                        # another one
+    assert "was changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, part", [
+    (["1", "--source", ""], "give what pip installs"), (["1", "--source=--index-url=x"], "give what pip installs"),
+    (["1", "--source", "a\nb"], "give what pip installs"), (["--source", "a"], "give its number too"),
+    (["theory", "--source", "a"], "give its number too"), (["--alone"], "--alone is for the copy of a lesson")])
+def test_a_source_that_is_none_or_for_no_copy_is_refused(arguments, part, tmp_path, capsys):
+    assert main(["lesson", *arguments, "--to", str(tmp_path), "--no-open"]) == 2
+    out = capsys.readouterr()
+    assert part in out.err and not out.out and len(out.err.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+def test_the_command_line_loads_no_exercise_before_a_lesson_is_asked_for():
+    code = "import simlayout.cli, sys; assert not any('lessons.exercises' in name for name in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,150 @@
+"""Barriers in two halves on the CPU machine: bar.arrive, barrier.cluster.arrive and wait; what they order, and what not."""
+
+import numpy as np
+import pytest
+
+from cuda_kernels.intrinsics import (
+    bar_arrive_some,
+    bar_sync,
+    bar_sync_some,
+    cluster_arrive_relaxed,
+    cluster_ctarank,
+    cluster_sync,
+    cluster_wait,
+    ctaid_x,
+    dynamic_shared,
+    fence_mbarrier_init,
+    ld_shared_b32,
+    ld_shared_cluster_v4_f32,
+    mbarrier_arrive_cluster_if,
+    mbarrier_init,
+    mbarrier_wait,
+    st_global_b32,
+    st_shared_b32,
+    st_shared_v4_f32,
+    tid_x,
+    u32,
+    u64,
+    uniform,
+)
+from simlayout.errors import HazardError, MachineError
+from simlayout.machine import run
+
+
+def handed_over(out):
+    """The second warp writes and goes on; the first one waits for it and reads."""
+    tid, smem = tid_x(), dynamic_shared()
+    if uniform(tid // 32) == 1:
+        st_shared_b32(smem + 4 * (tid - 32), tid)
+        bar_arrive_some(u32(1), u32(64))
+    else:
+        bar_sync_some(u32(1), u32(64))
+        st_global_b32(out + u64(4 * tid), ld_shared_b32(smem + 4 * tid))
+
+
+def read_by_the_warp_that_went_on(out):
+    tid, smem = tid_x(), dynamic_shared()
+    if uniform(tid // 32) == 0:
+        st_shared_b32(smem + 4 * tid, tid)                                  # first
+        bar_sync_some(u32(1), u32(64))
+    else:
+        bar_arrive_some(u32(1), u32(64))
+        ld_shared_b32(smem + 4 * (tid - 32))                                # second
+
+
+def arrives_where_all_wait_unnamed():
+    if uniform(tid_x() // 32) == 0:
+        bar_sync()
+    else:
+        bar_arrive_some(u32(0), u32(64))
+
+
+def waits_for_who_never_comes():
+    if uniform(tid_x() // 32) == 0:
+        bar_sync_some(u32(1), u32(64))
+
+
+def test_who_waits_at_a_barrier_knows_what_was_written_before_the_arrival_there():
+    out = np.zeros(32, np.int32)
+    run(handed_over, 1, 64, out, shared_bytes=128)
+    assert out.tolist() == list(range(32, 64))
+
+
+def test_who_arrives_and_goes_on_knows_nothing_of_the_others():
+    with pytest.raises(HazardError) as caught:
+        run(read_by_the_warp_that_went_on, 1, 64, np.zeros(1, np.int32), shared_bytes=128)
+    assert caught.value.hazard.kind in ("read after write", "write after read")
+
+
+def test_an_arrival_with_a_count_where_others_wait_without_one_is_refused():
+    with pytest.raises(MachineError, match="bar.sync 0 of 64 threads while others .*all or none of them may leave it out"):
+        run(arrives_where_all_wait_unnamed, 1, 64)
+
+
+def test_a_wait_for_an_arrival_that_never_comes_is_a_deadlock():
+    with pytest.raises(MachineError, match="bar.sync 1 of 64 threads"):
+        run(waits_for_who_never_comes, 1, 64)
+
+
+# ---- clusters -------------------------------------------------------------------------------------------------------
+
+
+def told_by_the_peer(out):
+    """Each CTA makes an mbarrier, and arrives at that of the other once both are there."""
+    tid, smem = tid_x(), dynamic_shared()
+    if tid == 0:
+        mbarrier_init(u32(smem), u32(1))
+        fence_mbarrier_init()
+    cluster_arrive_relaxed()
+    cluster_wait()
+    mbarrier_arrive_cluster_if(tid == 0, u32(smem), u32(1 - cluster_ctarank()))
+    mbarrier_wait(u32(smem), u32(0))
+    st_global_b32(out + u64(4 * (32 * ctaid_x() + tid)), 7)
+
+
+def mbarrier_without_a_fence():
+    tid, smem = tid_x(), dynamic_shared()
+    if tid == 0:
+        mbarrier_init(u32(smem), u32(1))
+    cluster_arrive_relaxed()
+    cluster_wait()
+    mbarrier_arrive_cluster_if(tid == 0, u32(smem), u32(1 - cluster_ctarank()))
+    mbarrier_wait(u32(smem), u32(0))
+
+
+def data_behind_a_relaxed_arrival():
+    tid, smem = tid_x(), dynamic_shared()
+    st_shared_v4_f32(smem + 16 * tid, tid, 0.0, 0.0, 0.0)
+    cluster_arrive_relaxed()
+    cluster_wait()
+    ld_shared_cluster_v4_f32(u32(smem + 16 * tid), u32(1 - cluster_ctarank()))
+    cluster_sync()
+
+
+def arrives_twice():
+    cluster_arrive_relaxed()
+    cluster_arrive_relaxed()
+
+
+def waits_without_an_arrival():
+    cluster_wait()
+
+
+def test_mbarriers_are_there_for_the_peers_behind_their_fence_and_the_two_halves_of_a_barrier():
+    out = np.zeros((2, 32), np.int32)
+    run(told_by_the_peer, 2, 32, out, shared_bytes=128, cluster=2)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize("kernel", [mbarrier_without_a_fence, data_behind_a_relaxed_arrival])
+def test_a_relaxed_arrival_hands_on_nothing_but_what_a_fence_covers(kernel):
+    with pytest.raises(HazardError) as caught:
+        run(kernel, 2, 32, shared_bytes=512, cluster=2)
+    assert caught.value.hazard.kind == "read after write"
+
+
+@pytest.mark.parametrize("kernel, text", [(arrives_twice, "arrive a second time without barrier.cluster.wait"),
+                                          (waits_without_an_arrival, "wait without barrier.cluster.arrive before it")])
+def test_the_halves_of_a_barrier_of_the_cluster_come_in_turns(kernel, text):
+    with pytest.raises(MachineError, match=text):
+        run(kernel, 2, 32, cluster=2)

@@ -1,0 +1,212 @@
+"""A name has one type where two ways meet, as Numba infers it, whichever way was taken."""
+
+import ast
+
+import numpy as np
+import pytest
+
+from cuda_kernels.intrinsics import ld_shared_b32, tid_x
+from simlayout.errors import MachineError
+from simlayout.machine import run
+from simlayout.machine.inference import described, joined
+
+F32, F64, U32, U64, I64 = np.float32, np.float64, np.uint32, np.uint64, np.int64
+
+
+class Out:
+    def twin(self, warp, value):
+        self.value = value
+
+
+OUT = Out()
+
+
+def an_arm(n):
+    x = F32(0.1)
+    if n > 3:
+        x = 0.1
+    return x * F32(0.3)
+
+
+def the_other_arm(n):
+    if n > 3:
+        x, y = F32(0.1), 1
+    else:
+        x, y = 0.1, 2
+    return x * F32(0.3) + y
+
+
+def the_head_of_a_loop(n):
+    x = F32(0.1)
+    y = F32(0.0)
+    for _ in range(n):
+        y = x * F32(0.3)
+        x = x + 0.1
+    return x * F32(0.3) + y
+
+
+def around_a_while(n):
+    x, i = F32(0.1), 0
+    while i < n:
+        if i == 2:
+            i += 1
+            continue
+        if i == 4:
+            x = U64(7) * 0.5
+            break
+        x = x * F32(0.7)
+        i += 1
+    return x * F32(0.3)
+
+
+def a_choice(n):
+    return (F32(0.1) if n > 3 else 0.1) * F32(0.3)
+
+
+def an_or(n):
+    x = F32(n)
+    return (x or 0.1) * F32(0.3)
+
+
+def signed_and_unsigned(n):
+    x = 2**62 + 1
+    if n > 3:
+        x = U64(7)
+    return x * F64(3) - x
+
+
+def a_bool(n):
+    x = n > 3
+    if n == 2:
+        x = 5
+    return x + x
+
+
+def nested_loops(n):
+    x = F32(0.1)
+    for i in range(n):
+        for j in range(i):
+            if j == 1:
+                x = x * F32(0.3)
+            else:
+                x = 0.1 * j
+    return x * F32(0.3)
+
+
+def early(n):
+    if n > 2:
+        return F32(0.1)
+    return 0.1
+
+
+def what_a_function_returns_early(n):
+    return early(n) * F32(0.3)
+
+
+def changed(x, n):
+    if n > 2:
+        x = 0.1
+    return x * F32(0.3)
+
+
+def a_parameter(n):
+    return changed(F32(0.1), n)
+
+
+def unsigned(n):
+    return U32(n)
+
+
+def the_result_of_a_call(n):
+    x = unsigned(n)
+    if n > 2:
+        x = -1
+    return x - U32(7)
+
+
+def pair(n, y=0.1):
+    if n > 2:
+        return n, 0.5
+    return y, 2
+
+
+def elements_of_tuples(n):
+    p = pair(n)
+    x, y = pair(n, y=F32(0.7))
+    if n == 3:
+        p = 0.25, 0.25
+    return p[0] * F32(0.3) + x * F32(0.7) * p[1] + y
+
+
+def a_range_of_unsigned(n):
+    s = U64(0)
+    for i in range(U32(1), U32(n)):
+        s += (i - U32(3)) // 7
+    return s
+
+
+def integers_of_8_and_16_bits(n):
+    return np.int16(n * 30000) + np.int8(n * 50) + (~np.uint8(n) + -np.uint8(n)) // U32(3)
+
+
+HELPERS = early, changed, unsigned, pair
+FUNCTIONS = (what_a_function_returns_early, a_parameter, the_result_of_a_call, elements_of_tuples, a_range_of_unsigned,
+             integers_of_8_and_16_bits, an_arm, the_other_arm, the_head_of_a_loop, around_a_while, a_choice, an_or,
+             signed_and_unsigned, a_bool, nested_loops)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_a_function_returns_what_numba_returns_in_the_same_type(function):
+    numba = pytest.importorskip("numba")
+    global chosen
+    chosen = function
+    compiled = numba.njit(function)
+    for n in (0, 2, 3, 6):
+        run(kernel, 1, 32, n)
+        with pytest.MonkeyPatch.context() as patch:      # what a compiled function calls is compiled
+            for helper in HELPERS:
+                patch.setitem(globals(), helper.__name__, numba.njit(helper))
+            expected = compiled(n)
+        assert OUT.value == expected, n
+        kind = compiled.nopython_signatures[0].return_type
+        assert np.asarray(OUT.value).dtype == np.dtype(str(kind)), n
+
+
+def kernel(n):
+    OUT(chosen(n))
+
+
+chosen = None
+
+
+def casts(text, **names):
+    tree = ast.parse(text).body[0]
+    joined(tree, {name: described(value) for name, value in names.items()})
+    return [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Assign) and "__as" in ast.unparse(n)]
+
+
+def test_a_cast_stands_where_known_types_differ_and_nowhere_else():
+    text = "def f(p):\n x = 0\n y = 1\n if p: x = 0.5\n elif y: y = 2\n for i in range(4): y = y + i\n"
+    assert casts(text) == ["x = __as(x, 'f64')"]
+    assert casts("def f(p, x):\n if p: x = 0.5\n") == []
+    assert casts("def f(p):\n x = 1\n if p: x = load(p)\n", load=ld_shared_b32) == ["x = __as(x, 's64')"]
+    assert casts("def f(p):\n x = 1\n if p:\n  x = 0.5\n  return x\n") == []
+    assert casts("def f(p):\n for i in range(p):\n  if i: x = 1\n  else: continue\n  x = 0.5\n") == []
+
+
+def test_lanes_of_8_bits_are_widened_before_they_are_added():
+    run(narrow, 1, 32)
+    assert OUT.value.tolist() == [int(np.int8(-100 + 7 * i)) + 100 for i in range(32)]
+
+
+def narrow():
+    OUT(np.int8(7 * tid_x() - 100) + np.int8(100))
+
+
+def test_the_length_of_a_range_that_differs_by_lane_is_refused():
+    with pytest.raises(MachineError, match="len of lanes"):
+        run(long, 1, 32)
+
+
+def long():
+    OUT(len(range(tid_x())))

@@ -1,0 +1,121 @@
+"""The trees that correct the cost model: kept whole, evaluated as CatBoost does, and worth what they say."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.lab import tuning_learn
+from cuda_kernels.lab.tuning_fit import START, read
+from cuda_kernels.matmul.choose import trees as hopper_trees
+from cuda_kernels.matmul.choose.model import H200, Estimates
+from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
+from simlayout.errors import DeviceError, ParseError
+
+DATA = Path(__file__).parents[1] / "data"
+RECORDS = [DATA / name for name in json.loads(hopper_trees.PATH.read_text())["records"]]
+NONE = Trees(np.zeros((1, 1), int), np.zeros((1, 1), np.float32), np.zeros((1, 2)))
+
+
+@st.composite
+def trees(draw):
+    count, depth = draw(st.integers(1, 5)), draw(st.integers(1, 8))
+    source = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return Trees(source.integers(0, len(FEATURES), (count, depth)),
+                 source.standard_normal((count, depth)).astype(np.float32),
+                 UNIT * source.integers(-9999, 9999, (count, 2**depth)))
+
+
+def walked(tree, features):
+    """One factor, question by question."""
+    total = 0.0
+    for feature, border, leaf in zip(tree.feature, tree.border, tree.leaf):
+        answers = [features[f] > b for f, b in zip(feature, border)]
+        total += leaf[sum(2**i for i, answer in enumerate(answers) if answer)]
+    return np.exp(total)
+
+
+@given(trees(), st.integers(0, 2**32))
+def test_all_configurations_at_once_get_what_each_gets_question_by_question(forest, seed):
+    table = np.random.default_rng(seed).standard_normal((len(FEATURES), 4)).astype(np.float32)
+    np.testing.assert_allclose(forest(table), [walked(forest, column) for column in table.T])
+
+
+@given(trees())
+def test_a_file_gives_back_what_was_written(tmp_path_factory, forest):
+    path = tmp_path_factory.mktemp("trees") / "x.json"
+    forest.write(path, {"records": ["a record"]})
+    found = hopper_trees.read(path)
+    assert (found.feature == forest.feature).all() and (found.border == forest.border).all()
+    np.testing.assert_allclose(found.leaf, forest.leaf, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"features": [], "trees": 3}',
+                                  '{"features": [], "trees": [[[0], [1.0], [0, 1]]]}'])
+def test_a_file_of_something_else_is_refused(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ParseError, match="holds no trees"):
+        hopper_trees.read(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("feature, leaf", [(99, [0, 1]), (-1, [0, 1]), (0, [0, 1, 2])])
+def test_trees_that_ask_for_what_is_not_there_are_refused(tmp_path, feature, leaf):
+    (tmp_path / "x.json").write_text(json.dumps({"features": FEATURES, "trees": [[[feature], [1.0], leaf]]}))
+    with pytest.raises(ParseError, match="others"):
+        hopper_trees.read(tmp_path / "x.json")
+
+
+def test_the_estimates_are_corrected_and_what_is_never_chosen_stays_so():
+    configs = Hopper(64, 64, 8, 1), Hopper(64, 64, 4, 1, resident=2, producer=1)      # a second CTA has nothing to do
+    asks = Trees(np.array([[FEATURES.index("tile_n")]]), np.array([[63]], np.float32), np.log([[1.0, 2.0]]))
+    plain, twice = Estimates(configs, NONE)(64, 64, 64), Estimates(configs, asks)(64, 64, 64)
+    assert twice[0] == 2 * plain[0] and plain[1] == twice[1] == np.inf
+
+
+def test_the_features_are_numbers_of_the_configuration_and_the_product():
+    estimates = Estimates((Hopper(), Hopper(64, 96, 6, c_major="M")))
+    work = estimates.work(1000, 520, 4096)
+    table = dict(zip(FEATURES, features(estimates, work, estimates.times(work)).tolist()))
+    assert table["tile_n"] == [256, 96] and table["rows"] == [1000, 520] and table["steps"] == [64, 64]
+    assert table["tall"] == [8, 9] and table["wide"] == [3, 11] and table["group"] == [8, 8]
+
+
+@pytest.mark.slow
+def test_choosing_costs_little_more_than_one_percent_of_the_least_measured_times():
+    measured = read(*RECORDS)
+    plain = measured.choices(measured.estimated(START))[1]
+    estimates, work = measured.of_each
+    chosen = measured.choices(estimates.corrected(work, measured.estimated(START)))[1]
+    assert np.exp(np.log(plain).mean()) > 1.025 and np.exp(np.log(chosen).mean()) < 1.014
+
+
+def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_path):
+    pytest.importorskip("catboost")
+    configs = [Hopper(64, 64, 8, 1), Hopper(tile_n=128, stages=6), Hopper(64, 96, 8, 1), Hopper(64, 128, 6, 1)]
+    rows, source = [], np.random.default_rng(3)
+    for M, N, K in source.integers(4, 500, (120, 3)) * 8:
+        times = Estimates(configs).times(Estimates(configs).work(M, N, K), 132, H200)
+        rows.append([[int(M), int(N), int(K), "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times * [1, 1.3, 1, 1])]])
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))
+    measured = read(path)
+    plain = measured.estimated(START)
+    factors = tuning_learn.foreseen(measured, tuning_learn.table_of(measured, plain), tuning_learn.target(measured, plain))
+    cost = [np.log(measured.choices(estimated)[1]).mean() for estimated in (plain, plain * factors)]
+    assert cost[0] > 0.005 and cost[1] < cost[0] / 5
+    assert tuning_learn.main([str(path), "--write", str(tmp_path / "trees.json")]) == 0
+    assert hopper_trees.read(tmp_path / "trees.json").leaf.any()
+
+
+def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    assert tuning_learn.main([str(DATA / "h200_unseen.json"), "--kept"]) == 0
+    plain, kept = (float(line.split("choosing costs ")[1].split(",")[0]) for line in capsys.readouterr().out.splitlines())
+    assert kept < plain - 0.01 and kept < 1.025
+    with pytest.raises(DeviceError, match="CatBoost"):
+        tuning_learn.main([str(DATA / "h200_few.json")])

@@ -1,0 +1,50 @@
+"""C of whole GEMMs, bit for bit: what the GPU computed (tests/data/h200_bits.json) against the exact rule of mma."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuda_kernels.bench import default_variants
+from cuda_kernels.conformance.bits import PROBLEMS, cpu_result, digest, operands
+from simlayout.numerics import gemm
+
+RECORD = json.loads((Path(__file__).parents[1] / "data" / "h200_bits.json").read_text())
+LABELS = [label for label, _ in default_variants()]
+
+
+def predicted(problem, accumulate):
+    """The digest of C from the arithmetic of mma alone: K in steps of 16, then one rounding to f16."""
+    a, b = operands(*problem)
+    return digest(gemm(f"m16n8k16.{accumulate}.f16.f16.{accumulate}", a, b.T).astype(np.float16))
+
+
+def test_every_variant_was_compared_at_three_problems_and_no_bit_differed():
+    assert [(o["variant"], tuple(o["problem"])) for o in RECORD["outcomes"]] == [(v, p) for v in LABELS for p in PROBLEMS]
+    assert all(o["differ"] == 0 and o["gpu"] == o["cpu"] for o in RECORD["outcomes"])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_the_bits_that_the_gpu_computed_follow_from_the_rule_of_mma_and_the_order_of_k(problem):
+    expected = {accumulate: predicted(problem, accumulate) for accumulate in ("f32", "f16")}
+    assert expected["f32"] != expected["f16"]
+    for outcome in RECORD["outcomes"]:
+        if tuple(outcome["problem"]) == problem:
+            assert outcome["gpu"] == expected["f16" if "f16 accumulation" in outcome["variant"] else "f32"], outcome
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if label in (
+    "mma_permuted, 3 stages", "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed")])
+def test_the_cpu_machine_computes_the_bits_that_the_gpu_computed(label):
+    problem = PROBLEMS[-1]
+    (outcome,) = (o for o in RECORD["outcomes"] if o["variant"] == label and tuple(o["problem"]) == problem)
+    assert digest(cpu_result(label, problem)) == outcome["gpu"]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("label", LABELS)
+def test_the_cpu_machine_computes_the_gpus_bits_for_every_variant(label, problem):
+    (outcome,) = (o for o in RECORD["outcomes"] if o["variant"] == label and tuple(o["problem"]) == problem)
+    assert digest(cpu_result(label, problem)) == outcome["gpu"]

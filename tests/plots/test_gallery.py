@@ -1,0 +1,134 @@
+"""The gallery: no picture is out of date with the model, none is unreadable, and all of them are there."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiers import slow_but
+
+import simlayout as sl
+from simlayout.plots import Panel
+from simlayout.plots.files import figure_of
+from simlayout.plots.style import TEXT, text_height, text_width
+
+FIGURES = Path(__file__).parents[2] / "figures"
+sys.path.insert(0, str(FIGURES))
+import draw  # noqa: E402 (the script that draws the gallery lives beside its pictures)
+import picture  # noqa: E402
+
+DIGESTS = json.loads((FIGURES / "gallery.json").read_text())
+LIMIT = 13.34, 7.51                                 # inches of a slide
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_no_picture_is_out_of_date(name):
+    assert draw.PICTURES[name].digest() == DIGESTS.get(name), f"run `python figures/draw.py {name}`"
+
+
+def test_every_picture_has_both_files_and_no_file_is_left_over():
+    wanted = {f"{name}.{kind}" for name in draw.PICTURES for kind in ("svg", "png")}
+    assert {p.name for p in FIGURES.iterdir() if p.suffix in (".svg", ".png")} == wanted
+    assert set(DIGESTS) == set(draw.PICTURES)
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_the_file_says_what_the_data_say(name):
+    made = draw.PICTURES[name].data()
+    svg = (FIGURES / f"{name}.svg").read_text()
+    panels = [p for p in made if isinstance(p, Panel)] if isinstance(made, list) else []
+    for panel in panels:
+        for text in {b.text for b in panel.boxes if b.text and "\n" not in b.text}:
+            assert f">{text}</text>" in svg.replace("&gt;", ">")
+    assert svg.startswith("<?xml") and "<text" in svg
+
+
+def test_the_digest_changes_with_the_model_and_with_nothing_else(monkeypatch):
+    from simlayout.hardware import tma
+
+    before = {name: draw.PICTURES[name].digest() for name in ("tma_modes", "ldmatrix_phases")}
+    assert before == {name: draw.PICTURES[name].digest() for name in before}
+    monkeypatch.setattr(tma, "swizzled", lambda address, span: address)
+    assert draw.PICTURES["tma_modes"].digest() != before["tma_modes"]
+    assert draw.PICTURES["ldmatrix_phases"].digest() == before["ldmatrix_phases"]
+    panel = draw.PICTURES["ldmatrix_phases"].data()[0]
+    moved = replace(panel, boxes=(panel.boxes[0]._replace(x=4), *panel.boxes[1:]))
+    assert picture.digest(panel) != picture.digest(moved)
+
+
+def test_what_is_no_data_has_no_digest():
+    with pytest.raises(TypeError, match="no data"):
+        picture.digest(object())
+
+
+# ---- readable -----------------------------------------------------------------------------------------------------------
+
+def texts(figure):
+    """[(text, x0, y0, x1, y1)] in inches of all texts that a figure shows; none is under 8 points."""
+    figure.draw_without_rendering()
+    renderer, made = figure.canvas.get_renderer(), []
+    shown = [*figure.texts, *(t for legend in figure.legends for t in legend.get_texts())]
+    for ax in figure.axes:
+        shown += [*ax.texts, ax._left_title, *(ax.get_legend().get_texts() if ax.get_legend() else ())]
+        if ax.axison:
+            limits = [sorted(ax.get_xlim()), sorted(ax.get_ylim())]
+            for labels, axis in ((ax.get_xticklabels(), 0), (ax.get_yticklabels(), 1)):
+                shown += [t for t in labels if limits[axis][0] <= t.get_position()[axis] <= limits[axis][1]]
+            shown += [ax.xaxis.label, ax.yaxis.label]
+        for label in (a for a in ax.artists if hasattr(a, "texts")):
+            assert label.font.get_size_in_points() >= TEXT
+            before = {"left": 0, "center": 0.5, "right": 1}[label.side]
+            for x, y, text in label.texts:
+                px, py = ax.transData.transform((x, y)) / figure.dpi + np.array(label.shift) / 72
+                wide, high = text_width(text), text_height(text) * 0.75
+                made.append((text, px - before * wide, py - high / 2, px + (1 - before) * wide, py + high / 2))
+    for t in shown:
+        if t.get_text() and t.get_visible():
+            assert t.get_fontsize() >= TEXT
+            box = t.get_window_extent(renderer)
+            shrink = 0.12 * box.height / figure.dpi / (t.get_text().count("\n") + 1)
+            made.append((t.get_text(), box.x0 / figure.dpi, box.y0 / figure.dpi + shrink, box.x1 / figure.dpi,
+                         box.y1 / figure.dpi - shrink))
+    return made
+
+
+def overlapping(found):
+    """The pairs of texts that overlap by more than a hundredth of an inch both ways."""
+    boxes = np.array([b[1:] for b in found])
+    low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    meet = np.triu(((high - low) > 0.01).all(axis=2), 1)
+    return [(found[i][0], found[j][0]) for i, j in np.argwhere(meet)]
+
+
+@pytest.mark.parametrize("name", slow_but([*draw.PICTURES][::4], draw.PICTURES))
+def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
+    made = draw.PICTURES[name]
+    figure = figure_of(made.draw(made.data()))
+    try:
+        wide, high = figure.get_size_inches()
+        assert wide <= LIMIT[0] and high <= LIMIT[1]
+        found = texts(figure)
+        for text, x0, y0, x1, y1 in found:
+            assert -0.01 <= x0 and x1 <= wide + 0.01 and -0.01 <= y0 and y1 <= high + 0.01, text
+        assert overlapping(found) == []
+    finally:
+        sl.plots.close(figure)
+
+
+def test_texts_that_overlap_are_found():
+    ax, = sl.plots.together([Panel("p", 2, 1, [sl.plots.Box(0, 0, 1, 1, 0, "a"), sl.plots.Box(1, 0, 1, 1, 0, "b")])])
+    figure = ax.figure
+    figure.text(0.5, 0.5, "over all of it, whatever it is, in large", fontsize=30, ha="center", va="center")
+    assert overlapping(texts(figure))
+
+
+def test_the_texts_of_a_panel_have_room_in_their_boxes():
+    for made in draw.PICTURES.values():
+        data = made.data()
+        for panel in (p for p in data if isinstance(p, Panel)) if isinstance(data, list) else ():
+            wide, high = panel.unit()
+            for b in panel.boxes:
+                assert not b.text or (text_width(b.text) < b.width * wide and text_height(b.text) <= b.height * high)
