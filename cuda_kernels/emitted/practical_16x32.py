@@ -34,7 +34,7 @@ def load_left_none(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..991 bytes, aligned to 16
     - excess exactly 12 wavefronts per instruction
-    - 1 instructions, 16 wavefronts, ideal 4
+    - 1 instruction, 16 wavefronts, ideal 4
     - wavefront rule: explains 549 of 549 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 250491692b9081c6846ee829ed6cde720ad46dff23473d5ec8a31a50ee4cd92b
@@ -54,7 +54,7 @@ def load_right_none(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 32..1023 bytes, aligned to 16
     - excess exactly 12 wavefronts per instruction
-    - 1 instructions, 16 wavefronts, ideal 4
+    - 1 instruction, 16 wavefronts, ideal 4
     - wavefront rule: explains 496 of 496 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 027eb87a4f5c6141ac3be9c5716b8c5257537380abbc8c539741671fc7d65c80
@@ -75,7 +75,7 @@ def store_none(tid, slot):
     - addresses 0..991 bytes, aligned to 16
     - no two lanes of an instruction store to the same bytes
     - excess exactly 12 wavefronts per instruction
-    - 1 instructions, 16 wavefronts, ideal 4
+    - 1 instruction, 16 wavefronts, ideal 4
     - wavefront rule: explains 555 of 555 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 250491692b9081c6846ee829ed6cde720ad46dff23473d5ec8a31a50ee4cd92b
@@ -116,7 +116,7 @@ def read_none(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..991 bytes, aligned to 16
     - excess exactly 12 wavefronts per instruction
-    - 1 instructions, 16 wavefronts, ideal 4
+    - 1 instruction, 16 wavefronts, ideal 4
     - wavefront rule: explains 1,816 of 1,816 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0)
       with Nsight Compute 2025.3.1, 2026-11-21
     digest 250491692b9081c6846ee829ed6cde720ad46dff23473d5ec8a31a50ee4cd92b
@@ -157,7 +157,7 @@ def load_left_shift(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..1023 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 549 of 549 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest e54c8b4ac21af72e16e3d614702f925ca3d61e4dd94fb8ee3b1c1f9a1d8c460d
@@ -177,7 +177,7 @@ def load_right_shift(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 32..1007 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 496 of 496 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 923ef2376f091273be6b195f35ed1dd89c504170b91d05a22145269b9f2a59b0
@@ -198,7 +198,7 @@ def store_shift(tid, slot):
     - addresses 0..1023 bytes, aligned to 16
     - no two lanes of an instruction store to the same bytes
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 555 of 555 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest e54c8b4ac21af72e16e3d614702f925ca3d61e4dd94fb8ee3b1c1f9a1d8c460d
@@ -239,7 +239,7 @@ def read_shift(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..1023 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 1,816 of 1,816 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0)
       with Nsight Compute 2025.3.1, 2026-11-21
     digest e54c8b4ac21af72e16e3d614702f925ca3d61e4dd94fb8ee3b1c1f9a1d8c460d
@@ -280,7 +280,7 @@ def load_left_xor(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..1023 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 549 of 549 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 347ae27277548d000d157678d1d6a42726f5aad049fe06560b7c6cd63593ac24
@@ -300,7 +300,7 @@ def load_right_xor(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 32..991 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 496 of 496 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest fd29855ecc4ccdea4489dc4ef9f98574445aefdbf03ff5cd14e670ad7de366ec
@@ -321,7 +321,7 @@ def store_xor(tid, slot):
     - addresses 0..1023 bytes, aligned to 16
     - no two lanes of an instruction store to the same bytes
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 555 of 555 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0) with
       Nsight Compute 2025.3.1, 2026-11-21
     digest 347ae27277548d000d157678d1d6a42726f5aad049fe06560b7c6cd63593ac24
@@ -362,7 +362,7 @@ def read_xor(tid, slot):
     - the 8 elements of each 16-byte access are neighbours along coordinate 1
     - addresses 0..1023 bytes, aligned to 16
     - conflict-free: 4 wavefronts per instruction
-    - 1 instructions, 4 wavefronts, ideal 4
+    - 1 instruction, 4 wavefronts, ideal 4
     - wavefront rule: explains 1,816 of 1,816 cases; measured on one NVIDIA H200 (driver 580.159.04, CUDA 13.0)
       with Nsight Compute 2025.3.1, 2026-11-21
     digest 347ae27277548d000d157678d1d6a42726f5aad049fe06560b7c6cd63593ac24

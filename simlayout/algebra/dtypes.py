@@ -2,6 +2,7 @@
 
 import reprlib
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -66,6 +67,14 @@ DTYPES = {
     )
 }
 
+# What other libraries and languages call them; refused, since some mean something else there.
+_ELSEWHERE = {
+    "half": "f16", "fp16": "f16", "__half": "f16", "bfloat": "bf16", "__nv_bfloat16": "bf16", "float": "f32", "fp32": "f32",
+    "single": "f32", "double": "f64", "fp64": "f64", "fp8": "e4m3 or e5m2", "f8": "e4m3 or e5m2", "char": "s8", "i8": "s8",
+    "int8_t": "s8", "uint8_t": "u8", "uint16_t": "u16", "int": "s32", "i32": "s32", "int32_t": "s32", "unsigned": "u32",
+    "uint32_t": "u32", "uint": "u32",
+}
+
 _BY_STORAGE = {row.storage: row for row in reversed(DTYPES.values())}
 
 
@@ -73,7 +82,7 @@ def dtype_of(dtype):
     """The DType meant by a DType, one of our names ("f16"), or a NumPy dtype, scalar type or full name ("float16").
 
     Short NumPy codes such as "f8" are refused: NumPy means 8 bytes by it, a CUDA programmer 8 bits.
-    Raises LayoutError, which lists the known names.
+    Raises LayoutError, which lists the known names and suggests one.
 
     >>> import numpy as np
     >>> dtype_of(np.float16) is dtype_of("f16") is dtype_of(np.dtype("float16"))
@@ -81,7 +90,7 @@ def dtype_of(dtype):
     >>> dtype_of("f8")
     Traceback (most recent call last):
     ...
-    simlayout.errors.LayoutError: unknown dtype 'f8'; known: \
+    simlayout.errors.LayoutError: unknown dtype 'f8' (did you mean e4m3 or e5m2?); known: \
 f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
     """
     if isinstance(dtype, DType):
@@ -93,5 +102,13 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
         name = np.dtype(dtype).name
     found = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
     if found is None:
-        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}; known: {' '.join(DTYPES)}")
+        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}{_hint(name)}; known: {' '.join(DTYPES)}")
     return found
+
+
+def _hint(name):
+    """What was probably meant by a name that is not known; "" where that cannot be told."""
+    if not isinstance(name, str) or len(name) > 30:
+        return ""
+    near = _ELSEWHERE.get(name.lower()) or next(iter(get_close_matches(name.lower(), DTYPES, 1)), None)
+    return f" (did you mean {near}?)" if near else ""

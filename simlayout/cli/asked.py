@@ -7,7 +7,7 @@ from math import prod
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.codegen.index_text import parse_index
-from simlayout.codegen.notations import open_names, sized, tile
+from simlayout.codegen.notations import SizesError, open_names, sized, tile
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of
 from simlayout.proofs import Access
@@ -60,9 +60,18 @@ def asked_tile(options, lanes=()):
         known = f", which has {', '.join(names)}" if names else ""
         raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}{known}, so it could only name loops of "
                           "--lanes: give both or neither")
-    made = _of_sizes(options.layout, own, options.dtype) if names is None else tile(options.layout, own, options.dtype)
+    made = _of_sizes(options.layout, own, options.dtype) if names is None else read_tile(options.layout, own, options.dtype)
     check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", "sm_90")))
     return made, loops
+
+
+def read_tile(text, domain=None, dtype="f16"):
+    """`tile`, whose error about sizes that are missing names the option that gives them."""
+    try:
+        return tile(text, domain, dtype)
+    except SizesError as error:
+        given = " ".join(f"{name}={size}" for name, size in error.sizes.items())
+        raise SizesError(error.text, error.sizes, f"add --domain {given}") from None
 
 
 def _of_sizes(text, sizes, dtype):

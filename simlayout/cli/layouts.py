@@ -12,6 +12,7 @@ from simlayout.plots.grid import phases
 from simlayout.proofs import verify
 from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
+from simlayout.wording import counted
 
 
 def analysed(options):
@@ -39,7 +40,7 @@ def _better(access, better):
     """What `check` says of a better layout, and of none."""
     if better is None:
         return "no swizzle or padding was found at once: `simlayout search` looks further, for several accesses together"
-    waste = f", {better.wasted_bytes} bytes wasted" if better.wasted_bytes else ""
+    waste = f", {counted(better.wasted_bytes, 'byte')} wasted" if better.wasted_bytes else ""
     return f"{better.layout}: excess {better.excess}{waste} (`simlayout search` finds more)"
 
 

@@ -111,6 +111,9 @@ class Lanes(argparse.Action):
 
     def __call__(self, parser, namespace, values, option_string=None):
         if not isinstance(namespace.op, list):
+            if namespace.lanes is not None:
+                parser.error(f"--lanes {values!r}: --lanes {namespace.lanes!r} is given, and one access has one: ask for "
+                             "each by itself, or `simlayout search` for several accesses at once")
             namespace.lanes = values
             return
         if not namespace.op:
@@ -130,10 +133,11 @@ SHARED = {
     "--op": dict(action=Op, metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, "
                  "cp.async.cg.16, ... (default: ldmatrix.x4)"),
     "--lanes": dict(action=Lanes, metavar="TEXT", help="the coordinate that thread tid gives the --op before it, as in "
-                    "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see `simlayout help check`)"),
+                    "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see `simlayout help check`); its loops "
+                    "are in --domain too, k=4, and tid=64 for two warps"),
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
-                     "swizzle or SWIZZLE_128B; the loops of --lanes, k=4; the threads, tid=64 for two warps"),
+                     "swizzle or SWIZZLE_128B"),
     "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90)"),
     "--index": dict(type=whole(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),

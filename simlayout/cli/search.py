@@ -183,17 +183,21 @@ def _of_tile(accesses, options):
         source = test_source(found[0].accesses)
         tell(options.json, {"layout": str(found[0].layout), "source": source}, source.rstrip())
         return 0 if found.conflict_free else 1
-    tell(options.json, lambda: _report(found, options.prove),
-         lambda: fit("\n".join([str(found), *_none(found, options), *_proofs(found, options.prove), *_told(found)])))
+    reason = _none(found, options)
+    told = [reason] if reason else []
+    tell(options.json, lambda: {**_report(found, options.prove), "reason": reason},
+         lambda: fit("\n".join([str(found), *told, *_proofs(found, options.prove), *_told(found)])))
     return 0 if found.conflict_free else 1
 
 
 def _none(found, options):
-    """Where the families have no layout that is allowed: a line that names the options which allow none."""
+    """Why there is no layout at all: a line that names the options which allow none; None where there are some."""
+    if found.total:
+        return None
     limits = [f"--{name} {value}" for name in ("budget", "base") if (value := getattr(options, name)) is not None]
-    if found.total or not limits:
-        return []
-    return [f"none is allowed by {' and '.join(limits)}: give more, or other --families"]
+    if not limits:
+        return f"the {'layouts that TMA writes' if options.tma else 'families'} have none: give other --families"
+    return f"none is allowed by {' and '.join(limits)}: give more, or other --families"
 
 
 def _told(found):

@@ -40,7 +40,7 @@ _PYTHON_THREAD, _CUDA_THREAD = "tid", "threadIdx.x"
 _TOKEN = re.compile(r"""\s*(?:
     (?P<int>[0-9][0-9A-Za-z_]*(?:\.[0-9]*)?)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->)[A-Za-z_][A-Za-z0-9_]*)*)
-  | (?P<mark>\*\*|//|<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^()~,;:<>=!?\[\]{}])
+  | (?P<mark>\*\*|/\*|//|<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^()~,;:<>=!?\[\]{}])
   | (?P<bad>\S) | (?P<end>\Z))""", re.VERBOSE | re.ASCII)
 
 _NAMED = {"**": "a power is no integer arithmetic of index functions",
@@ -49,8 +49,17 @@ _NAMED = {"**": "a power is no integer arithmetic of index functions",
           **dict.fromkeys(("==", "!=", "<=", ">=", "<", ">"), "an index has no comparisons"),
           "=": "give a part of the index its name first, as in 'chunk = col / 8; row * 8 + chunk'",
           "[": "give the index alone, without the array's name and brackets", "]": "no '[' was opened",
-          "{": "give the index alone, without the function around it", "}": "no '{' was opened"}
-"""Marks that are read to be refused by name."""
+          "{": "give the index alone, without the function around it", "}": "no '{' was opened",
+          "/*": "the comment is never closed",
+          **dict.fromkeys(("if", "else", "switch"), f"an index has no branches: {GRAMMAR}"),
+          **dict.fromkeys(("for", "while", "do", "in"), f"an index has no loops: {GRAMMAR}"),
+          **dict.fromkeys(("and", "or", "not", "is"), f"an index has no conditions: {GRAMMAR}"),
+          **dict.fromkeys(("def", "lambda"), "give the index alone, without the function around it")}
+"""Marks and words that are read to be refused by name."""
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMMENT_LINES = re.compile(r"(?:\A|(?<=;))(?:\s*//[^\n]*)+")
+"""Comments: C's own; and those of C++ at the start and behind a `;`, where `//` divides nothing."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +86,23 @@ def read(text, names):
         raise ParseError(f"an index is text such as 'tid % 16, 8*k', not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
         raise ParseError(f"column {MAX_LENGTH + 1}: {len(text)} characters: at most {MAX_LENGTH} are read")
-    return _Reader(_tokens(text), tuple(names)).whole()
+    return _Reader(_tokens(without_comments(text)), tuple(names)).whole()
+
+
+def without_comments(text):
+    """The text with a space for every character of its comments, so that columns stay what they are.
+
+    >>> without_comments("// rows\\nrow * 64 /* wide */ + col")
+    '       \\nrow * 64            + col'
+    """
+    for comment in (_COMMENT, _COMMENT_LINES):
+        text = comment.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return text
 
 
 def is_word(name):
-    """Whether a name is a word of the grammar: a type, `return` or `static_cast`."""
-    return name in _WIDE or name in _NARROW or name in ("return", "static_cast", "std")
+    """Whether a name is a word of the grammar: a type, `return` or `static_cast`, or one that it refuses."""
+    return name in _WIDE or name in _NARROW or name in _NAMED or name in ("return", "static_cast", "std")
 
 
 def _fail(column, fault):
@@ -137,9 +157,13 @@ class _Reader:
 
     def expected(self, what):
         token = self.token
-        if token.text in _NAMED and token.kind == "mark":
-            _fail(token.column, f"{token.text!r}: {_NAMED[token.text]}")
+        self.refuse_named(token)
         _fail(token.column, f"expected {what}, found {repr(token.text) if token.text else 'the end of the text'}")
+
+    def refuse_named(self, token):
+        """Refuses what no index has, in words of its own."""
+        if token.text in _NAMED and token.text not in self.names:
+            _fail(token.column, f"{token.text!r}: {_NAMED[token.text]}")
 
     # ---- statements
 
@@ -279,17 +303,22 @@ class _Reader:
 
     def variable(self, token):
         name = _PYTHON_THREAD if token.text == _CUDA_THREAD and _PYTHON_THREAD in self.names else token.text
+        if self.token.text == "(":
+            _fail(token.column, f"'{name}(': an index calls no functions: {GRAMMAR}")
         if name in self.parts:
             return self.parts[name]
         if name not in self.names:
             if self.token.text == "[" and self.token.kind == "mark":
                 self.expected("")
-            _fail(token.column, f"unknown name {name!r}; known: {', '.join(self.names)}")
+            self.refuse_named(token)
+            divided = any(before.text == "//" for before in self.tokens[:self.at])
+            comment = "; // is integer division here: write comments as /* ... */" if divided else ""
+            _fail(token.column, f"unknown name {name!r}; known: {', '.join(self.names)}{comment}")
         return name
 
     def integer(self, token):
         """An int as Python or C writes it."""
-        match = re.fullmatch(r"(0[xX][0-9a-fA-F_]+|0[bB][01_]+|[0-9][0-9_]*)([uUlLzZ]{0,3})", token.text)
+        match = re.fullmatch(r"(0[xX]_*[0-9a-fA-F][0-9a-fA-F_]*|0[bB]_*[01][01_]*|[0-9][0-9_]*)([uUlLzZ]{0,3})", token.text)
         if not match:
             _fail(token.column, f"{token.text!r} is no int: an index is computed in whole numbers")
         self.is_c |= bool(match[2])

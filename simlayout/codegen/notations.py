@@ -16,7 +16,7 @@ from math import prod
 from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
 from simlayout.algebra.layout import as_index, flatten
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
-from simlayout.codegen.index_grammar import is_word
+from simlayout.codegen.index_grammar import is_word, without_comments
 from simlayout.codegen.index_text import formula
 from simlayout.errors import LayoutError, ParseError
 from simlayout.hardware.tma import SWIZZLES, swizzled
@@ -114,26 +114,28 @@ def tile(text, domain=None, dtype="f16"):
     >>> tile("x ^ 8")
     Traceback (most recent call last):
     ...
-    simlayout.errors.LayoutError: 'x ^ 8' does not say how large its tile is: add --domain x=64, or write 'x ^ 8 for x<64'
+    simlayout.codegen.notations.SizesError: 'x ^ 8' does not say how large its tile is: give domain={'x': 64}, or write \
+'x ^ 8 for x<64'
     """
     body, sizes = sized(text, domain)
     if not sizes and _is_formula(body, ()):
         names = _coordinates(body) or ["row", "col"]
         found = formula(body, names)                # a text that cannot be read is told before what it leaves out
-        raise _sizeless(body, _guessed(found, names))
+        raise SizesError(body, _guessed(found, names))
     columns = list(sizes.values())[1] if len(sizes) == 2 else None
     if columns is None and _without_sizes(body):
         mode = _TMA.fullmatch(body.strip())
         wide = int(mode[1]) // dtype_of(dtype).bytes if mode and mode[1] else 64
-        raise _sizeless(body, {"row": 64, "col": wide})
+        raise SizesError(body, {"row": 64, "col": wide})
     return _with_shape(read_notation(body, columns, dtype, tuple(sizes) or ("row", "col")), sizes)
 
 
 def sized(text, domain=None):
-    """(a text without the sizes that end it, {name: size} of them and of a domain, row before col)."""
+    """(a text without comments and the sizes that end it, {name: size} of them and of a domain, row before col)."""
     if not isinstance(text, str):
         raise ParseError(f"a tile is text such as '(16,64):(64,1)' or 'row * 64 + col', not {type(text).__name__}")
     sizes = dict(domain or {})
+    text = without_comments(text)
     ends = _FOR.fullmatch(text)
     for part in ends[2].split(",") if ends else ():
         size = _SIZE.fullmatch(part)
@@ -200,13 +202,16 @@ def _guessed(function, names):
     return sizes
 
 
-def _sizeless(text, sizes):
-    """The LayoutError of a text without sizes: what to add."""
-    options = " ".join(f"{name}={size}" for name, size in sizes.items())
-    ending = ", ".join(f"{name}<{size}" for name, size in sizes.items())
-    short = text if len(text) <= 60 else f"{text[:60]}..."
-    return LayoutError(f"{short!r} does not say how large its tile is: add --domain {options}, or write '{short} for "
-                       f"{ending}'")
+class SizesError(LayoutError):
+    """A text does not say how large its tile is. sizes: {name: size} that it could have."""
+
+    def __init__(self, text, sizes, domain=None):
+        ending = ", ".join(f"{name}<{size}" for name, size in sizes.items())
+        plain = " ".join(text.split())
+        short = plain if len(plain) <= 60 else f"{plain[:60]}..."
+        super().__init__(f"{short!r} does not say how large its tile is: {domain or f'give domain={sizes}'}, or write "
+                         f"'{short} for {ending}'")
+        self.text, self.sizes = text, sizes
 
 
 def _with_shape(function, sizes):

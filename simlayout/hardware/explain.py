@@ -6,6 +6,7 @@ from textwrap import wrap
 import numpy as np
 
 from simlayout.hardware import banks, copies, retries
+from simlayout.wording import counted
 
 WIDTH = 100
 _SHOWN_BANKS = 4
@@ -38,7 +39,7 @@ def explain(analysis, index=0):
     bounded = analysis.at_least[index] < analysis.at_most[index]
     lines = _wrapped(_heading(analysis, index), 0) + _REASONS[analysis.instruction.rule](analysis, index)
     if analysis.loads[index]:
-        lines += _wrapped(f"and {_count(int(analysis.loads[index]), 'wavefront')} of the loads in the loop, which count "
+        lines += _wrapped(f"and {counted(int(analysis.loads[index]), 'wavefront')} of the loads in the loop, which count "
                           f"as loads", 2)
     if bounded:
         lines += _wrapped(f"not known exactly: {analysis.caveat}", 2)
@@ -50,9 +51,9 @@ def _heading(analysis, index):
     wavefronts, ideal, excess, conflicts, low, high = (
         int(getattr(analysis, name)[index])
         for name in ("wavefronts", "ideal", "excess", "conflicts", "at_least", "at_most"))
-    said = _count(wavefronts, "wavefront")
+    said = counted(wavefronts, "wavefront")
     if low < high:
-        said = f"between {low} and {_count(high, 'wavefront')}, taken as {wavefronts}"
+        said = f"between {low} and {counted(high, 'wavefront')}, taken as {wavefronts}"
     return (f"{analysis.instruction}, access {index % len(analysis)} of {len(analysis)} on {analysis.arch.name}: "
             f"{said}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
 
@@ -88,7 +89,7 @@ def _by_clashes(analysis, index):
             written, fetched = (table[0] for table in copies.clashes(row.bytes, *ends))
             met = (written | fetched).sum(axis=1)
             most = int(met.argmax())
-            lines.append(f"  {title}{_count(int(met[most]), 'wavefront')}")
+            lines.append(f"  {title}{counted(int(met[most]), 'wavefront')}")
             if met[most] > 1:
                 fetched = fetched if analysis.sources is not None else np.zeros_like(fetched)
                 lines += _wrapped(_clash(row, lanes, most, addresses, sources, written[most], fetched[most]), 4)
@@ -153,9 +154,9 @@ def _by_rounds(analysis, index):
                            f"{'succeed' if len(done) > 1 else 'succeeds'}"))
     lines = []
     for number, (cost, text) in enumerate(said[:_SHOWN_ROUNDS]):
-        lines += _wrapped(f"round {number}: {_count(cost, 'wavefront')}: {text}", 2)
+        lines += _wrapped(f"round {number}: {counted(cost, 'wavefront')}: {text}", 2)
     if rest := said[_SHOWN_ROUNDS:]:
-        lines.append(f"  and {_count(len(rest), 'more round')}: {_count(sum(c for c, _ in rest), 'wavefront')}")
+        lines.append(f"  and {counted(len(rest), 'more round')}: {counted(sum(c for c, _ in rest), 'wavefront')}")
     return lines
 
 
@@ -188,7 +189,7 @@ def _group(row, title, addresses, lanes):
     held = _words_by_bank(row, addresses, lanes)
     cost = {bank: _load(row, words) for bank, words in held.items()}
     most = max(cost.values())
-    lines = [f"  {title}{_count(most * row.times, 'wavefront')}"]
+    lines = [f"  {title}{counted(most * row.times, 'wavefront')}"]
     if most == 1:
         return lines
     full = sorted(bank for bank in cost if cost[bank] == most)
@@ -243,10 +244,6 @@ def _ranges(numbers):
         else:
             runs.append([number, number])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def _count(number, what):
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _wrapped(text, indent):

@@ -7,7 +7,8 @@ from simlayout.hardware.banks import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part
-from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, counted, legend, patch, wrapped
+from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, legend, patch, wrapped
+from simlayout.wording import counted
 
 TOTAL = 10                                  # points
 CELL, TITLE_LINE = 0.2, 0.2                 # inches: width of a bank and height of a line of the title

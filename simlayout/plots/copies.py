@@ -11,8 +11,8 @@ from simlayout.hardware.copies import survivors, wavefront_of
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
-from simlayout.plots.style import counted
 from simlayout.proofs.source import analyze_copies
+from simlayout.wording import counted
 
 PIECE = "framed and hatched: a wavefront beyond the first of its line, read from another line of global memory"
 """What `marked` means where what a copy reads is known."""
@@ -133,7 +133,7 @@ def in_memory(access, indices=(0,), colour="instruction", title="", lines=None, 
     place = {line: float(y) for y, line in enumerate(shown)}
     boxes = [b._replace(y=place[b.y]) for b in boxes if b.y in place]
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
-    made = f"{title or access.tile}: {counted(count[0])}, ideal {count[1]}"
+    made = f"{title or access.tile}: {counted(count[0], 'wavefront')}, ideal {count[1]}"
     return Panel(made, BANKS, len(shown), _joined(boxes), bank_numbers(), tuple((y + 0.5, str(n)) for n, y in place.items()),
                  frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour),
                  marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line")

@@ -6,7 +6,7 @@ from simlayout.hardware.banks import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
-from simlayout.plots.style import counted
+from simlayout.wording import counted
 
 WORDS = "number: the wavefront of its phase that serves the lane, from 0 on; colour: the same, mod 8"
 GAP = 0.6                                   # rows between phases
@@ -33,7 +33,7 @@ def phase_rows(analysis, index=0, only=None, coordinates=None, title=""):
         boxes += [Box(s.bank, place[lane], s.width, 1, s.wavefront, str(s.wavefront), s.wavefront > 0)
                   for s in phase.served for lane in s.lanes if s.wavefront < phase.wavefronts // phase.times]
         rows += [(place[lane] + 0.5, _lane(lane, coordinates)) for lane in active]
-        count = counted(phase.wavefronts)
+        count = counted(phase.wavefronts, "wavefront")
         if only is None or len(only) > 1:
             sides.append((top + len(active) / 2, f"{_what(analysis, number, phase)}\n{count}"))
         frames.append((0, top, BANKS, len(active)))
@@ -47,7 +47,7 @@ def phase_rows(analysis, index=0, only=None, coordinates=None, title=""):
 
 def costs(analysis, index=0):
     """The wavefronts of an instruction and its ideal, in words."""
-    return f"{counted(int(analysis.wavefronts[index]))}, ideal {int(analysis.ideal[index])}"
+    return f"{counted(int(analysis.wavefronts[index]), 'wavefront')}, ideal {int(analysis.ideal[index])}"
 
 
 def _lane(lane, coordinates):

@@ -64,15 +64,6 @@ def text_height(text):
     return LINE * (text.count("\n") + 1)
 
 
-def counted(number, what="wavefront"):
-    """The number and the word, in its plural but for 1.
-
-    >>> counted(1), counted(8)
-    ('1 wavefront', '8 wavefronts')
-    """
-    return f"{number} {what}" + ("" if number == 1 else "s")
-
-
 def wrapped(text, columns, lines):
     """The text in lines, cut after the last one allowed.
 

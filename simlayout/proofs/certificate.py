@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from simlayout.wording import counted
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -37,7 +39,8 @@ class Certificate:
         what = f"{self.instruction}, {self.dtype}, {self.arch}: " if self.instruction else ""
         lines = [f"{self.name}: {what}proved for every {over}", *(f"- {claim}" for claim in self.claims)]
         if self.instruction:
-            lines.append(f"- {self.instructions} instructions, {self.wavefronts} wavefronts, ideal {self.ideal}")
+            cost = f"{counted(self.instructions, 'instruction')}, {counted(self.wavefronts, 'wavefront')}"
+            lines.append(f"- {cost}, ideal {self.ideal}")
         if self.provenance:
             lines.append(f"- wavefront rule: {self.provenance}")
         return [*lines, f"digest {self.digest}"]

@@ -11,6 +11,7 @@ from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pie
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
+from simlayout.wording import counted
 
 CHUNK = 1 << 18
 """Points at a time: memory stays flat."""
@@ -77,11 +78,11 @@ def equivalent(left, right, domain=None, names=None):
         wrong = one != other
         if wrong.any():
             i = int(np.argmax(wrong))
-            return Equivalence(False, f"{start + i + 1} of {total} points compared",
+            return Equivalence(False, f"{start + i + 1} of {counted(total, 'point')} compared",
                                {**box_point(names, box, i), "left": int(one.flat[i]), "right": int(other.flat[i])}, compared)
         start += one.size
     beyond = _beyond(left, right, names) if domain is None else None
-    return Equivalence(True, f"all {total} points", None, compared) if beyond is None else beyond
+    return Equivalence(True, f"all {counted(total, 'point')}", None, compared) if beyond is None else beyond
 
 
 def _called(function, side):

@@ -15,6 +15,7 @@ from simlayout.proofs.access import WARP, Access
 from simlayout.proofs.certificate import Certificate, Digest, digest
 from simlayout.proofs.stored import Stored
 from simlayout.proofs.tables import Tables, modes
+from simlayout.wording import counted
 
 
 def verify(subject, conflict_free_for=(), *, stored_by=(), arch="sm_90"):
@@ -56,7 +57,7 @@ def verify(subject, conflict_free_for=(), *, stored_by=(), arch="sm_90"):
     claims, offsets = _tile_claims(subject)
     made = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
     claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in made]
-    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinates": int(subject.size)}, arch=arch,
+    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": int(subject.size)}, arch=arch,
                        instructions=sum(c.instructions for c in made), wavefronts=sum(c.wavefronts for c in made),
                        ideal=sum(c.ideal for c in made), digest=digest(offsets),
                        provenance=made[0].provenance if made else "")
@@ -274,7 +275,7 @@ def _check_excess(table, analysis):
     detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
     raise VerificationError(
         f"access {access.name!r} {lead}: {found} excess wavefronts per {access.instruction} at "
-        f"{_text(point)}, in {int(wrong.sum())} of {wrong.size} instructions; try a swizzle, "
+        f"{_text(point)}, in {int(wrong.sum())} of {counted(wrong.size, 'instruction')}; try a swizzle, "
         f"padding or rotation, or declare Access(excess={found})\n{detail}", {"point": point, "excess": found})
 
 
@@ -284,9 +285,9 @@ def _excess_claim(access, sums, analysis):
     if access.excess is None:
         return f"excess wavefronts {sums.excess[0]}..{sums.excess[1]} per instruction{known}"
     if access.excess:
-        return f"excess exactly {access.excess} wavefront{'s' * (access.excess > 1)} per instruction{known}"
+        return f"excess exactly {counted(access.excess, 'wavefront')} per instruction{known}"
     low, high = sums.each
-    each = f"{low} wavefront{'s' * (low > 1)}" if low == high else f"{low} to {high} wavefronts"
+    each = counted(low, "wavefront") if low == high else f"{low} to {high} wavefronts"
     return f"conflict-free: {each} per instruction{known}"
 
 

@@ -7,6 +7,7 @@ from simlayout.codegen.emit import trace
 from simlayout.codegen.printer import count_instructions
 from simlayout.codegen.symbols import symbol
 from simlayout.proofs import verify
+from simlayout.wording import counted
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Candidate:
                        wavefronts=sum(c.wavefronts for c in each.values()), ideal=sum(c.ideal for c in each.values()))
 
     def __str__(self):
-        return f"{self.layout}: excess {self.excess}, {self.wasted_bytes} bytes wasted, {self.ops} operations"
+        return (f"{self.layout}: excess {self.excess}, {counted(self.wasted_bytes, 'byte')} wasted, "
+                f"{counted(self.ops, 'operation')}")
 
 
 def _operations(access):
@@ -141,7 +143,7 @@ class Found:
 
     def __str__(self):
         what = "all" if self.exhausted else f"{self.examined} of"
-        head = f"{what} {self.total} layouts: {self.conflict_free} conflict-free"
+        head = f"{what} {counted(self.total, 'layout')}: {self.conflict_free} conflict-free"
         if self.least is not None:
             head += f", least excess {self.least}"
             if self.exhausted and self.bound < self.least:

@@ -36,15 +36,40 @@ def test_a_tile_reads_back_what_it_prints():
 
 
 @pytest.mark.parametrize("text, dtype, told", [
-    (FORMULA, "f16", "--domain row=64 col=64"), ("r * 40 + c", "f16", "--domain r=64 c=32"),
-    ("col * 128 + row", "f16", "--domain row=128 col=64"), ("x ^ x >> 3", "f16", "--domain x=64"),
-    ("SWIZZLE_64B", "f32", "--domain row=64 col=16"), ("vec = 8, perPhase = 1, maxPhase = 8", "f16", "row=64 col=64")])
+    (FORMULA, "f16", {"row": 64, "col": 64}), ("r * 40 + c", "f16", {"r": 64, "c": 32}),
+    ("col * 128 + row", "f16", {"row": 128, "col": 64}), ("x ^ x >> 3", "f16", {"x": 64}),
+    ("SWIZZLE_64B", "f32", {"row": 64, "col": 16}), ("vec = 8, perPhase = 1, maxPhase = 8", "f16", {"row": 64, "col": 64})])
 def test_a_text_without_sizes_is_told_what_to_add_and_that_works(text, dtype, told):
     with pytest.raises(sl.LayoutError, match="does not say how large its tile is") as error:
         sl.tile(text, dtype=dtype)
-    assert told in str(error.value)
-    domain = dict(part.split("=") for part in told.removeprefix("--domain ").split())
-    assert sl.tile(text, {name: int(size) for name, size in domain.items()}, dtype).size > 1
+    assert f"give domain={told}, or write" in str(error.value)
+    assert sl.tile(text, told, dtype).size > 1
+
+
+@pytest.mark.parametrize("text", [
+    "row * 64 /* wide */ + col", "/* rows,\n   then */ row * 64 + /**/ col", "// in elements\n// by rows\nrow * 64 + col",
+    "int r = row; // a row\nint c = col; /* its column */ // too\nreturn r * 64 + c; // min(r, c)"])
+def test_comments_are_passed_over_where_they_cannot_be_divisions(text):
+    made = sl.tile(f"{text}\nfor row<16, col<64")
+    assert np.array_equal(made.offsets(), sl.Layout((16, 64), (64, 1)).offsets())
+
+
+@pytest.mark.parametrize("text, column, fault", [
+    ("row * 64 // a row\n + col", 13, "unknown name 'a'; .*write comments as /\\* ... \\*/"),
+    ("row + /* c", 7, "'/\\*': the comment is never closed"), ("/* two */ row + min(row, col)", 17, "calls no functions"),
+    ("min(row, col)", 1, "calls no functions: .*ints"), ("col(row)", 1, "calls no functions"),
+    ("if row: col", 1, "'if': an index has no branches: .*parentheses"), ("row if col else 0", 5, "no branches"),
+    ("for i in row", 1, "'for': an index has no loops: .*<< >> ~"), ("row and col", 5, "no conditions"),
+    ("lambda row: row", 1, "the index alone")])
+@pytest.mark.parametrize("domain", [{"row": 16, "col": 64}, None])
+def test_what_other_languages_have_beside_arithmetic_is_refused_by_name(text, column, fault, domain):
+    if domain or "unknown" not in fault:
+        with pytest.raises(sl.ParseError, match=f"^column {column}: .*{fault}"):
+            sl.tile(text, domain)
+
+
+def test_a_coordinate_may_be_called_as_a_word_of_another_language():
+    assert sl.tile("min * 4 + max", {"min": 4, "max": 4})(1, 2) == 6
 
 
 @pytest.mark.parametrize("text, domain, error, fault", [

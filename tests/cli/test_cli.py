@@ -139,6 +139,8 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["check", TILE, "--dtype", "f17"], "unknown dtype 'f17'"),
     (["check", TILE, "--arch", "sm_12"], "unknown architecture"),
     (["check", TILE, "--lanes", "tid, k"], "unknown name 'k'; known: tid"),
+    (["check", TILE, "--lanes", "tid, 0", "--lanes", "tid, 1"], "--lanes 'tid, 0' is given, and one access has one"),
+    (["check", TILE, "--dtype", "half"], "did you mean f16?"),
     (["check", TILE, "--lanes", "tid, 8*k", "--domain", "k=4"], "leaves the tile"),
     (["check", TILE, "--lanes", "tid % 16 - 1, 0"], "leaves the tile"),
     (["check", TILE, "--lanes", "tid % 16"], "not neighbours"),
@@ -180,6 +182,9 @@ def test_every_refusal_is_one_line_that_names_the_fault(capsys, arguments, expec
 def test_a_search_with_nothing_allowed_names_the_option_that_allows_nothing(capsys):
     assert main(["search", TILE, "--budget", "5"]) == 1
     assert "none is allowed by --budget 5" in capsys.readouterr().out
+    found = json.loads(printed(capsys, "search", TILE, "--budget", "5", "--json", code=1))
+    assert found["reason"] == "none is allowed by --budget 5: give more, or other --families" and not found["candidates"]
+    assert json.loads(printed(capsys, "search", TILE, "--json"))["reason"] is None
 
 
 @settings(deadline=None, max_examples=100)
@@ -374,7 +379,7 @@ def test_an_index_text_takes_symbols():
 
 
 @pytest.mark.parametrize("text, column", [
-    ("", 1), ("tid,,k", 5), ("tid + ", 7), ("(tid", 1), ("tid)", 4), (") + (", 1), ("tid ** 2", 5), ("tid(1)", 4),
+    ("", 1), ("tid,,k", 5), ("tid + ", 7), ("(tid", 1), ("tid)", 4), (") + (", 1), ("tid ** 2", 5), ("tid(1)", 1),
     ("tid if k else 1", 5), ("tid < k", 5), ("not tid", 1), ("tid and k", 5), ("(tid, k), 1", 1), ("*tid, 1", 1),
     ("1, x", 4), ("True", 1), ("lambda: 0", 1), ("tid.real", 1), ("tid[0]", 4), ("'tid'", 1), ("1.5", 1), ("[tid]", 1),
     ("tid == k", 5), ("k := 1", 3), ("yield tid", 1), ("await tid", 1), ("tid for tid in k", 5), ("1e5", 1),
@@ -382,7 +387,8 @@ def test_an_index_text_takes_symbols():
     ("1 2", 3), ("007", 1), ("(" * 100 + "1" + ")" * 100, 65), ("1+" * 200 + "1", 128), ("9" * 1000, 1),
     ("1," * 501, 1001), ("tid / 0", 7), ("-" * 70 + "tid", 7), ("tid ? 1 : 2", 5), ("smem[tid]", 5), ("(char)tid", 2),
     ("float(tid)", 1), ("tid && k", 5), ("!tid", 1), ("(tid, k) + 1", 10), ("tid = k; tid", 1), ("a = ; tid", 5),
-    ("a = tid; b", 10), ("static_cast<int> tid", 18), ("{tid}", 1), ("0x80000000", 1), ("7ux", 1), ("blockIdx.x", 1)])
+    ("a = tid; b", 10), ("static_cast<int> tid", 18), ("{tid}", 1), ("0x80000000", 1), ("7ux", 1), ("blockIdx.x", 1),
+    ("0X_", 1), ("0b__u", 1)])
 def test_anything_outside_the_grammar_is_one_line_with_its_column(text, column):
     with pytest.raises(sl.ParseError) as error:
         parse_index(text, ("tid", "k"))

@@ -129,6 +129,12 @@ def test_an_unknown_option_is_answered_with_the_nearest_of_its_command(capsys):
     assert "unrecognized arguments: --strct (did you mean --strict?) (see simlayout check --help)" in err
 
 
+@pytest.mark.parametrize("command", ["equal", "translate"])
+def test_the_help_of_a_command_without_lanes_does_not_speak_of_them(capsys, command):
+    assert main(["help", command]) == 0
+    assert "--lanes" not in capsys.readouterr().out
+
+
 def test_a_word_near_to_nothing_is_answered_with_all_choices(capsys):
     assert all(name in complaint(capsys, "xyzzyx") for name in ("check", "gemm", "help"))
 

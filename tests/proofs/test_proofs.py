@@ -280,6 +280,9 @@ def test_a_certificate_reads_as_text():
         f"digest {made.digest}",
     ]
     assert made.as_dict()["excess"] == 0 and made.as_dict()["claims"][0].startswith("one-to-one")
+    assert str(verify(Layout(64))).splitlines()[0] == "64:1: proved for every coordinate < 64"
+    one = Certificate("x", (), {"tid": 32}, "ld.shared.b32", "f32", "sm_90", instructions=1, wavefronts=1, ideal=1)
+    assert "- 1 instruction, 1 wavefront, ideal 1" in str(one).splitlines()
     assert str(Certificate("x", ("c",), {"i": 2})).splitlines() == ["x: proved for every i < 2", "- c", "digest "]
 
 

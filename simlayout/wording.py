@@ -1,0 +1,10 @@
+"""Numbers with their words."""
+
+
+def counted(number, what):
+    """The number and the word, in its plural but for 1.
+
+    >>> counted(1, "wavefront"), counted(8, "wavefront")
+    ('1 wavefront', '8 wavefronts')
+    """
+    return f"{number} {what}" + ("" if number == 1 else "s")
