@@ -78,12 +78,13 @@ class Knowledge:
 
     def __init__(self):
         self._clock, self._leaving = None, {}            # what arrived; warp number -> the clock it leaves with
+        self._came = {}                                  # warp number -> what its CTA's shadow had entered as it arrived
 
     def arrive(self, warp, last, relaxed=False):
         """A warp arrives; after the last one each may leave. relaxed: only what has passed a fence is handed on."""
         clock = warp.cta.clocks.release(warp.threads(warp.lane))
         self._clock = joined(self._clock, fenced(clock) if relaxed else clock)
-        self._leaving[warp.number] = None
+        self._leaving[warp.number], self._came[warp.number] = None, warp.cta.shadow.serial
         if last:
             self._leaving = {number: self._clock if clock is None else clock for number, clock in self._leaving.items()}
             self._clock = None
@@ -93,4 +94,4 @@ class Knowledge:
         if warp.number in self._leaving:
             warp.cta.clocks.acquire(warp.threads(warp.lane), self._leaving.pop(warp.number))
             if not relaxed:
-                warp.cta.shadow.met(warp.number)
+                warp.cta.shadow.met_in_warp(warp.number, self._came[warp.number])

@@ -200,12 +200,13 @@ class GlobalShadow:
                    detail=detail)
 
     def _check_fence(self, before, after, where, clocks):
-        """Tells of bytes that the generic proxy wrote and the async one reads, where no fence lies between."""
-        reads = after.kind & ASYNC and (after.kind & STRONG or not after.kind & WRITES)
-        if reads and not before.kind & ASYNC and before.kind & WRITES and not before.fenced(after, where, clocks):
+        """Tells of bytes that the generic proxy wrote and the async one touches, where no fence lies between."""
+        proxies = after.kind & ASYNC and not before.kind & ASYNC
+        if proxies and before.kind & WRITES and not before.fenced(after, where, clocks):
             bytes, lanes = after.at(where)
             which, mine = before.on(bytes)
-            self._tell("missing proxy fence", before.told(mine), after.told(lanes), bytes[which], after.allocation)
+            self._tell("missing proxy fence", before.told(mine), after.told(lanes), bytes[which], after.allocation,
+                       does="writes" if after.kind & WRITES else "reads")
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
         found = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",

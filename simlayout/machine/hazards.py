@@ -23,7 +23,7 @@ KINDS = {
                   "put a bar.warp.sync (__syncwarp) between them"),
     "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
                     "wait for that group where it was issued, then let the writer wait for who waited"),
-    "missing proxy fence": ("{second} reads {bytes} through the async proxy, {first} wrote them through the generic one, "
+    "missing proxy fence": ("{second} {does} {bytes} through the async proxy, {first} wrote them through the generic one, "
                             "and no fence lies between", "put a fence.proxy.async after the writes, before the barrier"),
     "missing wgmma fence": ("{second} takes accumulators that the thread may have touched since its last wgmma.fence",
                             "put a wgmma.fence before it"),

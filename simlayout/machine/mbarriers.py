@@ -82,7 +82,7 @@ class Mbarrier:
         if self._seen is None:
             return
         shadow = self.cta.shadow
-        if shadow.stamp(self.address) != self.made:
+        if (shadow.stamps(self.address) != self.made).any():
             raise MachineError(f"{instruction} on {self}, whose 8 bytes something else has written since its init: keep "
                                "them apart from data")
         threads = warp.threads(lanes)
@@ -115,7 +115,7 @@ class MbarrierTwins:
             made = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
             if self.cta.shadow is not None:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
-                made.made = self.cta.shadow.stamp(at)
+                made.made = self.cta.shadow.serial
 
     def mbarrier_arrive(self, address, lanes=None, expect=0):
         """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx)."""

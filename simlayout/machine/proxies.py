@@ -30,16 +30,20 @@ class AsyncReads:
         self._touches = pruned(self._touches, self._tables.values())
 
     def unfinished(self, touch, clocks):
-        """[(the engine's Touch, bool [n]: which rows of `touch`)]: reads that its threads do not know to be over."""
+        """[(the engine's Touch, bool [n, nbytes]: which bytes of `touch`)]: reads that those who touch these bytes do not
+        know to be over."""
         found = []
         cells = touch.rows * touch.nbytes // CELL if self._tables else None
-        for agent, table in self._tables.items():
+        for table in self._tables.values():
             stamps = table[cells]
             last = int(stamps.max())
-            if last:
-                read = self._touches[last]
-                if read.number is None or not clocks.knows(touch.threads(), agent.engine, read.number).all():
-                    found.append((read, stamps == last))
+            if not last or not touch.unaware(self._touches[last], clocks).any():
+                continue                                 # who knows that the last is over knows it of all before
+            for stamp in np.unique(stamps[stamps > 0]).tolist():
+                read = self._touches[stamp]
+                where = (stamps == stamp)[:, None] & touch.unaware(read, clocks)
+                if where.any():
+                    found.append((read, np.broadcast_to(where, (len(stamps), touch.nbytes))))
         return found
 
 

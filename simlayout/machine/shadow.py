@@ -76,6 +76,14 @@ class Touch:
         which, index = touching(self.rows, self.nbytes, addresses)
         return which, self.by(index, addresses[which] % self.nbytes)
 
+    def unaware(self, other, clocks):
+        """bool [n, 1] or [n, nbytes]: which bytes are touched by lanes that do not know that the engine's Touch `other` is
+        over."""
+        known = other.number is not None and clocks.knows(LANES * self.warp.number + self.lanes, other.agent.engine,
+                                                          other.number)
+        made = np.broadcast_to(~np.asarray(known), self.lanes.shape)
+        return made[:, None] if made.ndim == 1 else made
+
     def covers(self, other):
         """Whether the same lanes touch the same bytes."""
         return (self.nbytes == other.nbytes and np.array_equal(self.rows, other.rows)
@@ -89,7 +97,8 @@ class Touch:
 class SharedShadow:
     """The shadow of `size` bytes, for the warps of one CTA.
 
-    clocks: its Clocks; log: where hazards go; elements: Elements, or None where nothing is declared.
+    clocks: its Clocks; log: where hazards go; elements: Elements, or None where nothing is declared. serial: the number of
+    the last instruction entered.
     """
 
     def __init__(self, size, clocks, log, elements=None):
@@ -104,7 +113,7 @@ class SharedShadow:
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
-        self._serial, self._floor = 0, 1
+        self.serial, self._floor = 0, 1
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
 
     # ---- what happens --------------------------------------------------------------------------------------------
@@ -138,19 +147,19 @@ class SharedShadow:
         stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
         for stamp in _distinct(stamps):
             where = stamps == stamp
-            if stamp >= IN_FLIGHT:
+            if stamp >= self._floor:
                 self._check_stamp(stamp, touch, where)
-            elif stamp < self._floor or self._check_stamp(stamp, touch, where):
-                self._check_fence(self._writes[stamp], touch, where)
+            if stamp < IN_FLIGHT:
+                self._check_fence(self._writes[stamp], touch, where, "reads")
 
     def check(self, touch):
         """Something uses bytes that threads wrote, without reading them as data."""
         self._enter(touch)
         self._check_read(touch, self._written[touch.nbytes].take(touch.rows, axis=0))
 
-    def stamp(self, address):
-        """The serial number of the write of a byte."""
-        return int(self._written[1][address, 0])
+    def stamps(self, address):
+        """The serial numbers of the writes of 8 bytes, int [8]; address: of the first, a multiple of 8."""
+        return self._written[8][address // 8].astype(np.int64)
 
     def async_read(self, touch):
         """It begins to read: until the threads of a later write know that it is over the bytes may not be written."""
@@ -160,6 +169,8 @@ class SharedShadow:
         """cp.async, or TMA: from now on the bytes are nobody's until the copy lands."""
         self._check_write(touch)
         serial = self._enter(touch)
+        if touch.agent is not None:
+            self._check_fences(touch)
         self._flying[serial] = touch
         self._written[touch.nbytes][touch.rows] = serial | IN_FLIGHT
 
@@ -175,13 +186,14 @@ class SharedShadow:
         _, lanes = touch.on(bytes)
         self._log.add(hazard("collision", None, touch.place(lanes), ordered_ints(bytes)))
 
-    def met(self, warp=None):
-        """A barrier of all lanes of one warp, or (None) of the whole CTA."""
-        if warp is not None:
-            self._together[warp] = self._serial + 1
-            return
+    def met_in_warp(self, warp, serial):
+        """All lanes of a warp have passed a barrier at which they arrived after what was entered up to `serial`."""
+        self._together[warp] = max(self._together[warp], serial + 1)
+
+    def met(self):
+        """A barrier of the whole CTA."""
         self.settle()
-        self._floor = self._serial + 1
+        self._floor = self.serial + 1
         self._together = [self._floor] * len(self._together)
         self._touches.clear()
 
@@ -194,12 +206,12 @@ class SharedShadow:
     # ---- what is kept --------------------------------------------------------------------------------------------
 
     def _enter(self, touch):
-        self._serial += 1
-        touch.serial, touch.epoch = self._serial, self._clocks.epochs[touch.warp.number]
+        self.serial += 1
+        touch.serial, touch.epoch = self.serial, self._clocks.epochs[touch.warp.number]
         if len(self._touches) >= KEPT:                   # warps that only meet at mbarriers never clear them
             self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers))])
-        self._touches[self._serial] = touch              # after that: no table refers to it yet
-        return self._serial
+        self._touches[self.serial] = touch              # after that: no table refers to it yet
+        return self.serial
 
     def _put(self, touch):
         self._written[touch.nbytes][touch.rows] = serial = self._enter(touch)
@@ -240,14 +252,22 @@ class SharedShadow:
             return False
         return self._compare(self._touches[stamp], touch, where, "writes", "reads")
 
-    def _check_fence(self, before, after, where):
-        """Reports bytes that the generic proxy wrote and the async proxy reads, where no fence lies between."""
+    def _check_fences(self, touch):
+        """The async proxy writes: after what the generic one wrote before, if a fence lies between."""
+        stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
+        for stamp in _distinct(stamps):
+            if stamp < IN_FLIGHT:
+                self._check_fence(self._writes[stamp], touch, stamps == stamp, "writes")
+
+    def _check_fence(self, before, after, where, does):
+        """Reports bytes that the generic proxy wrote and the async proxy touches later, where no fence lies between."""
         if before.agent is not None:
             return
-        threads = before.threads()
-        passed = self._clocks.fenced(threads, before.epoch, after.threads()).all(axis=1)
+        threads, clocks = before.threads(), self._clocks
+        passed = clocks.fenced(threads, before.epoch, after.threads()).all(axis=1)
         if passed.all():
             return
+        passed |= [not clocks.all_ordered(threads[i:i + 1], before.epoch, after.threads()) for i in range(len(threads))]
         index, byte = np.nonzero(where)
         bytes = after.rows[index] * after.nbytes + byte
         which, lanes = before.on(bytes)
@@ -255,7 +275,7 @@ class SharedShadow:
         if bad.any():
             mine = after.by(index[which[bad]], byte[which[bad]])
             self._log.add(hazard("missing proxy fence", before.place(lanes[bad]), after.place(mine),
-                                 ordered_ints(bytes[which[bad]])))
+                                 ordered_ints(bytes[which[bad]]), does=does))
 
     def _check_write(self, touch):
         rows, n = touch.rows, touch.nbytes
@@ -270,8 +290,9 @@ class SharedShadow:
             for table in filter(None, self._readers):
                 self._check_readers(touch, table[n].take(rows, axis=0))
         for read, where in self._async_reads.unfinished(touch, self._clocks):
-            bytes = (rows[where][:, None] * n + np.arange(n)).ravel()
-            first, second = read.place(read.on(bytes)[1]), touch.place(touch.on(bytes)[1])
+            index, byte = np.nonzero(where)
+            bytes = rows[index] * n + byte
+            first, second = read.place(read.on(bytes)[1]), touch.place(touch.by(index, byte))
             self._log.add(hazard("early write", first, second, ordered_ints(bytes), detail=read.state()))
 
     def _check_readers(self, touch, stamps):
@@ -291,10 +312,10 @@ class SharedShadow:
         """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
         they are."""
         if before.agent is not None:
-            done = self._clocks.knows(after.threads(), before.agent.engine, before.number).all()
-            if not done:
+            where = where & after.unaware(before, self._clocks)
+            if where.any():
                 self._in_flight("early read" if does == "reads" else "write in flight", before, after, where)
-            return done
+            return not where.any()
         one, other = before.warp.number, after.warp.number
         if before.serial < self._together[one] if one == other else self._clocks.warps_ordered(one, before.epoch, other):
             return True

@@ -229,7 +229,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
             clocks, threads = self.cta.clocks, self.threads(self.lane[self.active])
             clocks.acquire(threads, clocks.release(threads))
             if self.converged:
-                self.cta.shadow.met(self.number)
+                self.cta.shadow.met_in_warp(self.number, self.cta.shadow.serial)
 
     def cluster_rank(self):
         """%cluster_ctarank: the CTA's index in its cluster."""

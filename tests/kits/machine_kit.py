@@ -140,7 +140,21 @@ bar_some = Instruction(lambda warp, id, threads: warp.barrier(id, threads), conv
 setmaxnreg = Instruction(lambda warp, count, increase: warp.setmaxnreg(count, increase), converged=True)
 cluster_rank = Instruction(lambda warp: warp.cluster_rank())
 cluster_sync = Instruction(lambda warp: warp.cluster_sync(), converged=True)
+cluster_arrive = Instruction(lambda warp, relaxed: warp.cluster_arrive(bool(relaxed)), converged=True)
+cluster_wait = Instruction(lambda warp: warp.cluster_wait(), converged=True)
+bar_arrive = Instruction(lambda warp, id, threads: warp.barrier_arrive(id, threads), converged=True)
+sync_of = Instruction(lambda warp, mask: warp.sync(mask))
 uniform = Instruction(lambda warp, value: int(np.broadcast_to(value, 32)[0]))
+
+
+@Instruction
+def ld_peer(warp, address, rank):
+    return warp.peer_load("ld.shared::cluster.b32", address, 4, rank).view(np.int32)[:, 0].astype(np.int64)
+
+
+@Instruction
+def st_shared_b8(warp, address, value):
+    warp.shared_store("st.shared.b8", address, np.ascontiguousarray(words(value)[:, :1]))
 
 
 # ---- global memory, by all kinds of access ---------------------------------------------------------------------------

@@ -178,6 +178,12 @@ def test_what_no_mbarrier_may_do_is_refused():
             st_shared(MBARRIER, 7)
             mbarrier_arrive(MBARRIER)
 
+    def half_overwritten():
+        if tid_x() == 0:
+            mbarrier_init(MBARRIER, 1)
+            st_shared(MBARRIER + 4, 7)
+            mbarrier_arrive(MBARRIER)
+
     def twice():
         if tid_x() < 2:
             mbarrier_init(MBARRIER, 1)
@@ -185,6 +191,7 @@ def test_what_no_mbarrier_may_do_is_refused():
 
     for kernel, text in ((several_counts, "give one count"), (too_many, "at most 1048575"), (unknown, "no mbarrier at"),
                          (overwritten, "whose 8 bytes something else has written"),
+                         (half_overwritten, "whose 8 bytes something else has written"),
                          (twice, "2 arrivals on mbarrier 32768, whose phase 0 lacks 1 of 1")):
         assert text in fails(MachineError, kernel, shared_bytes=SHARED, hazards="report"), kernel.__name__
     assert "not a multiple of 8" in fails(AddressError, misaligned, shared_bytes=SHARED)

@@ -9,6 +9,7 @@ import planted_races as planted
 import pytest
 from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
+from planted_races_shared import IN_SHARED_MEMORY
 
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.tma import TensorMap
@@ -91,9 +92,17 @@ def test_a_race_of_its_own_kind_is_found_and_its_twin_is_clean(kernel):
         assert run(kernel, *args(), True, shared_bytes=SHARED, **how).hazards == ()
 
 
-SHARED_KINDS = {"read after write", "write after read", "write after write", "early read", "early write", "write in flight",
-                "missing proxy fence"}
+SHARED_KINDS = {"lane race", "read after write", "write after read", "write after write", "early read", "early write",
+                "write in flight", "missing proxy fence"}
 SHARED_CASES = [pair for pair in product(SHARED_ACCESSES, repeat=2) if not set(pair) <= set(SHARED_READS)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("kernel", IN_SHARED_MEMORY, ids=name_of)
+def test_a_race_of_its_own_kind_in_shared_memory_is_found_and_its_twin_is_clean(kernel, together):
+    how, args = launched(IN_SHARED_MEMORY[kernel])
+    assert_found(kernel, lambda: (*args(), False), SHARED_KINDS, **how, together=together)
+    assert run(kernel, *args(), True, shared_bytes=SHARED, **how, together=together).hazards == ()
 
 
 @pytest.mark.parametrize("first, second", SHARED_CASES, ids=name_of)
@@ -105,8 +114,8 @@ def test_two_accesses_of_shared_memory_race_unless_a_barrier_orders_them(first, 
     assert run(planted.in_shared_memory, *args(True)(), shared_bytes=SHARED).hazards == ()
 
 
-def test_a_generic_write_that_tma_reads_needs_a_fence_of_the_proxy():
-    def kernel(fence, a, m, counter):
+def test_what_threads_wrote_and_tma_reads_or_writes_needs_a_fence_of_the_proxy():
+    def loaded(fence, a, m, counter):
         from_tid = kit.tid_x()
         kit.st_global(a + 4 * from_tid, 1)                                  # first
         kit.bar_sync()
@@ -118,10 +127,22 @@ def test_a_generic_write_that_tma_reads_needs_a_fence_of_the_proxy():
             kit.tma_load(m, (0, 0), 0, 2048)                                # second
             kit.mbarrier_wait(2048, 0)
 
-    assert run(kernel, 1, 32, True, *operands(), shared_bytes=SHARED).hazards == ()
-    found = run(kernel, 1, 32, False, *operands(), shared_bytes=SHARED, hazards="report").hazards
-    assert {hazard.kind for hazard in found} == {"missing proxy fence"}
-    assert lines_of(kernel) in {(hazard.first.line, hazard.second.line) for hazard in found}
+    def stored(fence, a, m, counter):
+        at = planted.staged(1)
+        kit.st_global(a + 4 * kit.tid_x(), 1)                               # first
+        kit.bar_sync()
+        if kit.tid_x() == 0:
+            if fence:
+                kit.fence_proxy_async()
+            kit.tma_store(m, (0, 0), at)                                    # second
+            kit.bulk_commit()
+            kit.bulk_wait_all(0)
+
+    for kernel in (loaded, stored):
+        assert run(kernel, 1, 32, True, *operands(), shared_bytes=SHARED).hazards == ()
+        found = run(kernel, 1, 32, False, *operands(), shared_bytes=SHARED, hazards="report").hazards
+        assert {hazard.kind for hazard in found} == {"missing proxy fence"}
+        assert lines_of(kernel) in {(hazard.first.line, hazard.second.line) for hazard in found}
 
 
 def test_two_arguments_that_view_one_array_are_one_memory():
