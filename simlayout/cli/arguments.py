@@ -255,10 +255,12 @@ def _add_conform(commands):
 
 
 def _add_kernels(commands):
-    parser = _command(commands, "kernels", gemm.kernels, "list the GEMM kernels and their options", """
+    parser = _command(commands, "kernels", gemm.kernels, "list the GEMM kernels and their options, or the plan of one", """
         simlayout kernels
+        simlayout kernels mma_permuted
         simlayout kernels --json
         """)
+    add_own(parser, "named", nargs="?", metavar="KERNEL", values=kernels, help="the plan of this one (default: list all)")
     add(parser, "--json")
 
 

@@ -127,13 +127,30 @@ def kernel_options(kernel):
 
 
 def kernels(options):
-    """`simlayout kernels`."""
-    from cuda_kernels.run.job import all_kernels
+    """`simlayout kernels`: all of them, or the plan of one."""
+    from cuda_kernels.run.job import all_kernels, kernel_named
 
+    if options.named:
+        return _one_kernel(kernel_named(options.named), options)
     known = all_kernels()
-    tell(options.json, {name: {"summary": kernel.summary, "options": kernel_options(kernel)}
-                        for name, kernel in known.items()}, lambda: "\n".join(_listed(known)))
+    tell(options.json, {name: _facts(kernel) for name, kernel in known.items()}, lambda: "\n".join(_listed(known)))
     return 0
+
+
+def _one_kernel(kernel, options):
+    """What `simlayout kernels NAME` says: the plan of the product that `gemm` multiplies on a GPU."""
+    problem = list(GPU_SIZE.values())
+    heading = _heading(kernel.fitted(*problem), problem, "cpu")
+    ways = f"`simlayout gemm {kernel.name}` runs it and counts each access, `simlayout trace {kernel.name}` each line"
+    plan, bounds = _described(kernel, problem, "cpu")
+    tell(options.json, {kernel.name: {**_facts(kernel), "problem": problem, "plan": plan, "bounds": bounds}},
+         lambda: fit("\n".join([heading, _line("further", ways)])))
+    return 0
+
+
+def _facts(kernel):
+    """What `kernels --json` says of each."""
+    return {"summary": kernel.summary, "options": kernel_options(kernel)}
 
 
 def _listed(known):

@@ -1,9 +1,13 @@
 """ladder: every rung of the tutorials, predicted and, on a GPU, measured. `cuda_kernels` is imported when it is called."""
 
+import sys
+
 from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
+from simlayout.progress import progress
+from simlayout.wording import counted
 
 EXAMPLES = """
     simlayout ladder                                      # all rungs; beside cuBLAS where there is a GPU
@@ -19,6 +23,9 @@ NOTES = """
     the CPU machine found them. --sizes are of a GPU's products (default: 8192).
     """
 
+SIZES = (8192,)
+"""Unless told."""
+
 CPU_DEPTH = 96
 """K of the products on the CPU machine: three chunks."""
 
@@ -28,7 +35,7 @@ def add_command(commands, command):
     parser = command(commands, "ladder", ladder, "walk the tutorials' ladders, rung by rung", EXAMPLES, NOTES)
     add_own(parser, "tutorial", nargs="?", metavar="NAME", values=_tutorials,
             help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
-    add(parser, "--sizes", default=[8192])
+    add(parser, "--sizes")
     add(parser, "--cpu", "--rounds", "--plot", "--json")
 
 
@@ -48,13 +55,22 @@ def ladder(options):
     on_gpu = options.device != "cpu" and gpu_problem() is None
     if options.plot and not on_gpu:
         raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")
+    if options.sizes and not on_gpu:
+        raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
+                             "out --sizes")
     say = (lambda text: None) if options.json == STDIO else (lambda text: print(fit(text), flush=True))
     found = rungs(options.tutorial)
     for rung in found:
         say(line(rung))
     if on_gpu:
         return _measure(options, say)
-    rows = [_on_cpu(rung, say) for rung in found]
+    print(f"simlayout: {counted(len(found), 'rung')}, each multiplies one tile on the CPU machine", file=sys.stderr,
+          flush=True)
+    rows = []
+    with progress("rungs") as moved:
+        for rung in found:
+            moved(len(rows), len(found))
+            rows.append(_on_cpu(rung, say))
     if options.json:
         deliver(options.json, json_text({"device": "CPU machine", "rungs": rows}) + "\n")
     return 0 if all(row["right"] and row["as_predicted"] for row in rows) else 1
@@ -71,7 +87,7 @@ def line(rung):
 def _measure(options, say):
     from cuda_kernels.bench.run import Choice, bench
 
-    bench(Choice(("ladder",), tuple(options.sizes), (options.tutorial,) if options.tutorial else (), options.rounds,
+    bench(Choice(("ladder",), tuple(options.sizes or SIZES), (options.tutorial,) if options.tutorial else (), options.rounds,
                  json=options.json, plot=options.plot), say=say)
     return 0
 

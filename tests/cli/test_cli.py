@@ -298,6 +298,15 @@ def test_kernels_lists_each_kernel_with_its_summary(capsys):
     assert set(json.loads(printed(capsys, "kernels", "--json"))) == set(known)
 
 
+@pytest.mark.parametrize("name, tile", [("mma_permuted", "tile 256x128x32"), ("wgmma_persistent", "tile 128x256x64")])
+def test_kernels_with_a_name_gives_the_plan_of_that_kernel(capsys, name, tile):
+    out = printed(capsys, "kernels", name)
+    assert tile in out and "bound by" in out and f"`simlayout gemm {name}` runs it" in out
+    found = json.loads(printed(capsys, "kernels", name, "--json"))
+    assert list(found) == [name] and found[name]["plan"].startswith(tile) and found[name]["options"]["stages"] == 4
+    assert "known: mma_base" in refused(capsys, "kernels", "nobody")
+
+
 # ---- the process ----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("command", ["", "check", "explain", "plot", "emit", "gemm", "kernels"])

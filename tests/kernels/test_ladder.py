@@ -102,7 +102,8 @@ def test_options_that_do_not_go_together_are_refused(options, complaint):
 @pytest.mark.slow
 def test_the_command_predicts_runs_and_compares_a_ladder_on_the_cpu_machine(capsys):
     assert main(["ladder", "cuda_hgemm", "--cpu"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err == f"simlayout: {len(rungs.rungs('cuda_hgemm'))} rungs, each multiplies one tile on the CPU machine\n"
     assert "excess: load A 12, load B 6, store C 7; a K step: shared memory 2240, mma 834 clocks" in out
     assert "excess: copy A 8, copy B 8; a K step: shared memory 704, mma 834 clocks" in out
     assert out.count("right, counts as predicted") == len(rungs.rungs("cuda_hgemm"))
@@ -114,6 +115,11 @@ def test_the_command_refuses_unknown_ladders_and_pictures_of_times_without_a_gpu
     if gpu_problem():
         assert main(["ladder", "fast.cu", "--plot", "x.svg"]) == 2
         assert "there is no GPU to measure on" in capsys.readouterr().err
+
+
+def test_sizes_of_products_on_a_gpu_are_refused_on_the_cpu_machine(capsys):
+    assert main(["ladder", "--json", "--cpu", "--sizes", "64"]) == 2
+    assert "each rung multiplies one tile: leave out --sizes" in capsys.readouterr().err
 
 
 def test_a_picture_of_a_ladder_has_a_bar_for_each_measured_rung():
