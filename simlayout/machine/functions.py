@@ -150,6 +150,34 @@ def _math(ufunc, exact, result=None):
     return compute
 
 
+def _turned(degree):
+    """math.degrees or math.radians: a product, which a sum may be fused with. degree: its other factor."""
+    def compute(warp, function, args, named):
+        value, = args
+        kind = _number(function, value)
+        kind = kind if kind in FLOATS else "f64"
+        return OPERATORS["mul"](warp, cast(value, kind), cast(degree, kind))
+
+    return compute
+
+
+def _scaled(warp, function, args, named):
+    """math.ldexp, which libdevice rounds once: of a bool it is f32, as Numba types it."""
+    value, exponent = args
+    kind, whole = _number(function, value), _number(function, exponent)
+    if whole in FLOATS:
+        raise MachineError(f"math.ldexp by {whole}: the exponent is an integer")
+    by = np.asarray(exponent)
+    wrong = (by < -2**31) | (by > 2**31 - 1)
+    if (wrong & warp.active if wrong.ndim else wrong).any():
+        raise MachineError("math.ldexp: the exponent does not fit in s32, to which Numba cuts it: clamp it with min and max")
+    kind = kind if kind in FLOATS else "f32" if kind == "b1" else "f64"
+    made = np.ldexp(np.asarray(cast(value, kind)), np.where(wrong, 0, by).astype(np.int32))
+    if kind == "f32":
+        made = np.where(np.isnan(made), _nan(kind), made)
+    return made if np.ndim(made) else cast(made[()], kind)
+
+
 _EXACT = {"sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "fabs": np.abs, "copysign": np.copysign,
           "fmod": np.fmod}
 _TESTS = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
@@ -171,7 +199,7 @@ def _always(name):
 
 BUILTINS = {
     min: _smaller("min", np.fmin), max: _smaller("max", np.fmax), abs: _absolute, round: _rounded, divmod: _divmod,
-    pow: _power,
+    pow: _power, math.degrees: _turned(180 / math.pi), math.radians: _turned(math.pi / 180), math.ldexp: _scaled,
     int: _cast(_INTEGERS), float: _cast(_FLOATS), bool: _cast(_always("b1")),
     sum: _refused("add the numbers in a loop"), sorted: _refused("lanes have no order"),
     np.bool_: _cast(_always("b1")), np.int32: _cast(_always("s32")), np.int64: _cast(_always("s64")),

@@ -7,6 +7,7 @@ Signed integers wrap: Numba's promise to LLVM that they do not overflow (nsw) is
 
 import itertools
 import linecache
+import math
 import warnings
 
 import numpy as np
@@ -190,7 +191,7 @@ def written(expressions, head):
     parameters = [*(f"all_{n}" for n in PARAMETERS), *(f"r{i}" for i in range(len(expressions)))]
     lines = [f"def compute({', '.join(parameters)}):", head, *(f"        {n} = all_{n}[lane]" for n in PARAMETERS)]
     lines += [f"        r{i}[lane] = {text}" for i, (text, _) in enumerate(expressions)]
-    return _function("compute", lines, {"np": np, "cuda": None})
+    return _function("compute", lines, {"np": np, "math": math, "cuda": None})
 
 
 def by_njit(expressions, values):
@@ -228,7 +229,7 @@ def compared(rng, expressions, compiled):
     for parameter in PARAMETERS.values():
         parameter.values = np.array([rng.choice(EDGES[parameter.kind]) for _ in range(32)], DTYPES[parameter.kind])
     found, refused, ours = [], set(), []
-    scope = {"np": np, "OUT": OUT, **{f"P_{n}": p for n, p in PARAMETERS.items()}}
+    scope = {"np": np, "math": math, "OUT": OUT, **{f"P_{n}": p for n, p in PARAMETERS.items()}}
     for text, _ in expressions:
         names = [n for n in PARAMETERS if n in text]
         kernel = _function("kernel", ["def kernel(out):", *(f"    {n} = P_{n}()" for n in names), f"    OUT({text})"], scope)

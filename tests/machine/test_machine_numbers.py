@@ -207,6 +207,32 @@ def test_functions_of_math_take_lanes_and_the_trace_says_which_are_not_exact():
     assert run(square_root, 1, 32, out).notes == () and out.tolist() == (np.sqrt(t) + np.floor(t / np.float32(3))).tolist()
 
 
+ANGLES = [(f"math.{name}({kind}_0)", "f32" if kind == "f32" else "f64")
+          for name in ("degrees", "radians") for kind in random_expressions.EDGES]
+SCALED = [(f"math.ldexp({kind}_0, {exponent})", "f32" if kind in ("b1", "f32") else "f64")
+          for kind in random_expressions.EDGES
+          for exponent in ("b1_0", "s64_1 % 700 - 350", "u32_1 % 60", "np.int64(u64_1 % 3000) - 1500", "5")]
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_angles_and_scaled_numbers_are_what_numba_computes_in_its_types(batch):
+    pytest.importorskip("numba")
+    assert random_expressions.compared(random.Random(batch), ANGLES + SCALED, random_expressions.by_njit) == []
+
+
+@pytest.mark.parametrize("name, kinds", [("degrees", ["f32"]), ("radians", ["s64"]), ("ldexp", ["b1", "s64"]),
+                                         ("ldexp", ["f32", "u32"])])
+def test_numba_cuda_compiles_the_functions_of_angles_and_scaling_to_these_types(name, kinds):
+    cuda = pytest.importorskip("numba.cuda")
+    types = {"b1": "bool_", "s64": "int64", "u32": "uint32", "f32": "float32"}
+    import numba
+
+    function = {"degrees": lambda a: math.degrees(a), "radians": lambda a: math.radians(a),
+                "ldexp": lambda a, b: math.ldexp(a, b)}[name]
+    _, made = cuda.compile_ptx(function, tuple(getattr(numba, types[kind]) for kind in kinds), device=True, cc=(9, 0))
+    assert str(made) == {"b1": "float32", "f32": "float32", "s64": "float64"}[kinds[0]]
+
+
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 def shifts_too_far(out):
@@ -240,6 +266,14 @@ def common_divisor(out):
     st_global_b32(out + 4 * tid_x(), math.gcd(tid_x(), 3))
 
 
+def scales_by_a_float(out):
+    st_global_f32(out + 4 * tid_x(), math.ldexp(f32(1), 0.5))
+
+
+def scales_too_far(out):
+    st_global_f32(out + 4 * tid_x(), math.ldexp(f32(1), (tid_x() + 1) << 31))
+
+
 def inverts_a_float(out):
     st_global_b32(out + 4 * tid_x(), ~1.5)
 
@@ -257,6 +291,7 @@ def halves(out, h):
     (shifts_a_float, (), "`<<` of f32 and s64"), (adds_text, (), "`\\+` of s64 and str"),
     (halves, (np.float16(1),), "cast to f32 first"), (too_big, (), "18446744073709551616 does not fit in 64 bits"),
     (of_nothing, (), "an operand of type b32 is a number, not NoneType"), (common_divisor, (), "gcd of lanes"),
+    (scales_by_a_float, (), "ldexp by f64: the exponent is an integer"), (scales_too_far, (), "does not fit in s32"),
     (inverts_a_float, (), "`~` of f64"), (plus_one, ("a",), "`\\+` of str and s64"), (plus_one, (1j,), "not complex"),
     (plus_one, (2**65,), "does not fit")])
 def test_what_is_undefined_or_does_not_compile_is_refused_with_its_line(kernel, args, text):
