@@ -1,0 +1,406 @@
+"""Random kernels of a cluster in which TMA, mbarriers and cp.async meet loads and stores of shared memory, against every
+pair of accesses.
+
+The twin knows nothing of the machine: it makes a graph of what happens before what from the statements that the kernel's
+text was made from. A node knows the nodes before it, and those of them that a fence.proxy.async lies behind. Two accesses
+of a byte race if neither ends before the other starts and one writes, or if threads wrote, an engine comes later, and no
+fence lies between.
+"""
+
+import importlib.util
+import itertools
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import machine_kit as kit
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from machine_kit import Instruction, every_hazard
+from tiers import given_few
+
+from simlayout.errors import HazardError
+from simlayout.hardware.tma import TensorMap
+from simlayout.machine import proxies, run, shadow
+
+SIZE, BOX, MBARRIERS = 1024, 128, 2048                   # bytes of data, of a box; mbarriers behind
+WIDTHS = 1, 2, 4, 8, 16
+LANES = {"": lambda t: True, "tid % 3 == 1": lambda t: t % 3 == 1, "tid % 32 < 5": lambda t: t % 32 < 5,
+         "tid % 32 == 0": lambda t: t % 32 == 0, "tid % 2 == 0": lambda t: t % 2 == 0}
+ONE, ALL = "tid % 32 == 0", ""
+
+# ---- the instructions of the kernels --------------------------------------------------------------------------------
+
+
+def data(width, value):
+    return np.full((32, width), value, np.uint8)
+
+
+def of_width(width):
+    """{name: Instruction}."""
+    name = f"b{8 * width}"
+    return {f"load_{width}": Instruction(lambda warp, at: int(warp.shared_load(f"ld.shared.{name}", at, width)[0, 0])),
+            f"peer_{width}": Instruction(lambda warp, at, rank:
+                                         int(warp.peer_load(f"ld.shared::cluster.{name}", at, width, rank)[0, 0])),
+            f"store_{width}": Instruction(lambda warp, at, value:
+                                          warp.shared_store(f"st.shared.{name}", at, data(width, value))),
+            f"copy_{width}": Instruction(lambda warp, at, value:
+                                         warp.commit_copy(f"cp.async.ca.{width}", at, data(width, value)))}
+
+
+@Instruction
+def box_load(warp, tensor, at, mbarrier):
+    warp.mbarrier_arrive(mbarrier, expect=BOX)
+    warp.tma_load(tensor, (0, 0), at, mbarrier)
+
+
+NAMES = {
+    "tid_x": kit.tid_x, "cluster_rank": kit.cluster_rank, "bar": kit.bar_sync, "bar_some": kit.bar_some,
+    "bar_arrive": kit.bar_arrive, "cluster_arrive": kit.cluster_arrive, "cluster_wait": kit.cluster_wait,
+    "fence": kit.fence_proxy_async, "commit": kit.commit, "mbarrier_init": kit.mbarrier_init, "arrive": kit.mbarrier_arrive,
+    "arrive_remote": kit.mbarrier_arrive_remote, "wait_phase": kit.mbarrier_wait, "expect": kit.mbarrier_expect,
+    "bulk_commit": kit.bulk_commit, "box_load": box_load,
+    **{name: made for width in WIDTHS for name, made in of_width(width).items()},
+    "matrix": Instruction(lambda warp, at: int(warp.shared_rows("ldmatrix.x2", at)[0, 0])),
+    "wait": Instruction(lambda warp, pending: warp.wait_group(pending)),
+    "sync": Instruction(lambda warp: warp.sync(sum(1 << int(i) for i in np.flatnonzero(warp.active)))),
+    "box_to_all": Instruction(lambda warp, tensor, at, mbarrier: warp.tma_load(tensor, (0, 0), at, mbarrier, multicast=3)),
+    "box_store": Instruction(lambda warp, tensor, at: warp.tma_store(tensor, (0, 0), at)),
+    "bulk_wait": Instruction(lambda warp, pending, read: warp.bulk_wait(pending, read=bool(read))),
+}
+
+# ---- programs -------------------------------------------------------------------------------------------------------
+
+
+class Program:
+    """A cluster of `ctas` CTAs of `warps` warps, and statements [((CTA, warp), lanes, name, numbers)]; None: all of them.
+
+    counts: of the arrivals of each mbarrier, of which each has one phase.
+    """
+
+    def __init__(self, random):
+        self.random, self.statements, self.counts, self.loads = random, [], [], []
+        self.ctas, self.warps = random.choice([1, 2]), random.choice([1, 2, 2, 3])
+        self.together = random.choice([False, True])
+        self.barriers, self.arrived = itertools.count(1), False
+        kinds = [self.access] * 8 + [self.orders, self.handed, self.load, self.store] * 2
+        kinds += [self.copies, self.cluster, self.named, self.wait]
+        for _ in range(random.randint(2, 12)):
+            random.choice(kinds)()
+        if self.arrived:
+            self.cluster()
+
+    def add(self, who, lanes, name, *numbers):
+        self.statements.append((who, lanes, name, numbers))
+
+    def warp(self):
+        return self.random.randrange(self.ctas), self.random.randrange(self.warps)
+
+    def whom(self):
+        cta, warp = self.warp()
+        return self.random.choice([None, cta]), self.random.choice([None, warp, warp])
+
+    def mbarrier(self, count):
+        self.counts.append(count)
+        return len(self.counts) - 1
+
+    def access(self):
+        pick = self.random.choice
+        width, address = pick(WIDTHS), (pick([1, 1, 1, 0, 3]), pick([0, 0, 1, 32, 7]))
+        name = pick(["load", "load", "store", "store", "store", "copy", "matrix", "peer"])
+        width = {"copy": max(width, 4), "matrix": 16}.get(name, width)
+        more = {"load": (), "matrix": (), "peer": (pick(range(self.ctas)),)}.get(name, (1 + len(self.statements),))
+        self.add(self.whom(), ALL if name == "matrix" else pick([ALL, ALL, *LANES]), name, width, *address, *more)
+
+    def copies(self):
+        who = self.whom()
+        self.add(who, ALL, "commit")
+        self.add(who, ALL, "wait", self.random.choice([0, 0, 1]))
+
+    def orders(self):
+        name = self.random.choice(["fence", "sync", "bar"])
+        who, lanes = self.whom(), self.random.choice([ALL, *LANES])
+        self.add(*((who[0], None), ALL) if name == "bar" else (who, lanes), name)
+
+    def cluster(self):
+        """A half of barrier.cluster: what comes until the next one lies between the two."""
+        name, numbers = ("cluster_wait", ()) if self.arrived else ("cluster_arrive", (self.random.choice([0, 0, 0, 1]),))
+        self.arrived = not self.arrived
+        self.add((None, None), ALL, name, *numbers)
+
+    def named(self):
+        cta, warp = self.warp()
+        if self.warps > 1:
+            id = next(self.barriers)
+            self.add((cta, warp), ALL, "bar_arrive", id, 64)
+            self.add((cta, (warp + 1) % self.warps), ALL, "bar_some", id, 64)
+
+    def handed(self):
+        lanes, (cta, warp) = self.random.choice([ALL, ONE]), self.warp()
+        mbarrier = self.mbarrier(1 if lanes else 32)
+        self.add(self.warp(), lanes, "arrive", mbarrier, cta)
+        self.add((cta, self.random.choice([None, warp])), self.random.choice([ALL, ALL, ONE]), "wait_phase", mbarrier)
+
+    def load(self):
+        at, who, mbarrier = BOX * self.random.randrange(SIZE // BOX), self.warp(), self.mbarrier(1)
+        if self.ctas == 2 and self.random.choice([False, False, True]):
+            self.add((None, 0), ONE, "expect", mbarrier)
+            self.add(who, ONE, "box_to_all", mbarrier, at)
+            self.loads += [(mbarrier, 0), (mbarrier, 1)]
+        else:
+            self.add(who, ONE, "box_load", mbarrier, at)
+            self.loads.append((mbarrier, who[0]))
+
+    def store(self):
+        who, pick = self.warp(), self.random.choice
+        self.add(who, ONE, "box_store", BOX * self.random.randrange(SIZE // BOX))
+        if pick([False, True, True, True]):
+            self.add(who, ONE, "bulk_commit")
+        if pick([False, True, True]):
+            self.add(who, ONE, "bulk_wait", pick([0, 0, 1]), pick([0, 1]))
+
+    def wait(self):
+        if self.loads:
+            mbarrier, cta = self.random.choice(self.loads)
+            self.add((cta, self.random.choice([None, self.warp()[1]])), self.random.choice([ALL, ALL, ONE]), "wait_phase",
+                     mbarrier)
+
+    # ---- its text ----------------------------------------------------------------------------------------------------
+
+    def text(self):
+        """(lines, [line number of each statement]); before the statements all is written, fenced and ordered."""
+        lines = ["def kernel(m, target):", "    tid, cta = tid_x(), cluster_rank()", f"    for i in range({SIZE // 512}):",
+                 "        if tid < 32:", "            store_16(16 * tid + 512 * i, 0)", "    if tid == 0:"]
+        lines += [f"        mbarrier_init({MBARRIERS + 8 * i}, {n})" for i, n in enumerate(self.counts)] or ["        pass"]
+        lines += ["    fence()", "    cluster_arrive(0)", "    cluster_wait()"]
+        numbers = []
+        for (cta, warp), predicate, name, rest in self.statements:
+            tests = [f"cta == {cta}"] * (cta is not None) + [f"tid // 32 == {warp}"] * (warp is not None)
+            indent = "    "
+            for test in (*tests, *filter(None, [predicate])):
+                lines.append(f"{indent}if {test}:")
+                indent += "    "
+            lines.append(indent + self.call(cta, name, *rest))
+            numbers.append(len(lines))
+        return [*lines, "    cluster_arrive(0)", "    cluster_wait()"], numbers
+
+    def call(self, cta, name, *rest):
+        if name in ("load", "store", "peer", "copy", "matrix"):
+            width, slope, start, *more = rest
+            address = f"{width} * (({slope} * tid + {start}) % {SIZE // width})"
+            return f"{name if name == 'matrix' else f'{name}_{width}'}({', '.join([address, *map(str, more)])})"
+        at = MBARRIERS + 8 * rest[0] if rest else 0
+        return {"arrive": lambda: f"arrive({at})" if rest[1] == cta else f"arrive_remote({at}, {rest[1]})",
+                "wait_phase": lambda: f"wait_phase({at}, 0)", "expect": lambda: f"expect({at}, {BOX})",
+                "box_load": lambda: f"box_load(m, {rest[1]}, {at})", "box_to_all": lambda: f"box_to_all(m, {rest[1]}, {at})",
+                "box_store": lambda: f"box_store(target, {rest[0]})",
+                }.get(name, lambda: f"{name}({', '.join(map(str, rest))})")()
+
+
+_counter = itertools.count()
+
+
+def imported(folder, lines):
+    path = folder / f"random_{next(_counter)}.py"
+    path.write_text("\n".join(lines) + "\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    vars(module).update(NAMES)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+# ---- the twin -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Access:
+    """What a thread or an engine does to some bytes: between nodes start and end (None: never ends)."""
+
+    write: bool
+    engine: bool
+    start: int
+    end: int | None
+    instruction: tuple
+    line: int
+
+
+class Twin:
+    """Every access of a Program, and what happens before what."""
+
+    def __init__(self, program, lines):
+        self.program = program
+        self.before, self.fenced = [0], [0]              # node -> nodes before it, and of these those behind a fence: bits
+        self.last = [0] * (32 * program.warps * program.ctas)
+        self.bytes, self.open, self.groups, self.phases, self.barriers = {}, {}, {}, {}, {}
+        for line, ((cta, warp), predicate, name, numbers) in zip(lines, program.statements, strict=True):
+            self.parts = [(c, w, [32 * (c * program.warps + w) + i for i in range(32) if LANES[predicate](32 * w + i)])
+                          for c in range(program.ctas) if cta in (None, c)
+                          for w in range(program.warps) if warp in (None, w)]
+            if name in ("bar", "cluster_arrive", "cluster_wait"):
+                getattr(self, name)(*numbers)
+            else:
+                for c, w, threads in self.parts:
+                    self.what = (line, c, w), line
+                    getattr(self, name)((c, w), threads, *numbers)
+
+    def node(self, threads=(), after=(), fence=False, known=()):
+        """A new node after the last ones of some threads, from now on the last of each, after other nodes, and after what
+        [(before, fenced)] says."""
+        known = [*known, *((self.before[n] | 1 << n, self.fenced[n]) for n in (*(self.last[t] for t in threads), *after))]
+        before, fenced = (reduce(or_, (bits[i] for bits in known), 0) for i in range(2))
+        self.before.append(before)
+        self.fenced.append(before if fence else fenced)
+        made = len(self.before) - 1
+        for t in threads:
+            self.last[t] = made
+        return made
+
+    def touch(self, cta, at, count, write, start, end, engine=False):
+        made = Access(write, engine, start, end, *self.what)
+        for byte in range(at, at + count):
+            self.bytes.setdefault((cta, byte), []).append(made)
+        return made
+
+    # ---- one method for each name --------------------------------------------------------------------------------
+
+    def plain(self, where, threads, width, slope, start, write, cta=None):
+        first, made = 32 * self.program.warps * where[0], []
+        for t in threads:
+            node, at = self.node([t]), width * ((slope * (t - first) + start) % (SIZE // width))
+            made.append((t, self.touch(where[0] if cta is None else cta, at, width, write, node, node)))
+        return made
+
+    def load(self, where, threads, *address):
+        self.plain(where, threads, *address, False)
+
+    def peer(self, where, threads, *address):
+        self.plain(where, threads, *address[:3], False, address[3])
+
+    def store(self, where, threads, *address):
+        self.plain(where, threads, *address[:3], True)
+
+    def copy(self, where, threads, *address):
+        made = self.plain(where, threads, *address[:3], True)
+        for _, access in made:
+            access.end = None
+        self.open.setdefault(where, []).extend(made)
+
+    def matrix(self, where, threads, _, slope, start):
+        nodes = [self.node([t]) for t in threads]
+        for matrix, lane in itertools.product(range(2), range(32)):
+            row = 16 * ((slope * (32 * where[1] + 8 * matrix + lane // 4) + start) % (SIZE // 16))
+            self.touch(where[0], row + 4 * (lane % 4), 4, False, nodes[lane], nodes[lane])
+
+    def commit(self, key, threads=None):
+        self.groups.setdefault(key, []).append(self.open.pop(key, []))
+
+    def wait(self, key, threads, pending):
+        groups = self.groups.get(key, [])
+        while len(groups) > pending:
+            for t, access in groups.pop(0):
+                access.end = self.node([t])
+
+    def fence(self, where, threads):
+        for t in threads:
+            self.node([t], fence=True)
+
+    def sync(self, where, threads):
+        if threads:
+            self.node(threads)
+
+    def bar(self):
+        for cta in {c for c, *_ in self.parts}:
+            self.node([t for c, _, threads in self.parts if c == cta for t in threads])
+
+    def arrival(self, threads):
+        """A node after what these threads did, of which they learn nothing."""
+        return self.node(after=[self.node([t]) for t in threads])
+
+    def bar_arrive(self, where, threads, id, _):
+        self.barriers[where[0], id] = self.arrival(threads)
+
+    def bar_some(self, where, threads, id, _):
+        self.node(threads, after=[self.barriers[where[0], id]])
+
+    def cluster_arrive(self, relaxed):
+        node = self.arrival([t for *_, threads in self.parts for t in threads])
+        self.met = (self.fenced[node], self.fenced[node]) if relaxed else (self.before[node] | 1 << node, self.fenced[node])
+
+    def cluster_wait(self):
+        for t in (t for *_, threads in self.parts for t in threads):
+            self.node([t], known=[self.met])
+
+    def arrive(self, where, threads, mbarrier, cta):
+        self.phases[mbarrier, cta] = self.arrival(threads), None
+
+    def expect(self, where, threads, mbarrier):
+        self.phases[mbarrier, where[0]] = self.arrival(threads), self.node()
+
+    def wait_phase(self, where, threads, mbarrier):
+        for t in threads:
+            self.node([t], after=[node for node in self.phases[mbarrier, where[0]] if node is not None])
+
+    def box_load(self, where, threads, mbarrier, at):
+        self.expect(where, threads, mbarrier)
+        self.box_to_all(where, threads, mbarrier, at, where[:1])
+
+    def box_to_all(self, where, threads, mbarrier, at, ctas=(0, 1)):
+        start = self.node(threads)
+        for cta in ctas:
+            self.touch(cta, at, BOX, True, start, self.phases[mbarrier, cta][1], engine=True)
+
+    def box_store(self, where, threads, at):
+        read = self.touch(where[0], at, BOX, False, self.node(threads), None, engine=True)
+        self.open.setdefault(threads[0], []).append((threads[0], read))
+
+    def bulk_commit(self, where, threads):
+        self.commit(threads[0])
+
+    def bulk_wait(self, where, threads, pending, read):
+        self.wait(threads[0], threads, pending)
+
+    # ---- what races ----------------------------------------------------------------------------------------------
+
+    def races(self):
+        """{(line, line, byte)} of racing pairs, either way round."""
+        found = set()
+        for (_, byte), here in self.bytes.items():
+            for x, y in itertools.combinations(here, 2):
+                if (x.write or y.write) and x.instruction != y.instruction and not self.in_order(x, y) | self.in_order(y, x):
+                    found |= {(x.line, y.line, byte), (y.line, x.line, byte)}
+        return found
+
+    def in_order(self, x, y):
+        """Whether x is over, for y, before y starts."""
+        if x.end is None or not self.before[y.start] >> x.end & 1:
+            return False
+        return not (x.write and y.engine and not x.engine) or bool(self.fenced[y.start] >> x.end & 1)
+
+
+def launch(program, kernel, mode):
+    source, target = (TensorMap.of(np.zeros((4, 8), np.uint32), (8, 4), swizzle=0) for _ in range(2))
+    run(kernel, program.ctas, 32 * program.warps, source, target, shared_bytes=4096, hazards=mode, cluster=program.ctas,
+        together=program.together)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("kernels")
+
+
+@given_few(80, 400, st.builds(Program, st.randoms(use_true_random=False)), st.sampled_from([proxies.KEPT, 2]))
+def test_races_with_engines_in_shared_memory_are_those_of_the_twin(folder, program, kept):
+    lines, numbers = program.text()
+    kernel, races = imported(folder, lines), Twin(program, numbers).races()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (proxies, shadow):
+            patch.setattr(module, "KEPT", kept)
+        every = every_hazard(lambda: launch(program, kernel, "report"))
+    found = [hazard for hazard in every if hazard.kind not in ("early exit", "global race")]    # of what nobody waits for
+    for hazard in found:
+        assert {(hazard.first.line, hazard.second.line, byte) for byte in hazard.bytes} <= races
+    assert {byte for hazard in found for byte in hazard.bytes} == {byte for *_, byte in races}
+    if races:
+        with pytest.raises(HazardError):
+            launch(program, kernel, "raise")
