@@ -21,7 +21,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from simlayout.hardware.records import lane_masks
+from simlayout.hardware.banks.records import lane_masks
 
 KINDS = ("load", "store", "ldmatrix", "stmatrix")
 """Kinds of instruction whose wavefronts pass one per clock. Atomics and copies are bound by other units."""

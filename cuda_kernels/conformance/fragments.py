@@ -20,9 +20,9 @@ from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
 from cuda_kernels.conformance.fragments_probe import on_gpu
 from cuda_kernels.conformance.fragments_records import save
 from simlayout.errors import DeviceError
-from simlayout.hardware.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS
-from simlayout.hardware.sparse import SPARSE_MMAS
-from simlayout.hardware.wmma import WMMA_FRAGMENTS
+from simlayout.hardware.matrix.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS
+from simlayout.hardware.matrix.sparse import SPARSE_MMAS
+from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
 from simlayout.workers import workers
 
 WORKERS = 16

@@ -21,8 +21,8 @@ from cuda_kernels.conformance.fragments_bits import (
     to_registers,
 )
 from cuda_kernels.intrinsics.mma import mma_sync
-from simlayout.hardware.fragments import BITS, LANES, QUAD_PAIR_MMAS, fragment
-from simlayout.hardware.sparse import metadata_nibbles, sparse_mma, stored_columns
+from simlayout.hardware.matrix.fragments import BITS, LANES, QUAD_PAIR_MMAS, fragment
+from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
 
 LANE = np.arange(LANES)
 SHARED_BYTES = 16 * LANES

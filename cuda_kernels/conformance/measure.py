@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.conformance import ncu, probe
-from simlayout.hardware import records
+from simlayout.hardware.banks import records
 
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"

@@ -26,7 +26,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from simlayout.hardware.records import lane_masks
+from simlayout.hardware.banks.records import lane_masks
 from simlayout.progress import progress
 
 SIGNATURE = "u64 u64 u64 u64 u64 s32 s32 s32"

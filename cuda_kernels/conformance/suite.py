@@ -19,7 +19,7 @@ from cuda_kernels.run.device import compute_capability, gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO, check_writable, deliver
 from simlayout.hardware import analyze
-from simlayout.hardware.records import COUNTERS, check, save_records
+from simlayout.hardware.banks.records import COUNTERS, check, save_records
 from simlayout.progress import progress
 
 CASES = 130

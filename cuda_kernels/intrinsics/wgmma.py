@@ -18,7 +18,7 @@ def wgmma_steps(name, starts_a, starts_b, trans_a=0, trans_b=0, bands=(0,)):
     """The instruction that multiplies a chunk of K: fence, a wgmma for each k-step and band, commit.
 
     name: of a wgmma with f32 accumulators, "wgmma.m64n256k16.f32.f16.f16". starts_a, starts_b: where each k-step lies in
-    the tiles of A and B, bytes (`simlayout.hardware.wgmma.OperandTile.starts`). trans_a, trans_b: 1 for an operand that is
+    the tiles of A and B, bytes (`simlayout.hardware.OperandTile.starts`). trans_a, trans_b: 1 for an operand that is
     MN-major. bands: where the 64 rows of A of each wgmma begin, bytes: one or two, all with the same B.
 
     In a kernel: multiply(accumulators of each band ..., descriptor of A, descriptor of B, keep). keep: 0 where the product

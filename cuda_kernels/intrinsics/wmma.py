@@ -1,6 +1,6 @@
 """wmma of 16 x 16 x 16 (PTX ISA: wmma.load, wmma.mma, wmma.store): a warp's tiles by their address and stride alone.
 
-PTX keeps the fragments opaque; the twins hold them as an sm_90 does (`simlayout.hardware.wmma`), and touch memory with the
+PTX keeps the fragments opaque; the twins hold them as an sm_90 does (`hardware.matrix.wmma`), and touch memory with the
 instructions that ptxas makes for sm_90 (13.4; a test compares): of A or B from shared memory one ldmatrix.x4, with .trans
 where the memory's order is not the fragment's; else loads and stores of 4 bytes per lane, or 8 where two f32 are neighbours.
 """

@@ -86,7 +86,7 @@ def loads(rows, out, steps, together, streams):
 
 def tensor_map(rows):
     """The TensorMap of f16 [rows, 64] in boxes."""
-    from simlayout.hardware.tma import TensorMap
+    from simlayout.hardware.matrix.tma import TensorMap
 
     return TensorMap("f16", (64, rows, 1), (128, 128 * rows), (64, BOX_ROWS, 1), swizzle=128)
 

@@ -2,7 +2,7 @@
 
 Every SM runs 1 to 16 warps, each with 16 independent accumulators and nothing but mma in its loop; the SM's own
 clock counter times it, so clock frequency and power limit do not matter. The smallest clocks per instruction over
-the warp counts is the rate in `simlayout.hardware.tensor`.
+the warp counts is the rate in `simlayout.hardware.tables.rates`.
 """
 
 import argparse

@@ -205,7 +205,7 @@ class _Current:
 class TensorMapMaker:
     """Encodes one tensor map for any base address: all the rest is fixed and prepared.
 
-    device: its index; layout: a `simlayout.hardware.tma.TensorMap`, which has checked the limits; its address is not used.
+    device: its index; layout: a `simlayout.hardware.TensorMap`, which has checked the limits; its address is not used.
     """
 
     def __init__(self, cuda, device, layout):

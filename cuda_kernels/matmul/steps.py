@@ -222,7 +222,7 @@ class HopperSteps(Steps):
 
     def makers(self, config, inputs, c, count):
         """TensorMapMakers of A, B and C; None for C where it is stored directly."""
-        from simlayout.hardware.tma import TensorMap
+        from simlayout.hardware.matrix.tma import TensorMap
 
         def made(matrices, box, swizzle, dtype):
             size = SIZES[dtype]

@@ -7,7 +7,7 @@ import numpy as np
 
 from cuda_kernels.build.compile import bound_kernel, signature
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.hardware import sweep
+from simlayout.hardware.banks import sweep
 
 NUMBA_CUDA = (0, 30)
 """The oldest numba-cuda that compiles the kernels: the one that pyproject.toml asks for."""

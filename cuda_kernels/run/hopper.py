@@ -4,7 +4,7 @@ import numpy as np
 
 from cuda_kernels.run.mma import Run
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 
 STORAGE = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32}
 """Element type -> the NumPy dtype that holds it; bf16 as its bits."""

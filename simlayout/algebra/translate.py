@@ -17,7 +17,7 @@ from simlayout.errors import LayoutError
 
 TMA_BASE, TMA_SHIFT = 4, 3
 """In bytes TMA swizzles chunks of 16 by bits 3 above them: Swizzle<1,4,3>, <2,4,3> and <3,4,3> (PTX ISA, tensor swizzling
-modes; measured: `simlayout.hardware.tma`)."""
+modes; measured: `simlayout.hardware.matrix.tma`)."""
 
 TMA_MODES = {32: 1, 64: 2, 128: 3}
 """Bytes of a mode -> B."""

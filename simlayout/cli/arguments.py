@@ -248,7 +248,7 @@ def _add_conform(commands):
     Every case is an access pattern of one warp: strides, broadcasts, pairs, swizzled tiles, masks, chance. Nsight Compute
     (ncu, on the PATH) reads its wavefronts, bank conflicts and loads one by one; a case that disagrees is measured again
     by itself. The exit code is 1 if the model is wrong anywhere; the first such case of each instruction is explained.
-    --json holds the totals; with --check what simlayout/hardware/measured keeps of the files. There `-` is stdin.
+    --json holds the totals; with --check what simlayout/hardware/tables/measured keeps of the files. There `-` is stdin.
     `simlayout.hardware.add_records` makes a recorded file count in the provenance of every answer.
     """)
     conform.add_options(parser)

@@ -4,7 +4,7 @@ from simlayout.cli.options import add, add_own, given_file, whole
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
-from simlayout.hardware.records import check_file, summaries_text
+from simlayout.hardware.banks.records import check_file, summaries_text
 
 
 def add_options(parser):

@@ -19,7 +19,7 @@ from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to
 from simlayout.codegen.index_grammar import is_word, without_comments
 from simlayout.codegen.index_text import formula
 from simlayout.errors import LayoutError, ParseError
-from simlayout.hardware.tma import SWIZZLES, swizzled
+from simlayout.hardware.matrix.tma import SWIZZLES, swizzled
 
 _TRITON = re.compile(r"(?:#ttg\.swizzled_shared<\{)?\s*vec\s*=\s*(\d{1,6})\s*,\s*perPhase\s*=\s*(\d{1,6})\s*,\s*"
                      r"maxPhase\s*=\s*(\d{1,6})\s*(?:,\s*order\s*=\s*\[1,\s*0\]\s*)?(?:\}>)?", re.ASCII)
@@ -32,7 +32,7 @@ class TmaSwizzle:
 
     mode: bytes of the swizzle, 0 (none), 32, 64 or 128; dtype: of the elements; columns: of the tile, one row of a box: with
     a swizzle exactly its bytes (where narrower rows lie is not documented), without one a multiple of 16 bytes, at most 256
-    elements. Raises LayoutError for others. The tile starts where the swizzle's pattern does (`simlayout.hardware.tma`).
+    elements. Raises LayoutError for others. The tile starts where the swizzle's pattern does (`hardware.matrix.tma`).
 
     >>> TmaSwizzle(128, "f16", 64)(1, 8)
     64

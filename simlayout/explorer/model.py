@@ -13,7 +13,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.codegen import emit
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.state import State, access_of, blamed
-from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.grid import phases
 from simlayout.proofs import verify
 from simlayout.proofs.natural import CHUNK_BYTES

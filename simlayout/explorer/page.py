@@ -14,7 +14,7 @@ from simlayout.algebra.dtypes import DTYPES
 from simlayout.explorer.model import answers
 from simlayout.explorer.presets import PRESETS
 from simlayout.hardware import INSTRUCTIONS
-from simlayout.hardware.arch import ARCHES
+from simlayout.hardware.tables.arch import ARCHES
 from simlayout.plots.style import COLOURS
 
 SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "panels.js", "main.js")

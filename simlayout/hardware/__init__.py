@@ -1,13 +1,10 @@
 """What the GPU does with shared memory: instructions, banks, fragments, and the choice of ldmatrix."""
 
-from simlayout.hardware.analysis import Analysis, analyze
-from simlayout.hardware.arch import ARCHES, Arch, arch_of
-from simlayout.hardware.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS, Fragment, Mma, QuadPairMma, fragment, mma_of
-from simlayout.hardware.instructions import INSTRUCTIONS, Instruction, instruction
-from simlayout.hardware.ldmatrix import LdmatrixChoice, choose_ldmatrix
-from simlayout.hardware.provenance import Provenance
-from simlayout.hardware.records import add_records
-from simlayout.hardware.sparse import (
+from simlayout.hardware.banks.analysis import Analysis, analyze
+from simlayout.hardware.banks.records import add_records
+from simlayout.hardware.matrix.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS, Fragment, Mma, QuadPairMma, fragment, mma_of
+from simlayout.hardware.matrix.ldmatrix import LdmatrixChoice, choose_ldmatrix
+from simlayout.hardware.matrix.sparse import (
     SPARSE_MMAS,
     SparseMma,
     compress,
@@ -18,9 +15,12 @@ from simlayout.hardware.sparse import (
     sparse_mma,
     stored_columns,
 )
-from simlayout.hardware.tensor import MMA_RATES, MmaRate, mma_clocks
-from simlayout.hardware.tma import TensorMap
-from simlayout.hardware.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
+from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.matrix.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
+from simlayout.hardware.tables.arch import ARCHES, Arch, arch_of
+from simlayout.hardware.tables.instructions import INSTRUCTIONS, Instruction, instruction
+from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.rates import MMA_RATES, MmaRate, mma_clocks
 
 __all__ = [
     "ARCHES", "Analysis", "Arch", "Descriptor", "FRAGMENTS", "Fragment", "INSTRUCTIONS", "Instruction", "LdmatrixChoice",

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from simlayout.files import write_whole
-from simlayout.hardware import analysis, analyze
-from simlayout.hardware.instructions import instruction
-from simlayout.hardware.sweep import gpu_problem, wavefronts_on_gpu
+from simlayout.hardware import analyze
+from simlayout.hardware.banks import analysis
+from simlayout.hardware.banks.sweep import gpu_problem, wavefronts_on_gpu
+from simlayout.hardware.tables.instructions import instruction
 
 INSTRUCTIONS = ("ld.shared.b32", "ld.shared.b64", "ld.shared.b128", "ldmatrix.x4", "st.shared.b32", "red.shared.add.u32")
 SINGLE = ("ld.shared.b32", "ld.shared.b128", "ldmatrix.x4")

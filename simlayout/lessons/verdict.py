@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.hardware.explain import WIDTH
+from simlayout.hardware.banks.explain import WIDTH
 from simlayout.lessons.exercises.asking import Refused
 from simlayout.testing.counterexample import CounterexampleError, wrapped
 

@@ -240,7 +240,7 @@ def _checked(instruction, tensor_map, coords, lane):
 def landing_cells(tensor_map, address):
     """int64 [n]: the 16-byte cells at which the chunks of a box lie, innermost dimension first.
 
-    >>> from simlayout.hardware.tma import TensorMap
+    >>> from simlayout.hardware.matrix.tma import TensorMap
     >>> landing_cells(TensorMap("f16", (64, 8), (128,), (64, 2)), 1024).tolist()
     [64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]
     """

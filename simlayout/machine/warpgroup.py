@@ -190,7 +190,7 @@ def _places(name, operand):
 def operand(bits, rows, k, dtype, transposed):
     """(int64 [k, rows] element indices into shared memory, int64 [n] the 16-byte cells) that a descriptor addresses."""
     from simlayout.algebra import dtype_of
-    from simlayout.hardware.wgmma import Descriptor, operand_addresses
+    from simlayout.hardware.matrix.wgmma import Descriptor, operand_addresses
 
     addresses = operand_addresses(Descriptor.decode(bits), rows, k, dtype, "MN" if transposed else "K")
     return np.ascontiguousarray(addresses.T) // dtype_of(dtype).bytes, np.unique(addresses // CELL)
@@ -351,7 +351,7 @@ class WarpgroupTwins:
 
 @lru_cache(None)
 def _wavefronts(name, registers):
-    from simlayout.hardware.wgmma import operand_wavefronts
+    from simlayout.hardware.matrix.wgmma import operand_wavefronts
 
     wavefronts, provenance = operand_wavefronts(name, "registers" if registers else "shared")
     return wavefronts, provenance.kind == "measured"

@@ -3,8 +3,8 @@
 import numpy as np
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import compute
-from simlayout.numerics.instructions import tensor_op
 from simlayout.numerics.rules import rule
 
 _STORED = {t: np.dtype(s) for t, s in (

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simlayout.hardware.arch import ARCHES, arch_of
-from simlayout.hardware.fragments import MMAS
-from simlayout.hardware.provenance import Provenance
-from simlayout.numerics.instructions import tensor_op
+from simlayout.hardware.matrix.fragments import MMAS
+from simlayout.hardware.tables.arch import ARCHES, arch_of
+from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.tensor_ops import tensor_op
 
 ZERO_EXPONENT = -133
 """The exponent with which a zero product, and a zero c, take part in a fused sum."""

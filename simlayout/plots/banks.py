@@ -3,7 +3,7 @@
 Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 8 points.
 """
 
-from simlayout.hardware.banks import BANKS
+from simlayout.hardware.banks.model import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part

@@ -6,8 +6,8 @@ An access is drawn instruction by instruction: `index` counts the rows of `Acces
 import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
-from simlayout.hardware.banks import BANKS, WORD_BYTES
-from simlayout.hardware.copies import survivors, wavefront_of
+from simlayout.hardware.banks.copies import survivors, wavefront_of
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together

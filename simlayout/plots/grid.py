@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware import banks as model
+from simlayout.hardware.banks import model
 
 
 @dataclass(frozen=True)

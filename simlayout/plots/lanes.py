@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.hardware.banks import BANKS
+from simlayout.hardware.banks.model import BANKS
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw

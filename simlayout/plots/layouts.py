@@ -7,7 +7,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
-from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 from simlayout.proofs.natural import CHUNK_BYTES

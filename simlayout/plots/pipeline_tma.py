@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.instructions import instruction
+from simlayout.hardware.tables.instructions import instruction
 from simlayout.plots.timelines import Span, TmaTimeline, clocks, wavefronts
 from simlayout.proofs.natural import CHUNK_BYTES
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from simlayout.errors import LayoutError
-from simlayout.hardware.banks import BANKS, WORD_BYTES
-from simlayout.hardware.tma import PERIODS, SWIZZLES, TensorMap
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import Box, Panel, draw, together
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.errors import LayoutError, VerificationError
-from simlayout.hardware.wgmma import K_BYTES, Descriptor, operand_addresses
+from simlayout.hardware.matrix.wgmma import K_BYTES, Descriptor, operand_addresses
 from simlayout.proofs.certificate import Certificate, digest
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze
-from simlayout.hardware.copies import LINE_BYTES
+from simlayout.hardware.banks.copies import LINE_BYTES
 
 MOST_LEADING = 2**40
 """Elements from row to row, so that addresses fit int64."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.algebra import Composed, Layout
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.synthesis.kernels import plain_tile
 from simlayout.synthesis.search import search
 

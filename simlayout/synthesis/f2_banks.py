@@ -8,7 +8,7 @@ v ^ w in the kernel of P, and through nothing else:
 - Two F with one kernel cost the same. Of n bits of chunk number there are as many kernels as the Gaussian binomial
   [n over b] says: 11,811 for a 16x64 tile of f16, where there are more than 10**14 matrices.
 - Where the lanes of a phase XOR (no carries), their differences are a space U, and the phase takes one wavefront for each
-  element of U that lies in the kernel (`simlayout.hardware.by_rank`). The excess of all accesses together is therefore a sum
+  element of U that lies in the kernel (`hardware.banks.by_rank`). The excess of all accesses together is therefore a sum
   over differences: each has a weight, and costs it if it is in the kernel.
 - Where they carry, the layout is free of conflicts exactly if no difference of two lanes is in the kernel. The weights count
   pairs of lanes then, and a kernel that holds any has an excess of at least 1.
@@ -24,8 +24,8 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.algebra.f2 import F2Map
-from simlayout.hardware.banks import BANKS, WORD_BYTES
-from simlayout.hardware.instructions import instruction as row_of
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.tables.instructions import instruction as row_of
 
 LINE_BYTES = BANKS * WORD_BYTES
 

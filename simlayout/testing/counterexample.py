@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from textwrap import wrap
 
-from simlayout.hardware.banks import BANKS, WORD_BYTES
-from simlayout.hardware.explain import WIDTH
+from simlayout.hardware.banks.explain import WIDTH
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 
 _CELL = {1: 3, 2: 5, 4: 9}
 """Words of a cell -> characters of its column: 32, 16 or 8 of them fit a line beside a label of 4."""

@@ -10,7 +10,7 @@ from simlayout.algebra.f2 import F2Map, product, rank
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import symbol
 from simlayout.errors import AddressError, InstructionError, LayoutError
-from simlayout.hardware.by_rank import wavefronts_by_rank
+from simlayout.hardware.banks.by_rank import wavefronts_by_rank
 
 BANK_RULES = [f"{op}.shared.b{bits}" for op in ("ld", "st") for bits in (8, 16, 32, 64, 128)] + [
     "ld.b64", "ldmatrix.x1", "ldmatrix.x2", "ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4"]

@@ -135,7 +135,7 @@ def test_on_a_full_disk_and_with_a_damaged_cache_numba_s_functions_count(tmp_pat
     from numba import config
     from numba.core import caching
 
-    from simlayout.hardware.fast import _jit
+    from simlayout.hardware.banks.fast import _jit
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -17,7 +17,9 @@ from cuda_kernels.conformance.forms import FORMS
 from simlayout import machine
 from simlayout.cli import main
 from simlayout.errors import DeviceError, InstructionError, SimlayoutError
-from simlayout.hardware import INSTRUCTIONS, analyze, banks, records
+from simlayout.hardware import INSTRUCTIONS, analyze
+from simlayout.hardware.banks import model as banks
+from simlayout.hardware.banks import records
 from simlayout.machine.memory import lane_addresses
 
 DATA = Path(__file__).parents[1] / "data"

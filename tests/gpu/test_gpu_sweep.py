@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from simlayout.errors import AddressError
 from simlayout.hardware import INSTRUCTIONS, analyze
-from simlayout.hardware.sweep import gpu_problem, wavefronts_on_gpu
+from simlayout.hardware.banks.sweep import gpu_problem, wavefronts_on_gpu
 
 pytestmark = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem()))
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError, InstructionError
-from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze, arch_of, banks, instruction
+from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze, arch_of, instruction
+from simlayout.hardware.banks import model as banks
 
 LANE = np.arange(32)
 COMMON = settings(max_examples=150, deadline=None)

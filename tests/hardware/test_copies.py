@@ -1,4 +1,4 @@
-"""cp.async, both ends: the rules of simlayout.hardware.copies against a slow twin that follows their words lane by lane."""
+"""cp.async, both ends: the rules of `banks.copies` against a slow twin that follows their words lane by lane."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from tiers import given_few
 
 from simlayout.errors import AddressError, InstructionError
-from simlayout.hardware import INSTRUCTIONS, analyze, copies
+from simlayout.hardware import INSTRUCTIONS, analyze
+from simlayout.hardware.banks import copies
 
 LANE = np.arange(32)
 THROUGH = ("cp.async.ca.4", "cp.async.ca.8", "cp.async.ca.16")

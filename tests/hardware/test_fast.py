@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError
-from simlayout.hardware import ARCHES, INSTRUCTIONS, analysis, analyze, banks, fast, speed
-from simlayout.hardware.geometry import geometry
+from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze, speed
+from simlayout.hardware.banks import analysis, fast
+from simlayout.hardware.banks import model as banks
+from simlayout.hardware.banks.geometry import geometry
 
 COMMON = settings(max_examples=150, deadline=None)
 PATHS = {"NumPy": sys.maxsize, "Numba": 0}
@@ -101,17 +103,17 @@ def test_numba_counts_many_and_is_loaded_for_very_many():
     assert analysis._counter(row, analysis.FAST_FROM - 1, 1024) is banks.checked_wavefronts
     assert analysis._counter(row, analysis.FAST_FROM, 1024) is fast.checked_wavefronts
     with patch.dict(sys.modules):
-        del sys.modules["simlayout.hardware.fast"]
+        del sys.modules["simlayout.hardware.banks.fast"]
         assert analysis._counter(row, analysis.LOAD_FROM - 1, 1024) is banks.checked_wavefronts
-        assert analysis._counter(row, analysis.LOAD_FROM, 1024).__module__ == "simlayout.hardware.fast"
+        assert analysis._counter(row, analysis.LOAD_FROM, 1024).__module__ == "simlayout.hardware.banks.fast"
     with patch.object(fast.config, "DISABLE_JIT", 1):
         assert analysis._counter(row, analysis.LOAD_FROM, 1024) is banks.checked_wavefronts
 
 
 def test_without_numba_numpy_counts(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "simlayout.hardware.fast")
-    monkeypatch.delattr("simlayout.hardware.fast")
+    monkeypatch.delitem(sys.modules, "simlayout.hardware.banks.fast")
+    monkeypatch.delattr("simlayout.hardware.banks.fast")
     assert analysis._counter(INSTRUCTIONS["ld.shared.b32"], 1 << 30, 1024) is banks.checked_wavefronts
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simlayout.hardware import INSTRUCTIONS, analyze, arch_of, records
+from simlayout.hardware import INSTRUCTIONS, analyze, arch_of
+from simlayout.hardware.banks import records
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = [DATA / f"h200_{name}.npz"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware import INSTRUCTIONS, add_records, analyze, arch_of, records
+from simlayout.hardware import INSTRUCTIONS, add_records, analyze, arch_of
+from simlayout.hardware.banks import records
 
 LANE = np.arange(32)
 ABOUT = {"arch": "sm_89", "device": "Made Up 4090", "driver": "1.2", "cuda": "13.0", "tool": "Nsight Compute 2025.3.1",

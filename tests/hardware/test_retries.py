@@ -1,4 +1,4 @@
-"""Atomics that are loops: the rule of simlayout.hardware.retries against a slow twin that plays the rounds lane by lane."""
+"""Atomics that are loops: the rule of `banks.retries` against a slow twin that plays the rounds lane by lane."""
 
 import numpy as np
 import pytest

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
 from simlayout.errors import DeviceError, InstructionError
-from simlayout.hardware import INSTRUCTIONS, analyze, sweep, sweep_kernel
-from simlayout.hardware.geometry import geometry
-from simlayout.hardware.sweep import wavefronts_on_gpu
+from simlayout.hardware import INSTRUCTIONS, analyze
+from simlayout.hardware.banks import sweep, sweep_kernel
+from simlayout.hardware.banks.geometry import geometry
+from simlayout.hardware.banks.sweep import wavefronts_on_gpu
 
 COMMON = settings(max_examples=60, deadline=None)
 

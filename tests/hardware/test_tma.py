@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError, LayoutError
-from simlayout.hardware.tma import PERIODS, SWIZZLES, TensorMap, swizzled
+from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap, swizzled
 
 GOOD = {"dtype": "f16", "dims": (64, 1000), "strides": (128,), "box": (64, 128), "swizzle": 128}
 

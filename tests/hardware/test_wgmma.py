@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
-from simlayout.hardware.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
-from simlayout.numerics.instructions import TENSOR_OPS
+from simlayout.hardware.matrix.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
+from simlayout.hardware.tables.tensor_ops import TENSOR_OPS
 
 STRIDES = st.integers(1, 255).map(lambda n: 16 * n)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simlayout.hardware import fragment
-from simlayout.hardware.wmma import FAMILIES, WMMA_FRAGMENTS
+from simlayout.hardware.matrix.wmma import FAMILIES, WMMA_FRAGMENTS
 
 PIECES = {
     # (m, n): for each mma that the wmma is made of, which tile of values of A, of B, and of C and D it takes

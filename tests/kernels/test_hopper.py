@@ -25,8 +25,8 @@ from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tma import TensorMap
-from simlayout.hardware.wgmma import OperandTile
+from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.matrix.wgmma import OperandTile
 
 SIZES = st.integers(1, 40)
 

@@ -7,7 +7,7 @@ them. The lines that race end in `# first` and `# second`.
 import machine_kit as kit
 import numpy as np
 
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 
 BOX = 1024
 SHARED = 8192

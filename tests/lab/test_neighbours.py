@@ -7,7 +7,7 @@ from machine_code import needs_tools
 from cuda_kernels.lab import neighbours
 from cuda_kernels.lab.neighbours import BOX_ROWS, BOXES, SHARED_BYTES, STAGE_BYTES, STREAM_ROWS, loads
 from simlayout.errors import DeviceError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
 
 

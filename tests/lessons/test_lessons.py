@@ -23,7 +23,7 @@ from cuda_kernels.run import device as launch
 from simlayout.cli import lesson as command
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.records import load_records
+from simlayout.hardware.banks.records import load_records
 from simlayout.lessons import beside, check, gpu_or_cpu, lesson, lessons, measured, theory
 from simlayout.lessons.build import FOLDER, notebook_text
 from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS

@@ -22,7 +22,7 @@ from machine_kit import Instruction, every_hazard
 from tiers import given_few
 
 from simlayout.errors import HazardError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import proxies, run, shadow
 
 SIZE, BOX, MBARRIERS = 1024, 128, 2048                   # bytes of data, of a box; mbarriers behind

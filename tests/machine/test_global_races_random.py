@@ -17,7 +17,7 @@ from machine_kit import Instruction, atomic_add, ctaid_x, every_hazard, tid_x, w
 from tiers import given_few
 
 from simlayout.errors import HazardError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import global_shadow, run
 
 SIZE, ROW, BOX_ROWS = 512, 32, 4                         # bytes of global memory, of a row of the tensor, rows of a box

@@ -26,7 +26,7 @@ from test_hazards import ENGINES, lines_of
 
 import simlayout.numerics as numerics
 from simlayout.errors import AddressError, HazardError, MachineError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
 
 

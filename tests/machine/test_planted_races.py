@@ -12,7 +12,7 @@ from planted_races_alone import ALONE
 from planted_races_shared import IN_SHARED_MEMORY
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
 
 

@@ -46,7 +46,7 @@ def test_the_file_says_what_the_data_say(name):
 
 
 def test_the_digest_changes_with_the_model_and_with_nothing_else(monkeypatch):
-    from simlayout.hardware import tma
+    from simlayout.hardware.matrix import tma
 
     before = {name: draw.PICTURES[name].digest() for name in ("tma_modes", "ldmatrix_phases")}
     assert before == {name: draw.PICTURES[name].digest() for name in before}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import simlayout as sl
 from cuda_kernels import KERNELS
 from simlayout.hardware import choose_ldmatrix
-from simlayout.hardware.copies import wavefront_of
+from simlayout.hardware.banks.copies import wavefront_of
 from simlayout.plots import (
     Box,
     Panel,

@@ -16,7 +16,7 @@ from cuda_kernels.run.hopper import run_hopper
 from cuda_kernels.run.job import kernel_named
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tma import TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import EVENTS, Event, run, watching
 from simlayout.plots import of_kernel, pipeline
 from simlayout.plots.pipeline_tma import tma_timeline

@@ -11,7 +11,7 @@ from cuda_kernels.kernels.cute.atoms import CASES, REJECTED, rejection
 from cuda_kernels.kernels.cute.verified import verified
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.ldmatrix import TOO_FEW_VALUES
+from simlayout.hardware.matrix.ldmatrix import TOO_FEW_VALUES
 
 
 def main(arguments=None):

@@ -8,7 +8,7 @@ from itertools import product
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
 from simlayout.errors import VerificationError
-from simlayout.hardware.wgmma import operand_wavefronts
+from simlayout.hardware.matrix.wgmma import operand_wavefronts
 from simlayout.proofs import Access
 from simlayout.proofs.certificate import Certificate, digest
 

@@ -13,7 +13,7 @@ from cuda_kernels.kernels.hopper.ptx import compiled
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from cuda_kernels.kernels.kernel import choice
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.wgmma import OperandTile
+from simlayout.hardware.matrix.wgmma import OperandTile
 
 SHARED_LIMIT = 233_472
 """Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical

@@ -11,8 +11,8 @@ from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, stor
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.kernel import check_as_emitted
-from simlayout.hardware.tma import TensorMap
-from simlayout.hardware.wgmma import operand_wavefronts
+from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.matrix.wgmma import operand_wavefronts
 from simlayout.proofs import AccessCount, Prediction, prove_operand, prove_tile, verify
 
 CPU_SMS = 2

@@ -7,8 +7,8 @@ addresses lie in one word; where equal words are not merged (atomics), every lan
 
 from simlayout.algebra.f2 import rank
 from simlayout.errors import AddressError, InstructionError
-from simlayout.hardware.banks import BANKS, WORD_BYTES
-from simlayout.hardware.instructions import instruction as row_of
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.tables.instructions import instruction as row_of
 
 LANE_BITS = 5
 
@@ -31,7 +31,7 @@ def wavefronts_by_rank(instruction, columns):
     if len(columns) != LANE_BITS or any(c < 0 or c % op.bytes for c in columns):
         raise AddressError(f"columns {tuple(columns)}: {op} takes {LANE_BITS} multiples of {op.bytes} bytes, one per bit "
                            "of a lane")
-    pairs = columns[0] == 0 or columns[1] == 0           # `banks.paired`: lane ^ 1 or lane ^ 2 has the same address
+    pairs = columns[0] == 0 or columns[1] == 0           # `model.paired`: lane ^ 1 or lane ^ 2 has the same address
     groups = op.paired_groups if op.paired_groups and pairs else op.groups
     return op.times * sum(_of_group(op, columns, group) for group in groups)
 

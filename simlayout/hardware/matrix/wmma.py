@@ -5,8 +5,8 @@ A there is the transposed B here, and C and D are transposed too), m8n8 of one. 
 who holds what. Where A and B of f16 have more registers than elements to fill them, the registers repeat.
 """
 
-from simlayout.hardware.fragments_base import LANES, Fragment, a_map, b_map, cd_map, per_register
-from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.matrix.fragments_base import LANES, Fragment, a_map, b_map, cd_map, per_register
+from simlayout.hardware.tables.provenance import Provenance
 
 SOURCE = Provenance("measured", "wmma fragments are opaque in PTX; loads and stores of index matrices on one NVIDIA H200, "
                     "2026-11-21, see tests/data/h200_fragments.npz")

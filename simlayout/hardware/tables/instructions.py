@@ -25,7 +25,7 @@ class Instruction:
     bytes: bytes that each address gives access to, and their alignment (16 for every row of ldmatrix and stmatrix).
     groups: the phases, a tuple of tuples of lanes; lanes in no group have their address ignored.
     rule: how lanes that meet in a group are served: "banks" (`banks`), "copy" or "bypass" (`copies`), "retry" (`retries`).
-    paired_groups: the phases when the lanes pair up (see `banks.paired`), or None where pairing changes nothing.
+    paired_groups: the phases when the lanes pair up (see `model.paired`), or None where pairing changes nothing.
     merges: True where equal words of a group are served once, False where every lane's access counts.
     times: how often each group passes through the banks.
     caveat: for which accesses the rule gives bounds and not a number, empty if for none.

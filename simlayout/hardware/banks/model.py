@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simlayout.hardware.operands import addresses_of, rows_of
+from simlayout.hardware.banks.operands import addresses_of, rows_of
 
 BANKS = 32
 WORD_BYTES = 4

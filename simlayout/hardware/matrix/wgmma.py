@@ -11,8 +11,8 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
-from simlayout.hardware.provenance import Provenance
-from simlayout.hardware.tma import PERIODS, SWIZZLES, TensorMap, swizzled
+from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap, swizzled
+from simlayout.hardware.tables.provenance import Provenance
 
 MODES = {0: 0, 128: 1, 64: 2, 32: 3}
 """Span of the swizzle in bytes -> bits 62-63 of a descriptor (PTX ISA, Matrix descriptor). A tensor map's numbers differ."""

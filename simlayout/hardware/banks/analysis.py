@@ -7,19 +7,28 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError
-from simlayout.hardware import banks
-from simlayout.hardware.arch import Arch, arch_of
-from simlayout.hardware.copies import past_cache, through_cache
-from simlayout.hardware.counts import Count
-from simlayout.hardware.instructions import Instruction
-from simlayout.hardware.instructions import instruction as instruction_of
-from simlayout.hardware.operands import access_of, active_of, addresses_of, integers, mask_of, refuse, sources_of, valid_of
-from simlayout.hardware.records import provenance
-from simlayout.hardware.retries import retried
+from simlayout.hardware.banks import model
+from simlayout.hardware.banks.copies import past_cache, through_cache
+from simlayout.hardware.banks.counts import Count
+from simlayout.hardware.banks.operands import (
+    access_of,
+    active_of,
+    addresses_of,
+    integers,
+    mask_of,
+    refuse,
+    sources_of,
+    valid_of,
+)
+from simlayout.hardware.banks.records import provenance
+from simlayout.hardware.banks.retries import retried
+from simlayout.hardware.tables.arch import Arch, arch_of
+from simlayout.hardware.tables.instructions import Instruction
+from simlayout.hardware.tables.instructions import instruction as instruction_of
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
 """The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that gives a Count. The rule
-"banks" alone checks the addresses as it counts: see `banks.checked_wavefronts`."""
+"banks" alone checks the addresses as it counts: see `model.checked_wavefronts`."""
 
 FAST_FROM = 1 << 12
 """Accesses from which on Numba counts, once it is loaded: fewer take NumPy about a millisecond."""
@@ -112,13 +121,13 @@ class Analysis:
         worst         access 1: 32 wavefronts where 1 is ideal; 1 of 2 have excess
         rule          explains ...
         """
-        from simlayout.hardware.summary import summary
+        from simlayout.hardware.banks.summary import summary
 
         return summary(self)
 
     def explain(self, index=0):
         """Text, at most 100 columns: access `index` by phases, banks, words and lanes. See `explain.explain`."""
-        from simlayout.hardware.explain import explain
+        from simlayout.hardware.banks.explain import explain
 
         if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
             raise AddressError(f"access {index!r} of {len(self)}: they count from 0")
@@ -157,7 +166,7 @@ def analyze(instruction, addresses, active=None, arch="sm_90", sources=None, val
     for all sources. valid: the src-size of cp.async, bytes that are read (the rest becomes zero), int [n, 32] or [32];
     None for the instruction without it, which costs less for .cg.
 
-    Very many accesses are counted with Numba on all cores, if it is installed (`simlayout.hardware.fast`; equal to NumPy).
+    Very many accesses are counted with Numba on all cores, if it is installed (`hardware.banks.fast`; equal to NumPy).
 
     Raises AddressError for addresses that are not integers, of the wrong shape, misaligned, negative or beyond the
     shared memory of a CTA (active lanes only), and InstructionError for an instruction that is unknown, that `arch`
@@ -197,7 +206,7 @@ def _count(row, chip, given, mask, sources, valid):
             refuse(row, chip, fault, access_of(given, mask, fault))
         return Count.exactly(wavefronts, ideal)
     addresses = addresses_of(given, mask)
-    fault = banks.first_fault(row, addresses, room)
+    fault = model.first_fault(row, addresses, room)
     if fault is not None:
         refuse(row, chip, fault, access_of(given, mask, fault))
     return RULES[row.rule](row, addresses, active_of(mask, len(given)), sources, valid)
@@ -205,11 +214,11 @@ def _count(row, chip, given, mask, sources, valid):
 
 def _counter(row, n, room):
     """Who counts n accesses of the rule "banks": `banks`, or `fast` where that is there and pays. Both count the same."""
-    if n >= LOAD_FROM or n >= FAST_FROM and "simlayout.hardware.fast" in sys.modules:
+    if n >= LOAD_FROM or n >= FAST_FROM and "simlayout.hardware.banks.fast" in sys.modules:
         try:
-            from simlayout.hardware import fast
+            from simlayout.hardware.banks import fast
         except ImportError:                              # no Numba here, or one that this NumPy is too new for
-            return banks.checked_wavefronts
+            return model.checked_wavefronts
         if fast.can_count(row, room):
             return fast.checked_wavefronts
-    return banks.checked_wavefronts
+    return model.checked_wavefronts

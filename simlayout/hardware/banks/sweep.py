@@ -1,15 +1,15 @@
-"""The bank model on a GPU, for sweeps: equal to `banks.checked_wavefronts`. The kernel is in `sweep_kernel`."""
+"""The bank model on a GPU, for sweeps: equal to `model.checked_wavefronts`. The kernel is in `sweep_kernel`."""
 
 from functools import lru_cache
 
 import numpy as np
 
 from simlayout.errors import AddressError, DeviceError, InstructionError
-from simlayout.hardware import banks, sweep_kernel
-from simlayout.hardware.arch import arch_of
-from simlayout.hardware.geometry import geometry
-from simlayout.hardware.instructions import instruction as instruction_of
-from simlayout.hardware.operands import EVERY, WARP_LANES, access_of, integers, mask_of, refuse, rows_of, signed
+from simlayout.hardware.banks import model, sweep_kernel
+from simlayout.hardware.banks.geometry import geometry
+from simlayout.hardware.banks.operands import EVERY, WARP_LANES, access_of, integers, mask_of, refuse, rows_of, signed
+from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.instructions import instruction as instruction_of
 
 _CHUNK = 1 << 20      # accesses on the GPU at a time
 _BLOCK = 256          # threads of a CTA: 8 accesses
@@ -55,7 +55,7 @@ def wavefronts_on_gpu(instruction, addresses, active=None, arch="sm_90"):
     if not host:
         return count(given, mask, 0)
     total = np.empty((2, len(given)), np.int64)
-    for rows in banks.chunks(len(given), _CHUNK):
+    for rows in model.chunks(len(given), _CHUNK):
         total[:, rows] = [gpu.read(x) for x in count(gpu.copy(signed(given[rows])), rows_of(mask, rows), rows.start)]
     return total[0], total[1]
 

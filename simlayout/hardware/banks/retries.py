@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from simlayout.hardware import banks
-from simlayout.hardware.counts import Count, occupied
-from simlayout.hardware.instructions import INSTRUCTIONS, SKIPPED
+from simlayout.hardware.banks import model
+from simlayout.hardware.banks.counts import Count, occupied
+from simlayout.hardware.tables.instructions import INSTRUCTIONS, SKIPPED
 
 _LOADS = {4: "ld.shared.b32", 8: "ld.shared.b64"}
 
@@ -59,7 +59,7 @@ def _totals(row, addresses, active, changes):
     load = INSTRUCTIONS[_LOADS[row.bytes]]
     exchanged, loaded = np.zeros((2, len(addresses)), np.int64)
     for pending, _ in rounds(row, addresses, active, changes):
-        loaded += banks.wavefronts(load, addresses, pending)[0]
+        loaded += model.wavefronts(load, addresses, pending)[0]
         exchanged += exchanges(row, pending)
     return exchanged, loaded
 

@@ -1,4 +1,4 @@
-"""The bank model in Numba, for very many accesses: equal to `banks.checked_wavefronts`, on all cores.
+"""The bank model in Numba, for very many accesses: equal to `model.checked_wavefronts`, on all cores.
 
 A sorting network brings equal words together, as sorting does in `banks`. Its steps do not depend on the addresses, so
 that it orders the lanes of 128 accesses side by side, in vector registers, without a branch. A word that a lane wants is
@@ -15,9 +15,9 @@ from contextlib import suppress
 import numpy as np
 from numba import config, njit
 
-from simlayout.hardware import banks
-from simlayout.hardware.geometry import geometry
-from simlayout.hardware.operands import EVERY, addresses_of, rows_of, signed
+from simlayout.hardware.banks import model
+from simlayout.hardware.banks.geometry import geometry
+from simlayout.hardware.banks.operands import EVERY, addresses_of, rows_of, signed
 
 _CHUNK = 1 << 14           # accesses that one thread takes at a time
 _BLOCK = 128               # accesses side by side
@@ -28,12 +28,12 @@ _IDLE = np.uint16(0xFFFF)  # no word of shared memory: `can_count` wants fewer
 def can_count(instruction, shared_bytes):
     """Whether `checked_wavefronts` counts an instruction: it has a `geometry`, and words have 16 bits in so much shared
     memory. (So it is for all INSTRUCTIONS of the rule "banks" on all ARCHES.)"""
-    small = shared_bytes < banks.WORD_BYTES << _WORD_BITS
+    small = shared_bytes < model.WORD_BYTES << _WORD_BITS
     return small and not config.DISABLE_JIT and geometry(instruction, shared_bytes) is not None
 
 
 def checked_wavefronts(instruction, addresses, mask, shared_bytes):
-    """As `banks.checked_wavefronts`, for what it `can_count`."""
+    """As `model.checked_wavefronts`, for what it `can_count`."""
     made = np.empty((2, len(addresses)), np.int64)
     numbers = geometry(instruction, shared_bytes)
 
@@ -42,9 +42,9 @@ def checked_wavefronts(instruction, addresses, mask, shared_bytes):
         lanes = np.ascontiguousarray(EVERY if live is None else live)
         if not _count(_read_only(signed(addresses[rows])), _read_only(lanes), numbers, *made[:, rows]):
             return None
-        return rows.start + banks.first_fault(instruction, addresses_of(addresses[rows], live), shared_bytes)
+        return rows.start + model.first_fault(instruction, addresses_of(addresses[rows], live), shared_bytes)
 
-    parts = banks.chunks(len(addresses), _CHUNK)
+    parts = model.chunks(len(addresses), _CHUNK)
     if len(parts) == 1:
         return *made, count(parts[0])
     with ThreadPoolExecutor(config.NUMBA_NUM_THREADS) as threads:
@@ -145,7 +145,7 @@ def _count(addresses, mask, numbers, wavefronts, ideal):
 @_jit
 def _load(addresses, mask, first, size, numbers, rows):
     """Fills rows, uint16 [128, 32], with the words of a block, the bank in front; returns whether an address is at fault
-    (see `banks.first_fault`)."""
+    (see `model.first_fault`)."""
     last, shift, bank_bits, seen = numbers.last, numbers.shift, numbers.bank_bits, np.int64(0)
     for k in range(size):
         masked = first + k if len(mask) > 1 else 0
@@ -160,7 +160,7 @@ def _load(addresses, mask, first, size, numbers, rows):
 
 @_jit
 def _pair(keys, together):
-    """`banks.paired` of a block, into bool [128]."""
+    """`model.paired` of a block, into bool [128]."""
     together[:] = False
     for step in (1, 2):
         agree = np.ones(_BLOCK, np.bool_)

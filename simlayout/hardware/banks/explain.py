@@ -5,7 +5,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from simlayout.hardware import banks, copies, retries
+from simlayout.hardware.banks import copies, model, retries
 from simlayout.wording import counted
 
 WIDTH = 100
@@ -168,10 +168,10 @@ def _groups(row, addresses, active):
     """The lane groups that serve the access, and a sentence on pairing (empty where pairing changes nothing)."""
     if not row.paired_groups:
         return row.groups, ""
-    keys = banks.lane_keys(addresses[None], active[None], row.bytes, row.merges)
+    keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
     disagree = {}
     for step in (1, 2):
-        agree = banks.partners_agree(keys, step)[0]
+        agree = model.partners_agree(keys, step)[0]
         if agree.all():
             return row.paired_groups, (f"paired: every active lane has the address of lane ^ {step}, or no active "
                                        f"partner there, so lane groups merge")
@@ -202,8 +202,8 @@ def _group(row, title, addresses, lanes):
 
 def _words_by_bank(row, addresses, lanes):
     """{bank: {word: lanes}} in wide words, as wide as the access (see `banks`), at least 4 bytes."""
-    size = max(row.bytes, banks.WORD_BYTES)
-    count = banks.BANKS * banks.WORD_BYTES // size
+    size = max(row.bytes, model.WORD_BYTES)
+    count = model.BANKS * model.WORD_BYTES // size
     held = {}
     for lane in lanes:
         word = int(addresses[lane]) // size
@@ -226,7 +226,7 @@ def _bank(row, bank, words):
 
 def _wide(what, row, number):
     """"bank 3" or "banks 12-15": a wide bank or word in units of 4 bytes."""
-    words = max(row.bytes // banks.WORD_BYTES, 1)
+    words = max(row.bytes // model.WORD_BYTES, 1)
     first = number * words
     return f"{what}{_GLUE}{first}" if words == 1 else f"{what}s{_GLUE}{first}-{first + words - 1}"
 

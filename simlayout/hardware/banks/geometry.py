@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from simlayout.hardware.banks import BANKS, WORD_BYTES, last_address
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES, last_address
 
 
 class Geometry(NamedTuple):

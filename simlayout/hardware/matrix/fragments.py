@@ -8,7 +8,7 @@ import reprlib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.fragments_base import (
+from simlayout.hardware.matrix.fragments_base import (
     BITS,
     LANES,
     Fragment,
@@ -21,10 +21,10 @@ from simlayout.hardware.fragments_base import (
     matrix_trans_map,
     per_register,
 )
-from simlayout.hardware.provenance import Provenance
-from simlayout.hardware.sparse import SPARSE_FRAGMENTS
-from simlayout.hardware.wgmma_fragments import wgmma_fragment
-from simlayout.hardware.wmma import WMMA_FRAGMENTS
+from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
+from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
+from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
+from simlayout.hardware.tables.provenance import Provenance
 
 __all__ = ["BITS", "FRAGMENTS", "LANES", "MMAS", "QUAD_PAIR_MMAS", "Fragment", "Mma", "QuadPairMma", "fragment", "mma_of"]
 

@@ -16,7 +16,7 @@ Measured, not documented: see `records`.
 
 import numpy as np
 
-from simlayout.hardware.counts import Count, occupied
+from simlayout.hardware.banks.counts import Count, occupied
 
 LINE_BYTES = 128
 _LINE_SHIFT, _SECTOR_SHIFT, _UNIT_SHIFT = 7, 5, 4

@@ -10,8 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.fragments_base import BITS, LANES, Fragment, MmaShape, a_map, b_map, cd_map, hint, per_register
-from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.matrix.fragments_base import (
+    BITS,
+    LANES,
+    Fragment,
+    MmaShape,
+    a_map,
+    b_map,
+    cd_map,
+    hint,
+    per_register,
+)
+from simlayout.hardware.tables.provenance import Provenance
 
 NIBBLES = 8
 """Of a metadata register."""

@@ -129,7 +129,7 @@ def count(addresses, mask, mask_step, n, last, low, shift, bank_bits, span, pair
         reach = span
         if paired_span > 0:
             if vote((word ^ across(word, 1)) <= 0) == ALL or vote((word ^ across(word, 2)) <= 0) == ALL:
-                reach = paired_span                      # `banks.paired`
+                reach = paired_span                      # `model.paired`
         mates = ((1 << reach) - 1) << (lane - lane % reach)
         before = alike(word) & mates & ((1 << lane) - 1)
         first = live and (before == 0 or not merges)

@@ -8,8 +8,8 @@ CLayout_64xN and ALayout_64x*).
 from functools import lru_cache
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.fragments_base import LANES, Fragment, a_map, cd_map, per_register
-from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.matrix.fragments_base import LANES, Fragment, a_map, cd_map, per_register
+from simlayout.hardware.tables.provenance import Provenance
 
 THREADS = 128
 """Threads of a warpgroup: four warps, the first a multiple of four."""
@@ -43,7 +43,7 @@ def wgmma_fragment(name, operand):
     >>> d.registers, d(lane=37, value=6)
     (128, (25, 10))
     """
-    from simlayout.numerics.instructions import tensor_op
+    from simlayout.hardware.tables.tensor_ops import tensor_op
 
     op = tensor_op(name)
     if operand == "D":

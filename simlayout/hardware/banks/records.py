@@ -18,11 +18,11 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
-from simlayout.hardware.arch import arch_of
-from simlayout.hardware.instructions import instruction as instruction_of
-from simlayout.hardware.provenance import Provenance
+from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.instructions import instruction as instruction_of
+from simlayout.hardware.tables.provenance import Provenance
 
-FOLDER = Path(__file__).parent / "measured"
+FOLDER = Path(__file__).parents[1] / "tables" / "measured"
 NO_SIZE = -1
 """In `valid` of a record whose copies have no src-size."""
 
@@ -88,7 +88,7 @@ class Checked:
 
 def check(cases, arch="sm_90"):
     """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact."""
-    from simlayout.hardware.analysis import analyze
+    from simlayout.hardware.banks.analysis import analyze
 
     a = analyze(cases.instruction, cases.addresses, active=cases.active, arch=arch, sources=cases.sources,
                 valid=cases.valid)
