@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import Problem, where_and_when
+from cuda_kernels.bench.record import Product, where_and_when
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable, write_record
 
@@ -41,7 +41,7 @@ def ways(library, size):
     first, then matmul's and torch's."""
     from cuda_kernels import matmul, plan_matmul
 
-    a, b, out = library.operands(Problem(size, size, size))
+    a, b, out = library.operands(Product(size, size, size))
     torch = library.torch
     prepared = plan_matmul(a, b, out)
     launch = prepared.launches[-1]

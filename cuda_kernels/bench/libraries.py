@@ -15,7 +15,7 @@ class Library:
     how, dtypes, cublas = "back-to-back launches", ("f16",), True
 
     def operands(self, problem):
-        """(a, b, out) of a Problem, a and b random normal."""
+        """(a, b, out) of a Product, a and b random normal."""
         def matrix(rows, cols, order):
             made = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
             return self.on_gpu(made.T if order == "T" else made)

@@ -15,11 +15,11 @@ SMS = 132
 
 
 @dataclass(frozen=True)
-class Problem:
+class Product:
     """C (M, N) = A (M, K) times B (K, N). dtype: "f16" or "bf16", of all three; order: BLAS's for A and B: N a matrix with
     contiguous rows, T the transpose of one.
 
-    >>> str(Problem(1024, 512, 256)), Problem(1024, 512, 256).nbytes
+    >>> str(Product(1024, 512, 256)), Product(1024, 512, 256).nbytes
     ('1024 x 512 x 256 f16 NT', 1835008)
     """
 
@@ -54,7 +54,7 @@ class Row:
 
     set: str
     label: str
-    problem: Problem
+    problem: Product
     config: dict | None
     us: float
     cublas_us: float | None
@@ -73,7 +73,7 @@ class Row:
     def waves(self, sms=SMS):
         """How often the kernel's CTAs fill a GPU of `sms` SMs to give every tile of C one; None if it is no Hopper kernel.
 
-        >>> Row("", "", Problem(4096, 4096, 64), {"tile_m": 128, "tile_n": 256}, 1.0, 1.0, 1.0).waves(128)
+        >>> Row("", "", Product(4096, 4096, 64), {"tile_m": 128, "tile_n": 256}, 1.0, 1.0, 1.0).waves(128)
         4.0
         """
         from cuda_kernels.kernels.hopper.config import Hopper
@@ -167,14 +167,14 @@ def _row(shape, config, us, cublas_us, share, set="", label="matmul"):
         config = parse_config(config)
     if not (isfinite(us) and us > 0):
         raise ValueError(f"{us} microseconds")
-    return Row(set, label, Problem(*shape), config, us, cublas_us, share)
+    return Row(set, label, Product(*shape), config, us, cublas_us, share)
 
 
 def _by_label(rows):
     """The Rows of {label: {size: {"seconds", "cublas_tflops", "share"}}}: square f16 products of the project's kernels."""
     for label, sizes in rows.items():
         for size, row in sizes.items():
-            problem = Problem(int(size), int(size), int(size))
+            problem = Product(int(size), int(size), int(size))
             theirs = row.get("cublas_tflops")
             yield Row("kernels", label, problem, None, 1e6 * row["seconds"], theirs and problem.flops / theirs / 1e6,
                       row.get("share"))

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from cuda_kernels.bench import rungs, steps
-from cuda_kernels.bench.record import Problem
+from cuda_kernels.bench.record import Product
 from simlayout.errors import SimlayoutError
 
 TRITON = "triton"
@@ -17,7 +17,7 @@ class Case:
 
     set: str
     label: str
-    problem: Problem
+    problem: Product
     kernel: object
 
     def __str__(self):
@@ -26,7 +26,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Set:
-    """A set by name. summary: for help; cases: a function of sizes -> list of (label, Problem, kernel); sizes: the default
+    """A set by name. summary: for help; cases: a function of sizes -> list of (label, Product, kernel); sizes: the default
     ones, None where the set has none; seconds: how long a turn lasts: a kernel inherits the clock of the one before it, and
     where their powers differ much it takes a while to settle (cuBLAS at 8192 cubed, after a kernel that draws less: 1520
     microseconds in the first 0.05 s, 1720 to 1790 from 0.3 s on)."""
@@ -38,15 +38,15 @@ class Set:
 
 
 SQUARES = (1024, 2048, 3072, 4096, 5120, 8192, 16384)
-LAYERS = [Problem(tokens, n, k, "bf16") for tokens in (1, 16, 128, 1024, 8192)
+LAYERS = [Product(tokens, n, k, "bf16") for tokens in (1, 16, 128, 1024, 8192)
           for k, n in ((4096, 4096), (4096, 14336), (14336, 4096), (8192, 28672))]
-FEW_TILES = [Problem(512, 512, 512), Problem(64, 4096, 4096), Problem(4096, 64, 8192)]
-TRANSPOSES = [Problem(4096, 4096, 4096, dtype, order) for dtype in ("f16", "bf16") for order in ("NN", "NT", "TN", "TT")]
+FEW_TILES = [Product(512, 512, 512), Product(64, 4096, 4096), Product(4096, 64, 8192)]
+TRANSPOSES = [Product(4096, 4096, 4096, dtype, order) for dtype in ("f16", "bf16") for order in ("NN", "NT", "TN", "TT")]
 
 
 def squares(sizes):
     """M = N = K, f16."""
-    return [Problem(n, n, n) for n in sizes]
+    return [Product(n, n, n) for n in sizes]
 
 
 def random_problems(count=60, seed=2026):
@@ -56,7 +56,7 @@ def random_problems(count=60, seed=2026):
     def size():
         return 8 * round(256 * 48 ** source.random() / 8)
 
-    return [Problem(size(), size(), size()) for _ in range(count)]
+    return [Product(size(), size(), size()) for _ in range(count)]
 
 
 def default_variants():
@@ -94,12 +94,12 @@ def _of_kernels(sizes):
 
 
 def _of_ladder(sizes):
-    return [(rung.label, Problem(n, n, n, rung.kernel.dtype, getattr(rung.kernel, "blas_order", "NT")), rung.kernel)
+    return [(rung.label, Product(n, n, n, rung.kernel.dtype, getattr(rung.kernel, "blas_order", "NT")), rung.kernel)
             for n in sizes for rung in rungs.rungs()]
 
 
 def _of_steps(sizes):
-    return [(step.name, Problem(n, n, n, "bf16", getattr(config, "blas_order", "NT")), config)
+    return [(step.name, Product(n, n, n, "bf16", getattr(config, "blas_order", "NT")), config)
             for n in sizes for step, config in steps.ladder() if config]
 
 

@@ -9,7 +9,7 @@ turns, which the GPU's clock moves together.
 import statistics
 
 from cuda_kernels.bench.libraries import array_library
-from cuda_kernels.bench.record import Problem, Row, config_dict
+from cuda_kernels.bench.record import Product, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
 from simlayout.errors import DeviceError
 
@@ -50,7 +50,7 @@ def _made(case, library, overlap=False):
 
 
 def rotated(library, problem):
-    """Sets of operands (a, b, out) of a Problem, together larger than L2."""
+    """Sets of operands (a, b, out) of a Product, together larger than L2."""
     return [library.operands(problem) for _ in range(min(SETS_OF_OPERANDS, 1 + int(ROTATED / problem.nbytes)))]
 
 
@@ -144,7 +144,7 @@ def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
     """
     library, results = array_library(), []
     for kernel in kernels:
-        case = Case("gemm", "", Problem(M, N, K, getattr(kernel, "dtype", "f16")), kernel)
+        case = Case("gemm", "", Product(M, N, K, getattr(kernel, "dtype", "f16")), kernel)
         row = _timed(case, library, *_made(case, library), rounds, seconds)
         found = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
         results.append(found if row.share is None else

@@ -31,8 +31,8 @@ from cuda_kernels.kernels import KERNELS
 from cuda_kernels.run.job import kernel_named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
+from simlayout.plan import sass_class
 from simlayout.progress import progress
-from simlayout.proofs.plan import sass_class
 from simlayout.workers import workers
 
 PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),

@@ -15,7 +15,7 @@ from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.build.compile import accesses_of, marks
 from simlayout.errors import DeviceError, VerificationError
 from simlayout.hardware import instruction as instruction_of
-from simlayout.proofs.plan import sass_class
+from simlayout.plan import sass_class
 
 SHARED = ("LDSM", "STSM", "LDS", "STS", "LDGSTS", "ATOMS")
 """The SASS instructions that access shared memory by address (CUDA Binary Utilities, instruction set reference)."""

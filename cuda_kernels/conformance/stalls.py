@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from cuda_kernels.bench import where_and_when
-from cuda_kernels.bench.record import Problem
+from cuda_kernels.bench.record import Product
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
@@ -126,7 +126,7 @@ def chosen(seeds=()):
 
 def compile_all(found, size):
     """Compiles the rungs, many at a time."""
-    compile_cases([Case("ladder", rung.label, Problem(size, size, size), rung.kernel) for rung in found])
+    compile_cases([Case("ladder", rung.label, Product(size, size, size), rung.kernel) for rung in found])
 
 
 def launch_all(found, size):

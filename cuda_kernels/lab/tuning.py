@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import Problem, where_and_when
+from cuda_kernels.bench.record import Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.build.ahead import compile_ahead
@@ -47,7 +47,7 @@ def problems(count, seed):
 
 
 def product(text):
-    """The Problem, in f16, of a text MxNxK; ArgumentTypeError for another one.
+    """The Product, in f16, of a text MxNxK; ArgumentTypeError for another one.
 
     >>> str(product("16x28672x8192"))
     '16 x 28672 x 8192 f16 NT'
@@ -55,7 +55,7 @@ def product(text):
     sizes = text.split("x")
     if len(sizes) != 3 or not all(size.isdecimal() and int(size) for size in sizes):
         raise argparse.ArgumentTypeError(f"{text!r} is no product: give M, N and K, such as 16x28672x8192")
-    return Problem(*map(int, sizes))
+    return Product(*map(int, sizes))
 
 
 def part(text):
@@ -101,7 +101,7 @@ def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
 
 
 def measure(library, problem, configs, seconds, source):
-    """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Problem; medians over the rounds."""
+    """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Product; medians over the rounds."""
     from cuda_kernels import plan_matmul
 
     sets = rotated(library, problem)
@@ -124,7 +124,7 @@ def measure(library, problem, configs, seconds, source):
 
 
 def measure_all(library, work, seconds, source):
-    """(configurations, the record's rows, what was wrong) of [(Problem, configurations)]; says a line per row. Interrupted,
+    """(configurations, the record's rows, what was wrong) of [(Product, configurations)]; says a line per row. Interrupted,
     it returns what it has. In the record all configurations are of f16: a row names its type."""
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:

@@ -35,7 +35,7 @@ class Report:
     @property
     def ok(self):
         """C is right and every executed count equals its prediction."""
-        return self.error <= 1 and all(done is None or same(said, done) for _, _, said, done in self.rows)
+        return self.error <= 1 and all(done is None or said.agrees(done) for _, _, said, done in self.rows)
 
     def as_dict(self):
         """Plain values, for JSON."""
@@ -46,12 +46,6 @@ class Report:
                 "checks": list(self.checks), "error_over_bound": self.error, **self.timing}
 
 
-def same(said, done):
-    """Whether two AccessCounts agree."""
-    counts = done.instructions, done.wavefronts, done.ideal, done.bytes
-    return (said.instructions, said.wavefronts, said.ideal, getattr(said, "bytes", 0)) == counts
-
-
 def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
     """Predicts, verifies, emits and runs one kernel on random normal matrices of its dtype, and checks all of it.
 
@@ -60,7 +54,7 @@ def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda l
     """
     kernel = kernel.fitted(M, N, K)
     prediction, for_hopper = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
-    unknown = [c.name for c in prediction.counts if not getattr(c, "exact", True)]
+    unknown = [c.name for c in prediction.counts if not c.exact]
     if unknown:
         raise SimlayoutError(f"the plan of {kernel.name} does not know the wavefronts of {' and '.join(unknown)}: give the "
                              "access a Source")
@@ -165,7 +159,7 @@ def time_on_gpu(kernel, M, N, K):
 
 def table(report):
     """The per-access table as text, at most 100 columns."""
-    if any(hasattr(said, "bytes") for _, _, said, _ in report.rows):
+    if any(said.bytes for _, _, said, _ in report.rows):
         return _table_of_engines(report)
     head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
     executed = any(done is not None for *_, done in report.rows)
@@ -174,7 +168,7 @@ def table(report):
         line = (f"{name:<15}{instruction:<16}{said.instructions:>13}{said.wavefronts:>12}{said.ideal:>12}{said.excess:>10}"
                 f"{said.excess_per_instruction:>6.3g}")
         if executed:
-            line += "  missing" if done is None else "  equal" if same(said, done) else \
+            line += "  missing" if done is None else "  equal" if said.agrees(done) else \
                 f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
         lines.append(line)
     return "\n".join(lines)
@@ -187,9 +181,9 @@ def _table_of_engines(report):
     lines = [head + ("  executed" if executed else "")]
     for name, instruction, said, done in report.rows:
         line = (f"{name:<11}{instruction:<31}{said.instructions:>13}{said.wavefronts or '':>12}"
-                f"{getattr(said, 'bytes', 0) or '':>14}")
+                f"{said.bytes or '':>14}")
         if executed:
-            line += "  missing" if done is None else "  equal" if same(said, done) else \
+            line += "  missing" if done is None else "  equal" if said.agrees(done) else \
                 f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
         lines.append(line.rstrip())
     return "\n".join(lines)

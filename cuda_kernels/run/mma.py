@@ -6,7 +6,7 @@ import numpy as np
 
 from cuda_kernels.run.device import device_name, goes_to_gpu, load, on_gpu
 from simlayout.errors import SimlayoutError
-from simlayout.proofs import Problem
+from simlayout.kernel import Problem
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from cuda_kernels.kernels.warptile.warptile import KERNEL
 from cuda_kernels.run.device import device_name, goes_to_gpu, load, on_gpu
 from cuda_kernels.run.mma import Run
 from simlayout.errors import SimlayoutError
-from simlayout.proofs import Problem
+from simlayout.kernel import Problem
 
 
 def run_warptile(a, b, device="auto", progress=None, hazards="raise"):

@@ -7,6 +7,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.kernel import AccessCount
 from simlayout.machine.listing import listing, source_lines
 from simlayout.machine.tags import LANES
 
@@ -14,42 +15,11 @@ CHUNK = 1024
 """Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""
 
 
-@dataclass(frozen=True)
-class AccessCount:
-    """Counts of one access (or one source line).
-
-    name: the access's name, or "file:line" where the address came from no index function. instruction: PTX name.
-    file, line: where the kernel executes it (first). instructions: warp instructions; wavefronts, ideal: their sums.
-    exact: False where the model only bounds the instruction. bytes: what TMA moves to or from shared memory, in every CTA of
-    a multicast, or what a load brings from another CTA of the cluster; they cost no wavefronts here.
-    """
-
-    name: str
-    instruction: str
-    file: str
-    line: int
-    instructions: int
-    wavefronts: int
-    ideal: int
-    exact: bool = True
-    bytes: int = 0
-
-    @property
-    def excess(self):
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
-
-    def _plus(self, other):
-        return replace(self, instructions=self.instructions + other.instructions,
-                       wavefronts=self.wavefronts + other.wavefronts, ideal=self.ideal + other.ideal,
-                       exact=self.exact and other.exact, bytes=self.bytes + other.bytes)
-
-
 def _grouped(counts, key):
     made = {}
     for c in counts:
         k = key(c)
-        made[k] = made[k]._plus(c) if k in made else c
+        made[k] = made[k].plus(c) if k in made else c
     return tuple(made.values())
 
 
@@ -101,9 +71,9 @@ class Trace:
 
     def totals(self):
         """One AccessCount over everything, called "total"."""
-        start = AccessCount("total", "", "", 0, 0, 0, 0)
+        start = AccessCount("total", "", 0, 0, 0)
         for c in self.lines:
-            start = start._plus(c)
+            start = start.plus(c)
         return start
 
     def __str__(self):
@@ -193,9 +163,9 @@ class Recorder:
 
     def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
         """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
-        one = AccessCount(f"{basename(site[0])}:{site[1]}", instruction, *site, 1, wavefronts, wavefronts, exact, bytes)
+        one = AccessCount(f"{basename(site[0])}:{site[1]}", instruction, 1, wavefronts, wavefronts, exact, bytes, *site)
         known = self._counts.get((instruction, site))
-        self._counts[instruction, site] = one if known is None else known._plus(one)
+        self._counts[instruction, site] = one if known is None else known.plus(one)
 
     def note(self, site, text):
         """Notes a sentence about a (file, line)."""
@@ -211,7 +181,7 @@ class Recorder:
         for (instruction, access, (file, line), _), b in self._buffers.items():
             b.flush()
             name = f"{basename(file)}:{line}" if access is None else access
-            counts.append(AccessCount(name, instruction, file, line, b.instructions, b.wavefronts, b.ideal, b.exact))
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, file, line))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
         return Trace(lines, dict(self.executed), hazards, notes)

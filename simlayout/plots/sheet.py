@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from simlayout.errors import SimlayoutError
+from simlayout.plan import is_copy
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import inches, one_axes
-from simlayout.proofs.plan import is_copy
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
@@ -40,7 +40,7 @@ class Sheet:
 def sheet_of(counts, title, bounds=""):
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
-    >>> from simlayout.proofs import AccessCount
+    >>> from simlayout.kernel import AccessCount
     >>> made = sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8), AccessCount("store", "st.shared.b128", 2, 8, 8)], "")
     >>> [(line.name, line.share) for line in made.lines]
     [('load', 0.75), ('store', 0.25)]
@@ -65,7 +65,7 @@ def sheet(made, ax=None):
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
 
-    >>> from simlayout.proofs import AccessCount
+    >>> from simlayout.kernel import AccessCount
     >>> ax = sheet(sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8)], "one"))
     >>> [int(bar.get_width()) for bar in ax.patches]
     [8, 16]

@@ -13,7 +13,7 @@ from host_kit import DTYPES, install
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import compare_with_cublas, default_variants, host, libraries, record, run, timing
 from cuda_kernels.bench.programs import programs
-from cuda_kernels.bench.record import Problem, Row
+from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
@@ -23,7 +23,7 @@ from simlayout.errors import DeviceError, SimlayoutError
 
 DATA = Path(__file__).parents[1] / "data"
 MATMULS = record.read(DATA / "h200_matmul.json")
-SMALL = Problem(96, 64, 40)
+SMALL = Product(96, 64, 40)
 
 
 class Library:
@@ -300,7 +300,7 @@ def test_triton_is_refused_where_it_is_not_installed_or_torch_is_not_used(librar
 
 @pytest.mark.parametrize("label", [label for label, _ in default_variants()] + list(HOPPER))
 def test_a_line_of_a_kernel_fits_100_columns(label):
-    assert len(run.line(Row("kernels", label, Problem(16384, 16384, 16384), None, 99999.9, 1.0, 0.123))) <= 100
+    assert len(run.line(Row("kernels", label, Product(16384, 16384, 16384), None, 99999.9, 1.0, 0.123))) <= 100
 
 
 def test_what_shares_come_to_is_their_geometric_mean_and_the_least():
@@ -373,7 +373,7 @@ def test_operands_lie_in_the_order_that_is_named(name, order, monkeypatch):
     for module, make in (("torch", fake_torch), ("cupy", fake_cupy)):
         monkeypatch.setitem(sys.modules, module, make() if module == name else None)
     library = libraries.array_library()
-    a, b, out = library.operands(Problem(8, 16, 24, "f16", order))
+    a, b, out = library.operands(Product(8, 16, 24, "f16", order))
     assert (a.shape, b.shape, out.shape) == ((8, 24), (24, 16), (8, 16))
     assert (a.flags.f_contiguous, b.flags.f_contiguous) == (order[0] == "T", order[1] == "T")
     library.multiply(a, b, out)

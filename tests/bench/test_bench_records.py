@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, steps
-from cuda_kernels.bench.record import Problem, Record, Row, parse_config
+from cuda_kernels.bench.record import Product, Record, Row, parse_config
 from cuda_kernels.bench.sets import SETS
 from cuda_kernels.kernels import EVERY
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
@@ -74,7 +74,7 @@ def test_a_kernels_configuration_names_it_and_its_options():
 
 times = st.floats(0.1, 1e5).map(lambda t: round(t, 2))
 rows = st.builds(Row, st.sampled_from(list(SETS)), st.text(max_size=8),
-                 st.builds(Problem, *3 * [st.integers(1, 99999)], st.sampled_from(["f16", "bf16"]),
+                 st.builds(Product, *3 * [st.integers(1, 99999)], st.sampled_from(["f16", "bf16"]),
                            st.sampled_from(["NN", "NT", "TN", "TT"])),
                  st.none() | st.just(asdict(Hopper())), times, times, st.floats(0.1, 2).map(lambda s: round(s, 4)))
 
@@ -112,7 +112,7 @@ def test_the_older_record_of_kernels_is_read_with_its_numbers():
     ({}, 40 * 12 / 132), ({"tile_n": 128, "stages": 5}, 40 * 24 / 132), ({"cluster_m": 2}, 20 * 12 / 66),
     ({"tile_m": 64, "tile_n": 64}, 79 * 47 / 132), ({"c_major": "M"}, 24 * 20 / 132)], ids=str)
 def test_waves_are_the_tiles_over_the_ctas_that_the_gpu_holds(config, waves):
-    row = Row("random", "matmul", Problem(5000, 3000, 64), asdict(Hopper(**config)), 1.0, 1.0, 1.0)
+    row = Row("random", "matmul", Product(5000, 3000, 64), asdict(Hopper(**config)), 1.0, 1.0, 1.0)
     assert row.waves(132) == pytest.approx(waves)
     assert replace(row, config=None).waves() is None and replace(row, config={"kernel": "mma_base"}).waves() is None
 
@@ -127,7 +127,7 @@ def test_dots_are_the_records_rows():
 
 
 def test_bars_of_steps_have_the_published_share_at_the_published_size_alone():
-    made = tuple(Row("steps", step.name, Problem(n, n, n, "bf16"), None, 1.0, 1.0, 0.5 + n / 1e5)
+    made = tuple(Row("steps", step.name, Product(n, n, n, "bf16"), None, 1.0, 1.0, 0.5 + n / 1e5)
                  for n in (4096, 8192) for step, config in steps.ladder() if config)
     here, larger = (pictures.of_steps(Record({}, made), n) for n in (4096, 8192))
     assert [bar.label for bar in here] == [step.name for step in steps.STEPS] == [bar.label for bar in larger]
@@ -137,7 +137,7 @@ def test_bars_of_steps_have_the_published_share_at_the_published_size_alone():
 
 
 def test_an_overview_has_a_picture_for_everything_that_was_measured():
-    kernels = tuple(Row("kernels", label, Problem(n, n, n), None, 1.0, 1.0, 0.5) for n in (64, 128) for label in "ab")
+    kernels = tuple(Row("kernels", label, Product(n, n, n), None, 1.0, 1.0, 0.5) for n in (64, 128) for label in "ab")
     figure = pictures.overview(Record({}, kernels + MATMULS.rows))
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert len(titles) == 4 and titles[2:] == ["kernels at 64 x 64 x 64", "kernels at 128 x 128 x 128"]
@@ -150,7 +150,7 @@ def test_the_readmes_table_of_steps_has_the_published_number_beside_ours(tmp_pat
     import table
 
     sys.modules.pop("table", None)
-    made = [Row("steps", step.name, Problem(4096, 4096, 4096, "bf16"), None, 200.0, 190.0, 0.95)
+    made = [Row("steps", step.name, Product(4096, 4096, 4096, "bf16"), None, 200.0, 190.0, 0.95)
             for step, config in steps.ladder() if config]
     record.write(tmp_path / "h200_steps.json", Record({"device": "a GPU"}, tuple(made)))
     monkeypatch.setattr(table, "DATA", tmp_path)

@@ -20,7 +20,7 @@ from cuda_kernels.kernels.hopper.split import cutting_of, unit_of
 from cuda_kernels.run.hopper import run_hopper
 from simlayout import machine, numerics
 from simlayout.errors import HazardError, MachineError, SimlayoutError
-from simlayout.machine.trace import AccessCount
+from simlayout.kernel import AccessCount
 
 NUMPY = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32}
 
@@ -83,7 +83,7 @@ def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
 
 def assert_moved(counts, said):
     """What TMA and stmatrix moved is what is predicted, and what is staged is what TMA stores."""
-    nothing = AccessCount("", "", "", 0, 0, 0, 0)
+    nothing = AccessCount("", "", 0, 0, 0)
     loaded, stored = (counts.get(name, nothing).bytes for name in ("cp.async.bulk.tensor", "cp.async.bulk.tensor.global"))
     assert loaded == 4 * said.bank_writes - 512 * said.stores and stored == 512 * said.stores
     (staged,) = [c for name, c in counts.items() if name.startswith("stmatrix")] or [nothing]

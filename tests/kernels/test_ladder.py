@@ -123,6 +123,6 @@ def test_sizes_of_products_on_a_gpu_are_refused_on_the_cpu_machine(capsys):
 
 
 def test_a_picture_of_a_ladder_has_a_bar_for_each_measured_rung():
-    row = record.Row("ladder", RUNGS["v02"].label, record.Problem(8192, 8192, 8192), None, 4900.0, 1750.0, 0.36)
+    row = record.Row("ladder", RUNGS["v02"].label, record.Product(8192, 8192, 8192), None, 4900.0, 1750.0, 0.36)
     (bar,) = pictures.of_ladder(record.Record({}, (row,)), 8192)
     assert (bar.share, round(bar.published, 2)) == (0.36, 0.65) and bar.label.startswith("v02: four stages")

@@ -13,7 +13,8 @@ from cuda_kernels.bench.rungs import rungs
 from simlayout import Access, InstructionError, LayoutError, SimlayoutError, VerificationError
 from simlayout.codegen import identifier
 from simlayout.hardware import mma_clocks
-from simlayout.proofs import Plan, Problem
+from simlayout.kernel import Problem
+from simlayout.plan import Plan
 
 HGEMM = ("mma_base", "mma_padded", "mma_permuted")
 TUTORIAL = ("mma_blocks", "mma_crosswise")

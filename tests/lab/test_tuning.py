@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cuda_kernels.bench.record import Problem
+from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, counted, expected
 from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.kernels.hopper.config import Hopper
@@ -20,12 +20,12 @@ from simlayout.errors import ParseError
 
 def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():
     found = tuning.problems(30, 7)
-    assert len({str(p) for p in found}) == len(found) and Problem(16, 4096, 14336) in found
+    assert len({str(p) for p in found}) == len(found) and Product(16, 4096, 14336) in found
     assert all(1 <= size <= 28672 for p in found for size in (p.M, p.N, p.K))
     assert sum(max(p.M, p.N, p.K) <= 1024 for p in found) >= 8
 
 
-@pytest.mark.parametrize("problem", [Problem(1, 4096, 4096), Problem(8192, 8192, 8192), Problem(904, 408, 10080)], ids=str)
+@pytest.mark.parametrize("problem", [Product(1, 4096, 4096), Product(8192, 8192, 8192), Product(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     found = tuning.worth_measuring(problem, 132)
     sizes = problem.M, problem.N, problem.K, 1, 132, lie_of(problem.K)
@@ -35,7 +35,7 @@ def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
 
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
-    found = tuning.worth_measuring(Problem(640, 4096, 64), 132)
+    found = tuning.worth_measuring(Product(640, 4096, 64), 132)
     grids = [c.tile_grid(*c.turned(640, 4096)) for c in found]
     as_walked = {(c.program, 1 if cols == 1 else min(c.group, rows)) for c, (rows, cols) in zip(found, grids)}
     assert len(as_walked) == len(found) > len({c.program for c in found})
@@ -43,12 +43,12 @@ def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
 
 @pytest.mark.parametrize("orders", [1, 4])
 def test_a_kernel_is_measured_in_as_many_orders_of_tiles_as_asked_for(orders):
-    found = Counter(c.program for c in tuning.worth_measuring(Problem(4096, 4096, 4096), 132, 60, orders))
+    found = Counter(c.program for c in tuning.worth_measuring(Product(4096, 4096, 4096), 132, 60, orders))
     assert max(found.values()) == orders and sum(found.values()) == 60
 
 
 def test_fewer_stages_are_tried_of_each_configuration_and_none_twice():
-    likely = tuning.worth_measuring(Problem(2392, 280, 4016), 132, 5)
+    likely = tuning.worth_measuring(Product(2392, 280, 4016), 132, 5)
     found = tuning.with_fewer_stages(likely, (0.75, 0.74, 0.1))
     assert len(likely) == 5 and set(likely) < set(found) and len(set(found)) == len(found)
     whole = [{**vars(c), "stages": None} for c in likely]
@@ -110,7 +110,7 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
         return call
 
     monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
-    problem = Problem(64, 64, 64)
+    problem = Product(64, 64, 64)
     one, other = Hopper(), Hopper(tile_n=128)
     found = tuning.measure(library, problem, [one, other], 1e-3, Random(1))
     assert found == (10.0, [(one, 20.0), (other, 20.0)], [])
@@ -122,7 +122,7 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
 def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
     library = FakeLibrary()
     monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
-    _, found, faults = tuning.measure(library, Problem(64, 64, 64), [Hopper()], 1e-3, Random(1))
+    _, found, faults = tuning.measure(library, Product(64, 64, 64), [Hopper()], 1e-3, Random(1))
     assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
 
 
@@ -136,7 +136,7 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     library = FakeLibrary()
     one, other = Hopper(), Hopper(group=1)
     half = replace(one, dtype="bf16", out="bf16")
-    work = [(Problem(8192, 32, 64), [other]), (Problem(32, 8192, 64, "bf16"), [half, other]), (Problem(1, 8, 8), [one])]
+    work = [(Product(8192, 32, 64), [other]), (Product(32, 8192, 64, "bf16"), [half, other]), (Product(1, 8, 8), [one])]
     configs, rows, faults = tuning.measure_all(library, work, 1e-3, Random(1))
     assert configs == [other, one]
     assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [0, 3.0]]] and faults == ["one was wrong"] * 2

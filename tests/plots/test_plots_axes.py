@@ -12,10 +12,10 @@ from tiers import given_few, slow_but
 
 import simlayout as sl
 from simlayout import plots
+from simlayout.kernel import AccessCount
 from simlayout.machine import Event
 from simlayout.plots import Bar, Box, Dot, Panel
 from simlayout.plots.files import figure_of
-from simlayout.proofs import AccessCount
 
 PLAIN = sl.Layout((16, 64), (64, 1))
 SWIZZLED = sl.Swizzle(3, 3, 3) @ PLAIN

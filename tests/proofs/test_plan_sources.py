@@ -11,7 +11,8 @@ from cuda_kernels import KERNELS
 from cuda_kernels.kernels.common import valid_bytes
 from cuda_kernels.run.job import main_job
 from simlayout import Access, AddressError, Layout, LayoutError, SimlayoutError, analyze
-from simlayout.proofs import Plan, Source
+from simlayout.plan import Plan
+from simlayout.proofs import Source
 from simlayout.proofs.source import MOST_LEADING, analyze_copies
 
 PLANS = [KERNELS[name].variant(**options).plan for name, options in (

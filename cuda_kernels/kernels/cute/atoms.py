@@ -14,7 +14,8 @@ from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import emit
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import choose_ldmatrix
-from simlayout.proofs import Access, Plan
+from simlayout.plan import Plan
+from simlayout.proofs import Access
 
 SIDE = 64
 """Rows and columns of the tiles of A, B and C: 64 halves are the 128 bytes of one line of all banks."""

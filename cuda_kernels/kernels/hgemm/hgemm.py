@@ -27,7 +27,8 @@ from cuda_kernels.kernels import common
 from cuda_kernels.kernels.common import cta_col, cta_row_back_and_forth, cta_row_of, element, valid_bytes
 from cuda_kernels.kernels.kernel import Kernel, choice
 from cuda_kernels.kernels.pipeline import make_main_loop, meet_and_hold
-from simlayout.proofs import Access, Plan, Source
+from simlayout.plan import Plan
+from simlayout.proofs import Access, Source
 
 BLOCK_ROWS, BLOCK_COLS, WARPS = 256, 128, 8
 THREADS = 32 * WARPS

@@ -1,7 +1,8 @@
 """Who touches what in shared memory of `mma_tma`: tiles of 192 x 256 x 64, eight warps of 96 x 64, operands from TMA."""
 
 from simlayout.algebra import Layout, Swizzle
-from simlayout.proofs import Access, Plan
+from simlayout.plan import Plan
+from simlayout.proofs import Access
 
 ROWS, COLS, DEPTH, STAGES = 192, 256, 64, 4
 WARP_ROWS, WARP_COLS, BESIDE = 96, 64, 4

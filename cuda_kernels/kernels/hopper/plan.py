@@ -13,17 +13,9 @@ from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
-from simlayout.proofs import AccessCount, Prediction, prove_operand, prove_tile, verify
-
-CPU_SMS = 2
-"""SMs that the grid of a persistent kernel is for on the CPU machine: few, so that its CTAs have several tiles."""
-
-
-@dataclass(frozen=True)
-class BytesCount(AccessCount):
-    """An AccessCount of TMA, whose boxes cost no wavefronts here. bytes: to or from shared memory."""
-
-    bytes: int = 0
+from simlayout.kernel import CPU_SMS, AccessCount
+from simlayout.plan import Prediction
+from simlayout.proofs import prove_operand, prove_tile, verify
 
 
 def loads_of(major, size, parts, first, k):
@@ -75,7 +67,7 @@ class TmaPlan:
     def loaded(self, ctas, steps):
         """The count of the TMA loads of so many CTAs, each of so many K steps."""
         boxes = sum(len(loads_of(major, size, cluster, 0, 0)) // cluster for major, size, cluster in self.operands)
-        return BytesCount("load A, B", "cp.async.bulk.tensor", ctas * steps * boxes, 0, 0,
+        return AccessCount("load A, B", "cp.async.bulk.tensor", ctas * steps * boxes, 0, 0,
                           bytes=ctas * steps * self.config.stage_bytes)
 
     def tensors(self, first, k):
@@ -113,7 +105,7 @@ class WgmmaPlan(TmaPlan):
         for access in self.accesses:
             stored = said.stores * 16 // (4 * config.box_n)
             counts += [AccessCount("stage C", access.instruction, said.stores, *[said.store_wavefronts] * 2),
-                       BytesCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * said.stores)]
+                       AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * said.stores)]
         return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2)
 

@@ -10,7 +10,8 @@ from cuda_kernels.kernels.kernel import check_as_emitted
 from cuda_kernels.kernels.practical.common import indices
 from cuda_kernels.kernels.practical.tiles import accesses, shared_bytes
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.proofs import AccessCount, verify
+from simlayout.kernel import AccessCount
+from simlayout.proofs import verify
 
 STORES = ("stmatrix", "pairs")
 """How a 16x16 result goes to shared memory: one stmatrix.x4 (sm_90), or four st.shared.b32, as wmma's store does."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from cuda_kernels.kernels.kernel import choice
 from simlayout.errors import SimlayoutError
-from simlayout.proofs import Access, Plan, Source
+from simlayout.plan import Plan
+from simlayout.proofs import Access, Source
 
 BLOCK, CHUNK_K, STAGES = 128, 32, 4
 WARP_ROWS = 64

@@ -36,7 +36,8 @@ from cuda_kernels.intrinsics.simt import (
 from cuda_kernels.kernels.common import cta_col, cta_row, element, store_two, two_halves, valid_bytes
 from cuda_kernels.kernels.kernel import Kernel
 from simlayout.algebra import Layout
-from simlayout.proofs import Access, Plan, Prediction
+from simlayout.plan import Plan, Prediction
+from simlayout.proofs import Access
 
 BLOCK, CHUNK_K, WARPS = 128, 16, 4
 THREADS = 32 * WARPS

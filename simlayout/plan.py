@@ -8,53 +8,9 @@ import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
+from simlayout.kernel import AccessCount, Problem
 from simlayout.proofs.source import Operand, cost
 from simlayout.proofs.verify import verify
-
-
-@dataclass(frozen=True)
-class Problem:
-    """C (M, N) = A (M, K) times B (K, N)."""
-
-    M: int
-    N: int
-    K: int
-
-    def __post_init__(self):
-        for name, value in (("M", self.M), ("N", self.N), ("K", self.K)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise SimlayoutError(f"{name} = {value!r}: a GEMM needs integers M, N and K of at least 1")
-            object.__setattr__(self, name, int(value))
-
-    @property
-    def flops(self):
-        """Floating-point operations: 2 M N K."""
-        return 2 * self.M * self.N * self.K
-
-
-@dataclass(frozen=True)
-class AccessCount:
-    """What one access of a kernel costs: warp instructions, wavefronts, and the ideal wavefronts.
-
-    exact: False of copies whose sources are not known: then the wavefronts are what their destinations alone cost.
-    """
-
-    name: str
-    instruction: str
-    instructions: int
-    wavefronts: int
-    ideal: int
-    exact: bool = True
-
-    @property
-    def excess(self):
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
-
-    @property
-    def excess_per_instruction(self):
-        """Excess wavefronts of one warp instruction, on average."""
-        return self.excess / self.instructions if self.instructions else 0.0
 
 
 @dataclass(frozen=True)
