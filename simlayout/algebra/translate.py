@@ -13,14 +13,8 @@ from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import as_index
 from simlayout.algebra.swizzle import Rotation, Swizzle
+from simlayout.algebra.swizzle_modes import CHUNK_BITS, ROWS_ABOVE, SWIZZLE_MODES
 from simlayout.errors import LayoutError
-
-TMA_BASE, TMA_SHIFT = 4, 3
-"""In bytes TMA swizzles chunks of 16 by bits 3 above them: Swizzle<1,4,3>, <2,4,3> and <3,4,3> (PTX ISA, tensor swizzling
-modes; measured: `simlayout.hardware.matrix.tma`)."""
-
-TMA_MODES = {32: 1, 64: 2, 128: 3}
-"""Bytes of a mode -> B."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +97,10 @@ def tma_to_swizzle(mode, dtype):
     >>> tma_to_swizzle(128, "f16"), tma_to_swizzle(64, "f32"), tma_to_swizzle(0, "f16")
     (Swizzle(3, 3, 3), Swizzle(2, 2, 3), Swizzle(0, 3, 3))
     """
-    if mode not in (0, *TMA_MODES):
-        raise LayoutError(f"swizzle mode {mode!r}: TMA has 0, 32, 64 and 128 bytes")
-    return Swizzle(TMA_MODES.get(mode, 0), TMA_BASE - _log(dtype_of(dtype).bytes), TMA_SHIFT)
+    if mode not in SWIZZLE_MODES:
+        *others, last = SWIZZLE_MODES
+        raise LayoutError(f"swizzle mode {mode!r}: TMA has {', '.join(map(str, others))} and {last} bytes")
+    return Swizzle(SWIZZLE_MODES[mode].bits, CHUNK_BITS - _log(dtype_of(dtype).bytes), ROWS_ABOVE)
 
 
 def swizzle_to_tma(swizzle, dtype):
@@ -114,7 +109,7 @@ def swizzle_to_tma(swizzle, dtype):
     >>> swizzle_to_tma(Swizzle(3, 3, 3), "bf16"), swizzle_to_tma(Swizzle(3, 4, 3), "e4m3")
     (128, 128)
     """
-    for mode in (0, *TMA_MODES):
+    for mode in SWIZZLE_MODES:
         if swizzle == tma_to_swizzle(mode, dtype) or mode == swizzle.bits == 0:
             return mode
     wanted = tma_to_swizzle(128, dtype)

@@ -3,6 +3,7 @@
 import re
 
 from simlayout.algebra import F2Map, parse
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.cli.asked import asked_tile
 from simlayout.cli.layouts import analysed, indexed
 from simlayout.cli.options import add, add_own, fragments, given_text, kernels, whole
@@ -42,7 +43,7 @@ NOTES = """
       pipeline  a kernel with stages: what threads or TMA copy, what is read and released when, as the CPU machine runs it
     """
 
-SPANS = {"SWIZZLE_NONE": 0, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
+SPANS = {str(mode): span for span, mode in SWIZZLE_MODES.items()}
 SIZES = {"M": 4096, "N": 4096, "K": 4096}
 MOST_STEPS = 64
 

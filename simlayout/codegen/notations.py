@@ -15,11 +15,12 @@ from math import prod
 
 from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
 from simlayout.algebra.layout import as_index, flatten
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
 from simlayout.codegen.index_grammar import is_word, without_comments
 from simlayout.codegen.index_text import formula
 from simlayout.errors import LayoutError, ParseError
-from simlayout.hardware.matrix.tma import SWIZZLES, swizzled
+from simlayout.hardware.matrix.tma import swizzled
 
 _TRITON = re.compile(r"(?:#ttg\.swizzled_shared<\{)?\s*vec\s*=\s*(\d{1,6})\s*,\s*perPhase\s*=\s*(\d{1,6})\s*,\s*"
                      r"maxPhase\s*=\s*(\d{1,6})\s*(?:,\s*order\s*=\s*\[1,\s*0\]\s*)?(?:\}>)?", re.ASCII)
@@ -43,8 +44,8 @@ class TmaSwizzle:
     columns: int
 
     def __post_init__(self):
-        if self.mode not in SWIZZLES:
-            raise LayoutError(f"swizzle mode {self.mode!r}: TMA has {', '.join(map(str, SWIZZLES))} bytes")
+        if self.mode not in SWIZZLE_MODES:
+            raise LayoutError(f"swizzle mode {self.mode!r}: TMA has {', '.join(map(str, SWIZZLE_MODES))} bytes")
         width = self.columns * dtype_of(self.dtype).bytes
         if self.mode and width != self.mode:
             raise LayoutError(f"rows of {self.columns} {self.dtype} are {width} bytes: TMA swizzles by {self.mode} bytes in "
@@ -58,7 +59,7 @@ class TmaSwizzle:
         return swizzled((as_index(row) * self.columns + as_index(column)) * size, self.mode) // size
 
     def __str__(self):
-        return f"SWIZZLE_{self.mode}B" if self.mode else "SWIZZLE_NONE"
+        return str(SWIZZLE_MODES[self.mode])
 
 
 def text_of(function):

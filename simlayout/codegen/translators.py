@@ -14,8 +14,8 @@ import numpy as np
 from simlayout.algebra import Composed, Layout, Swizzle, coalesce, make_layout
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import from_modes
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import (
-    TMA_MODES,
     f2_of_values,
     f2_to_swizzle,
     not_a_swizzle,
@@ -211,7 +211,7 @@ def to_triton(asked):
 def to_tma(asked):
     """A TmaSwizzle."""
     family, faults = [], []
-    for mode in (0, *TMA_MODES):
+    for mode in SWIZZLE_MODES:
         try:
             family.append(TmaSwizzle(mode, asked.dtype, asked.columns))
         except LayoutError as error:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from simlayout.errors import LayoutError
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
-from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import Box, Panel, draw, together
 
-ATOM_BYTES = 1024
+ATOM_BYTES = max(mode.period for mode in SWIZZLE_MODES.values())
 """What is drawn of a mode: the longest period of a swizzle."""
 
 WORDS = "numbers: row of the box, 16-byte chunk of the row; colour: that chunk"
@@ -32,17 +32,14 @@ def landing(tensor_map, most=64):
         if line < most:
             boxes.append(Box(inside / WORD_BYTES, line, CHUNK_BYTES / WORD_BYTES, 1, chunk, f"{row}.{chunk}"))
     high = min(most, -(-tensor_map.box_bytes // LINE_BYTES))
-    mode = f"SWIZZLE_{tensor_map.swizzle}B" if tensor_map.swizzle else "SWIZZLE_NONE"
-    title = f"{mode}: rows of {tensor_map.row_bytes} bytes"
+    title = f"{swizzle_mode(tensor_map.swizzle)}: rows of {tensor_map.row_bytes} bytes"
     return Panel(title, BANKS, high, boxes, bank_numbers(), tuple((y + 0.5, str(y)) for y in range(high)),
                  legend=((tuple(range(places.shape[1])[:8]), WORDS),), xlabel=BANK_LABEL, ylabel="line")
 
 
 def atom(span):
     """The TensorMap whose box is 1024 bytes in rows as long as a swizzle of `span` bytes allows (0: 128 bytes)."""
-    if span not in SWIZZLES:
-        raise LayoutError(f"swizzle of {span} bytes; there are {', '.join(map(str, SWIZZLES))}")
-    row = (span or PERIODS[0]) // 2
+    row = (swizzle_mode(span).span or LINE_BYTES) // 2
     rows = ATOM_BYTES // 2 // row
     return TensorMap("f16", (row, rows), (2 * row,), (row, rows), swizzle=span)
 
@@ -58,7 +55,7 @@ def tma(tensor_map, ax=None):
     return draw(landing(tensor_map), ax)
 
 
-def tma_modes(spans=tuple(SWIZZLES), ax=None):
+def tma_modes(spans=tuple(SWIZZLE_MODES), ax=None):
     """Draws 1024 bytes in several swizzle modes (spans in bytes); returns a tuple of Axes, one per mode.
 
     ax: where to draw: None, one Axes or as many as modes, as of `simlayout.plots.together`.

@@ -3,7 +3,8 @@
 from math import lcm
 
 from simlayout.algebra import F2Map, Layout, Rotation, Swizzle
-from simlayout.algebra.translate import TMA_MODES, tma_to_swizzle
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
+from simlayout.algebra.translate import tma_to_swizzle
 from simlayout.errors import LayoutError
 from simlayout.hardware import TensorMap
 
@@ -49,7 +50,7 @@ def tma_layouts(tile, dtype):
     inner, row = _rows_of(tile)
     columns, rows = tile.shape[inner], tile.shape[row]
     itemsize = TensorMap(dtype, (1 << 16,), (), (CHUNK_BYTES,)).itemsize     # refuses a dtype that TMA has not
-    spans = [(span, span // itemsize) for span in TMA_MODES]
+    spans = [(span, span // itemsize) for span in SWIZZLE_MODES if span]
     plain, width = [], CHUNK_BYTES // itemsize
     while width <= min(columns, BOX):
         plain.append((0, width))

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.errors import AddressError, LayoutError
-from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap, swizzled
+from simlayout.hardware.matrix.tma import TensorMap, swizzled
 
 GOOD = {"dtype": "f16", "dims": (64, 1000), "strides": (128,), "box": (64, 128), "swizzle": 128}
 
@@ -48,7 +49,7 @@ def test_a_box_lands_on_128_bytes_or_not_at_all():
         TensorMap(**GOOD).landing(64)
 
 
-@given(st.sampled_from(sorted(SWIZZLES)), st.integers(1, 5), st.integers(1, 3), st.integers(0, 40), st.data())
+@given(st.sampled_from(sorted(SWIZZLE_MODES)), st.integers(1, 5), st.integers(1, 3), st.integers(0, 40), st.data())
 def test_every_byte_lands_where_the_manual_draws_it(span, rows, depth, where, data):
     inner = span // 2 or data.draw(st.integers(1, 4)) * 8
     tensor = TensorMap("f16", (4096, 64, 64), (8192, 2**20), (inner, rows, depth), swizzle=span)
@@ -81,10 +82,11 @@ def test_a_swizzle_that_tma_lacks_is_refused(span):
         swizzled(0, span)
 
 
-@given(st.sampled_from(sorted(SWIZZLES)), st.integers(0, 2**18))
+@given(st.sampled_from(sorted(SWIZZLE_MODES)), st.integers(0, 2**18))
 def test_a_swizzle_undoes_itself_and_repeats_with_its_period(span, address):
+    period = SWIZZLE_MODES[span].period
     assert swizzled(swizzled(address, span), span) == address
-    assert swizzled(address + PERIODS[span], span) == swizzled(address, span) + PERIODS[span]
+    assert swizzled(address + period, span) == swizzled(address, span) + period
 
 
 @given(st.integers(-70, 70), st.integers(-20, 40), st.integers(-3, 3))

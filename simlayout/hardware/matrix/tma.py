@@ -13,14 +13,8 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.swizzle_modes import ROWS_ABOVE, swizzle_mode
 from simlayout.errors import AddressError, LayoutError
-
-SWIZZLES = {0: (0, 0), 32: (0x10, 1), 64: (0x30, 2), 128: (0x70, 3)}
-"""Span of a swizzle in bytes -> (address bits that change, CUtensorMapSwizzle). PTX ISA, Swizzling modes; cuda.h. The
-numbers are others than those of a wgmma descriptor."""
-
-PERIODS = {0: 128, 32: 256, 64: 512, 128: 1024}
-"""Span -> bytes after which the pattern repeats (0: the alignment that any box needs)."""
 
 DTYPES = {"u8": 0, "e4m3": 0, "e5m2": 0, "s8": 0, "u16": 1, "u32": 2, "s32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
           "tf32": 11}
@@ -39,9 +33,7 @@ def swizzled(address, span):
     >>> swizzled(0x90, 128), swizzled(swizzled(0x90, 128), 128)
     (128, 144)
     """
-    if span not in SWIZZLES:
-        raise LayoutError(f"swizzle of {span} bytes; there are {', '.join(map(str, SWIZZLES))}")
-    return address ^ ((address >> 3) & SWIZZLES[span][0])
+    return address ^ (address >> ROWS_ABOVE & swizzle_mode(span).mask)
 
 
 def _fault(text):
@@ -116,8 +108,7 @@ class TensorMap:
                 _fault(f"element stride {n} of dimension {i}; 1 to 8 are allowed")
         if self.row_bytes % 16:
             _fault(f"box rows of {self.row_bytes} bytes; they must be a multiple of 16")
-        if self.swizzle not in SWIZZLES:
-            _fault(f"swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}")
+        swizzle_mode(self.swizzle, "tensor map")
         if self.swizzle and self.row_bytes > self.swizzle:
             _fault(f"box rows of {self.row_bytes} bytes in a {self.swizzle}-byte swizzle; make box[0] at most "
                    f"{self.swizzle // self.itemsize}")
@@ -154,7 +145,7 @@ class TensorMap:
     @property
     def enum(self):
         """The CUtensorMapSwizzle of the swizzle."""
-        return SWIZZLES[self.swizzle][1]
+        return swizzle_mode(self.swizzle).tensor_map
 
     @property
     def dtype_enum(self):

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
-from simlayout.hardware.matrix.tma import PERIODS, SWIZZLES, TensorMap, swizzled
+from simlayout.hardware.matrix.tma import TensorMap, swizzled
 from simlayout.hardware.tables.provenance import Provenance
-
-MODES = {0: 0, 128: 1, 64: 2, 32: 3}
-"""Span of the swizzle in bytes -> bits 62-63 of a descriptor (PTX ISA, Matrix descriptor). A tensor map's numbers differ."""
 
 K_BYTES = 32
 """Bytes along K that one instruction reads, whatever the type."""
@@ -51,20 +49,19 @@ class Descriptor:
             value = getattr(self, name)
             if value % 16 or not 0 <= value < 2**18:
                 raise LayoutError(f"wgmma descriptor: {name} {value} bytes; it must be a multiple of 16 below 2**18")
-        if self.swizzle not in MODES:
-            raise LayoutError(f"wgmma descriptor: swizzle of {self.swizzle} bytes; there are {', '.join(map(str, MODES))}")
+        swizzle_mode(self.swizzle, "wgmma descriptor")
         if self.base_offset not in range(8):
             raise LayoutError(f"wgmma descriptor: base offset {self.base_offset}; it has 3 bits")
 
     def encode(self):
         """The 64 bits."""
         return (self.address >> 4 | self.leading >> 4 << 16 | self.stride >> 4 << 32 | self.base_offset << 49
-                | MODES[self.swizzle] << 62)
+                | swizzle_mode(self.swizzle).descriptor << 62)
 
     @classmethod
     def decode(cls, bits):
         """The Descriptor of 64 bits."""
-        swizzle = {mode: span for span, mode in MODES.items()}[bits >> 62 & 3]
+        swizzle = next(mode.span for mode in SWIZZLE_MODES.values() if mode.descriptor == bits >> 62 & 3)
         return cls((bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, swizzle, bits >> 49 & 7)
 
 
@@ -101,7 +98,7 @@ def operand_addresses(descriptor, mn, k, dtype, major):
         raise LayoutError(f"an operand of {mn} rows: A has 64, B from 8 to 256 columns, a multiple of 8")
     if descriptor.base_offset:
         raise LayoutError(f"base offset {descriptor.base_offset}: its effect is not modelled; start the pattern on "
-                          f"a multiple of {PERIODS[descriptor.swizzle]} bytes, and leave it 0")
+                          f"a multiple of {swizzle_mode(descriptor.swizzle).period} bytes, and leave it 0")
     row, col = np.arange(mn, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)[None, :]
     first, leading, stride, span = descriptor.address, descriptor.leading, descriptor.stride, descriptor.swizzle
     if major == "K":
@@ -172,8 +169,7 @@ class OperandTile:
 
     def __post_init__(self):
         size = _size_of(self.dtype, self.major, "operand tile")
-        if self.swizzle not in SWIZZLES:
-            raise LayoutError(f"operand tile: swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}")
+        swizzle_mode(self.swizzle, "operand tile")
         contiguous = self.depth if self.major == "K" else self.rows
         if contiguous * size % self.span or self.depth * size % K_BYTES or self.rows % 8:
             what = f"{self.rows} x {self.depth} of {self.dtype}, {self.major}-major"
@@ -185,7 +181,7 @@ class OperandTile:
     @property
     def span(self):
         """Bytes of a box's rows."""
-        return self.swizzle or 16
+        return swizzle_mode(self.swizzle).row
 
     @property
     def bytes(self):
@@ -221,9 +217,10 @@ class OperandTile:
     def descriptor(self, address=0):
         """The Descriptor of its first instruction along K, for a tile at shared byte address `address`: its low 18 bits, a
         multiple of the swizzle's period (AddressError)."""
-        if address % PERIODS[self.swizzle]:
+        period = swizzle_mode(self.swizzle).period
+        if address % period:
             raise AddressError(f"operand tile at shared address {address}: its {self.swizzle}-byte swizzle repeats every "
-                               f"{PERIODS[self.swizzle]} bytes, so it must start on a multiple")
+                               f"{period} bytes, so it must start on a multiple")
         strides = {("K", True): (16, 8 * self.span), ("K", False): (self.box_bytes, 128),
                    ("MN", True): (self.box_bytes, 8 * self.span), ("MN", False): (128, self.box_bytes)}
         return Descriptor(address & 0x3FFFF, *strides[self.major, self.swizzle > 0], self.swizzle)
