@@ -132,19 +132,14 @@ def accesses_of(kernel):
     return getattr(kernel, "plan", kernel).accesses
 
 
-def on_device(module, access):
-    """An access's emitted function, called on the GPU as a device function over its whole domain.
+def on_device(function, access):
+    """An access's index function, called on the GPU as a device function over its whole domain.
 
     Returns int64 byte offsets shaped as `access.offsets()`.
     """
-    from importlib import import_module
-
     import numpy as np
     from numba import cuda
 
-    from simlayout.codegen import identifier
-
-    function = getattr(import_module(f"cuda_kernels.emitted.{module}"), identifier(access.name))
     device_function = _Binder()(function)
     points = [np.broadcast_to(p, access.offsets().shape).reshape(-1).astype(np.uint32) for p in access.points()]
     out = cuda.device_array(points[0].size, np.uint32)

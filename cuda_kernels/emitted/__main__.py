@@ -1,10 +1,12 @@
-"""`python -m cuda_kernels.emitted`: proves every access of every kernel and writes its index functions here."""
+"""`python -m cuda_kernels.emitted`: proves every access of every GEMM and writes its index functions here.
+
+Those of the exercises (`cuda_kernels.kernels.practical` and `.cute`) are emitted when they are first used.
+"""
 
 from pathlib import Path
 
 from cuda_kernels.kernels import KERNELS
 from cuda_kernels.kernels.hopper import accesses, mma_tma_plan
-from cuda_kernels.kernels.practical.tiles import EMITTED as PRACTICAL
 from cuda_kernels.kernels.warptile import warptile
 from simlayout.codegen import emit, module_source
 from simlayout.files import write_whole
@@ -14,7 +16,7 @@ def sources():
     """The text of every emitted module, {module name: source}; raises VerificationError if a proof fails."""
     made = {}
     for emits in (*(kernel.emits() for kernel in KERNELS.values()), accesses.EMITTED, mma_tma_plan.EMITTED,
-                  warptile.KERNEL.emits(), PRACTICAL):
+                  warptile.KERNEL.emits()):
         for module, uses in emits.items():
             emitted = [emit(a, unit="bytes") for a in uses]
             made[module] = module_source(f"Index functions of {module}, in bytes.", emitted)

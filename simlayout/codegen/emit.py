@@ -4,7 +4,9 @@ The index function of an access is traced once with symbols, printed, read back,
 point of its domain. What `verify` refuses is not emitted.
 """
 
+import hashlib
 import keyword
+import linecache
 import operator
 import re
 import textwrap
@@ -259,6 +261,28 @@ def check_njit(emitted, access):
     return check(emitted, access, numba.njit(emitted.function), "under numba.njit")
 
 
+def index_function(access):
+    """The index function of an access as kernels call it: proved and compared with the model as by `emit`, in bytes from the
+    start of the tile, and marked with the access that it serves.
+
+    Tracebacks, debuggers and `inspect.getsource` find its text, as if it stood in a file. Raises what `emit` raises.
+
+    >>> import inspect, simlayout as sl
+    >>> load = index_function(sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 64}, dtype="f32"))
+    >>> load(3), load.access_name, inspect.getsource(load).splitlines()[-1].strip()
+    (12, 'load', 'return tid << 2')
+    """
+    made = emit(access, unit="bytes")
+    text = _marked(made)
+    file = f"<emitted {made.name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"      # one name for one text
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    return compile_source(text, file)[made.name]
+
+
+def _marked(emitted):
+    return f'{emitted.source}\n\n{emitted.name}.access_name = "{emitted.certificate.name}"\n'
+
+
 def module_source(title, emitted):
     """The text of a module of emitted functions, each marked with the access it serves."""
     names = [e.name for e in emitted]
@@ -266,7 +290,7 @@ def module_source(title, emitted):
         if names.count(name) > 1:
             raise SimlayoutError(f"two accesses would both be the function {name}: give them names that differ in "
                                  f"letters")
-    functions = "\n\n".join(f'{e.source}\n\n{e.name}.access_name = "{e.certificate.name}"\n' for e in emitted)
+    functions = "\n\n".join(map(_marked, emitted))
     made_by = "Emitted and proved by simlayout: `python -m cuda_kernels.emitted` writes this file; do not edit it."
     head = f'"""{title}\n\n{made_by}\n"""\n'
     return f"{head}\n\n{functions}"

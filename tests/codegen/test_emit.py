@@ -2,10 +2,12 @@
 
 import ast
 import ctypes
+import inspect
 import random
 import re
 import shutil
 import subprocess
+import traceback
 from itertools import product
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from tiers import slow_but
 from cuda_kernels import KERNELS
 from cuda_kernels.emitted import __main__ as emitted_package
 from simlayout import Access, Layout, SimlayoutError, Swizzle, VerificationError, emit
-from simlayout.codegen import check, check_njit, compile_source, identifier, module_source
+from simlayout.codegen import check, check_njit, compile_source, identifier, index_function, module_source
 from simlayout.codegen.symbols import symbol
 
 TILE = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
@@ -95,6 +97,29 @@ def test_a_module_marks_each_function_with_its_access():
     assert list(functions) == ["load_a", "load_b"] and functions["load_b"].access_name == "load B"
     with pytest.raises(SimlayoutError, match="both be the function load_a"):
         module_source("Two.", [emit(load()), emit(load(name="load-A"))])
+
+
+def test_an_index_function_emitted_at_first_use_has_the_text_and_the_mark_of_one_in_a_module():
+    function, emitted = index_function(load()), emit(load(), unit="bytes")
+    assert inspect.getsource(function) == emitted.source
+    in_module = compile_source(module_source("One.", [emitted]))["load_a"]
+    assert function.__code__.co_code == in_module.__code__.co_code and function.__doc__ == in_module.__doc__
+    assert function.access_name == "load A" and (function(*load().points()) == 2 * load().offsets()).all()
+
+
+def test_a_traceback_shows_the_line_of_an_index_function_emitted_at_first_use():
+    first, other = index_function(load()), index_function(load(Layout((16, 64), (64, 1)), excess=None))
+    for function in (first, other):
+        with pytest.raises(TypeError) as caught:
+            function("a", 0)
+        frame = traceback.extract_tb(caught.value.__traceback__)[-1]
+        assert frame.line == inspect.getsource(function).splitlines()[-1].strip()
+    assert first.__code__.co_filename != other.__code__.co_filename
+
+
+def test_what_verify_refuses_has_no_index_function():
+    with pytest.raises(VerificationError):
+        index_function(load(Layout((16, 64), (64, 1))))
 
 
 def test_a_wrong_function_is_found_with_its_first_point():

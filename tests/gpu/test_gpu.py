@@ -1,5 +1,7 @@
 """What only a GPU can show; skipped where there is none."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.job import compare
 from cuda_kernels.run.mma import run
+from simlayout.codegen import identifier
 
 pytestmark = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem()))
 
@@ -48,6 +51,8 @@ def test_every_kernel_is_right_at_4096_cubed(name):
 def test_emitted_index_functions_run_on_the_gpu_as_the_model_says(module):
     from cuda_kernels.build.compile import on_device
 
+    index = import_module(f"cuda_kernels.emitted.{module}")
     for kernel in KERNELS.values():
         for access in kernel.emits().get(module, ()):
-            assert np.array_equal(on_device(module, access), access.offsets() * (4 if access.dtype == "f32" else 2))
+            function = getattr(index, identifier(access.name))
+            assert np.array_equal(on_device(function, access), access.offsets() * (4 if access.dtype == "f32" else 2))

@@ -20,7 +20,7 @@ from cuda_kernels.intrinsics import (
     tid_x,
     u64,
 )
-from cuda_kernels.kernels.practical import EMITTED, PROBLEMS, STORES, practical, run
+from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
 from cuda_kernels.kernels.practical import power as problem_1_1
 from cuda_kernels.kernels.practical.__main__ import as_predicted, is_right, main, small_integers
 from cuda_kernels.kernels.practical.common import (
@@ -268,12 +268,13 @@ def test_the_gpu_solves_every_variant_with_the_bits_of_the_cpu_machine(variant):
 
 
 @needs_gpu
-@pytest.mark.parametrize("module", EMITTED)
-def test_emitted_index_functions_run_on_the_gpu_as_the_model_says(module):
+@pytest.mark.parametrize("shape", TILES)
+def test_emitted_index_functions_run_on_the_gpu_as_the_model_says(shape):
     from cuda_kernels.build.compile import on_device
 
-    for access in EMITTED[module]:
-        assert np.array_equal(on_device(module, access), 2 * access.offsets()), access.name
+    for layout in TILES[shape]:
+        for role, access in accesses(shape, layout).items():
+            assert np.array_equal(on_device(*indices(shape, layout, role), access), 2 * access.offsets()), access.name
 
 
 # ---- what is refused, and the command -------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from cuda_kernels.run.device import gpu_problem, load
 from cuda_kernels.run.job import rounded
 from cuda_kernels.run.warptile import run_warptile
 from simlayout import DeviceError, SimlayoutError, VerificationError
+from simlayout.codegen import identifier
 
 SHAPES = [(BLOCK, BLOCK, 2 * CHUNK_K), (130, 66, 35), (1, 8, 16), (33, 20, 1), (5, 129, 18), (64, 4, 7)]
 
@@ -299,9 +300,10 @@ def test_a_loaded_kernel_multiplies_parts_of_matrices_by_their_addresses():
 @needs_gpu
 def test_emitted_index_functions_run_on_the_gpu_as_the_model_says():
     from cuda_kernels.build.compile import on_device
+    from cuda_kernels.emitted import warptile as index
 
     for access in KERNEL.plan.accesses:
-        assert np.array_equal(on_device("warptile", access), access.offsets() * 2)
+        assert np.array_equal(on_device(getattr(index, identifier(access.name)), access), access.offsets() * 2)
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1))

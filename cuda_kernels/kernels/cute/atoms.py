@@ -11,7 +11,7 @@ from itertools import product
 
 from cuda_kernels.kernels.kernel import SIGNATURE, choice
 from simlayout.algebra import Layout, Swizzle
-from simlayout.codegen import emit
+from simlayout.codegen import index_function
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import choose_ldmatrix
 from simlayout.plan import Plan
@@ -122,15 +122,9 @@ class Operand:
     def index(self):
         """The emitted index functions (of the copy, of the load), in bytes, proved by emitting them.
 
-        They are made here and not kept in `cuda_kernels.emitted`: there are a hundred of them.
+        They are emitted when they are first used and not kept in `cuda_kernels.emitted`: there are a hundred of them.
         """
-        return _index(self.copy), _index(self.load)
-
-
-def _index(access):
-    made = emit(access, unit="bytes").function
-    made.access_name = access.name
-    return made
+        return index_function(self.copy), index_function(self.load)
 
 
 def copy_line(tid, i):

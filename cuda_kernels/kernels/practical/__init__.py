@@ -11,7 +11,6 @@ from functools import lru_cache
 from cuda_kernels.kernels.practical import halves, interleaved, patterns, power
 from cuda_kernels.kernels.practical.launch import Run, run
 from cuda_kernels.kernels.practical.problem import STORES, Practical, Use
-from cuda_kernels.kernels.practical.tiles import EMITTED
 from simlayout.errors import SimlayoutError
 
 _MODULES = {"1.1": power, "1.2": halves, "2.1": patterns, "3.1": interleaved}
@@ -37,4 +36,4 @@ PROBLEMS = {(problem, layout): practical(problem, layout)
             for problem, module in _MODULES.items() for layout in module.LAYOUTS}
 """Every problem in every layout, its results stored by stmatrix."""
 
-__all__ = ["EMITTED", "PROBLEMS", "STORES", "Practical", "Run", "Use", "practical", "run"]
+__all__ = ["PROBLEMS", "STORES", "Practical", "Run", "Use", "practical", "run"]

@@ -4,7 +4,7 @@ A 16x16 matrix of f16 is four registers of a warp in ldmatrix.x4's order: rows 0
 8-15. The same four registers are fragment A of mma.m16n8k16, and its two 16x8 results side by side (PTX ISA: mma).
 """
 
-from importlib import import_module
+from functools import lru_cache
 
 from cuda_kernels.intrinsics import (
     ld_global_b128,
@@ -17,16 +17,20 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.intrinsics.ldmatrix import ldmatrix_sync
-from cuda_kernels.kernels.practical.tiles import accesses, module_of
-from simlayout.codegen import identifier
+from cuda_kernels.kernels.practical.tiles import accesses
+from simlayout.codegen import index_function
 
 ldmatrix_x4_trans = ldmatrix_sync("ldmatrix.x4.trans")
 
 
 def indices(shape, layout, *roles):
-    """The emitted index functions of several roles, in bytes."""
-    module = import_module(f"cuda_kernels.emitted.{module_of(shape)}")
-    return [getattr(module, identifier(accesses(shape, layout)[role].name)) for role in roles]
+    """The index functions of several roles, in bytes, each emitted when it is first used."""
+    return [_index(shape, layout, role) for role in roles]
+
+
+@lru_cache(None)
+def _index(shape, layout, role):
+    return index_function(accesses(shape, layout)[role])
 
 
 def copy_in(destination, source, element):

@@ -2,7 +2,7 @@
 
 A tile maps (row, column, slot) to an element; a slot is one matrix of the problem. Three shapes: 16x16 (problem 1.1), 16x32
 (1.2), 16x256 (2.1, 3.1). Every layout of a shape serves the same accesses, so that two variants of a problem differ in
-nothing but their index functions: those of `cuda_kernels.emitted.practical_*`, one module per shape.
+nothing but their index functions, which are emitted when they are first used.
 """
 
 from dataclasses import dataclass
@@ -193,13 +193,3 @@ def shared_bytes(shape, slots):
     """Dynamic shared memory of a CTA that uses the first `slots` matrices of a shape, in bytes."""
     rows, cols = map(int, shape.split("x"))
     return 2 * rows * cols * slots
-
-
-def module_of(shape):
-    """The module of `cuda_kernels.emitted` with the index functions of a shape."""
-    return f"practical_{shape}"
-
-
-EMITTED = {module_of(shape): tuple(a for layout in layouts for a in accesses(shape, layout).values())
-           for shape, layouts in TILES.items()}
-"""The accesses of each emitted module, {module: (Access, ...)}."""
