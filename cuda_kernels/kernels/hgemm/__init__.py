@@ -1,1 +1,1 @@
-"""cuda_hgemm's kernel in four layouts of its shared memory."""
+"""cuda_hgemm's kernel with four layouts of its shared memory: `plan`, `body`, and the kernels by name in `hgemm`."""

@@ -1,1 +1,1 @@
-"""The kernels of the MatmulTutorial ladder: tiles in blocks, and crosswise."""
+"""MatmulTutorial's kernel with two layouts of its shared memory: `plan`, `body`, and the kernels by name in `tutorial`."""

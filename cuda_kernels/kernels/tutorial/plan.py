@@ -1,6 +1,6 @@
 """Who touches what in MatmulTutorial's kernel: options, coordinates, accesses and the plan of a variant."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cuda_kernels.kernels.kernel import choice
 from simlayout.errors import SimlayoutError
@@ -76,6 +76,20 @@ class Options:
         return 2 // self.groups
 
 
+@dataclass(frozen=True)
+class Tiling:
+    """What the kernels of this room differ in. ab_tile: (row, column, stage, operand); c_tile: (row, column), f32; ab_bytes,
+    c_bytes: the same layouts, in bytes, as plain Python that a kernel can run; excess: declared per access."""
+
+    name: str
+    summary: str
+    ab_tile: object
+    c_tile: object
+    ab_bytes: object
+    c_bytes: object
+    excess: dict = field(default_factory=dict)
+
+
 # ---- (tid, loop variables) -> coordinates ---------------------------------------------------------------------------
 
 def copy_col(tid):
@@ -88,11 +102,10 @@ def element_col(tid):
     return tid % CHUNK_K
 
 
-def make_maps(options):
-    """({access: its coordinates}, copy_row, element_row, read_row) for the warps of a variant. Coordinates of A and B: (row,
-    column, stage, operand), of C: (row, column)."""
-    threads, beside, in_group = 32 * options.warps, options.beside, 64 * options.beside
-    across = BLOCK // beside
+def make_rows(options):
+    """(copy_row, element_row, read_row): the rows of a tile that a thread copies 16 bytes of, an element of, and of C takes
+    back."""
+    threads = 32 * options.warps
 
     def copy_row(tid, i):
         return tid // 4 + threads // 4 * i
@@ -100,75 +113,126 @@ def make_maps(options):
     def element_row(tid, i):
         return tid // CHUNK_K + threads // CHUNK_K * i
 
+    def read_row(tid, i):
+        return tid // BLOCK + threads // BLOCK * i
+
+    return copy_row, element_row, read_row
+
+
+def make_maps(options, ab, c):
+    """{access: a function of (tid, loop variables)} for the warps of a variant: `ab` of the row, column, stage and operand
+    in A and B, `c` of the row and column in C."""
+    return make_copy_maps(options, ab) | make_fragment_maps(options, ab) | make_c_maps(options, c)
+
+
+def make_copy_maps(options, ab):
+    """Those of the copies into shared memory."""
+    copy_row, element_row, _ = make_rows(options)
+
+    def copy_a(tid, i, stage):
+        return ab(copy_row(tid, i), copy_col(tid), stage, 0)
+
+    def copy_b(tid, i, stage):
+        return ab(copy_row(tid, i), copy_col(tid), stage, 1)
+
+    def copy_a_element(tid, i, stage):
+        return ab(element_row(tid, i), element_col(tid), stage, 0)
+
+    def copy_b_element(tid, i, stage):
+        return ab(element_row(tid, i), element_col(tid), stage, 1)
+
+    return {"copy A": copy_a, "copy B": copy_b, "copy A element": copy_a_element, "copy B element": copy_b_element}
+
+
+def fragment_row(first, tid, i, h):
+    """The row of an mma's fragment (of B, the column) that a thread holds: 8-row half h of 16-row block i from `first`."""
+    return first + 16 * i + 8 * h + tid % 32 // 4
+
+
+def make_warp_place(options):
+    """(warp_row, warp_col): the first row and column of a warp's part of C's tile."""
+    beside, in_group = options.beside, 64 * options.beside
+    across = BLOCK // beside
+
     def warp_row(tid):
         return WARP_ROWS * (tid % in_group // (32 * beside))
 
     def warp_col(tid):
         return across * (tid // 32 % beside)
 
+    return warp_row, warp_col
+
+
+def make_fragment_maps(options, ab):
+    """Those of the loads of fragments, by ldmatrix and by plain loads."""
+    in_group = 64 * options.beside
+    warp_row, warp_col = make_warp_place(options)
+
     def first_k(tid, ks):
         return 16 * (ks + tid // in_group)
 
-    def fragment_row(first, tid, i, h):
-        return first + 16 * i + 8 * h + tid % 32 // 4
+    def load_a(tid, i, ks, stage):
+        return ab(warp_row(tid) + 16 * i + tid % 16, first_k(tid, ks) + 8 * (tid % 32 // 16), stage, 0)
 
-    def c_pair(tid, i, j, r):
-        return fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4)
+    def load_b(tid, i, ks, stage):
+        row = warp_col(tid) + 16 * i + 8 * (tid % 32 // 16) + tid % 8
+        return ab(row, first_k(tid, ks) + 8 * (tid % 16 // 8), stage, 1)
+
+    def lds_a(tid, i, h, q, ks, stage):
+        return ab(fragment_row(warp_row(tid), tid, i, h), first_k(tid, ks) + 8 * q + 2 * (tid % 4), stage, 0)
+
+    def lds_b(tid, i, h, q, ks, stage):
+        return ab(fragment_row(warp_col(tid), tid, i, h), first_k(tid, ks) + 8 * q + 2 * (tid % 4), stage, 1)
+
+    return {"load A": load_a, "load B": load_b, "lds A": lds_a, "lds B": lds_b}
+
+
+def make_c_maps(options, c):
+    """Those of C's way through shared memory."""
+    in_group = 64 * options.beside
+    warp_row, warp_col = make_warp_place(options)
+    read_row = make_rows(options)[2]
+
+    def pair(tid, i, j, r):
+        return c(fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4))
 
     def kept(tid):
         """With two groups: the first of the two rows of mma whose sum a thread stores; the others it sends."""
         return 2 * (tid // in_group)
 
-    def read_row(tid, i):
-        return tid // BLOCK + threads // BLOCK * i
-
-    def copy_a(tid, i, stage):
-        return copy_row(tid, i), copy_col(tid), stage, 0
-
-    def copy_b(tid, i, stage):
-        return copy_row(tid, i), copy_col(tid), stage, 1
-
-    def copy_a_element(tid, i, stage):
-        return element_row(tid, i), element_col(tid), stage, 0
-
-    def copy_b_element(tid, i, stage):
-        return element_row(tid, i), element_col(tid), stage, 1
-
-    def load_a(tid, i, ks, stage):
-        return warp_row(tid) + 16 * i + tid % 16, first_k(tid, ks) + 8 * (tid % 32 // 16), stage, 0
-
-    def load_b(tid, i, ks, stage):
-        row = warp_col(tid) + 16 * i + 8 * (tid % 32 // 16) + tid % 8
-        return row, first_k(tid, ks) + 8 * (tid % 16 // 8), stage, 1
-
-    def lds_a(tid, i, h, q, ks, stage):
-        return fragment_row(warp_row(tid), tid, i, h), first_k(tid, ks) + 8 * q + 2 * (tid % 4), stage, 0
-
-    def lds_b(tid, i, h, q, ks, stage):
-        return fragment_row(warp_col(tid), tid, i, h), first_k(tid, ks) + 8 * q + 2 * (tid % 4), stage, 1
-
     def store_c(tid, i, j, r):
-        return c_pair(tid, i + kept(tid), j, r)
+        return pair(tid, i + kept(tid), j, r)
 
     def send_c(tid, i, j, r):
-        return c_pair(tid, i + 2 - kept(tid), j, r)
+        return pair(tid, i + 2 - kept(tid), j, r)
+
+    def take_c(tid, i, j, r):
+        return pair(tid, i + kept(tid), j, r)
 
     def store_c_scalar(tid, i, j, r, e):
-        return fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4) + e
+        return c(fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4) + e)
 
     def read_c(tid, i):
-        return read_row(tid, i), tid % BLOCK
+        return c(read_row(tid, i), tid % BLOCK)
 
-    return {
-        "copy A": copy_a, "copy B": copy_b, "copy A element": copy_a_element, "copy B element": copy_b_element,
-        "load A": load_a, "load B": load_b, "lds A": lds_a, "lds B": lds_b, "store C": store_c,
-        "store C scalar": store_c_scalar, "send C": send_c, "take C": store_c, "read C": read_c,
-    }, copy_row, element_row, read_row
+    return {"store C": store_c, "store C scalar": store_c_scalar, "send C": send_c, "take C": take_c, "read C": read_c}
 
 
-def all_accesses(ab_tile, c_tile, excess, options):
+def _coordinates(*at):
+    return at
+
+
+def written(tiling, options):
+    """{access: its index function as one writes it by hand}: the layout's formula, in bytes, of the coordinates."""
+    made = make_maps(options, tiling.ab_bytes, tiling.c_bytes)
+    for access, function in made.items():
+        function.access_name = access                    # as of an emitted one: `build.compile` makes these u32
+    return made
+
+
+def all_accesses(tiling, options):
     """Every access that some variant with the same warps uses, {name: Access}."""
-    maps = make_maps(options)[0]
+    maps, ab_tile, c_tile = make_maps(options, _coordinates, _coordinates), tiling.ab_tile, tiling.c_tile
     threads, deep = 32 * options.warps, 512 // (32 * options.warps)
     across = BLOCK // options.beside
     copy = "cp.async.cg.16" if options.ab_aligned else "st.shared.b128"
@@ -192,7 +256,7 @@ def all_accesses(ab_tile, c_tile, excess, options):
     if options.split_k:
         table += (("send C", "st.shared.b64", c_tile, "f32", pieces), ("take C", "ld.shared.b64", c_tile, "f32", pieces))
     sources = {f"copy {operand}": _source(operand, maps) for operand in "AB"} if options.ab_aligned else {}
-    return {name: Access(name, instruction, tile, maps[name], {"tid": threads, **loops}, dtype, excess.get(name, 0),
+    return {name: Access(name, instruction, tile, maps[name], {"tid": threads, **loops}, dtype, tiling.excess.get(name, 0),
                          sources.get(name))
             for name, instruction, tile, dtype, loops in table}
 
@@ -209,9 +273,9 @@ def _stride(ab_tile):
     return found.pop() if len(found) == 1 else None
 
 
-def make_plan(name, ab_tile, c_tile, excess, options):
-    """The plan for a tile layout. ab_tile: (row, column, stage, operand); c_tile: (row, column), f32."""
-    made = all_accesses(ab_tile, c_tile, excess, options)
+def make_plan(tiling, options):
+    """The plan of a Tiling's variant."""
+    name, ab_tile, c_tile, made = tiling.name, tiling.ab_tile, tiling.c_tile, all_accesses(tiling, options)
     if options.loads == "wmma" and _stride(ab_tile) != WMMA_STRIDE:
         raise SimlayoutError(f"{name}: wmma reads lines that lie {WMMA_STRIDE} elements apart, and those of its tiles do "
                              "not: use mma_blocks")

@@ -1,156 +1,71 @@
-"""MatmulTutorial's kernel: 128x128x32 tiles, C in f32 through shared memory; every rung of its ladder is a variant.
+"""MatmulTutorial's kernel with two layouts of its shared memory: one plan (`plan`), one body (`body`), and a table.
 
-`mma_blocks` (contiguous 16x16 blocks) and `mma_crosswise` (two rows per 128-byte line, chunks XORed with the line) are this
-one kernel with two layouts. Two races of the original are not repeated: every refill, even an empty one, closes its cp.async
-group, and a barrier separates the last chunk's loads from the C tile that reuses its memory.
+Every rung of its ladder is a variant of one of them.
 """
 
 from importlib import import_module
 from types import SimpleNamespace
 
-from cuda_kernels.intrinsics import (
-    b32,
-    bar_sync,
-    cvt_rn_f16x2_f32,
-    dynamic_shared,
-    f32,
-    ld_volatile_shared_f32,
-    register_array,
-    st_global_b16,
-    tid_x,
-    u64,
-)
-from cuda_kernels.kernels import common
-from cuda_kernels.kernels.common import cta_col, cta_row, element, valid_bytes
 from cuda_kernels.kernels.kernel import Kernel
-from cuda_kernels.kernels.pipeline import make_main_loop, meet
-from cuda_kernels.kernels.tutorial.fragments import make_fragments, make_multiply, make_store
-from cuda_kernels.kernels.tutorial.plan import (
-    BLOCK,
-    CHUNK_K,
-    Options,
-    all_accesses,
-    copy_col,
-    element_col,
-    make_maps,
-    make_plan,
-)
+from cuda_kernels.kernels.tutorial.body import make_body
+from cuda_kernels.kernels.tutorial.plan import Options, Tiling, all_accesses, make_plan, written
+from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
 
 
-def make_copy(index, options):
-    """(copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb), first row, first column): the copy of
-    a chunk of A and B into a stage, and where a thread begins."""
-    _, copy_row, element_row, _ = make_maps(options)
-    if options.copies == "elements":
-        row, col, width, copy = element_row, element_col, 1, common.copy_element
-        copy_a, copy_b = index.copy_a_element, index.copy_b_element
-    else:
-        row, col, width, copy_a, copy_b = copy_row, copy_col, 8, index.copy_a, index.copy_b
-        copy = (common.copy_whole if options.whole else common.copy_async) if options.ab_aligned else common.copy_by_halves
-    below = 32 * options.warps * width // CHUNK_K    # rows that all threads copy at once
-    deep = BLOCK // below
-
-    def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
-        kk, along = k + col(tid), u64(2) * u64(k)
-        for i in range(deep):
-            copy(smem + copy_a(tid, i, stage), from_a + (along + u64(2 * below * i) * u64(lda)),
-                 valid_bytes(row0 + row(tid, i), M, kk, K))
-        for i in range(deep):
-            copy(smem + copy_b(tid, i, stage), from_b + (along + u64(2 * below * i) * u64(ldb)),
-                 valid_bytes(col0 + row(tid, i), N, kk, K))
-
-    return copy_chunk, row, col
+def blocks_ab(row, col, stage, operand):
+    """A and B of mma_blocks by hand, in bytes."""
+    return 2 * (row // 16 * 512 + col // 16 * 256 + row % 16 * 16 + col % 16 + 4096 * stage + 16384 * operand)
 
 
-def make_body(index, options):
-    """The kernel's Python function; `index` holds the index functions, in bytes."""
-    read_c, read_row = index.read_c, make_maps(options)[3]
-    copy_chunk, copy_row, copy_from = make_copy(index, options)
-    load_fragments, shape_a, shape_b = make_fragments(index, options)
-    main_loop = make_main_loop(options.stages, CHUNK_K, copy_chunk, load_fragments, make_multiply(options), meet,
-                               options.fragments, options.steps)
-    store_tile = make_store(index, options)
-    registers, scalar = (4, f32) if options.accumulate == "f32" else (2, b32)
-    tiles_n, pieces = BLOCK // options.beside // 8, BLOCK * BLOCK // (32 * options.warps)
-
-    def gemm(a, b, c, M, N, K, lda, ldb, ldc):
-        row0, col0 = cta_row(BLOCK), cta_col(BLOCK)
-        if row0 >= M or col0 >= N:
-            return
-        tid, smem = tid_x(), dynamic_shared()
-        acc = register_array((4, tiles_n, registers), scalar)
-        ra, rb = register_array(shape_a, b32), register_array(shape_b, b32)
-        for i in range(4):
-            for j in range(tiles_n):
-                for r in range(registers):
-                    acc[i, j, r] = 0
-        from_a = element(a, row0 + copy_row(tid, 0), lda, copy_from(tid))     # further rows are some way down, each
-        from_b = element(b, col0 + copy_row(tid, 0), ldb, copy_from(tid))
-        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
-        store_tile(smem, tid, acc)
-        bar_sync()
-        for i in range(pieces):
-            value = ld_volatile_shared_f32(smem + read_c(tid, i))
-            row, col = row0 + read_row(tid, i), col0 + tid % BLOCK
-            if row < M and col < N:
-                st_global_b16(element(c, row, ldc, col), cvt_rn_f16x2_f32(value, value))
-
-    return gemm
+def blocks_c(row, col):
+    """C of mma_blocks by hand, in bytes."""
+    return 4 * (row // 16 * 2048 + col // 16 * 256 + row % 16 * 16 + col % 16)
 
 
-def composed(access, formula):
-    """The index function of an access as one writes it by hand: the layout's formula, in bytes, of the coordinates."""
-    lanes = access.lanes
-
-    def of_two(tid, i):
-        at = lanes(tid, i)
-        return formula(at[0], at[1])
-
-    def of_three(tid, i, stage):
-        at = lanes(tid, i, stage)
-        return formula(at[0], at[1], at[2], at[3])
-
-    def of_four(tid, i, ks, stage):
-        at = lanes(tid, i, ks, stage)
-        return formula(at[0], at[1], at[2], at[3])
-
-    def of_pair(tid, i, j, r):
-        at = lanes(tid, i, j, r)
-        return formula(at[0], at[1])
-
-    def of_five(tid, i, j, r, e):
-        at = lanes(tid, i, j, r, e)
-        return formula(at[0], at[1])
-
-    def of_six(tid, i, h, q, ks, stage):
-        at = lanes(tid, i, h, q, ks, stage)
-        return formula(at[0], at[1], at[2], at[3])
-
-    four = of_pair if access.dtype == "f32" else of_four
-    made = {2: of_two, 3: of_three, 4: four, 5: of_five, 6: of_six}[len(access.domain)]
-    made.access_name = access.name
-    return made
+def crosswise_ab(row, col, stage, operand):
+    """A and B of mma_crosswise by hand, in bytes: the line, and in it the column XORed with the line."""
+    line = row // 2
+    return 2 * (64 * line + (32 * (row % 2) + col ^ (line & 3) << 3) + 4096 * stage + 16384 * operand)
 
 
-def kernel(name, summary, ab_tile, c_tile, ab_formula, c_formula, excess=()):
-    """A Kernel of this family with its tile layouts. ab_formula, c_formula: the same layouts as plain Python that a kernel
-    can run, (row, column, stage, operand) and (row, column) -> bytes."""
+def crosswise_c(row, col):
+    """C of mma_crosswise by hand, in bytes."""
+    return 4 * (128 * row + (col ^ (row & 3) << 3))
+
+
+TILINGS = (
+    # Contiguous 16x16 blocks, rows of 32 bytes: 2-way conflicts nearly everywhere.
+    Tiling("mma_blocks", "MatmulTutorial with 16x16 blocks",
+           Layout(((16, 8), (16, 2), 4, 2), ((16, 512), (1, 256), 4096, 16384)),
+           Layout(((16, 8), (16, 8)), ((16, 2048), (1, 256))), blocks_ab, blocks_c,
+           {"copy A": 4, "copy B": 4, "copy A element": 1, "copy B element": 1, "load A": 4, "load B": 4, "lds A": 1,
+            "lds B": 1, "store C": 2, "send C": 2, "take C": 2, "store C scalar": 3, "read C": 1}),
+    # Two rows per 128-byte line, 16-byte chunks XORed with the line: no conflicts but a scalar store's of C.
+    Tiling("mma_crosswise", "MatmulTutorial with crosswise shared memory",
+           Swizzle(2, 3, 3) @ Layout(((2, 64), 32, 4, 2), ((32, 64), 1, 4096, 16384)),
+           Swizzle(2, 3, 4) @ Layout((128, 128), (128, 1)), crosswise_ab, crosswise_c, {"store C scalar": 1}),
+)
+
+
+def kernel(tiling):
+    """The Kernel of a Tiling."""
+    name = tiling.name
+
     def emitted_as(options):
         return f"{name}_split" if options.split_k else name if options.warps == 4 else f"{name}_8warps"
-
-    def accesses(options):
-        return all_accesses(ab_tile, c_tile, dict(excess), options)
 
     def index(options):
         if options.addresses == "emitted":
             return import_module(f"cuda_kernels.emitted.{emitted_as(options)}")
-        return SimpleNamespace(**{identifier(a.name): composed(a, c_formula if a.dtype == "f32" else ab_formula)
-                                  for a in accesses(options).values()})
+        return SimpleNamespace(**{identifier(access): function for access, function in written(tiling, options).items()})
 
     def emits():
-        return {emitted_as(o): tuple(accesses(o).values())
+        return {emitted_as(o): tuple(all_accesses(tiling, o).values())
                 for o in (Options(), Options(warps=8), Options(warps=8, split_k=True, fragments=1))}
 
-    return Kernel(name, summary, Options(), lambda options: make_plan(name, ab_tile, c_tile, dict(excess), options),
+    return Kernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options),
                   lambda options: make_body(index(options), options), emitted_as, emits, index)
+
+
+KERNELS = {tiling.name: kernel(tiling) for tiling in TILINGS}

@@ -1,0 +1,115 @@
+"""The body of cuda_hgemm's kernel: the main loop of `kernels.pipeline` over ldmatrix and mma.sync, C through shared memory.
+
+It calls the index functions that are emitted from the plan. One stage copies through registers (the synchronous
+mma_base.cu); two to four stages use cp.async.
+"""
+
+from cuda_kernels.intrinsics import (
+    b32,
+    bar_sync,
+    dynamic_shared,
+    f32,
+    here,
+    ld_volatile_shared_b128,
+    ldmatrix_x2,
+    ldmatrix_x4,
+    register_array,
+    st_shared_b32,
+    tid_x,
+    u64,
+)
+from cuda_kernels.kernels import common
+from cuda_kernels.kernels.common import cta_col, cta_row_back_and_forth, cta_row_of, element, valid_bytes
+from cuda_kernels.kernels.hgemm.plan import BLOCK_COLS, BLOCK_ROWS, make_copy_maps, read_c_col, read_c_row
+from cuda_kernels.kernels.pipeline import make_main_loop, meet_and_hold
+
+
+def make_load_fragments(index, b_matrices):
+    """load_fragments(smem, tid, ks, stage, buffer, ra, rb): those of a warp's 64 x 64 x 16; b_matrices: as of Tiling."""
+    load_a, load_b = index.load_a, index.load_b
+
+    def load_b_by_two(smem, tid, ks, stage, buffer, rb):
+        for j in range(8):
+            rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
+
+    def load_b_by_four(smem, tid, ks, stage, buffer, rb):
+        for j in range(4):
+            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
+                smem + load_b(tid, j, ks, stage))
+
+    fragments_b = load_b_by_two if b_matrices == 2 else load_b_by_four
+
+    def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
+        for i in range(4):
+            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
+                smem + load_a(tid, i, ks, stage))
+        fragments_b(smem, tid, ks, stage, buffer, rb)
+
+    return load_fragments
+
+
+def make_body(index, tiling, options):
+    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
+    below, deep_a, deep_b = tiling.below, 32 // tiling.below, 16 // tiling.below
+    copy_a, copy_b = index.copy_a, index.copy_b
+    store_c, read_c = index.store_c, index.read_c
+    stages, wide = options.depth, options.accumulate == "f32"
+    registers, scalar = (4, f32) if wide else (2, b32)
+    multiply = common.multiply_f32 if wide else common.multiply_f16
+    packed = common.packed_f32 if wide else common.packed_f16
+    store_global = common.store_whole if options.c_aligned else common.store_by_halves
+    if not options.ab_aligned:
+        copy = common.copy_by_halves
+    else:
+        copy = (common.copy_whole if options.whole else common.copy_async) if stages > 1 else common.copy_through_registers
+
+    first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
+
+    def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+        kk, along = k + copy_col(tid), u64(2) * u64(k)
+        row0, col0 = here(row0), here(col0)              # which rows exist is not kept in registers
+        for i in range(deep_a):
+            copy(smem + copy_a(tid, i, stage), from_a + (along + u64(2 * below * i) * u64(lda)),
+                 valid_bytes(row0 + copy_a_row(tid, i), M, kk, K))
+        for i in range(deep_b):
+            copy(smem + copy_b(tid, i, stage), from_b + (along + u64(2 * below * i) * u64(ldb)),
+                 valid_bytes(col0 + copy_b_row(tid, i), N, kk, K))
+
+    load_fragments = make_load_fragments(index, tiling.b_matrices)
+
+    def multiply_fragments(buffer, ra, rb, acc):
+        for i in range(4):
+            for j in range(8):
+                multiply(acc, i, j if i % 2 == 0 else 7 - j, ra, rb, buffer)
+
+    main_loop = make_main_loop(stages, tiling.chunk_k, copy_chunk, load_fragments, multiply_fragments, meet_and_hold,
+                               steps=tiling.chunk_k // 16)
+
+    def gemm(a, b, c, M, N, K, lda, ldb, ldc):
+        row0, col0 = first_row(BLOCK_ROWS, M), cta_col(BLOCK_COLS)
+        if row0 >= M or col0 >= N:
+            return
+        tid, smem = tid_x(), dynamic_shared()
+        acc = register_array((4, 8, registers), scalar)
+        ra = register_array((2, 4, 4), b32)           # two buffers: one is loaded while the other is multiplied
+        rb = register_array((2, 8, 2), b32)
+        for i in range(4):
+            for j in range(8):
+                for r in range(registers):
+                    acc[i, j, r] = 0
+        from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # further rows are `below` down, each
+        from_b = element(b, col0 + copy_b_row(tid, 0), ldb, copy_col(tid))
+        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        for i in range(4):
+            for j in range(8):
+                for r in range(2):
+                    st_shared_b32(smem + store_c(tid, i, j, r), packed(acc, i, j, r))
+        bar_sync()
+        for i in range(16):
+            v0, v1, v2, v3 = ld_volatile_shared_b128(smem + read_c(tid, i))
+            row, col = row0 + read_c_row(tid, i), col0 + read_c_col(tid)
+            if row < M and col < N:
+                store_global(element(c, row, ldc, col), v0, v1, v2, v3, N - col)
+
+    return gemm
