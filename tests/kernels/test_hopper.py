@@ -16,6 +16,7 @@ from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, stor
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
 from cuda_kernels.kernels.hopper.ptx import MAPS, maps_by_value, ptx
+from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning import ESTIMATES
 from cuda_kernels.lab.tuning_fit import START, read
@@ -266,7 +267,7 @@ def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("options, fault", [
+REFUSED = [
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
     ({"tile_n": 8}, 'tile_n = 8 is less than the 16 columns of a box: store it with store="direct"'),
     ({"tile_n": 40, "box": 64}, "tile_n = 40 is less than the 64 columns of a box: use a smaller box"),
@@ -274,7 +275,7 @@ def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
     ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
     ({"cluster_m": 4, "cluster_n": 4}, "at most 8 CTAs"),
-    ({"split": True, "persistent": False}, "needs persistent=True"), 
+    ({"split": True, "persistent": False}, "needs persistent=True"),
     ({"pingpong": True}, "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2"),
     ({"pingpong": True, "bands": 2, "tile_n": 64, "persistent": False}, "pingpong needs"),
     ({"pingpong": True, "tile_m": 64, "tile_n": 64, "slices": 2}, "pingpong needs"),
@@ -288,7 +289,25 @@ def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one
     ({"resident": 2, "tile_n": 128, "stages": 2}, "may have 80 registers, 64 of them accumulators"),
     ({"resident": 2, "tile_n": 128, "stages": 4, "producer": 1}, "a CTA has 115712"),
     ({"tile_m": 192, "tile_n": 208, "stages": 2}, "may have 128 registers"), ({"c_major": "K"}, "c_major = 'K'"),
-    ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False")])
+    ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False"),
+]
+
+
+def unchecked(options):
+    """A configuration as its rules see it, whether it is one or not."""
+    made = object.__new__(Hopper)
+    for name, value in (vars(Hopper()) | options).items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize("options, fault", REFUSED)
 def test_a_configuration_that_no_kernel_can_have_is_refused(options, fault):
     with pytest.raises(SimlayoutError, match=fault):
         Hopper(**options)
+
+
+def test_every_rule_refuses_something_that_the_rules_before_it_let_pass():
+    first = [next((rule for rule in RULES if rule.breaks(unchecked(options))), None) for options, fault in REFUSED
+             if "choose one of" not in fault and " = '" not in fault]
+    assert set(RULES) <= set(first)

@@ -10,16 +10,9 @@ from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import DEPTH, load_box
 from cuda_kernels.kernels.hopper.ptx import compiled
+from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
-from cuda_kernels.kernels.kernel import choice
-from simlayout.errors import SimlayoutError
 from simlayout.hardware.matrix.wgmma import OperandTile
-
-SHARED_LIMIT = 233_472
-"""Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical
-specifications)."""
-
-RESERVED = 1024
 
 BARRIERS = 16
 """Bytes of the mbarriers of a stage."""
@@ -33,33 +26,8 @@ tests/gpu/test_gpu_matmul.py asks again). Where fewer fit, the last ones start l
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
 
-OTHER_REGISTERS = 28
-"""What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
-
-BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
-                   ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
-                   ("direct", "M", True): 96}
-"""The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
-spilled."""
-
 REDUCE_STEPS = 8
 """What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
-
-CHOICES = dict(
-    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
-    a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
-    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
-    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
-"""What the options of a configuration may be."""
-
-_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,))
-
-ONLY = {
-    "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
-    "mma_tma": dict(tile_m=(192,), tile_n=(256,), stages=(2, 3, 4), bands=(1,), a_major=("K",), b_major=("K",),
-                    c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
-}
-"""The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
 
 _tile = lru_cache(None)(OperandTile)
 """There are few, and the candidates ask for theirs thousands of times when they are made."""
@@ -108,47 +76,7 @@ class Hopper:
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
-        for name, allowed in CHOICES.items():
-            choice(name, getattr(self, name), allowed)
-        if self.store == "tma" and self.out == "f32":
-            raise SimlayoutError('an f32 C is stored with store="direct": stmatrix moves 16-bit elements')
-        if self.store == "tma" and self.box_n > self.tile_n:
-            raise SimlayoutError(f'tile_n = {self.tile_n} is less than the {self.box_n} columns of a box: '
-                                 + ('use a smaller box' if self.box > 16 else 'store it with store="direct"'))
-        if self.box == 48 and self.c_major == "N":
-            raise SimlayoutError('box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 '
-                                 'bytes')
-        if self.sharing > 8:
-            raise SimlayoutError(f"cluster_m = {self.cluster_m}, cluster_n = {self.cluster_n}: a cluster has at most 8 CTAs")
-        if self.tile_m % (64 * self.bands):
-            raise SimlayoutError(f"tile_m = {self.tile_m} is no multiple of the {64 * self.bands} rows of a consumer")
-        other = [f"{name}={' or '.join(map(repr, allowed))}" for name, allowed in ONLY.get(self.body, {}).items()
-                 if getattr(self, name) not in allowed]
-        if other:
-            raise SimlayoutError(f"{self.body} is a simpler kernel: set {', '.join(other)}")
-        if self.split and not self.persistent:
-            raise SimlayoutError("split=True needs persistent=True: the CTAs of a cut tile wait for one another")
-        if self.slices > 1 and (self.sharing > 1 or self.split or self.bands > 1 or not self.persistent):
-            raise SimlayoutError("slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs "
-                                 "form the cluster, and cut tiles their own way")
-        if self.pingpong and (self.slices > 1 or not self.persistent or self.row_bands != self.bands):
-            raise SimlayoutError("pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two "
-                                 "consumers have a tile each")
-        if self.stages < 2 and self.body == "wgmma_persistent":
-            raise SimlayoutError(f"stages = {self.stages}: a stage is released one step after it was read, so at least 2")
-        if self.slices > 1 and 4 * self.tile_m * self.tile_n > self.stages * self.stage_bytes:
-            raise SimlayoutError(f"{self.slices} slices add up f32 tiles of {4 * self.tile_m * self.tile_n} bytes where the "
-                                 f"stages were, {self.stages * self.stage_bytes} bytes: use more stages")
-        others = OTHER_REGISTERS if self.bands == 1 else BANDS_REGISTERS[self.store, self.c_major, self.split]
-        if self.accumulators + others > self.consumer_registers:
-            raise SimlayoutError(f"{self.tile_m}x{self.tile_n} with {self.resident} CTAs of {self.block} threads per SM: a "
-                                 f"thread may have {self.consumer_registers} registers, {self.accumulators} of them "
-                                 f"accumulators, and needs {others} more: use producer=1, resident=1 or a smaller "
-                                 "tile")
-        if self.resident * (self.shared_bytes + RESERVED) > SHARED_LIMIT:
-            raise SimlayoutError(f"{self.stages} stages of {self.tile_m}x{self.tile_n}x64 need {self.shared_bytes} bytes of "
-                                 f"shared memory; a CTA has {SHARED_LIMIT // self.resident - RESERVED}: use fewer stages or "
-                                 "buffers")
+        check(self)
 
     @property
     def changes(self):

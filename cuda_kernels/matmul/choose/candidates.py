@@ -3,7 +3,8 @@
 from dataclasses import replace
 from itertools import product
 
-from cuda_kernels.kernels.hopper.config import BARRIERS, RESERVED, SHARED_LIMIT, Hopper, staged_bytes
+from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes
+from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
 from simlayout.errors import SimlayoutError
 
 FEW = "1x1", "2x1", "1x2"

@@ -1,0 +1,105 @@
+"""Which options of a Hopper configuration there are, and which do not go together: tables, and a walk over them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cuda_kernels.kernels.kernel import choice
+from simlayout.errors import SimlayoutError
+
+SHARED_LIMIT = 233_472
+"""Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical
+specifications)."""
+
+RESERVED = 1024
+
+OTHER_REGISTERS = 28
+"""What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""
+
+BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
+                   ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
+                   ("direct", "M", True): 96}
+"""The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
+spilled."""
+
+CHOICES = dict(
+    tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
+    a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
+    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
+"""What the options of a configuration may be."""
+
+_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,))
+
+ONLY = {
+    "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
+    "mma_tma": dict(tile_m=(192,), tile_n=(256,), stages=(2, 3, 4), bands=(1,), a_major=("K",), b_major=("K",),
+                    c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
+}
+"""The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What no configuration may be. breaks(config): whether it is that; fault(config): what is wrong, and what to set."""
+
+    breaks: Callable[..., bool]
+    fault: Callable[..., str]
+
+
+RULES = (
+    Rule(lambda c: c.store == "tma" and c.out == "f32",
+         lambda c: 'an f32 C is stored with store="direct": stmatrix moves 16-bit elements'),
+    Rule(lambda c: c.store == "tma" and c.box_n > c.tile_n,
+         lambda c: f"tile_n = {c.tile_n} is less than the {c.box_n} columns of a box: "
+                   + ("use a smaller box" if c.box > 16 else 'store it with store="direct"')),
+    Rule(lambda c: c.box == 48 and c.c_major == "N",
+         lambda c: 'box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 bytes'),
+    Rule(lambda c: c.sharing > 8,
+         lambda c: f"cluster_m = {c.cluster_m}, cluster_n = {c.cluster_n}: a cluster has at most 8 CTAs"),
+    Rule(lambda c: c.tile_m % (64 * c.bands) > 0,
+         lambda c: f"tile_m = {c.tile_m} is no multiple of the {64 * c.bands} rows of a consumer"),
+    Rule(lambda c: bool(to_set(c)),
+         lambda c: f"{c.body} is a simpler kernel: set {', '.join(to_set(c))}"),
+    Rule(lambda c: c.split and not c.persistent,
+         lambda c: "split=True needs persistent=True: the CTAs of a cut tile wait for one another"),
+    Rule(lambda c: c.slices > 1 and (c.sharing > 1 or c.split or c.bands > 1 or not c.persistent),
+         lambda c: "slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs form the "
+                   "cluster, and cut tiles their own way"),
+    Rule(lambda c: c.pingpong and (c.slices > 1 or not c.persistent or c.row_bands != c.bands),
+         lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
+                   "tile each"),
+    Rule(lambda c: c.body == "wgmma_persistent" and c.stages < 2,
+         lambda c: f"stages = {c.stages}: a stage is released one step after it was read, so at least 2"),
+    Rule(lambda c: c.slices > 1 and 4 * c.tile_m * c.tile_n > c.stages * c.stage_bytes,
+         lambda c: f"{c.slices} slices add up f32 tiles of {4 * c.tile_m * c.tile_n} bytes where the stages were, "
+                   f"{c.stages * c.stage_bytes} bytes: use more stages"),
+    Rule(lambda c: c.accumulators + other_registers(c) > c.consumer_registers,
+         lambda c: f"{c.tile_m}x{c.tile_n} with {c.resident} CTAs of {c.block} threads per SM: a thread may have "
+                   f"{c.consumer_registers} registers, {c.accumulators} of them accumulators, and needs "
+                   f"{other_registers(c)} more: use producer=1, resident=1 or a smaller tile"),
+    Rule(lambda c: c.resident * (c.shared_bytes + RESERVED) > SHARED_LIMIT,
+         lambda c: f"{c.stages} stages of {c.tile_m}x{c.tile_n}x64 need {c.shared_bytes} bytes of shared memory; a CTA has "
+                   f"{SHARED_LIMIT // c.resident - RESERVED}: use fewer stages or buffers"),
+)
+"""What options of a configuration do not go together. A rule may rely on those before it."""
+
+
+def to_set(config):
+    """What a simpler kernel needs set otherwise, in words."""
+    return [f"{name}={' or '.join(map(repr, allowed))}" for name, allowed in ONLY.get(config.body, {}).items()
+            if getattr(config, name) not in allowed]
+
+
+def other_registers(config):
+    """Registers that a consumer's thread needs beside its accumulators."""
+    return OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
+
+
+def check(config):
+    """Raises SimlayoutError for a configuration that no kernel can have: an option that there is not, or the first of the
+    RULES that it breaks."""
+    for name, allowed in CHOICES.items():
+        choice(name, getattr(config, name), allowed)
+    for rule in RULES:
+        if rule.breaks(config):
+            raise SimlayoutError(rule.fault(config))
