@@ -9,6 +9,7 @@ lack is learned by `cuda_kernels.lab.tuning_learn`.
 
 import argparse
 import json
+import lzma
 import statistics
 import sys
 from dataclasses import dataclass, fields, replace
@@ -99,16 +100,17 @@ class Measured:
 
 
 def read(*paths):
-    """The Measured of files that `cuda_kernels.lab.tuning` wrote, without what is never chosen, as slices that cut nothing;
-    ParseError for others."""
+    """The Measured of files that `cuda_kernels.lab.tuning` wrote, as they are or compressed by xz, without what is never
+    chosen, as slices that cut nothing; ParseError for others."""
     configs, rows = {}, []
     for path in paths:
         try:
-            record = json.loads(Path(path).read_text())
+            data = Path(path).read_bytes()
+            record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
             rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in found])
                      for shape, cublas, found in record["rows"]]
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
     problems, cublas, found = zip(*rows)
     tried, times = np.array([pair for pairs in found for pair in pairs]).T

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("simlayout", "cuda_kernels")
-LEFT_OUT = ("__pycache__", "notebooks")
+LEFT_OUT = ("__pycache__", "notebooks", "lab")
 
 CARRY = '''\
 # @title simlayout itself, for machines that have none: run this cell, there is nothing to read

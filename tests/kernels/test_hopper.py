@@ -239,7 +239,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     assert (config.a_major, config.b_major, config.dtype, config.out) == (*majors, *types)
 
 
-TUNING = Path(__file__).parents[1] / "data" / "h200_tuning.json"
+TUNING = Path(__file__).parents[1] / "data" / "h200_tuning.json.xz"
 
 
 def test_the_estimates_are_near_the_measured_times():

@@ -1,6 +1,7 @@
 """What is measured to fit the cost model, and what ncu is asked about the wgmma kernels: the parts that need no GPU."""
 
 import json
+import lzma
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -193,3 +194,14 @@ def test_a_file_that_is_no_record_is_refused(tmp_path):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(ParseError, match="is no record of cuda_kernels.lab.tuning"):
             tuning_fit.read(tmp_path / "x.json")
+    (tmp_path / "x.json.xz").write_text("not compressed")
+    with pytest.raises(ParseError, match="is no record of cuda_kernels.lab.tuning"):
+        tuning_fit.read(tmp_path / "x.json.xz")
+
+
+def test_a_compressed_record_is_read_as_it_was(tmp_path):
+    path = record(tmp_path, H200)
+    packed = tmp_path / "packed.json.xz"
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    plain, found = tuning_fit.read(path), tuning_fit.read(packed)
+    assert found.problems == plain.problems and (found.times == plain.times).all()

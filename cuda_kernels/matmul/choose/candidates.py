@@ -38,8 +38,8 @@ SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2
 SHALLOW = (64, 96), (64, 104), (64, 112), (128, 16)
 """Tiles that are considered with 8 stages, too. 64 x 112 took 4 percent less with these than with 10, 64 x 96 1 percent
 less than with 11, 64 x 104 1 percent more than with 10, by product from 20 percent less to 13 more; 64 x 24 to 64 x 88 took
-1 to 5 percent more than with 11 or 12 (geometric means, `tests/data/h200_stages.json`). 128 x 16 took 1.1 percent less than
-with 12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.json`)."""
+1 to 5 percent more than with 11 or 12 (geometric means, tests/data/h200_stages.json.xz). 128 x 16 took 1.1 percent less than
+with 12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.json.xz`)."""
 
 TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""

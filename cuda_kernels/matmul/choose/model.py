@@ -117,7 +117,7 @@ H200 = Rates(launch=1.8, cluster=0.0862, skew=0.223, column_clocks=0.476, tall=0
              l2_32=0.839, l2_16=0.82, near_64=0.65, near_32=0.587, near_16=0.0785, drift=0.107, tile=8.08e-06,
              corner=1.69, box=0.0844, second=0.893, reduce=3.42, reduce_load=0.167, exchange=2.16, exchange_load=0.172,
              dram=4270, sustained=691, energy=3, hard=2.74, hard_l2=16.3, hard_memory=2.05, longer=0.146, hard_power=7.5)
-"""Fitted to the measurements in `tests/data/h200_tuning.json`: `python -m cuda_kernels.lab.tuning_fit`. They are for
+"""Fitted to the measurements in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They are for
 choosing: not each of them is what its name says. Not fitted is energy: in a tuning run all configurations heat the GPU
 together. In the benchmark, where each has the power for itself, 4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128 and
 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
