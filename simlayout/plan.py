@@ -8,6 +8,7 @@ import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.kernel import AccessCount, Problem
 from simlayout.proofs.source import Operand, cost
 from simlayout.proofs.verify import verify
@@ -113,9 +114,9 @@ class Plan:
             if names.count(name) > 1:
                 raise LayoutError(f"plan {self.name} has two accesses called {name!r}: give each its own name")
         for access in self.accesses:
-            if access.domain["tid"] != 32 * self.warps:
+            if access.domain["tid"] != LANES * self.warps:
                 raise LayoutError(f"plan {self.name}: access {access.name!r} has {access.domain['tid']} threads, "
-                                  f"the CTA has {32 * self.warps}")
+                                  f"the CTA has {LANES * self.warps}")
             if access.domain.get("stage", self.stages) != self.stages:
                 raise LayoutError(f"plan {self.name}: access {access.name!r} walks {access.domain['stage']} stages "
                                   f"of {self.stages}")
@@ -217,7 +218,7 @@ class Plan:
         return AccessCount(access.name, access.instruction, total("instructions"), total("wavefronts"), total("ideal"),
                            bool(self._analyses[access.name].exact))
 
-    def verify(self, arch="sm_90"):
+    def verify(self, arch=DEFAULT_ARCH):
         """Proves every access, that loads meet what was stored, and that the CTA's shared memory exists.
 
         Returns the certificates by access name; raises VerificationError or SimlayoutError.

@@ -1,6 +1,7 @@
 """What the cases of a benchmark launch, so that it can be compiled ahead."""
 
 from cuda_kernels.bench.sets import TRITON
+from simlayout.hardware.tables.arch import FEATURES, target_of
 
 
 def programs(cases, capability, sms):
@@ -18,13 +19,13 @@ def programs(cases, capability, sms):
 def _program(case, capability, sms):
     from cuda_kernels import Kernel
     from cuda_kernels.matmul.choose.choice import configured
-    from cuda_kernels.matmul.steps import MmaProgram, arch
+    from cuda_kernels.matmul.steps import MmaProgram
 
     p = case.problem
     if isinstance(case.kernel, Kernel):
         fitted = case.kernel.fitted(p.M, p.N, p.K)
-        return MmaProgram(case.kernel.name, fitted.options, arch(capability), fitted.shared_bytes)
-    if capability != (9, 0):
+        return MmaProgram(case.kernel.name, fitted.options, target_of(capability), fitted.shared_bytes)
+    if not FEATURES["wgmma"].on(capability):
         return None
     majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
     kernel = None if case.kernel == "auto" else case.kernel

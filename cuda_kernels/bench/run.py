@@ -13,8 +13,7 @@ from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
-
-HOPPER_CAPABILITY = (9, 0)
+from simlayout.hardware.tables.arch import FEATURES
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _possible(cases, library, say):
     from cuda_kernels.kernels.hopper.config import Hopper
     from cuda_kernels.run.device import compute_capability
 
-    hopper = compute_capability() == HOPPER_CAPABILITY
+    hopper = FEATURES["wgmma"].on(compute_capability())
     found = [c for c in cases if c.problem.dtype in library.dtypes]
     if len(found) < len(cases):
         say(f"note: {len(cases) - len(found)} bf16 products are left out: {library.version} multiplies f16 only")

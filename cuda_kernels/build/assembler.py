@@ -13,6 +13,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 from simlayout.errors import SimlayoutError
 
 
@@ -41,12 +42,12 @@ def entry_of(text):
     return name
 
 
-def program(text, arch="sm_90a"):
+def program(text, arch=DEFAULT_TARGET):
     """(name of the entry, machine code) of the PTX text of one kernel: what `cuda_kernels.build.cache` keeps."""
     return entry_of(text), cubin(text, arch)
 
 
-def cubin(text, arch="sm_90a"):
+def cubin(text, arch=DEFAULT_TARGET):
     """The machine code of a PTX text, bytes. Raises SimlayoutError for a text that ptxas refuses."""
     path = find_tool("ptxas")
     made = _assembled(path, text, arch) if path else None

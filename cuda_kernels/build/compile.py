@@ -6,6 +6,7 @@ Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` ma
 from functools import lru_cache
 from types import CellType, FunctionType
 
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 from cuda_kernels.intrinsics import Instruction, Scalar
 from cuda_kernels.intrinsics.address import as_address
 from cuda_kernels.build.quick import quick_numba
@@ -102,7 +103,7 @@ def signature(types):
     return numba_types.void(*(names[t] for t in types.split()))
 
 
-def text_of(bound, types, launch_bounds, arch="sm_90a", lineinfo=False):
+def text_of(bound, types, launch_bounds, arch=DEFAULT_TARGET, lineinfo=False):
     """The PTX text of a `bound_kernel`; no GPU needed. types: of its parameters, as of `signature`; launch_bounds: threads
     per CTA, and CTAs per SM at least."""
     from numba import cuda
@@ -115,7 +116,7 @@ def text_of(bound, types, launch_bounds, arch="sm_90a", lineinfo=False):
 
 
 @lru_cache(None)
-def ptx(kernel, arch="sm_90a", marked=False):
+def ptx(kernel, arch=DEFAULT_TARGET, marked=False):
     """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
     `marks(kernel)`."""
     body = bound_kernel(kernel.body, marks(kernel) if marked else None)

@@ -10,8 +10,9 @@ import numpy as np
 
 from simlayout.algebra import Swizzle
 from simlayout.hardware import instruction as instruction_of
+from simlayout.hardware.tables.arch import LANES
 
-LANE = np.arange(32)
+LANE = np.arange(LANES)
 WINDOW = 48 * 1024
 """Bytes of shared memory that the patterns use: what a kernel has without asking for more."""
 
@@ -49,7 +50,7 @@ class Cases:
                      tuple(self.labels[i] for i in rows), sources, valid)
 
 
-def _anywhere(rng, top, size=32):
+def _anywhere(rng, top, size=LANES):
     """Units from windows of very different sizes: many or few lanes to a bank."""
     window = min(top, int(2 ** rng.uniform(2, np.log2(top))))
     return rng.integers(0, top - window + 1) + rng.integers(0, window, size)
@@ -57,22 +58,22 @@ def _anywhere(rng, top, size=32):
 
 def broadcast(rng, top, unit):
     """Every lane the same unit."""
-    return np.full(32, rng.integers(0, top))
+    return np.full(LANES, rng.integers(0, top))
 
 
 def consecutive(rng, top, unit):
     """32 neighbours, from anywhere."""
-    return rng.integers(0, top - 31) + LANE
+    return rng.integers(0, top - LANES + 1) + LANE
 
 
 def permuted(rng, top, unit):
     """32 neighbours in any order."""
-    return rng.integers(0, top - 31) + rng.permutation(32)
+    return rng.integers(0, top - LANES + 1) + rng.permutation(LANES)
 
 
 def reversed_blocks(rng, top, unit):
     """Neighbours with the lanes' bits flipped: reversed in blocks of 2 to 32."""
-    return rng.integers(0, top - 31) + (LANE ^ rng.integers(0, 32))
+    return rng.integers(0, top - LANES + 1) + (LANE ^ rng.integers(0, LANES))
 
 
 def strided(rng, top, unit):
@@ -94,20 +95,20 @@ def shared_by_partners(rng, top, unit):
 def broken_pairs(rng, top, unit):
     """Pairs, except for one to three lanes."""
     units = shared_by_partners(rng, top, unit)
-    units[rng.integers(0, 32, rng.integers(1, 4))] = rng.integers(0, top)
+    units[rng.integers(0, LANES, rng.integers(1, 4))] = rng.integers(0, top)
     return units
 
 
 def few_units(rng, top, unit):
     """Every lane one of 2 to 8 units."""
-    return rng.choice(_anywhere(rng, top, rng.integers(2, 9)), 32)
+    return rng.choice(_anywhere(rng, top, rng.integers(2, 9)), LANES)
 
 
 def few_banks(rng, top, unit):
     """Units in one to four banks, a multiple of 128 bytes apart."""
     line = max(1, 128 // unit)
     rows = top // line
-    return rng.integers(0, min(rows, 2 ** rng.integers(1, 6)), 32) * line + rng.choice(rng.integers(0, line, 4), 32)
+    return rng.integers(0, min(rows, 2 ** rng.integers(1, 6)), LANES) * line + rng.choice(rng.integers(0, line, 4), LANES)
 
 
 def tile(rng, top, unit):
@@ -126,7 +127,7 @@ def swizzled(rng, top, unit):
 
 def misordered(rng, top, unit):
     """A tile with its lanes shuffled."""
-    return tile(rng, top, unit)[rng.permutation(32)]
+    return tile(rng, top, unit)[rng.permutation(LANES)]
 
 
 def at_random(rng, top, unit):
@@ -139,24 +140,24 @@ FAMILIES = (broadcast, consecutive, permuted, reversed_blocks, strided, shared_b
 
 
 def _all(rng):
-    return np.full(32, True)
+    return np.full(LANES, True)
 
 
 def _some(rng):
-    return rng.random(32) < rng.uniform(0.05, 0.95)
+    return rng.random(LANES) < rng.uniform(0.05, 0.95)
 
 
 def _one(rng):
-    return LANE == rng.integers(0, 32)
+    return LANE == rng.integers(0, LANES)
 
 
 def _all_but_one(rng):
-    return LANE != rng.integers(0, 32)
+    return LANE != rng.integers(0, LANES)
 
 
 def _run(rng):
     """A run of lanes, most often across the border of a quarter or half."""
-    low = rng.integers(0, 32)
+    low = rng.integers(0, LANES)
     return (LANE >= low) & (LANE < low + rng.integers(1, 17))
 
 
@@ -181,7 +182,7 @@ def _every_other(rng):
 def _one_of_each_pair(rng):
     """lane or lane ^ step, at random: inactive partners keep pairs whole."""
     step = rng.choice([1, 2])
-    return (rng.random(32) < 0.5)[np.minimum(LANE, LANE ^ step)] ^ (LANE & step > 0)
+    return (rng.random(LANES) < 0.5)[np.minimum(LANE, LANE ^ step)] ^ (LANE & step > 0)
 
 
 MASKS = (_all, _all, _all, _some, _one, _all_but_one, _run, _around_a_border, _groups, _every_other, _one_of_each_pair)
@@ -201,8 +202,8 @@ def generate(name, count, seed=0, sized=False):
     row = instruction_of(name)
     rng = np.random.default_rng([seed, crc32(row.name.encode())])
     top = WINDOW // row.bytes
-    units = np.empty((count, 32), np.int64)
-    active = np.full((count, 32), True)
+    units = np.empty((count, LANES), np.int64)
+    active = np.full((count, LANES), True)
     labels = []
     for i in range(count):
         if i < STRIDES:
@@ -222,18 +223,18 @@ def generate(name, count, seed=0, sized=False):
 def _sources(rng, count, unit):
     """Global bytes of copies: half of them one run of neighbours, the rest from the same families."""
     top = SOURCE_WINDOW // unit
-    made = np.empty((count, 32), np.int64)
+    made = np.empty((count, LANES), np.int64)
     for i in range(count):
         family = consecutive if i % 2 else rng.choice(FAMILIES)
         made[i] = family(rng, top, unit)
     aligned = made[1::2, :1] - made[1::2, :1] % max(1, 128 // unit)      # a run starts on a line: it is coalesced
-    made[1::2] = np.minimum(aligned, top - 32) + LANE
+    made[1::2] = np.minimum(aligned, top - LANES) + LANE
     return (made * unit).astype(np.int32)
 
 
 def _sizes(rng, count, unit):
     """src-sizes: everything, all or nothing by lane, one part, or a mixture by lane."""
     parts = np.arange(0, unit + 1, 2)
-    kinds = (lambda: np.full(32, unit), lambda: unit * rng.integers(0, 2, 32), lambda: np.full(32, rng.choice(parts)),
-             lambda: rng.choice(parts, 32))
+    kinds = (lambda: np.full(LANES, unit), lambda: unit * rng.integers(0, 2, LANES),
+             lambda: np.full(LANES, rng.choice(parts)), lambda: rng.choice(parts, LANES))
     return np.array([kinds[i // 2 % 4]() for i in range(count)], np.int32)

@@ -22,6 +22,7 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from simlayout.hardware.banks.records import lane_masks
+from simlayout.hardware.tables.arch import LANES
 
 KINDS = ("load", "store", "ldmatrix", "stmatrix")
 """Kinds of instruction whose wavefronts pass one per clock. Atomics and copies are bound by other units."""
@@ -86,7 +87,7 @@ def time_cases(form, cases, predicted):
     pointers = [np.uint64(t.__cuda_array_interface__["data"][0]) for t in tables]
     best = np.full(len(cases), np.inf)
     for _ in range(3):
-        kernel[len(cases), 32 * WARPS, 0, WINDOW](*pointers, np.int32(TURNS), np.int32(0))
+        kernel[len(cases), LANES * WARPS, 0, WINDOW](*pointers, np.int32(TURNS), np.int32(0))
         cuda.synchronize()
         best = np.minimum(best, tables[2].copy_to_host().max(axis=1) / (WARPS * TURNS))
     return Timed(form.name, best, predicted, len(form.row.groups))

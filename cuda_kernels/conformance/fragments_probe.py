@@ -7,6 +7,7 @@ import numpy as np
 
 from cuda_kernels.conformance.fragments_forms import SHARED_BYTES
 from cuda_kernels.intrinsics import Instruction, ctaid_x, dynamic_shared, tid_x, u32, u64
+from simlayout.hardware.tables.arch import LANES
 
 SIGNATURE = "u64 u64 u64 u64 s32 s32"
 
@@ -17,7 +18,7 @@ class ProbeKernel:
 
     body: object
     signature: str = SIGNATURE
-    block: int = 32
+    block: int = LANES
 
 
 @cache
@@ -56,7 +57,7 @@ def on_machine(form, tables):
     from simlayout.machine import run
 
     (a, b, c), out = _room(form, tables)
-    run(probe_kernel(form).body, len(a), 32, a, b, c, out, len(b), len(c), shared_bytes=SHARED_BYTES)
+    run(probe_kernel(form).body, len(a), LANES, a, b, c, out, len(b), len(c), shared_bytes=SHARED_BYTES)
     return out
 
 
@@ -82,5 +83,5 @@ def on_gpu(form, tables):
     arrays = [cuda.to_device(t) for t in (*given, out)]
     pointers = [np.uint64(x.__cuda_array_interface__["data"][0]) for x in arrays]
     a, b, c = (len(t) for t in given)
-    _compiled(form)[a, 32, 0, SHARED_BYTES](*pointers, np.int32(b), np.int32(c))
+    _compiled(form)[a, LANES, 0, SHARED_BYTES](*pointers, np.int32(b), np.int32(c))
     return arrays[-1].copy_to_host()

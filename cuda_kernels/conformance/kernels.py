@@ -31,6 +31,7 @@ from cuda_kernels.kernels import KERNELS
 from cuda_kernels.run.job import kernel_named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import sass_class
 from simlayout.progress import progress
 from simlayout.workers import workers
@@ -92,7 +93,7 @@ def compare(prediction, owned, counted):
             if c is None or c.opcode != i.opcode:
                 raise DeviceError(f"ncu profiled other code than was compiled: at {i.offset:#x} {i.opcode} is "
                                   f"{c.opcode if c else 'missing'}")
-        executions = sum(c.threads for c in found) / 32
+        executions = sum(c.threads for c in found) / LANES
         rows.append(row_of(said, len(found), sum(c.misread for c in found),
                            int(executions) if executions.is_integer() else executions,
                            sum(c.wavefronts for c in found), sum(c.ideal for c in found)))

@@ -26,6 +26,7 @@ from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_whole
 from simlayout.hardware import MMAS, fragment
+from simlayout.hardware.tables.arch import LANES
 from simlayout.numerics import mma, rule
 
 SHARES = {"f16": 100, "bf16": 100, "tf32": 100, "e4m3": 7, "e5m2": 7, "f64": 7}
@@ -56,8 +57,8 @@ def store_registers(kind, count):
 
     def twin(warp, destination, *values):
         for r, value in enumerate(values):
-            data = np.ascontiguousarray(np.broadcast_to(value, 32)).astype(_DTYPES[kind]).view(np.uint8)
-            (destination + width * r).write(warp.active, data.reshape(32, width))
+            data = np.ascontiguousarray(np.broadcast_to(value, LANES)).astype(_DTYPES[kind]).view(np.uint8)
+            (destination + width * r).write(warp.active, data.reshape(LANES, width))
 
     names = ["warp", "destination", *(f"v{r}" for r in range(count))]
     twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
@@ -137,7 +138,7 @@ def run_probe(name, a, b, c, gpu=True):
 def _on_machine(name, arrays):
     from simlayout.machine import run
 
-    run(make_probe(name), len(arrays[0]), 32, *arrays)
+    run(make_probe(name), len(arrays[0]), LANES, *arrays)
     return arrays[-1]
 
 
@@ -148,7 +149,7 @@ def _on_gpu(name, arrays):
 
     kernel = cuda.jit(signature(SIGNATURE))(bound_kernel(make_probe(name)))
     there = [cuda.to_device(x) for x in arrays]
-    kernel[len(arrays[0]), 32](*(np.uint64(x.__cuda_array_interface__["data"][0]) for x in there))
+    kernel[len(arrays[0]), LANES](*(np.uint64(x.__cuda_array_interface__["data"][0]) for x in there))
     return there[-1].copy_to_host()
 
 

@@ -27,6 +27,7 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from simlayout.hardware.banks.records import lane_masks
+from simlayout.hardware.tables.arch import LANES
 from simlayout.progress import progress
 
 SIGNATURE = "u64 u64 u64 u64 u64 s32 s32 s32"
@@ -125,7 +126,7 @@ def launch(job, sources):
     tables = [cuda.to_device(np.ascontiguousarray(x)) for x in arrays]
     pointers = [np.uint64(t.__cuda_array_interface__["data"][0]) for t in tables]
     for first, count in job.launches():
-        kernel[1, 32, 0, WINDOW](*pointers, np.int32(first), np.int32(count), np.int32(0))
+        kernel[1, LANES, 0, WINDOW](*pointers, np.int32(first), np.int32(count), np.int32(0))
     cuda.synchronize()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
+from simlayout.hardware.tables.arch import LANES
 
 
 @instruction("{ .reg .b32 r; mapa.shared::cluster.u32 r, $4, $5; ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [r]; }",
@@ -11,7 +12,7 @@ def ld_shared_cluster_v4_f32(warp, address, rank):
     """Four f32 per lane from the shared memory of CTA `rank` of the cluster, at this CTA's address for the same place,
     16-byte aligned; what that CTA wrote before a `cluster_sync` is there (PTX ISA: mapa, ld.shared::cluster)."""
     data = np.ascontiguousarray(warp.peer_load("ld.shared::cluster.b128", address, 16, rank))
-    return tuple(data.view(np.float32).reshape(32, 4).T)
+    return tuple(data.view(np.float32).reshape(LANES, 4).T)
 
 
 @instruction("griddepcontrol.wait;", "<-")

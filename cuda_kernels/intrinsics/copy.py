@@ -9,6 +9,7 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from cuda_kernels.intrinsics.shared import _bytes, _registers
+from simlayout.hardware.tables.arch import LANES
 
 
 def _read_valid(warp, source, valid, nbytes, copy=None):
@@ -20,7 +21,7 @@ def _read_valid(warp, source, valid, nbytes, copy=None):
     counts = set(valid[warp.active].tolist()) if varying else {int(valid)}
     if counts == {nbytes}:
         return source.read(warp.active, nbytes, copy=copy)
-    data = np.zeros((32, nbytes), np.uint8)
+    data = np.zeros((LANES, nbytes), np.uint8)
     for count in counts - {0}:
         lanes = warp.active & (valid == count)
         data[lanes, :count] = source.read(lanes, count, alignment=nbytes, copy=copy)[lanes]

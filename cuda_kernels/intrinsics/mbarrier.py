@@ -5,6 +5,7 @@ all bytes that they announced; then the next begins. Addresses are bytes in the 
 """
 
 from cuda_kernels.intrinsics.instruction import instruction
+from simlayout.hardware.tables.arch import LANES
 
 
 @instruction("mbarrier.init.shared::cta.b64 [$0], $1;", "<- u32 u32")
@@ -61,4 +62,4 @@ def _true(warp, condition):
     """bool [32]: where a uniform or lane-varying number is not 0."""
     import numpy as np
 
-    return np.broadcast_to(np.asarray(condition) != 0, (32,))
+    return np.broadcast_to(np.asarray(condition) != 0, (LANES,))

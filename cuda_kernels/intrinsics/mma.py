@@ -11,6 +11,7 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from simlayout.hardware import fragment, mma_of
+from simlayout.hardware.tables.arch import LANES
 from simlayout.numerics import compute_tile, rule, tensor_op
 from simlayout.numerics.formats import bf16_bits
 
@@ -21,8 +22,6 @@ _WORD = {"f64": np.float64, "f32": np.float32, "s32": np.int32}
 _ELEMENT = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32,
             "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.uint8, "u8": np.uint8}
 """The NumPy dtypes of a register (uint32 if not here) and of an element as `simlayout.numerics` takes A and B."""
-
-LANES = 32
 
 
 @lru_cache(None)
@@ -105,7 +104,7 @@ mma_m16n8k16_f16_f16_f16_f16 = mma_sync("m16n8k16.f16.f16.f16.f16")
 @instruction("cvt.rn.f16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
 def cvt_rn_f16x2_f32(warp, high, low):
     """Two f32 rounded to nearest even into one register: `high` in the upper half (PTX ISA: cvt)."""
-    halves = np.empty((32, 2), np.float16)
+    halves = np.empty((LANES, 2), np.float16)
     halves[:, 0], halves[:, 1] = np.asarray(low, np.float32), np.asarray(high, np.float32)
     return halves.view(np.uint32)[:, 0].astype(np.int64)
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
+from simlayout.hardware.tables.arch import LANES
 
 
 @instruction("mov.u32 $0, %tid.x;", "s32 <-", ordered=False)
@@ -100,7 +101,7 @@ def cluster_ctarank(warp):
 @instruction("shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "s32 <- s32", ordered=False, converged=True)
 def uniform(warp, value):
     """Lane 0's value in all lanes; the compiler then knows that a branch on it parts no warp (PTX ISA: shfl.sync)."""
-    return int(np.broadcast_to(np.asarray(value), (32,))[0])
+    return int(np.broadcast_to(np.asarray(value), (LANES,))[0])
 
 
 @instruction("add.s32 $0, $1, 1;", "s32 <- s32", ordered=False)

@@ -7,6 +7,7 @@ several, lowest address first.
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
+from simlayout.hardware.tables.arch import LANES
 
 
 def _registers(data):
@@ -19,7 +20,7 @@ def _bytes(*registers):
     """n registers (any broadcastable to [32], low 32 bits or f32) -> uint8 [32, 4n]."""
     columns = []
     for r in registers:
-        lanes = np.broadcast_to(np.asarray(r), (32,))
+        lanes = np.broadcast_to(np.asarray(r), (LANES,))
         columns.append(lanes.view(np.uint32) if lanes.dtype == np.float32 else lanes.astype(np.uint32))
     return np.stack(columns, axis=1).view(np.uint8)
 
@@ -88,12 +89,12 @@ def st_shared_b128(warp, address, v0, v1, v2, v3):
 
 def _distribute(rows):
     """uint8 [8x, 16] -> x registers [32]: lane l gets the two b16 of row l // 4, columns 2 (l % 4) and + 1."""
-    return tuple(rows.view(np.uint32).reshape(-1, 32))
+    return tuple(rows.view(np.uint32).reshape(-1, LANES))
 
 
 def _collected(registers):
     """x registers [32] -> uint8 [8x, 16] rows: the inverse of `_distribute`."""
-    words = np.stack([np.broadcast_to(np.asarray(r), (32,)).astype(np.uint32) for r in registers])
+    words = np.stack([np.broadcast_to(np.asarray(r), (LANES,)).astype(np.uint32) for r in registers])
     return words.reshape(-1, 4).view(np.uint8)
 
 

@@ -15,6 +15,7 @@ from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.intrinsics.shared import _bytes, _collected, _distribute, _registers, _transposed
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware import fragment
+from simlayout.hardware.tables.arch import LANES
 
 SHAPE = "m16n16k16"
 
@@ -165,14 +166,14 @@ class _Matrix:
 
     def _rows(self, stride):
         """int64 [32]: where the lines of the blocks begin, as ldmatrix takes them: line i of block m from lane 8 m + i."""
-        lane = np.arange(32)
+        lane = np.arange(LANES)
         row, col = self.origins[lane // 8].T
         return self._offset(row, col + lane % 8, stride) if self.along == 0 else self._offset(row + lane % 8, col, stride)
 
     def _words(self, stride):
         """int64 [32] for each access of 4 or 8 bytes: what a lane holds side by side, turned where the memory's order is not
         the fragment's."""
-        lane = np.arange(32)
+        lane = np.arange(LANES)
         for row, col in self.origins:
             if self.size == 4 and self.turned:           # f32, one by one
                 for i in (0, 1):

@@ -9,6 +9,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.codegen import identifier
 from simlayout.errors import SimlayoutError, VerificationError
+from simlayout.hardware.tables.arch import LANES
 
 SIGNATURE = "u64 u64 u64 s32 s32 s32 s32 s32 s32"
 """Addresses of A (M, K), B (N, K) and C (M, N), then M, N, K and the leading dimensions lda, ldb, ldc in elements."""
@@ -22,7 +23,7 @@ def check_as_emitted(access, function, module):
     its name."""
     wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
     if wrong.any():
-        row, lane = divmod(int(np.argmax(wrong)), 32)
+        row, lane = divmod(int(np.argmax(wrong)), LANES)
         raise VerificationError(f"{module}.{identifier(access.name)} is out of date at {access.point(row, lane)}: run "
                                 "`python -m cuda_kernels.emitted`")
 
@@ -68,7 +69,7 @@ class Kernel:
     @property
     def block(self):
         """Threads per CTA."""
-        return 32 * self.plan.warps
+        return LANES * self.plan.warps
 
     @property
     def shared_bytes(self):

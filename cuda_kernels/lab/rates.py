@@ -16,6 +16,7 @@ from cuda_kernels.intrinsics import b32, clock64, ctaid_x, f32, register_array, 
 from cuda_kernels.kernels import common
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
+from simlayout.hardware.tables.arch import LANES
 
 TURNS, CHAINS = 500, 16
 NAMES = {
@@ -75,9 +76,9 @@ def measure(name):
     clocks = {}
     for warps in (1, 2, 4, 8, 16):
         for _ in range(3):
-            kernel[sms, 32 * warps](np.uint64(out.__cuda_array_interface__["data"][0]), np.int32(0))
+            kernel[sms, LANES * warps](np.uint64(out.__cuda_array_interface__["data"][0]), np.int32(0))
         cuda.synchronize()
-        taken = out.copy_to_host()[:, : 32 * warps, 0].max(axis=1)
+        taken = out.copy_to_host()[:, : LANES * warps, 0].max(axis=1)
         clocks[warps] = float(np.median(taken)) / (warps * TURNS * CHAINS * NAMES[name][3])
     return Rate(name, clocks)
 

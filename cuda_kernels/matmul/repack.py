@@ -19,6 +19,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 SIGNATURE = "u64 u64 s32 s32 u64 u64 u64 u64 u64 u64"
 """Addresses of source and target; columns and rows; bytes of the source from column to column, row to row, matrix to matrix;
@@ -36,7 +37,7 @@ class Copy:
     """The copy of elements of `size` bytes, 2 or 4, compiled for `arch`."""
 
     size: int = 2
-    arch: str = "sm_90a"
+    arch: str = DEFAULT_TARGET
 
     block, shared_bytes = BLOCK, 0
 

@@ -10,6 +10,7 @@ from cuda_kernels.matmul.arrays import SIZES
 from cuda_kernels.matmul.driver import Launch, Parameters, Shape, TensorMapMaker
 from cuda_kernels.matmul.product import ALIGNED, copied, work_of
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.hardware.tables.arch import FEATURES, target_of
 
 INT_LIMIT = 1 << 31
 """Kernels count elements and tiles in 32 signed bits."""
@@ -94,7 +95,7 @@ class Steps:
             x, y = x.transposed, y.transposed
         elif not y.rows_contiguous(itemsize) and x.row == itemsize:
             x, y = x.transposed, y.transposed
-        config = repack.Copy(itemsize, arch(self.capability))
+        config = repack.Copy(itemsize, target_of(self.capability))
         many = count if x.matrix or y.matrix else 1
         for first in range(0, many, repack.MATRICES):
             grid = config.grid(y.rows, y.cols, min(many - first, repack.MATRICES))
@@ -116,15 +117,6 @@ class Steps:
         keep_k = "MN" not in majors or ("K" in majors and not matrices.transposed.rows_contiguous(size))
         made, nbytes = copied(matrices, size, keep_k, count)
         return "K" if keep_k else "MN", Place("scratch", made, self.room(nbytes)), True
-
-
-def arch(capability):
-    """The architecture to compile for: sm_90a on Hopper, else as the GPU says.
-
-    >>> arch((9, 0)), arch((8, 6))
-    ('sm_90a', 'sm_86')
-    """
-    return "sm_90a" if capability == (9, 0) else f"sm_{capability[0]}{capability[1]}"
 
 
 def row_major(work, itemsize, aligned):
@@ -260,7 +252,7 @@ class MmaSteps(Steps):
                    for p, offsets in zip(places, at)]
         aligned = [x and p.matrices.matrix % ALIGNED == 0 for x, p in zip(aligned, places)]
         fitted = kernel.fitted(M, N, K, *pitches).unaligned(*(not x for x in aligned))
-        program = MmaProgram(fitted.name, fitted.options, arch(self.capability), fitted.shared_bytes)
+        program = MmaProgram(fitted.name, fitted.options, target_of(self.capability), fitted.shared_bytes)
         shape = Shape(fitted.grid(M, N), (fitted.block, 1, 1), fitted.shared_bytes)
         handle = self.kernel(program, kernel.name)
         for piece in work.pieces:
@@ -307,11 +299,11 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 
     capability = cuda.capability(device)
-    if capability < (8, 0):
+    if not FEATURES["cp.async"].on(capability):
         raise DeviceError(f"GPU {device} has compute capability {capability[0]}.{capability[1]}; matmul needs 8.0 or newer "
                           "(cp.async)")
     if kernel == "auto":
-        kernel = None if capability == (9, 0) else KERNELS["mma_permuted"]
+        kernel = None if FEATURES["wgmma"].on(capability) else KERNELS["mma_permuted"]
     elif isinstance(kernel, str):
         named = {**HOPPER, **EVERY}
         if kernel not in named:
@@ -321,7 +313,7 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
         return MmaSteps(cuda, device, dtype, out, aligned, overlap), kernel
     if kernel is not None and not isinstance(kernel, Hopper):
         raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
-    if capability != (9, 0):
+    if not FEATURES["wgmma"].on(capability):
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     return HopperSteps(cuda, device, dtype, out, aligned, overlap), kernel

@@ -15,7 +15,7 @@ NUMBA_CUDA = (0, 30)
 
 def gpu_problem():
     """Why no kernel can run on a GPU here, as a sentence; None if one can."""
-    return sweep.gpu_problem((8, 0), "cp.async") or numba_cuda_problem()
+    return sweep.gpu_problem("cp.async") or numba_cuda_problem()
 
 
 def numba_cuda_problem():

@@ -12,6 +12,7 @@ from cuda_kernels.kernels.kernel import with_options
 from cuda_kernels.run.hopper import run_hopper
 from cuda_kernels.run.mma import Run, problem_of
 from simlayout.errors import DeviceError
+from simlayout.hardware.tables.arch import FEATURES
 
 SUMMARIES = {
     "wgmma_tma": "TMA and wgmma alone: one warpgroup loads, waits and multiplies; nothing overlaps",
@@ -93,7 +94,7 @@ def hopper_problem():
     if problem := gpu_problem():
         return problem
     major, minor = compute_capability()
-    if (major, minor) != (9, 0):
+    if not FEATURES["wgmma"].on((major, minor)):
         return (f"the GPU has compute capability {major}.{minor}; wgmma needs 9.0 (sm_90a): take another kernel, or the CPU "
                 "machine (--cpu)")
     return None

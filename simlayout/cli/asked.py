@@ -10,8 +10,8 @@ from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import SizesError, open_names, sized, tile
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.proofs import Access
-from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
 
 MAX_INSTRUCTIONS = 65_536
@@ -29,9 +29,9 @@ def asked_access(options):
 
 def access_of_lanes(name, instruction, made, lanes, loops, dtype):
     """The Access of threads that give the coordinates of a text. loops: {name: trips}, perhaps with tid."""
-    domain = {"tid": WARP, **loops}
-    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
-        raise SimlayoutError(f"--domain spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
+    domain = {"tid": LANES, **loops}
+    if prod(domain.values()) > MAX_INSTRUCTIONS * LANES:
+        raise SimlayoutError(f"--domain spans {prod(domain.values()) // LANES} instructions: at most {MAX_INSTRUCTIONS}")
     return Access(name, instruction, made, parse_index(lanes, domain), domain, dtype.name, excess=None)
 
 
@@ -61,7 +61,7 @@ def asked_tile(options, lanes=()):
         raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}{known}, so it could only name loops of "
                           "--lanes: give both or neither")
     made = _of_sizes(options.layout, own, options.dtype) if names is None else read_tile(options.layout, own, options.dtype)
-    check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", "sm_90")))
+    check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", DEFAULT_ARCH)))
     return made, loops
 
 

@@ -14,9 +14,9 @@ from simlayout.cli.options import add, given_text, whole
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.errors import ParseError, SimlayoutError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.progress import progress
 from simlayout.proofs import Access, verify
-from simlayout.proofs.access import WARP
 from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
@@ -148,14 +148,14 @@ def parse_access(text, tile, dtype):
     if not match:
         raise ParseError(f"{text!r} is no access: write 'INSTRUCTION: ROW, COLUMN for LOOP<TRIPS', as in "
                          "'ldmatrix.x4: tid % 16, 8*k for k<4'")
-    domain = {"tid": WARP}
+    domain = {"tid": LANES}
     for part in match[3].split(",") if match[3] else ():
         loop = _LOOP.fullmatch(part)
         if not loop or int(loop[2]) < 1 or keyword.iskeyword(loop[1]) or loop[1] != "tid" and loop[1] in domain:
             raise ParseError(f"{part.strip()!r} in {text!r} is no loop, or comes twice: write NAME<TRIPS, as in k<4")
         domain[loop[1]] = int(loop[2])
-    if prod(domain.values()) > MAX_INSTRUCTIONS * WARP:
-        raise SimlayoutError(f"{text!r} spans {prod(domain.values()) // WARP} instructions: at most {MAX_INSTRUCTIONS}")
+    if prod(domain.values()) > MAX_INSTRUCTIONS * LANES:
+        raise SimlayoutError(f"{text!r} spans {prod(domain.values()) // LANES} instructions: at most {MAX_INSTRUCTIONS}")
     return Access(text, match[1], tile, parse_index(match[2], domain), domain, dtype, excess=None)
 
 

@@ -22,6 +22,7 @@ from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
 from simlayout.errors import SimlayoutError, VerificationError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import Access, verify
 
 SAMPLE = 1 << 22
@@ -47,7 +48,7 @@ class Emitted:
     operations: int
 
 
-def emit(access, *, unit="elements", stored_by=(), arch="sm_90", name=None):
+def emit(access, *, unit="elements", stored_by=(), arch=DEFAULT_ARCH, name=None):
     """Proves an access, then returns its index function as source, compiled function and certificate.
 
     access: an Access. unit: what the function returns: the offset in "elements", or the address from the start of

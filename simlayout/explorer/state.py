@@ -12,6 +12,7 @@ from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import open_names, sized
 from simlayout.errors import InstructionError, ParseError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 
 MAX_TEXT = 10_000           # characters of a field
 MAX_INDEX = 2**31 - 1
@@ -34,7 +35,7 @@ class State:
     op: str = "ldmatrix.x4"
     lanes: str = ""
     domain: str = ""
-    arch: str = "sm_90"
+    arch: str = DEFAULT_ARCH
     index: int = 0
 
     def as_dict(self):
@@ -172,7 +173,7 @@ def _loops(text):
             raise Refusal(f"column {column}: expected a loop NAME=TRIPS, as in k=4", "domain", column, text)
         loops.append((match["name"], int(match["trips"])))
         at = match.end()
-    if prod(trips for _, trips in loops) > MAX_INSTRUCTIONS * 32:
+    if prod(trips for _, trips in loops) > MAX_INSTRUCTIONS * LANES:
         raise Refusal(f"the loops span more than {MAX_INSTRUCTIONS} instructions of a warp, which is all the explorer shows",
                       "domain")
     return loops

@@ -25,6 +25,7 @@ from simlayout.files import write_whole
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
 from simlayout.hardware.banks.sweep import gpu_problem, wavefronts_on_gpu
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import instruction
 
 INSTRUCTIONS = ("ld.shared.b32", "ld.shared.b64", "ld.shared.b128", "ldmatrix.x4", "st.shared.b32", "red.shared.add.u32")
@@ -34,9 +35,10 @@ PACKAGES = ("numpy", "numba", "numba-cuda", "tensor-layouts")
 
 
 def random_addresses(name, n, dtype=np.int32):
-    """[n, 32] byte addresses, aligned, in the 227 KiB of a CTA."""
+    """[n, 32] byte addresses, aligned, in the shared memory of a CTA."""
     size = instruction(name).bytes
-    return np.random.default_rng(0).integers(0, 227 * 1024 // size, (n, 32), dtype) * dtype(size)
+    units = ARCHES[DEFAULT_ARCH].shared_bytes_per_cta // size
+    return np.random.default_rng(0).integers(0, units, (n, LANES), dtype) * dtype(size)
 
 
 def best(action, turns=5):

@@ -9,13 +9,14 @@ from textwrap import wrap
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import LANES
 
 WHERE = "one NVIDIA H200, Nsight Compute 2025.3.1"
 """Of all records but h200_bench.json, whose times are the GPU's own."""
 
 WIDTH, LABEL = 100, 12
 
-_LANE = np.arange(32)
+_LANE = np.arange(LANES)
 
 PATTERNS = {
     # name: instruction, byte addresses of the lanes, wavefronts, file of tests/data, label there

@@ -6,8 +6,8 @@ later. Strong accesses do not race with one another; with plain ones they do, as
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import joined
-from simlayout.machine.tags import LANES
 
 
 class AtomicTwins:

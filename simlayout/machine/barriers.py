@@ -1,8 +1,8 @@
 """Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import fenced, joined
-from simlayout.machine.tags import LANES
 
 
 class Barrier:

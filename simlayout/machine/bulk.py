@@ -11,11 +11,11 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.global_shadow import units
 from simlayout.machine.proxies import CELL
 from simlayout.machine.shadow import Touch
-from simlayout.machine.tags import LANES
 
 LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
 """What loads (to shared memory), stores and reductions (to global memory) are called in a Trace."""

@@ -23,7 +23,7 @@ from itertools import count
 
 import numpy as np
 
-from simlayout.machine.tags import LANES
+from simlayout.hardware.tables.arch import LANES
 
 ENGINES = 32
 """Columns of the table that are added at a time."""

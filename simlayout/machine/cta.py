@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.barriers import Barrier, ClusterBarrier
 from simlayout.machine.bulk import Stores, landing_cells
 from simlayout.machine.clocks import Clocks
@@ -11,7 +12,6 @@ from simlayout.machine.hazards import hazard, ordered_ints, spans
 from simlayout.machine.memory import SharedMemory
 from simlayout.machine.proxies import CELL
 from simlayout.machine.shadow import SharedShadow
-from simlayout.machine.tags import LANES
 from simlayout.machine.warpgroup import REGISTERS, WARPS, Warpgroup
 
 

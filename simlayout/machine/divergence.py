@@ -13,13 +13,14 @@ from types import BuiltinFunctionType, FunctionType
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.functions import BUILTINS, scalar_cast
 from simlayout.machine.hazards import Place, error, hazard, ordered_ints, spans
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.numbers import DTYPE, UNSIGNED, choose, kind_of, operands, results
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.syntax import WARP_NAME
-from simlayout.machine.tags import LANES, Tagged, tag
+from simlayout.machine.tags import Tagged, tag
 
 _BOOL = DTYPE["b1"]
 _CHANGEABLE = list, dict, set

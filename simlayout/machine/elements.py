@@ -8,7 +8,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.errors import MachineError
-from simlayout.machine.tags import LANES
+from simlayout.hardware.tables.arch import LANES
 
 UNKNOWN = -1
 """The mark of bytes of which nothing was declared."""

@@ -12,8 +12,8 @@ import sys
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import UNASSIGNED, LaneRange, Lanes, lane_list, merge, truth
-from simlayout.machine.tags import LANES
 
 NOBODY = np.zeros(LANES, bool)
 NOBODY.setflags(write=False)

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import ordered_ints
 from simlayout.machine.memory import touching
-from simlayout.machine.tags import LANES
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""

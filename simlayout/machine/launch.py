@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, MOST_THREADS
 from simlayout.machine.cta import Residents
 from simlayout.machine.elements import Elements
 from simlayout.machine.events import watcher
@@ -14,7 +15,6 @@ from simlayout.machine.memory import Allocation, GlobalPointer
 from simlayout.machine.numbers import cast, kind_of
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
-from simlayout.machine.tags import LANES
 from simlayout.machine.trace import Recorder
 
 MOST_TOGETHER = 2**14
@@ -72,8 +72,8 @@ class Launch:
         return self.recorder.trace(() if self.log is None else self.log.hazards())
 
 
-def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None, hazards="raise", accesses=(), cluster=1,
-        together=False, registers=None):
+def run(kernel, grid, block, *args, shared_bytes=0, arch=DEFAULT_ARCH, progress=None, hazards="raise", accesses=(),
+        cluster=1, together=False, registers=None):
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -117,8 +117,8 @@ def run(kernel, grid, block, *args, shared_bytes=0, arch="sm_90", progress=None,
     [('global race', (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19))]
     """
     grid, block = _three(grid, "grid"), _three(block, "block")
-    if prod(block) > 1024:
-        raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most 1024")
+    if prod(block) > MOST_THREADS:
+        raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
     if any(n > most for n, most in zip(grid, MOST_CTAS)):
         raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
     _check_shared(shared_bytes, arch)

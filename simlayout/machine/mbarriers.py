@@ -3,10 +3,10 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import joined
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch
-from simlayout.machine.tags import LANES
 
 MOST = 2**20 - 1
 """The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""

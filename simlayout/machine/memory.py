@@ -8,7 +8,7 @@ from math import gcd
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
-from simlayout.machine.tags import LANES
+from simlayout.hardware.tables.arch import LANES
 
 POISON = 0xFF
 """The byte that fills fresh shared memory and registers: NaN in f16, bf16 and f32, so that a read too early shows."""

@@ -12,10 +12,10 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import AddressError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import POISON
 from simlayout.machine.syntax import WARP_NAME
-from simlayout.machine.tags import LANES
 
 _LANE = np.arange(LANES)
 

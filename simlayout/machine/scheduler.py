@@ -11,10 +11,10 @@ import traceback
 import numpy as np
 
 from simlayout.errors import HazardError, SimlayoutError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import Cancelled
 from simlayout.machine.hazards import hazard
 from simlayout.machine.syntax import WARP_NAME
-from simlayout.machine.tags import LANES
 from simlayout.machine.warp import Warp
 
 GRACE = 0.1

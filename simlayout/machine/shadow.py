@@ -9,11 +9,11 @@ first conflict is found, whatever order the warps happened to run in.
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.elements import UNKNOWN
 from simlayout.machine.hazards import hazard, ordered_ints
 from simlayout.machine.memory import rows_of, touching
 from simlayout.machine.proxies import KEPT, AsyncReads, pruned
-from simlayout.machine.tags import LANES
 
 UNWRITTEN = 0xFFFFFFFF
 IN_FLIGHT = 0x80000000

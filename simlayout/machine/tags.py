@@ -2,8 +2,7 @@
 
 import numpy as np
 
-LANES = 32
-"""Lanes of a warp."""
+from simlayout.hardware.tables.arch import LANES
 
 
 class Tagged(np.ndarray):

@@ -7,9 +7,9 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import AccessCount
 from simlayout.machine.listing import listing, source_lines
-from simlayout.machine.tags import LANES
 
 CHUNK = 1024
 """Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""

@@ -6,6 +6,7 @@ from weakref import WeakSet
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError, MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.atomics import AtomicTwins
 from simlayout.machine.bulk import BulkTwins
 from simlayout.machine.copies import Copies, Copy
@@ -14,7 +15,6 @@ from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch, matrix_lanes
-from simlayout.machine.tags import LANES
 from simlayout.machine.warpgroup import WarpgroupTwins
 
 _LANE = np.arange(LANES)

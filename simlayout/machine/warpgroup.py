@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
 from simlayout.machine.proxies import CELL
 from simlayout.machine.registers import InFlight, RegisterArray
 from simlayout.machine.shadow import Touch
-from simlayout.machine.tags import LANES
 
 WARPS = 4
 """Warps of a warpgroup: consecutive ones, the first a multiple of 4."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import compute
 from simlayout.numerics.rules import rule
@@ -23,7 +24,7 @@ _RANGE = {"s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
 """The values of what has more room than it needs."""
 
 
-def mma(name, a, b, c=None, arch="sm_90"):
+def mma(name, a, b, c=None, arch=DEFAULT_ARCH):
     """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
 
     name: an mma.sync ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B, C) or a wgmma
@@ -52,7 +53,7 @@ def mma(name, a, b, c=None, arch="sm_90"):
     return _multiplied(op, rule(name, arch), a, b, c)
 
 
-def gemm(name, a, b, c=None, arch="sm_90"):
+def gemm(name, a, b, c=None, arch=DEFAULT_ARCH):
     """a b + c as a kernel computes it whose loop over K repeats one instruction, in ascending order of K.
 
     name, dtypes, arch: as for `mma`. a: [..., M, K], b: [..., K, N], c: [..., M, N] or None, of any M, N and K; K is

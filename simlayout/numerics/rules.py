@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simlayout.hardware.matrix.fragments import MMAS
-from simlayout.hardware.tables.arch import ARCHES, arch_of
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, arch_of
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
 
@@ -87,7 +87,7 @@ _TABLE = (
 
 
 @lru_cache(None)
-def rule(name, arch="sm_90"):
+def rule(name, arch=DEFAULT_ARCH):
     """The Rule of an instruction on an architecture, with its provenance.
 
     Raises InstructionError for an unknown name, or an architecture without the instruction.
@@ -104,7 +104,7 @@ def rule(name, arch="sm_90"):
     op, chip = tensor_op(name, arch), arch_of(arch).name
     for family, inputs, arches, kind, step, fraction_bits, kept_bits, source in _TABLE:
         if family == op.family and op.a in inputs and chip in arches:
-            source = MEASURED.get(name, source) if chip == "sm_90" else source
+            source = MEASURED.get(name, source) if chip == DEFAULT_ARCH else source
             return Rule(kind, min(step or op.k, op.k), fraction_bits, kept_bits, source)
     raise AssertionError(f"{name} on {chip} is in the table of instructions and not in that of rules")
 

@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
@@ -37,8 +38,8 @@ def coordinates(access, index):
     parts = access.coordinate(*access.points())
     sizes = list(access.domain.values())
     shape = (*sizes[1:], sizes[0])
-    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, 32)[index] for p in parts[:2]]
-    return (np.zeros(32, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
+    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, LANES)[index] for p in parts[:2]]
+    return (np.zeros(LANES, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
 
 
 def index_of(access, warp=0, **loops):

@@ -7,6 +7,7 @@ after the other, of all warps of the CTA; of copies what their destinations cost
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
@@ -22,7 +23,7 @@ ACROSS = 3                                  # entries in a row of the legend
 FEWEST = 0.012                              # of the width: spans from which on a number has room
 
 
-def run_watched(kernel, grid, block, *args, shared_bytes=0, arch="sm_90"):
+def run_watched(kernel, grid, block, *args, shared_bytes=0, arch=DEFAULT_ARCH):
     """What `simlayout.machine.run` executes, as a list of (access name, instruction, byte addresses int64 [32]), in order.
 
     Only shared-memory instructions of threads are there: no TMA, no wgmma. Hazards are not looked for.

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
+
 LABELLED = ("copy", "read")
 """Kinds of Spans that show their chunk."""
 
@@ -90,7 +92,7 @@ def wavefronts(accesses):
     """
     from simlayout.hardware import analyze
 
-    costs, everyone = np.zeros(len(accesses), np.int64), np.full(32, True)
+    costs, everyone = np.zeros(len(accesses), np.int64), np.full(LANES, True)
     for name in dict.fromkeys(instruction for instruction, *_ in accesses):
         mine = [i for i, access in enumerate(accesses) if access[0] == name]
         active = np.stack([everyone if accesses[i][2] is None else accesses[i][2] for i in mine])

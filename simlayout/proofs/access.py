@@ -13,9 +13,8 @@ from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, instruction
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.proofs.source import Source
-
-WARP = 32
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Access:
     instruction: str
     tile: object
     lanes: object = None
-    domain: dict = field(default_factory=lambda: {"tid": WARP})
+    domain: dict = field(default_factory=lambda: {"tid": LANES})
     dtype: str = "f16"
     excess: int | None = 0
     source: Source | None = None
@@ -65,8 +64,8 @@ class Access:
                               f"{self.tile!r} and {self.lanes!r}")
         object.__setattr__(self, "domain", self._sizes())
         threads = self.domain["tid"]
-        if threads < WARP or threads % WARP:
-            raise LayoutError(f"access {self.name!r}: tid has {threads} values; warps need a multiple of {WARP}")
+        if threads < LANES or threads % LANES:
+            raise LayoutError(f"access {self.name!r}: tid has {threads} values; warps need a multiple of {LANES}")
         if self.excess is not None:
             object.__setattr__(self, "excess", self._whole(self.excess, "excess", "or None"))
         if self.bytes % dtype_of(self.dtype).bytes:
@@ -166,14 +165,14 @@ class Access:
 
     def addresses(self):
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
-        return self.in_bytes(self.offsets().reshape(-1, WARP))
+        return self.in_bytes(self.offsets().reshape(-1, LANES))
 
     def in_bytes(self, offsets, first=0):
         """The byte addresses of offsets, int64 [instructions, 32], of which the first is that of instruction `first`."""
         size = dtype_of(self.dtype).bytes
         wrong = (offsets > GREATEST // size) | (offsets < -GREATEST // size)
         if wrong.any():
-            row, lane = divmod(int(np.argmax(wrong)), WARP)
+            row, lane = divmod(int(np.argmax(wrong)), LANES)
             point = self.point(first + row, lane)
             at = ", ".join(f"{k} = {v}" for k, v in point.items())
             raise UndefinedError(f"access {self.name!r} at {at}: offset {offsets[row, lane]} of {size}-byte elements is a "
@@ -182,7 +181,7 @@ class Access:
 
     def used_lanes(self):
         """bool [32]: the lanes whose address the instruction reads (ldmatrix.x2 ignores lanes 16-31)."""
-        used = np.zeros(WARP, bool)
+        used = np.zeros(LANES, bool)
         for group in instruction(self.instruction).groups:
             used[list(group)] = True
         return used
@@ -190,10 +189,10 @@ class Access:
     def point(self, row, lane):
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
         names, sizes = self.table_order()
-        found = box_point(names, [(0, n) for n in sizes], row * WARP + lane)
+        found = box_point(names, [(0, n) for n in sizes], row * LANES + lane)
         return {variable: found[variable] for variable in self.domain}
 
-    def analyze(self, arch="sm_90"):
+    def analyze(self, arch=DEFAULT_ARCH):
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""
         return analyze(self.instruction, self.addresses(), arch=arch)
 
@@ -207,7 +206,7 @@ class Access:
 
     def instructions(self):
         """How many warp instructions the domain holds."""
-        return prod(self.domain.values()) // WARP
+        return prod(self.domain.values()) // LANES
 
     def plot(self, index=0, **options):
         """Draws the bank x wavefront grid of instruction `index`; see `simlayout.plots.banks`."""

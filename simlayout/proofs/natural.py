@@ -8,7 +8,8 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten, tuple_text
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
-from simlayout.proofs.access import WARP, Access
+from simlayout.hardware.tables.arch import LANES
+from simlayout.proofs.access import Access
 
 CHUNK_BYTES = 16
 """Bytes of one row of an 8x8 matrix of ldmatrix and stmatrix."""
@@ -70,7 +71,7 @@ tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which co
         place = lanes(tid, here["i"], here["k"])
         return place[1:] if one_mode else place
 
-    return Access(name, row.name, tile, coordinate, {"tid": WARP, **walked}, element.name, excess=None)
+    return Access(name, row.name, tile, coordinate, {"tid": LANES, **walked}, element.name, excess=None)
 
 
 def by_columns(tile):
@@ -163,9 +164,9 @@ def _pieces(row, element, sizes, tile, turned):
     fault = ""
     if length % size:
         fault = f"{called} of {length} {element} elements are no whole number of its pieces of {size}"
-    elif lines * across % WARP:
+    elif lines * across % LANES:
         shape = f"{length} x {lines}" if turned else f"{lines} x {length}"
-        fault = f"the {shape} tile has {lines * across} of its pieces, no whole number of warps of {WARP}"
+        fault = f"the {shape} tile has {lines * across} of its pieces, no whole number of warps of {LANES}"
     if fault:
         raise LayoutError(f"{row} does not cover {tile}: {fault}; change the shape, use an instruction of another "
                           "width, or say which coordinate each lane gives")
@@ -175,14 +176,14 @@ def _pieces(row, element, sizes, tile, turned):
 
 def _walk(lines, across, size):
     """Loops, and (line, first element) of each lane: `across` pieces of `size` elements in each line."""
-    if across % WARP == 0:
-        return {"i": lines, "k": across // WARP}, lambda tid, i, k: (i, size * (WARP * k + tid))
-    if WARP % across == 0:
-        beside = WARP // across
+    if across % LANES == 0:
+        return {"i": lines, "k": across // LANES}, lambda tid, i, k: (i, size * (LANES * k + tid))
+    if LANES % across == 0:
+        beside = LANES // across
         return {"i": lines // beside}, lambda tid, i, k: (beside * i + tid // across, size * (tid % across))
 
     def in_a_line(tid, i, k):
-        piece = WARP * k + tid
+        piece = LANES * k + tid
         return piece // across, size * (piece % across)
 
-    return {"k": lines * across // WARP}, in_a_line
+    return {"k": lines * across // LANES}, in_a_line

@@ -14,6 +14,7 @@ import numpy as np
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.hardware.banks.copies import LINE_BYTES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 
 MOST_LEADING = 2**40
 """Elements from row to row, so that addresses fit int64."""
@@ -98,7 +99,7 @@ class Table:
             raise LayoutError(f"access {access.name!r}: its source must give two integers, (row, column)")
         variables = list(access.domain)
         stages = access.everywhere(lambda *point: point[variables.index("stage")] if "stage" in variables else 0)
-        row, column, stage = (part.reshape(-1, 32) for part in (*made, stages))
+        row, column, stage = (part.reshape(-1, LANES) for part in (*made, stages))
         return cls(access, access.addresses(), row, column, stage[:, 0])
 
     def filling(self, stage):
@@ -108,7 +109,7 @@ class Table:
         mine = self.stage == stage
         return Table(self.access, self.addresses[mine], self.row[mine], self.column[mine], self.stage[mine])
 
-    def analyze(self, leading, address=0, exist=None, arch="sm_90"):
+    def analyze(self, leading, address=0, exist=None, arch=DEFAULT_ARCH):
         """The Analysis of the copies; arguments as of `analyze_copies`."""
         size = self.access.bytes // self.access.elements
         valid = None
@@ -118,7 +119,7 @@ class Table:
         return analyze(self.access.instruction, self.addresses, arch=arch, sources=sources, valid=valid)
 
 
-def analyze_copies(access, leading, address=0, exist=None, arch="sm_90"):
+def analyze_copies(access, leading, address=0, exist=None, arch=DEFAULT_ARCH):
     """The Analysis of the copies of one tile, of all stages.
 
     access: an Access with a Source; leading: elements from row to row of the matrix; address: bytes, where the tile begins;
@@ -128,7 +129,7 @@ def analyze_copies(access, leading, address=0, exist=None, arch="sm_90"):
     return Table.of(access).analyze(leading, address, exist, arch)
 
 
-def cost(access, operand, stages, sized, arch="sm_90"):
+def cost(access, operand, stages, sized, arch=DEFAULT_ARCH):
     """The Cost of all copies that read an Operand once; None where its rows begin where the instruction cannot read.
 
     stages: the kernel's; the copies of K step s fill stage s % stages. sized: whether copies have a src-size.

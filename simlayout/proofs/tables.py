@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.algebra.exact import exact_offsets
 from simlayout.errors import VerificationError
-from simlayout.proofs.access import WARP
+from simlayout.hardware.tables.arch import LANES
 
 
 class Tables:
@@ -19,7 +19,7 @@ class Tables:
         boxes = list(access.boxes())
         self._starts = [0]
         for box in boxes:
-            self._starts.append(self._starts[-1] + prod(stop - start for start, stop in box) // WARP)
+            self._starts.append(self._starts[-1] + prod(stop - start for start, stop in box) // LANES)
         self._boxes = boxes
         self._only = [self._table(0)] if len(boxes) == 1 else None
 
@@ -39,7 +39,7 @@ class Table:
     def __init__(self, access, box, start):
         self.access, self.tile, self.used, self.start = access, access.tile, access.used_lanes(), start
         self.form = access.over(access.coordinate, box)
-        self.leaves = [leaf.reshape(-1, WARP) for leaf in _flat(self.form)]
+        self.leaves = [leaf.reshape(-1, LANES) for leaf in _flat(self.form)]
 
     @cached_property
     def base(self):
@@ -57,7 +57,7 @@ class Table:
 
         given = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
         return exact_offsets(offset, given, f"access {self.access.name!r}",
-                             lambda number: self.point(*divmod(number // len(steps), WARP)))
+                             lambda number: self.point(*divmod(number // len(steps), LANES)))
 
     def addresses(self):
         """The byte addresses of all points, int64 [instructions, 32]."""

@@ -11,14 +11,15 @@ import numpy as np
 from simlayout.algebra import parse
 from simlayout.errors import AddressError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, arch_of
-from simlayout.proofs.access import WARP, Access
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, Digest, digest
 from simlayout.proofs.stored import Stored
 from simlayout.proofs.tables import Tables, modes
 from simlayout.wording import counted
 
 
-def verify(subject, conflict_free_for=(), *, stored_by=(), arch="sm_90"):
+def verify(subject, conflict_free_for=(), *, stored_by=(), arch=DEFAULT_ARCH):
     """Proves a tile or an access over its whole domain.
 
     subject: an Access, or a tile (Layout, Swizzle @ Layout, ..., or its text). A tile is proved one-to-one and in bounds,
@@ -224,7 +225,7 @@ def _neighbours(tables):
         if first is None:
             return mode
         best = max(best, (first, -mode))
-    point = access.point(*divmod(best[0], WARP))
+    point = access.point(*divmod(best[0], LANES))
     raise VerificationError(
         f"access {access.name!r}: the {access.elements} elements of one {access.bytes}-byte access are not neighbours "
         f"in {access.tile} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
@@ -234,7 +235,7 @@ def _neighbours(tables):
 def _torn(table, mode):
     """The number, in the domain, of the first lane whose elements are no neighbours along a coordinate; None if all are."""
     wrong = (table.along(mode) != table.base[:, :, None] + np.arange(1, table.access.elements)).any(axis=2) & table.used
-    return table.start * WARP + int(np.argmax(wrong)) if wrong.any() else None
+    return table.start * LANES + int(np.argmax(wrong)) if wrong.any() else None
 
 
 def _check_last(table, mode, last, limit):

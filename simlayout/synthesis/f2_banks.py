@@ -25,6 +25,7 @@ import numpy as np
 
 from simlayout.algebra.f2 import F2Map
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import instruction as row_of
 
 LINE_BYTES = BANKS * WORD_BYTES
@@ -76,7 +77,7 @@ def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
     of two from 4 bytes and from the widest access on. bits: of the chunk number that a layout may permute. starts: bytes
     above a multiple of 128 where the tile may start.
 
-    >>> lanes = np.arange(32)
+    >>> lanes = np.arange(LANES)
     >>> made = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
     >>> made.weights, made.used_bits         # 4 phases of 8 rows: the rows differ by multiples of 8 chunks
     ({8: 4, 16: 4, 24: 4, 32: 4, 40: 4, 48: 4, 56: 4}, (3, 4, 5))
@@ -121,7 +122,7 @@ def _distinct(values):
 
 def _phases(op, rows):
     """Addresses [n, lanes] of every phase of an instruction; loads whose lanes pair up have other phases."""
-    lanes = np.arange(32)
+    lanes = np.arange(LANES)
     paired = np.zeros(len(rows), bool)
     if op.paired_groups:
         paired = (rows == rows[:, lanes ^ 1]).all(axis=1) | (rows == rows[:, lanes ^ 2]).all(axis=1)

@@ -11,6 +11,7 @@ from simlayout.algebra import Tile
 from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.proofs import Access
 from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
@@ -164,7 +165,7 @@ def _task(accesses, budget, base):
             raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
     if isinstance(first.tile, Tile) or not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
         raise LayoutError(f"{first.tile!r} is no layout that could be replaced: give the plain one, row-major, say")
-    itemsize, memory = first.bytes // first.elements, arch_of("sm_90").shared_bytes_per_cta
+    itemsize, memory = first.bytes // first.elements, arch_of(DEFAULT_ARCH).shared_bytes_per_cta
     if itemsize * first.tile.cosize > memory:
         raise LayoutError(f"{first.tile} takes {itemsize * first.tile.cosize} bytes, a CTA has {memory}: use a smaller tile")
     widest = max(a.bytes for a in accesses)
@@ -184,7 +185,7 @@ def _coordinates(access):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
     found = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))
     sizes = list(access.domain.values())
-    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, 32) for x in found]
+    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, LANES) for x in found]
 
 
 def _plans(task, families, layers, tma):

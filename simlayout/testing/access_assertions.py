@@ -8,12 +8,13 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import Analysis, analyze
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import Access
 from simlayout.testing.conflicts import Subject, conflict, explanation, subjects
 from simlayout.testing.counterexample import refuted
 
 
-def assert_conflict_free(subject, *, for_=(), active=None, arch="sm_90"):
+def assert_conflict_free(subject, *, for_=(), active=None, arch=DEFAULT_ARCH):
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
 
     subject: an Access, whatever excess it declares; a Plan, for all its accesses; an Analysis; or a tile, any index
@@ -57,7 +58,7 @@ wavefronts, 4 without them, in 1 of 1
             raise conflict(one, index, claim)
 
 
-def assert_wavefronts(subject, expected, addresses=None, *, active=None, arch="sm_90"):
+def assert_wavefronts(subject, expected, addresses=None, *, active=None, arch=DEFAULT_ARCH):
     """An access takes exactly the wavefronts expected.
 
     subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the

@@ -10,6 +10,7 @@ from simlayout.errors import AddressError, LayoutError, SimlayoutError
 from simlayout.hardware import Analysis, analyze, arch_of, instruction
 from simlayout.hardware.banks.model import first_fault
 from simlayout.hardware.banks.operands import lane_at_fault
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.plots.grid import phases
 from simlayout.proofs import Access
@@ -123,10 +124,10 @@ def _alone(analysis, index, pairs):
     """The Analysis of instruction `index` with two lanes alone, for each of pairs, int [n, 2]."""
     row, addresses = analysis.instruction, analysis.addresses[index]
     if row.needs_whole_warp:                # no mask: all other lanes have the address of the first, which merge
-        given = np.repeat(addresses[pairs[:, :1]], 32, axis=1)
+        given = np.repeat(addresses[pairs[:, :1]], LANES, axis=1)
         np.put_along_axis(given, pairs[:, 1:], addresses[pairs[:, 1:]], axis=1)
         return analyze(row, given, arch=analysis.arch)
-    active = np.zeros((len(pairs), 32), bool)
+    active = np.zeros((len(pairs), LANES), bool)
     np.put_along_axis(active, pairs, True, axis=1)
     copied = {name: getattr(analysis, name)[index] for name in ("sources", "valid") if getattr(analysis, name) is not None}
     return analyze(row, np.broadcast_to(addresses, active.shape), active, analysis.arch, **copied)

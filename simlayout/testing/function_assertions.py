@@ -12,8 +12,8 @@ import numpy as np
 from simlayout.algebra import Layer, Layout, dtype_of
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.errors import LayoutError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.proofs import Access, equivalent
-from simlayout.proofs.access import WARP
 from simlayout.proofs.equivalence import named_domain
 from simlayout.testing.conflicts import place_of
 from simlayout.testing.counterexample import Place, grid_of_places, refuted
@@ -115,10 +115,10 @@ def _access_points(access, domain):
     if domain is not None:
         raise LayoutError(f"access {access.name!r} has a domain of its own: leave out domain")
     each = access.elements
-    used = np.flatnonzero(np.broadcast_to(access.used_lanes(), (access.instructions(), WARP)).reshape(-1))
+    used = np.flatnonzero(np.broadcast_to(access.used_lanes(), (access.instructions(), LANES)).reshape(-1))
     offsets = (access.offsets().reshape(-1)[used][:, None] + np.arange(each)).reshape(-1)
     return _Points(name_of(access), offsets, "two points of its domain move the same element",
-                   lambda number, _: place_of(access, *divmod(int(used[number // each]), WARP)))
+                   lambda number, _: place_of(access, *divmod(int(used[number // each]), LANES)))
 
 
 def assert_equivalent(left, right, domain=None, *, dtype=None):
@@ -161,7 +161,7 @@ equal: 288 and 256 (257 of 1024 points compared)
         return
     at, step = dict(found.counterexample), None if dtype is None else dtype_of(dtype).bytes
     one, other = at.pop("left"), at.pop("right")
-    lane = at["tid"] % WARP if accesses and "tid" in at else None
+    lane = at["tid"] % LANES if accesses and "tid" in at else None
     of = "" if lane is None else f", lane {lane},"
     places = [_element(f"{side}{of}", at, value, step, lane) for side, value in (("left", one), ("right", other))
               if value is not None]

@@ -7,7 +7,9 @@ returns a strategy of int64 [32]. Each shrinks towards small numbers: unit 0 in 
 import numpy as np
 from hypothesis import strategies as st
 
-LANE = np.arange(32)
+from simlayout.hardware.tables.arch import LANES
+
+LANE = np.arange(LANES)
 
 
 def strided(top):
@@ -26,7 +28,7 @@ def xored(top):
 
 
 def _xor(start, columns):
-    units = np.full(32, start)
+    units = np.full(LANES, start)
     for bit, column in enumerate(columns):
         units ^= (LANE >> bit & 1) * column
     return units
@@ -47,7 +49,7 @@ def rows(top):
 
 def permuted(top):
     """Neighbouring units in any order."""
-    return st.permutations(range(32)).map(lambda order: np.array(order) % top)
+    return st.permutations(range(LANES)).map(lambda order: np.array(order) % top)
 
 
 def paired(top):

@@ -15,7 +15,7 @@ from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.errors import LayoutError
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware import instruction as instruction_of
-from simlayout.proofs.access import WARP
+from simlayout.hardware.tables.arch import LANES
 from simlayout.proofs.natural import CHUNK_BYTES, natural_access
 from simlayout.testing.patterns import PATTERNS
 
@@ -230,18 +230,18 @@ def lane_masks(instruction=None, *, min_active=0):
     >>> int(smallest(lane_masks(), lambda mask: not mask[31]).sum())
     0
     """
-    if not 0 <= min_active <= WARP:
-        raise LayoutError(f"min_active = {min_active}: a warp has {WARP} lanes")
-    every = st.builds(lambda: range(WARP))
+    if not 0 <= min_active <= LANES:
+        raise LayoutError(f"min_active = {min_active}: a warp has {LANES} lanes")
+    every = st.builds(lambda: range(LANES))
     if instruction is not None and instruction_of(instruction).needs_whole_warp:
         return every.map(_mask)
-    steps = st.integers(1, max(1, WARP // max(min_active, 1))).map(lambda step: range(0, WARP, step))
-    any_lanes = st.sets(st.integers(0, WARP - 1), min_size=min_active)
-    return (every | st.integers(min_active, WARP).map(range) | steps | any_lanes).map(_mask)
+    steps = st.integers(1, max(1, LANES // max(min_active, 1))).map(lambda step: range(0, LANES, step))
+    any_lanes = st.sets(st.integers(0, LANES - 1), min_size=min_active)
+    return (every | st.integers(min_active, LANES).map(range) | steps | any_lanes).map(_mask)
 
 
 def _mask(lanes):
-    made = np.zeros(WARP, bool)
+    made = np.zeros(LANES, bool)
     made[list(lanes)] = True
     return made
 
@@ -270,7 +270,7 @@ class Columns:
     size: int
 
     def __call__(self, tid, k=0):
-        piece = WARP * k + tid
+        piece = LANES * k + tid
         return piece % self.rows, self.size * (piece // self.rows)
 
 
@@ -311,7 +311,7 @@ def _walks(row, dtype, tile, lane_maps):
         natural, name=f"permuted {row}", lanes=Permuted(natural.lanes, count, step, start)), steps, starts)
     if not row.needs_whole_warp:
         size = natural.elements
-        trips = prod(tile.shape) // size // WARP
-        domain = {"tid": WARP, "k": trips} if trips > 1 else {"tid": WARP}
+        trips = prod(tile.shape) // size // LANES
+        domain = {"tid": LANES, "k": trips} if trips > 1 else {"tid": LANES}
         made["columns"] = st.just(replace(natural, name=f"columns {row}", lanes=Columns(tile.shape[0], size), domain=domain))
     return st.one_of([made[name] for name in lane_maps if name in made])

@@ -111,7 +111,7 @@ def test_a_user_without_a_home_has_no_cache_and_compiles_all_the_same(monkeypatc
 
 @pytest.mark.skipif(not hasattr(os, "fork") or os.geteuid() != 0, reason="only root can become a user who is not there")
 def test_a_container_s_arbitrary_user_compiles(tmp_path):
-    code = ("import os; os.environ.pop('HOME', 0); from cuda_kernels import cache; os.setuid(54321)\n"
+    code = ("import os; os.environ.pop('HOME', 0); from cuda_kernels.build import cache; os.setuid(54321)\n"
             "class C:\n  compile = lambda self: ('k', b'code')\n  __repr__ = lambda self: 'C'\n"
             "print(cache.compiled(C()), cache.holds(C()))")
     environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "SIMLAYOUT_CACHE")}

@@ -14,6 +14,7 @@ from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import index_function
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import choose_ldmatrix
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.proofs import Access
 
@@ -94,7 +95,7 @@ class Operand:
     def copy(self):
         """The Access that stores 16 bytes: line tid // 8 + 16 i of the matrix, from 8 (tid % 8) on."""
         return Access(f"copy {self.name}", "st.shared.b128", self.tile, self._copied,
-                      {"tid": 32 * WARPS, "i": SIDE * SIDE // CHUNK // (32 * WARPS)}, "f16", self.copy_excess)
+                      {"tid": LANES * WARPS, "i": SIDE * SIDE // CHUNK // (LANES * WARPS)}, "f16", self.copy_excess)
 
     def _copied(self, tid, i):
         line, along, number = copy_line(tid, i), copy_along(tid), "AB".index(self.name)
@@ -105,9 +106,9 @@ class Operand:
         """The Access of the ldmatrix: instruction `copy` of k step `ks`; of B also of the j-th 8n columns."""
         steps = {"ks": SIDE // self.choice.tile[1], "copy": self.choice.copies}
         if self.name == "A":
-            return Access("load A", self.choice.instruction, self.tile, self._loaded_a, {"tid": 32 * WARPS, **steps}, "f16",
-                          self.load_excess)
-        domain = {"tid": 32 * WARPS, "j": SIDE // self.choice.tile[0], **steps}
+            return Access("load A", self.choice.instruction, self.tile, self._loaded_a, {"tid": LANES * WARPS, **steps},
+                          "f16", self.load_excess)
+        domain = {"tid": LANES * WARPS, "j": SIDE // self.choice.tile[0], **steps}
         return Access("load B", self.choice.instruction, self.tile, self._loaded_b, domain, "f16", self.load_excess)
 
     def _loaded_a(self, tid, ks, copy):
@@ -219,7 +220,7 @@ ask for less
 
     name = "cute"
     signature = SIGNATURE
-    block = 32 * WARPS
+    block = LANES * WARPS
     shared_bytes = 2 * 2 * SIDE * SIDE
 
     def grid(self, M, N):

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 
 from cuda_kernels.kernels.kernel import choice
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.proofs import Access, Source
 
 BLOCK_ROWS, BLOCK_COLS, WARPS = 256, 128, 8
-THREADS = 32 * WARPS
+THREADS = LANES * WARPS
 
 
 @dataclass(frozen=True)

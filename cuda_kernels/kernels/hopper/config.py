@@ -13,6 +13,7 @@ from cuda_kernels.kernels.hopper.ptx import compiled
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.hardware.tables.arch import LANES
 
 BARRIERS = 16
 """Bytes of the mbarriers of a stage."""
@@ -110,7 +111,7 @@ class Hopper:
     @property
     def block(self):
         """Threads per CTA: the consumers, and the producer where it is not one of them."""
-        return 128 * self.consumers + (32 * self.producer if self.body == "wgmma_persistent" else 0)
+        return 128 * self.consumers + (LANES * self.producer if self.body == "wgmma_persistent" else 0)
 
     @property
     def sharing(self):

@@ -1,6 +1,7 @@
 """Who touches what in shared memory of `mma_tma`: tiles of 192 x 256 x 64, eight warps of 96 x 64, operands from TMA."""
 
 from simlayout.algebra import Layout, Swizzle
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.proofs import Access
 
@@ -44,7 +45,7 @@ def read_c_col(tid):
 
 
 def _access(label, instruction, tile, lanes, **loops):
-    return Access(label, instruction, tile, lanes, {"tid": 32 * WARPS, **loops}, "f16")
+    return Access(label, instruction, tile, lanes, {"tid": LANES * WARPS, **loops}, "f16")
 
 
 def make_plan(stages, shared_bytes):

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from cuda_kernels.kernels.kernel import choice
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import ARCHES
 
-SHARED_LIMIT = 233_472
-"""Bytes of shared memory of an SM of sm_90, of which a CTA takes 1024 besides its own (CUDA C++ Programming Guide, technical
-specifications)."""
-
-RESERVED = 1024
+SHARED_LIMIT, RESERVED = ARCHES["sm_90"].shared_bytes_per_sm, ARCHES["sm_90"].reserved_bytes_per_cta
+"""Bytes of shared memory of an SM, and those that a CTA takes besides its own."""
 
 OTHER_REGISTERS = 28
 """What a kernel needs beside its accumulators at least, so that ptxas spills nothing."""

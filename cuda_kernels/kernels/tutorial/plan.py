@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from cuda_kernels.kernels.kernel import choice
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.proofs import Access, Source
 
@@ -105,7 +106,7 @@ def element_col(tid):
 def make_rows(options):
     """(copy_row, element_row, read_row): the rows of a tile that a thread copies 16 bytes of, an element of, and of C takes
     back."""
-    threads = 32 * options.warps
+    threads = LANES * options.warps
 
     def copy_row(tid, i):
         return tid // 4 + threads // 4 * i
@@ -233,7 +234,7 @@ def written(tiling, options):
 def all_accesses(tiling, options):
     """Every access that some variant with the same warps uses, {name: Access}."""
     maps, ab_tile, c_tile = make_maps(options, _coordinates, _coordinates), tiling.ab_tile, tiling.c_tile
-    threads, deep = 32 * options.warps, 512 // (32 * options.warps)
+    threads, deep = LANES * options.warps, 512 // (LANES * options.warps)
     across = BLOCK // options.beside
     copy = "cp.async.cg.16" if options.ab_aligned else "st.shared.b128"
     loops = {"ks": options.steps, "stage": options.stages}

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from math import prod
 
 from simlayout.algebra import Layout
+from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan, Prediction
 from simlayout.proofs import Access
 
 BLOCK, CHUNK_K, WARPS = 128, 16, 4
-THREADS = 32 * WARPS
+THREADS = LANES * WARPS
 WARP_TILE, GROUP = 64, 16
 """Rows, and columns, of a warp's tile (WM, WN); columns that a warp's lanes cover at once (WSUBN)."""
 ROWS, COLS, GROUPS = 8, 4, 4

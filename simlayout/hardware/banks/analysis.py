@@ -22,7 +22,7 @@ from simlayout.hardware.banks.operands import (
 )
 from simlayout.hardware.banks.records import provenance
 from simlayout.hardware.banks.retries import retried
-from simlayout.hardware.tables.arch import Arch, arch_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.hardware.tables.instructions import instruction as instruction_of
 
@@ -152,7 +152,7 @@ class Analysis:
         }
 
 
-def analyze(instruction, addresses, active=None, arch="sm_90", sources=None, valid=None):
+def analyze(instruction, addresses, active=None, arch=DEFAULT_ARCH, sources=None, valid=None):
     """Counts the wavefronts of n accesses of a warp to shared memory, as the hardware does.
 
     instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32") or an Instruction.

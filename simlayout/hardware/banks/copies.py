@@ -17,11 +17,12 @@ Measured, not documented: see `records`.
 import numpy as np
 
 from simlayout.hardware.banks.counts import Count, occupied
+from simlayout.hardware.tables.arch import LANES
 
 LINE_BYTES = 128
 _LINE_SHIFT, _SECTOR_SHIFT, _UNIT_SHIFT = 7, 5, 4
 _LINE_BITS = 16                                           # shared memory has fewer lines
-_LANE = np.arange(32)
+_LANE = np.arange(LANES)
 _EARLIER = _LANE[:, None] > _LANE                         # [lane, other]: the other comes first
 _CHUNK = 2048                                             # accesses at a time: tables of 32 x 32 for each
 

@@ -15,13 +15,14 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.hardware.banks.operands import addresses_of, rows_of
+from simlayout.hardware.tables.arch import LANES
 
 BANKS = 32
 WORD_BYTES = 4
 _CHUNK = 256  # accesses at a time: memory stays flat, and the arrays stay in the cache
 _LANE_BIT = 20  # of a key; the word comes below
 _IDLE = np.int32(-1)
-_LANE = np.arange(32, dtype=np.int32)
+_LANE = np.arange(LANES, dtype=np.int32)
 _NUMBER = np.arange(_CHUNK, dtype=np.int32)[:, None]
 _PAIRS = np.stack([[_LANE[_LANE & step == upper * step] for step in (1, 2)] for upper in (0, 1)])  # [lower or upper, step]
 
@@ -124,7 +125,7 @@ def _of_groups(keys, groups, banks):
 @lru_cache(64)
 def _numbered(groups):
     """(bits that number the groups, int32 [32]: for each lane the number of its group, -1 where none has it)."""
-    made = np.full(32, _IDLE)
+    made = np.full(LANES, _IDLE)
     for number, group in enumerate(groups):
         made[list(group)] = number
     return (len(groups) - 1).bit_length(), made

@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.errors import AddressError, InstructionError
+from simlayout.hardware.tables.arch import LANES
 
-WARP_LANES = 32
-EVERY = np.ones((1, WARP_LANES), bool)
+EVERY = np.ones((1, LANES), bool)
 EVERY.setflags(write=False)
 
 
@@ -19,9 +19,9 @@ def integers(addresses):
         raise AddressError(f"addresses are one array of ints, [n, 32] or [32], 32 in each row ({error})") from None
     if given.dtype.kind not in "iu":
         raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
-    if given.ndim not in (1, 2) or given.shape[-1] != WARP_LANES:
+    if given.ndim not in (1, 2) or given.shape[-1] != LANES:
         raise AddressError(f"addresses of shape {given.shape}: give one per lane, [n, 32] or [32]")
-    return given.reshape(-1, WARP_LANES)
+    return given.reshape(-1, LANES)
 
 
 def rows_of(mask, rows):
@@ -31,7 +31,7 @@ def rows_of(mask, rows):
 
 def active_of(mask, n):
     """bool [n, 32] of a mask; a view."""
-    return np.broadcast_to(True if mask is None else mask, (n, WARP_LANES))
+    return np.broadcast_to(True if mask is None else mask, (n, LANES))
 
 
 def addresses_of(given, mask):
@@ -52,7 +52,7 @@ def signed(given):
 @lru_cache(64)
 def _used(groups):
     """bool [1, 32]: the lanes whose address is read; None if all are."""
-    made = np.zeros((1, WARP_LANES), bool)
+    made = np.zeros((1, LANES), bool)
     made[:, [lane for group in groups for lane in group]] = True
     made.setflags(write=False)
     return None if made.all() else made
@@ -67,11 +67,11 @@ def mask_of(row, active, n):
         mask = np.asarray(active)
     except ValueError as error:
         raise AddressError(f"active is one array of bools, [n, 32] or [32] ({error})") from None
-    if mask.dtype != bool or mask.shape[-1:] != (WARP_LANES,) or mask.ndim > 2:
+    if mask.dtype != bool or mask.shape[-1:] != (LANES,) or mask.ndim > 2:
         raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, 32] or [32]")
     if mask.ndim == 2 and len(mask) not in (1, n):
         raise AddressError(f"active has {len(mask)} rows, addresses {n}: give one row for each, or one")
-    mask = mask.reshape(-1, WARP_LANES)
+    mask = mask.reshape(-1, LANES)
     if row.needs_whole_warp:
         if not mask.all():
             access, lane = np.argwhere(~mask)[0]

@@ -18,7 +18,7 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
-from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
 from simlayout.hardware.tables.instructions import instruction as instruction_of
 from simlayout.hardware.tables.provenance import Provenance
 
@@ -86,7 +86,7 @@ class Checked:
                 f"{a.explain(i)}")
 
 
-def check(cases, arch="sm_90"):
+def check(cases, arch=DEFAULT_ARCH):
     """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact."""
     from simlayout.hardware.banks.analysis import analyze
 
@@ -114,7 +114,7 @@ def load_records(path):
             data = dict(archive)                             # which reads an array each time that it is asked for one
             about = json.loads(str(data["about"]))
             str(Summary(about["arch"], about, {}))           # has it everything that a Provenance names?
-            active = (data["active"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
+            active = (data["active"][:, None] >> np.arange(LANES, dtype=np.uint32) & 1).astype(bool)
             made = []
             for number, (form, name) in enumerate(zip(data["forms"], data["instructions"], strict=True)):
                 rows = np.flatnonzero(data["form"] == number)
@@ -135,7 +135,7 @@ def load_records(path):
 
 def lane_masks(active):
     """bool [n, 32] -> uint32 [n], bit l for lane l."""
-    return (active.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
+    return (active.astype(np.uint64) << np.arange(LANES, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
 
 
 def save_records(path, about, records):
@@ -146,14 +146,15 @@ def save_records(path, about, records):
     starts = np.cumsum([0, *(len(c.wavefronts) for c in records)])
     source_of = [np.arange(i, i + len(c.wavefronts)) for i, c in zip(starts, records) if c.sources is not None]
     sizes = [np.full(c.sources.shape, NO_SIZE) if c.valid is None else c.valid for c in copies]
+    none = np.zeros((0, LANES))
     arrays = {
         "about": np.array(json.dumps(about)),
         "forms": np.array([c.form for c in records]), "instructions": np.array([c.instruction for c in records]),
         "form": np.concatenate([np.full(len(c.wavefronts), i, np.uint16) for i, c in enumerate(records)]),
         "addresses": np.concatenate([np.where(c.active, c.addresses, 0) for c in records]).astype(np.int32),
         "active": np.concatenate([lane_masks(c.active) for c in records]),
-        "sources": np.concatenate([np.zeros((0, 32)), *(np.where(c.active, c.sources, 0) for c in copies)]).astype(np.int32),
-        "valid": np.concatenate([np.zeros((0, 32)), *sizes]).astype(np.int8),
+        "sources": np.concatenate([none, *(np.where(c.active, c.sources, 0) for c in copies)]).astype(np.int32),
+        "valid": np.concatenate([none, *sizes]).astype(np.int8),
         "source_of": np.concatenate(source_of or [np.zeros(0)]).astype(np.int32),
         "labels": np.array(labels), "label": np.array([place[x] for c in records for x in c.labels], np.uint16),
         **{k: np.concatenate([getattr(c, k) for c in records]).astype(np.int32) for k in COUNTERS},
@@ -213,7 +214,7 @@ def provenance(row, chip):
         how = "bounds" if row.caveat else "explains"
         text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, found)))}"
         return Provenance("measured", text, cases - wrong)
-    home = arch_of("sm_90")
+    home = arch_of(DEFAULT_ARCH)
     if chip != home:
         return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({provenance(row, home)})")
     return Provenance("assumed", row.like or "no record of this instruction: the rule of its neighbours in the table")

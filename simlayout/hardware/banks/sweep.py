@@ -7,8 +7,8 @@ import numpy as np
 from simlayout.errors import AddressError, DeviceError, InstructionError
 from simlayout.hardware.banks import model, sweep_kernel
 from simlayout.hardware.banks.geometry import geometry
-from simlayout.hardware.banks.operands import EVERY, WARP_LANES, access_of, integers, mask_of, refuse, rows_of, signed
-from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.banks.operands import EVERY, access_of, integers, mask_of, refuse, rows_of, signed
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, FEATURES, LANES, arch_of
 from simlayout.hardware.tables.instructions import instruction as instruction_of
 
 _CHUNK = 1 << 20      # accesses on the GPU at a time
@@ -17,7 +17,7 @@ _MOST_CTAS = 1 << 14  # beyond them, warps count several accesses, one after ano
 _NO_FAULT = np.iinfo(np.int64).max
 
 
-def wavefronts_on_gpu(instruction, addresses, active=None, arch="sm_90"):
+def wavefronts_on_gpu(instruction, addresses, active=None, arch=DEFAULT_ARCH):
     """(wavefronts, ideal) of n accesses of a warp to shared memory, counted on the GPU; int64 [n] each.
 
     instruction, addresses, active, arch: as of `analyze`, for instructions whose lanes meet in banks alone (loads, stores,
@@ -60,9 +60,9 @@ def wavefronts_on_gpu(instruction, addresses, active=None, arch="sm_90"):
     return total[0], total[1]
 
 
-def gpu_problem(needed=(7, 0), why="match.any"):
-    """Why Numba cannot run a kernel on a GPU here, as a sentence; None if it can. needed: the compute capability, at least,
-    and why."""
+def gpu_problem(feature="match.any"):
+    """Why Numba cannot run a kernel on a GPU here, as a sentence; None if it can. feature: what it
+    needs, one of FEATURES."""
     try:
         from numba import cuda
     except ImportError:
@@ -73,8 +73,9 @@ def gpu_problem(needed=(7, 0), why="match.any"):
         capability = tuple(cuda.get_current_device().compute_capability)
     except Exception as error:                      # the driver's own error classes differ by version
         return f"the CUDA driver does not answer: {str(error).splitlines()[0]}"
+    needed = FEATURES[feature].since
     if capability < needed:
-        return "the GPU has compute capability {}.{}; this needs {}.{} ({})".format(*capability, *needed, why)
+        return "the GPU has compute capability {}.{}; this needs {}.{} ({})".format(*capability, *needed, feature)
     return None
 
 
@@ -90,11 +91,11 @@ class Gpu:
         from numba import cuda
 
         given = cuda.as_cuda_array(array)
-        if given.dtype not in (np.int32, np.int64) or given.ndim not in (1, 2) or given.shape[-1] != WARP_LANES \
+        if given.dtype not in (np.int32, np.int64) or given.ndim not in (1, 2) or given.shape[-1] != LANES \
                 or not given.is_c_contiguous():
             raise AddressError(f"addresses on the GPU, {given.dtype} of shape {given.shape}: give int32 or int64, [n, 32] "
                                "or [32], C-contiguous")
-        return given.reshape(given.size // WARP_LANES, WARP_LANES)
+        return given.reshape(given.size // LANES, LANES)
 
     def copy(self, array):
         """A NumPy array as a device array."""
@@ -117,7 +118,7 @@ class Gpu:
     def count(self, addresses, mask, numbers, wavefronts, ideal):
         """Counts device arrays, [n, 32] and [n or 1, 32], into int64 [n]; returns the first access at fault, or None."""
         fault = self.copy(np.array([_NO_FAULT]))
-        arguments = (addresses.reshape(addresses.size), mask.reshape(mask.size), WARP_LANES if len(mask) > 1 else 0,
+        arguments = (addresses.reshape(addresses.size), mask.reshape(mask.size), LANES if len(mask) > 1 else 0,
                      len(addresses), *numbers, wavefronts, ideal, fault)
         ctas = min(-(-addresses.size // _BLOCK), _MOST_CTAS)
         self.launch(max(ctas, 1), _BLOCK, arguments)

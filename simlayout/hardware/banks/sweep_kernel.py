@@ -13,8 +13,10 @@ from types import FunctionType
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
+
 ALL = 0xFFFFFFFF
-_LANE = np.arange(32)
+_LANE = np.arange(LANES)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def _store(array, index, value):
 @_word(lambda cuda: _store)
 def put(warp, array, index, value):
     """Stores an element of an array of int64."""
-    (array + 8 * index).write(warp.active, _of_lanes(value).astype(np.int64).reshape(32, 1).view(np.uint8))
+    (array + 8 * index).write(warp.active, _of_lanes(value).astype(np.int64).reshape(LANES, 1).view(np.uint8))
 
 
 @_word(lambda cuda: lambda array, value: cuda.atomic.min(array, 0, value))
@@ -72,7 +74,7 @@ def least(warp, array, value):
     for lane in np.flatnonzero(warp.active):
         alone = _LANE == lane
         held = array.read(alone, 8, strong=True).view(np.int64)[lane, 0]
-        array.write(alone, np.full((32, 1), min(held, _of_lanes(value)[lane])).view(np.uint8), strong=True)
+        array.write(alone, np.full((LANES, 1), min(held, _of_lanes(value)[lane])).view(np.uint8), strong=True)
 
 
 @_word(lambda cuda: lambda value: np.int64(np.uint32(cuda.match_any_sync(ALL, np.int32(value)))), converged=True)
@@ -100,7 +102,7 @@ def ones(warp, bits):
 
 
 def _of_lanes(value):
-    return np.broadcast_to(np.asarray(value), 32)
+    return np.broadcast_to(np.asarray(value), LANES)
 
 
 def _bits(lanes):

@@ -14,9 +14,9 @@ from numbers import Number
 import numpy as np
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.provenance import Provenance
 
-LANES = 32
 BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "b16": 16, "e4m3": 8, "e5m2": 8, "s8": 8,
         "u8": 8, "s4": 4, "u4": 4, "b1": 1}
 

@@ -1,4 +1,4 @@
-"""The GPU architectures the model knows, as a table."""
+"""The GPU architectures the model knows, what only some of them can do, and what all of them share, as tables."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,68 @@ from simlayout.errors import InstructionError
 
 _GUIDE = "CUDA C++ Programming Guide, table of technical specifications per compute capability"
 
+LANES = 32
+"""Threads of a warp, on every architecture (_GUIDE: warp size)."""
+
+MOST_THREADS = 1024
+"""Threads of a CTA at most, on every architecture (_GUIDE: maximum number of threads per block)."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Instructions that not every GPU has. since: the first compute capability that has them; only: no other one has, so
+    ptxas takes them for a target of that architecture alone, such as sm_90a.
+
+    >>> FEATURES["cp.async"].on((9, 0)), FEATURES["wgmma"].on((9, 0)), FEATURES["wgmma"].on((10, 0))
+    (True, True, False)
+    """
+
+    name: str
+    since: tuple
+    source: str
+    only: bool = False
+
+    def on(self, capability: tuple) -> bool:
+        """Whether a GPU of a compute capability, (major, minor), has them."""
+        return capability == self.since or (capability > self.since and not self.only)
+
+
+FEATURES = {f.name: f for f in (
+    Feature("match.any", (7, 0), "PTX ISA, match.sync: target ISA notes"),
+    Feature("cp.async", (8, 0), "PTX ISA, cp.async: target ISA notes"),
+    Feature("wgmma", (9, 0), "PTX ISA, wgmma.mma_async: target ISA notes", only=True),
+)}
+
 
 @dataclass(frozen=True)
 class Arch:
-    """shared_bytes_per_cta: the most shared memory, in bytes, that one CTA may have (opt-in maximum)."""
+    """capability: (major, minor). shared_bytes_per_cta: the most shared memory, in bytes, that one CTA may have (opt-in
+    maximum); shared_bytes_per_sm: what all CTAs of an SM have together."""
 
     name: str
     capability: tuple
     shared_bytes_per_cta: int
+    shared_bytes_per_sm: int
     source: str
+
+    @property
+    def reserved_bytes_per_cta(self) -> int:
+        """Bytes of an SM's shared memory that a CTA takes besides its own."""
+        return self.shared_bytes_per_sm - self.shared_bytes_per_cta
+
+    @property
+    def target(self) -> str:
+        """What PTX for it is compiled for: with an "a" where it has a feature that no other architecture has."""
+        return target_of(self.capability)
 
 
 ARCHES = {a.name: a for a in (
-    Arch("sm_75", (7, 5), 64 * 1024, _GUIDE),
-    Arch("sm_80", (8, 0), 163 * 1024, _GUIDE),
-    Arch("sm_86", (8, 6), 99 * 1024, _GUIDE),
-    Arch("sm_89", (8, 9), 99 * 1024, _GUIDE),
-    Arch("sm_90", (9, 0), 227 * 1024, _GUIDE),
-    Arch("sm_100", (10, 0), 227 * 1024, _GUIDE),
+    Arch("sm_75", (7, 5), 64 * 1024, 64 * 1024, _GUIDE),
+    Arch("sm_80", (8, 0), 163 * 1024, 164 * 1024, _GUIDE),
+    Arch("sm_86", (8, 6), 99 * 1024, 100 * 1024, _GUIDE),
+    Arch("sm_89", (8, 9), 99 * 1024, 100 * 1024, _GUIDE),
+    Arch("sm_90", (9, 0), 227 * 1024, 228 * 1024, _GUIDE),
+    Arch("sm_100", (10, 0), 227 * 1024, 228 * 1024, _GUIDE),
 )}
 
 
@@ -41,3 +85,28 @@ def arch_of(name):
     if row is None:
         raise InstructionError(f"unknown architecture {name!r}; use one of {', '.join(ARCHES)}")
     return row
+
+
+def target_of(capability: tuple) -> str:
+    """What PTX for GPUs of a compute capability is compiled for, be it in the table or not.
+
+    >>> target_of((9, 0)), target_of((8, 6)), target_of((12, 0))
+    ('sm_90a', 'sm_86', 'sm_120')
+    """
+    own = any(f.only and f.since == capability for f in FEATURES.values())
+    return "sm_{}{}".format(*capability) + "a" * own
+
+
+def arches_since(capability: tuple) -> tuple:
+    """The names of the architectures from a compute capability on.
+
+    >>> arches_since((8, 9))
+    ('sm_89', 'sm_90', 'sm_100')
+    """
+    return tuple(a.name for a in ARCHES.values() if a.capability >= capability)
+
+
+DEFAULT_ARCH = "sm_90"
+"""What is meant where nobody says: the architecture on which the rules were measured."""
+
+DEFAULT_TARGET = ARCHES[DEFAULT_ARCH].target

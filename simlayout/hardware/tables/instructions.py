@@ -11,9 +11,10 @@ import reprlib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import FEATURES, LANES
 
-WARP = (tuple(range(32)),)
-HALVES = (tuple(range(16)), tuple(range(16, 32)))
+WARP = (tuple(range(LANES)),)
+HALVES = (tuple(range(16)), tuple(range(16, LANES)))
 QUARTERS = tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4))
 
 
@@ -79,9 +80,10 @@ DUPLICATED = ("where one 16-byte piece of global memory goes to two places in on
 
 
 def _copies():
+    copies = FEATURES["cp.async"].since
     for size, groups in ((4, WARP), (8, HALVES), (16, QUARTERS)):
-        yield Instruction(f"cp.async.ca.{size}", "copy", size, groups, rule="copy", merges=False, since=(8, 0))
-    yield Instruction("cp.async.cg.16", "copy", 16, QUARTERS, rule="bypass", merges=False, caveat=DUPLICATED, since=(8, 0))
+        yield Instruction(f"cp.async.ca.{size}", "copy", size, groups, rule="copy", merges=False, since=copies)
+    yield Instruction("cp.async.cg.16", "copy", 16, QUARTERS, rule="bypass", merges=False, caveat=DUPLICATED, since=copies)
 
 
 INTEGER_OPS = (("add", "u32 s32"), ("min", "u32 s32"), ("max", "u32 s32"), ("and", "b32"), ("or", "b32"),

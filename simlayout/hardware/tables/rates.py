@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ MMA_RATES = {
 }
 
 
-def mma_clocks(name, arch="sm_90"):
+def mma_clocks(name, arch=DEFAULT_ARCH):
     """Clocks of one SM per warp-level mma instruction at full rate.
 
     >>> 1.0 < mma_clocks("m16n8k16.f32.f16.f16.f32") < 2.0

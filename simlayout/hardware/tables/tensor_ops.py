@@ -4,7 +4,8 @@ import difflib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
-from simlayout.hardware import MMAS, arch_of
+from simlayout.hardware import MMAS
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class TensorOp:
     arches: tuple
 
 
-_SM_75 = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
-_SM_80, _SM_89, _SM_90 = _SM_75[1:], _SM_75[3:], _SM_75[4:]
+_SM_75, _SM_80, _SM_89, _SM_90 = map(arches_since, ((7, 5), (8, 0), (8, 9), (9, 0)))
+_HAVE_WGMMA = tuple(a.name for a in ARCHES.values() if FEATURES["wgmma"].on(a.capability))
 
 
 def _mma_arches(mma):
@@ -73,7 +74,7 @@ def _warpgroup_level():
                 for a, b in inputs:
                     for suffix in suffixes:
                         yield TensorOp(f"wgmma.m64n{n}k{k}.{d}.{a}.{b}{suffix}", "wgmma", 64, n, k, d, a, b, d,
-                                       suffix, ("sm_90",))
+                                       suffix, _HAVE_WGMMA)
 
 
 TENSOR_OPS = {op.name: op for made in (_warp_level, _warpgroup_level) for op in made()}
@@ -81,7 +82,7 @@ TENSOR_OPS = {op.name: op for made in (_warp_level, _warpgroup_level) for op in 
 `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D."""
 
 
-def tensor_op(name, arch="sm_90"):
+def tensor_op(name, arch=DEFAULT_ARCH):
     """The TensorOp of a name on an architecture. Raises InstructionError: an unknown name (with the nearest ones), or an
     architecture without the instruction.
 
