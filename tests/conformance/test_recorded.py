@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cuda_kernels.bench import default_variants
-from cuda_kernels.conformance import stalls
 from cuda_kernels.conformance.hopper import expected
 from cuda_kernels.conformance.kernels import Row, judged, ladder, recorded, verdict
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.lab import stalls
 from simlayout.hardware import MMA_RATES
 
 DATA = Path(__file__).parents[1] / "data"

@@ -1,7 +1,7 @@
 """The exercises against Nsight Compute, access by access, as `kernels` compares the GEMM kernels: every practical problem in
 every layout and way to store, every case of CuTe's choice of ldmatrix, and warptile.
 
-    python -m cuda_kernels.conformance.exercises [--only practical cute warptile] [--json FILE] [--keep FOLDER]
+    python -m cuda_kernels.lab.exercises [--only practical cute warptile] [--json FILE] [--keep FOLDER]
 
 Builds each of the 297 with marks (two or three seconds of a CPU), launches it once, all of them under one ncu, on matrices
 whose results are exact, checks these, and compares every count of every access: none is a cp.async, so all counts are known.
@@ -148,13 +148,13 @@ def measure(families, keep=None):
     chosen = [one for one in exercises().values() if one.label.split()[0] in families]
     with ncu.folder(keep) as folder:
         build_all(folder, [one.label for one in chosen], partial(build, arch=this_arch()))
-        found = profile(folder, "cuda_kernels.conformance.exercises", len(chosen), ".")
+        found = profile(folder, "cuda_kernels.lab.exercises", len(chosen), ".")
     return [(one.label, *evaluate(one.kernel, one, *of_one)) for one, of_one in zip(chosen, found)]
 
 
 def main(arguments=None):
     """Prints a line per exercise, and each count as predicted and as measured where one differs: exit status 1 then."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.exercises",
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.exercises",
                                      description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="these families (default: all)")
     parser.add_argument("--json", help="write predictions and counts to this file")
@@ -175,7 +175,7 @@ def main(arguments=None):
         checked, wrong = checked + more[0], wrong + more[1]
     print(f"{checked} counts checked, {wrong} wrong")
     if options.json:
-        head = {**where_and_when("cuda_kernels.conformance.exercises", arguments), "power": POWER, "shape": ATOMS_SHAPE,
+        head = {**where_and_when("cuda_kernels.lab.exercises", arguments), "power": POWER, "shape": ATOMS_SHAPE,
                 "ncu": ncu.version()}
         write_whole(options.json, record(results, head))
     return 1 if wrong else 0

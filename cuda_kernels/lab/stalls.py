@@ -1,6 +1,6 @@
 """Why a rung of the ladder is as fast as it is: which pipe was busy and what its warps waited for, by Nsight Compute.
 
-    python -m cuda_kernels.conformance.stalls [--seed MatmulTutorial ...] [--size 8192] [--json FILE]
+    python -m cuda_kernels.lab.stalls [--seed MatmulTutorial ...] [--size 8192] [--json FILE]
 
 Runs every rung that multiplies by mma.sync once at M = N = K under ncu (which must be on the PATH, and may read the GPU's
 counters).
@@ -151,7 +151,7 @@ def measure(seeds, size):
     ncu.refuse()
     found = chosen(seeds)
     compile_all(found, size)
-    arguments = ["-m", "cuda_kernels.conformance.stalls", "--launch", "--size", str(size)]
+    arguments = ["-m", "cuda_kernels.lab.stalls", "--launch", "--size", str(size)]
     launches = ncu.profile([*arguments, *(["--seed", *seeds] if seeds else [])], METRICS.values(), "gemm")
     if len(launches) != len(found):
         raise DeviceError(f"ncu profiled {len(launches)} kernels of {len(found)}")
@@ -184,7 +184,7 @@ def cells(record):
 def main(arguments=None):
     """Prints a line per rung."""
     seeds = list(dict.fromkeys(rung.seed for rung in chosen()))
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.stalls", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.stalls", description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", nargs="+", default=[], choices=seeds, help="whose rungs (default: all)")
     parser.add_argument("--size", type=int, default=8192, help="M = N = K (default: 8192, as in the README's table)")
     parser.add_argument("--json", help="write what was seen to this file")
@@ -198,7 +198,7 @@ def main(arguments=None):
     rows = measure(options.seed, options.size)
     print(table(rows))
     if options.json:
-        head = {**where_and_when("cuda_kernels.conformance.stalls", arguments), "size": options.size, "ncu": ncu.version()}
+        head = {**where_and_when("cuda_kernels.lab.stalls", arguments), "size": options.size, "ncu": ncu.version()}
         write_record(options.json, head, rows=[asdict(row) for row in rows])
     return 0
 

@@ -1,4 +1,4 @@
-"""The exercises as `cuda_kernels.conformance.exercises` compares them: built, launched by the CPU machine in place of the
+"""The exercises as `cuda_kernels.lab.exercises` compares them: built, launched by the CPU machine in place of the
 GPU, and counted on source pages that are made up."""
 
 import csv
@@ -13,14 +13,14 @@ from tiers import slow_but
 
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.build.compile import accesses_of
-from cuda_kernels.conformance import exercises as command
 from cuda_kernels.conformance import kernels, ncu
-from cuda_kernels.conformance.exercises import ATOMS_SHAPE, FAMILIES, POWER, build, exercises, launch_all, main
 from cuda_kernels.conformance.kernels import COUNTS, PIPE, evaluate, recorded, verdict
 from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble
 from cuda_kernels.conformance.source_page import COLUMNS, Counted
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES
+from cuda_kernels.lab import exercises as command
+from cuda_kernels.lab.exercises import ATOMS_SHAPE, FAMILIES, POWER, build, exercises, launch_all, main
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
 from simlayout.errors import DeviceError, SimlayoutError
@@ -152,7 +152,7 @@ def told(request, tmp_path_factory):
     some = {label: exercises()[label] for label in request.param}
 
     def pages(path, arguments, metrics, names):
-        assert arguments == ["-m", "cuda_kernels.conformance.exercises", "--launch", path]
+        assert arguments == ["-m", "cuda_kernels.lab.exercises", "--launch", path]
         labels = json.loads((path / "builds.json").read_text())["labels"]
         made = [counts_of(some[label], listing((path / f"{i}.cubin").read_bytes())) for i, label in enumerate(labels)]
         return "".join(map(page_of, made)), "\n".join(['"ID"', *(f'"{i}"' for i in range(len(labels)))])

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from cuda_kernels.bench.rungs import rungs
-from cuda_kernels.conformance import ncu, stalls
-from cuda_kernels.conformance.stalls import METRICS, REASONS, WAITS, cells, chosen, main, recorded, seen, table
+from cuda_kernels.conformance import ncu
+from cuda_kernels.lab import stalls
+from cuda_kernels.lab.stalls import METRICS, REASONS, WAITS, cells, chosen, main, recorded, seen, table
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 
@@ -124,7 +125,7 @@ def test_a_run_prints_and_records_every_rung_and_the_record_reads_back(gpu, caps
     kept = tmp_path / "stalls.json"
     assert main(["--seed", "cuda_hgemm", "--json", str(kept)]) == 0
     ((arguments, metrics, kernels),) = gpu
-    assert arguments[:3] == ["-m", "cuda_kernels.conformance.stalls", "--launch"] and metrics == list(METRICS.values())
+    assert arguments[:3] == ["-m", "cuda_kernels.lab.stalls", "--launch"] and metrics == list(METRICS.values())
     assert kernels == "gemm" and arguments[3:] == ["--size", "8192", "--seed", "cuda_hgemm"]
     record = json.loads(kept.read_text())
     assert record["size"] == 8192 and record["ncu"] == "ncu 0"

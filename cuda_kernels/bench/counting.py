@@ -1,6 +1,6 @@
 """How fast `analyze` is on this machine, beside tensor-layouts if that is installed (pip install tensor-layouts==0.3.2).
 
-    python -m simlayout.hardware.speed [--accesses N] [--json FILE]
+    python -m cuda_kernels.bench.counting [--accesses N] [--json FILE]
 
 Random addresses in all of shared memory, counted through `analyze` with all its checks: in NumPy, in Numba on all cores,
 and on the GPU if there is one (from NumPy arrays, and from arrays that are there). Rates are the best of several turns;
@@ -150,7 +150,7 @@ def measure(n):
     """All of it, as plain values."""
     made = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
             "versions": {package: installed(package) for package in PACKAGES},
-            "command": f"python -m simlayout.hardware.speed --accesses {n}", "accesses": n, "bulk": bulk(n)}
+            "command": f"python -m cuda_kernels.bench.counting --accesses {n}", "accesses": n, "bulk": bulk(n)}
     if installed("tensor-layouts"):
         made["tensor-layouts"] = peer()
     return made | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
@@ -178,7 +178,7 @@ def table(made):
 
 def main(arguments=None):
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m simlayout.hardware.speed", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.counting", description=__doc__.split("\n\n")[0])
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
     chosen = parser.parse_args(arguments)
