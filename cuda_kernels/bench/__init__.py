@@ -1,7 +1,8 @@
 """Kernels against cuBLAS on one GPU, in one run: `simlayout bench`.
 
 `sets` says what is measured, `steps` the ladder of published kernels, `timing` how, `libraries` on whose arrays, `record`
-what is kept, `run` does it. `host` and `counting` time what the host does: calls of matmul, and `simlayout.analyze`. Nothing here loads torch, CuPy or Numba before it measures.
+what is kept, `run` does it. `host` and `counting` time what the host does: calls of `matmul`, and of `simlayout.analyze`.
+Nothing here loads torch, CuPy or Numba before it measures.
 """
 
 from cuda_kernels.bench.record import where_and_when

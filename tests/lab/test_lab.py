@@ -30,6 +30,7 @@ def test_nothing_outside_the_lab_imports_it():
 
 
 @pytest.mark.parametrize("text", [
-    "import cuda_kernels.lab.rates", "from cuda_kernels import lab", "import_module('cuda_kernels.lab.x')", "def f():\n    from cuda_kernels.lab.tuning import problems"])
+    "import cuda_kernels.lab.rates", "from cuda_kernels import lab", "import_module('cuda_kernels.lab.x')",
+    "def f():\n    from cuda_kernels.lab.tuning import problems"])
 def test_an_import_of_the_lab_is_found_wherever_it_stands(text):
     assert of_lab(imported(text))
