@@ -27,7 +27,6 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.order import quotient
-from cuda_kernels.kernels.hopper.ptx import maps_by_value
 from simlayout.errors import SimlayoutError
 from simlayout.files import check_writable, write_record
 
@@ -95,8 +94,9 @@ def compiled():
     """(name of the entry, machine code) of `loads` for sm_90a; no GPU needed."""
     from cuda_kernels.build.assembler import program
     from cuda_kernels.build.compile import bound_kernel, text_of
+    from cuda_kernels.build.entry import Entry
 
-    return program(maps_by_value(text_of(bound_kernel(loads), SIGNATURE, (32, 1)), 1))
+    return program(str(Entry.of(text_of(bound_kernel(loads), SIGNATURE, (32, 1))).with_values(1)))
 
 
 def measure(library, cases=CASES):

@@ -1,6 +1,5 @@
 """The wgmma kernels without a GPU: their machine code, the order of their work, and what they refuse."""
 
-import re
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -12,10 +11,11 @@ from hypothesis import strategies as st
 from machine_code import assembled, needs_tools, of_class
 from tiers import slow_but
 
+from cuda_kernels.build.entry import Entry
 from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, store_access
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
-from cuda_kernels.kernels.hopper.ptx import MAPS, maps_by_value, ptx
+from cuda_kernels.kernels.hopper.ptx import MAPS, SIGNATURE, ptx
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning import ESTIMATES
@@ -76,21 +76,10 @@ def test_candidates_compile_without_spills(candidate, tmp_path):
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
 
 
-def test_tensor_maps_become_parameters_of_128_bytes_whose_address_the_kernel_takes():
-    text = """.entry f(
-	.param .u64 f_param_0,
-	.param .u64 f_param_1
-)
-{
-	ld.param.u64 	%rd1, [f_param_0];
-	ld.param.u64 	%rd2, [f_param_1];
-"""
-    made = maps_by_value(text, 1)
-    assert ".param .align 64 .b8 f_param_0[128]" in made and ".param .u64 f_param_1" in made
-    assert "mov.b64 %rd1, f_param_0; cvta.param.u64 %rd1, %rd1;" in made and "ld.param.u64 \t%rd2, [f_param_1];" in made
-    with pytest.raises(SimlayoutError, match="parameter 2 is not one 64-bit address"):
-        maps_by_value(text, 3)
-    assert len(re.findall(r"_param_\d\[128\]", ptx(HOPPER["wgmma_tma"]))) == MAPS
+def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
+    entry = Entry.of(ptx(HOPPER["mma_tma"]))
+    assert [p.array for p in entry.parameters] == ["[128]"] * MAPS + [""] * (len(SIGNATURE.split()) - MAPS)
+    assert ".reqnctapercluster 2, 1, 1" in entry.directives
 
 
 # ---- what is read and written ----------------------------------------------------------------------------------------

@@ -37,20 +37,21 @@ def load_box(major, size, parts=1):
     return (BLOCK, size // parts if major == "K" else DEPTH // parts, 1)
 
 
-def make_load(major, size, parts=1):
+def make_load(major, size, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_multicast):
     """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of
     B from `first` on, DEPTH of K from `k` on.
 
     A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
-    K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`.
+    K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`. copy,
+    copy_to_many: what moves a box; the plan hands in functions that note what is moved.
     """
     wide = load_box(major, size, parts)[1]
 
     def box(address, tensor_map, mbarrier, c0, c1, c2, ctas):
         if parts == 1:
-            tma_load_3d(u32(address), tensor_map, u32(mbarrier), s32(c0), s32(c1), s32(c2))
+            copy(u32(address), tensor_map, u32(mbarrier), s32(c0), s32(c1), s32(c2))
         else:
-            tma_load_3d_multicast(u32(address), tensor_map, u32(mbarrier), u32(ctas), s32(c0), s32(c1), s32(c2))
+            copy_to_many(u32(address), tensor_map, u32(mbarrier), u32(ctas), s32(c0), s32(c1), s32(c2))
 
     def load_k(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
         mine = wide * part

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from types import FunctionType
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper import parts as hopper_parts
 from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
+from cuda_kernels.kernels.hopper.parts import DEPTH, make_load
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
@@ -22,7 +21,7 @@ def loads_of(major, size, parts, first, k):
     """[(coordinates, shared byte address)] of the boxes that `make_load`'s function moves, of all parts.
 
     The kernel's own code, with instructions that note their operands: size rows of A or columns of B from `first` on, and
-    `hopper_parts.DEPTH` of K from k on, to address 0.
+    `DEPTH` of K from k on, to address 0.
 
     >>> loads_of("K", 128, 2, 256, 64)
     [((64, 256, 0), 0), ((64, 320, 0), 8192)]
@@ -37,9 +36,7 @@ def loads_of(major, size, parts, first, k):
     def load_multicast(address, tensor_map, mbarrier, ctas, *coords):
         load(address, tensor_map, mbarrier, *coords)
 
-    names = {**vars(hopper_parts), "tma_load_3d": load, "tma_load_3d_multicast": load_multicast}
-    make = FunctionType(hopper_parts.make_load.__code__, names, argdefs=hopper_parts.make_load.__defaults__)
-    tile = make(major, size, parts)
+    tile = make_load(major, size, parts, load, load_multicast)
     for part in range(parts):
         tile(0, None, 0, first, k, 0, part, 0)
     return moved
@@ -55,7 +52,7 @@ class TmaPlan:
     def tile(self):
         """(rows, columns, depth) of the tile that a CTA, or a cluster, works on at a time."""
         config = self.config
-        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, hopper_parts.DEPTH
+        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, DEPTH
 
     @property
     def operands(self):
@@ -97,7 +94,7 @@ class WgmmaPlan(TmaPlan):
     def predict(self, M, N, K, sms=CPU_SMS):
         """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
         config, said = self.config, predict(self.config, M, N, K)
-        steps = -(-K // hopper_parts.DEPTH)
+        steps = -(-K // DEPTH)
         ctas = config.sharing * config.tiles(M, N)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(ctas, steps),
@@ -159,8 +156,8 @@ class MmaPlan(TmaPlan):
         first, k, made = 384, 128, {}
         tile, (rows_a, rows_b, _) = self._of_threads.access("load A").tile, self._of_threads.tile
         for name, (tensor, loads), below, rows in zip("AB", self.tensors(first, k), (0, rows_a), (rows_a, rows_b)):
-            at = 2 * tile(below + np.arange(rows)[:, None], np.arange(hopper_parts.DEPTH)[None], 0)
-            loads = [(coords, address + 2 * hopper_parts.DEPTH * below) for coords, address in loads]
+            at = 2 * tile(below + np.arange(rows)[:, None], np.arange(DEPTH)[None], 0)
+            loads = [(coords, address + 2 * DEPTH * below) for coords, address in loads]
             made[name] = prove_tile(tensor, loads, at, (first, k))
         made |= self._of_threads.verify()
         for access in self.accesses:

@@ -1,10 +1,9 @@
-"""The PTX of a configuration for Hopper: what Numba cannot say is put into its text."""
+"""The PTX of a configuration for Hopper: what Numba cannot say is put into its `Entry`."""
 
-import re
 from functools import lru_cache
 
-from cuda_kernels.build.assembler import entry_of, program
-from simlayout.errors import SimlayoutError
+from cuda_kernels.build.assembler import program
+from cuda_kernels.build.entry import Entry
 
 SIGNATURE = "u64 u64 u64 u64 s32 s32 s32 s32 s32 s32 s32 u64 s32 s32 u64 u64 s32 u64 u64 u64 u64 u64 u64"
 """Tensor maps of A, B and C; the address of C; M, N, K; matrices; whether A and B have one each; elements from row to row
@@ -18,29 +17,8 @@ def ptx(config):
     """The PTX text of a configuration, its tensor maps as parameters by value."""
     from cuda_kernels.build.compile import bound_kernel, text_of
 
-    text = maps_by_value(text_of(bound_kernel(config.python), SIGNATURE, (config.block, config.resident)), MAPS)
-    return text if config.cluster_ctas == 1 else in_clusters(text, config.cluster_ctas)
-
-
-def in_clusters(text, size):
-    """PTX whose kernel is launched in clusters of `size` CTAs, as `__cluster_dims__` says in CUDA C++."""
-    return re.sub(r"(\.maxntid [^\n]*\n)", rf"\1.reqnctapercluster {size}, 1, 1\n", text, count=1)
-
-
-def maps_by_value(text, count):
-    """PTX in which the first `count` parameters, 64-bit addresses, become 128-byte values whose address the kernel takes.
-
-    That is what `const __grid_constant__ CUtensorMap` is in CUDA C++; Numba has no such parameter. The kernel then needs no
-    copy of a map in global memory.
-    """
-    entry = entry_of(text)
-    for i in range(count):
-        name = re.escape(f"{entry}_param_{i}")
-        text, declared = re.subn(rf"\.param \.u64 ({name})\b", r".param .align 64 .b8 \1[128]", text)
-        text = re.sub(rf"ld\.param\.u64\s+(%\w+), \[({name})\];", r"mov.b64 \1, \2; cvta.param.u64 \1, \1;", text)
-        if declared != 1:
-            raise SimlayoutError(f"the kernel's parameter {i} is not one 64-bit address: maps_by_value cannot replace it")
-    return text
+    entry = Entry.of(text_of(bound_kernel(config.python), SIGNATURE, (config.block, config.resident))).with_values(MAPS)
+    return str(entry if config.cluster_ctas == 1 else entry.in_clusters(config.cluster_ctas))
 
 
 @lru_cache(256)

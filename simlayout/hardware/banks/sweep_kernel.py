@@ -5,11 +5,10 @@ first of them; another match which of the first lanes share its bank, and these 
 then find the longest queue of every group, and add these up.
 
 `count` is ordinary Python over a handful of words. Each has two meanings side by side: its twin, with which
-`simlayout.machine` runs the kernel where there is no GPU, and what `compiled` puts in its place for Numba.
+`simlayout.machine` runs the kernel where there is no GPU, and what `bound` puts in its place for Numba.
 """
 
 from dataclasses import dataclass
-from types import FunctionType
 
 import numpy as np
 
@@ -110,46 +109,57 @@ def _bits(lanes):
     return (lanes.astype(np.int64) << _LANE).sum(axis=-1)
 
 
-def count(addresses, mask, mask_step, n, last, low, shift, bank_bits, span, paired_span, used, merges, times, wavefronts,
-          ideal, fault):
-    """Counts n accesses.
+WORDS = thread, threads, integer, truth, put, least, alike, vote, across, ones
+"""The words of the kernel, in the order in which `make_count` takes them."""
 
-    addresses: ints [32 n], bytes; mask: bool, the lanes of access i from mask_step * i on; last to times: the numbers of a
-    `geometry.Geometry`. wavefronts, ideal: int64 [n]; fault: int64 [1], becomes the first access with a wrong address, if
-    that is less.
-    """
-    lane = thread() % 32
-    access = thread() // 32
-    while access < n:
-        address = integer(addresses, 32 * access + lane)
-        live = lane < used and truth(mask, mask_step * access + lane)
-        wrong = address | (last - address)
-        if live and (wrong < 0 or wrong & low != 0):
-            least(fault, access)
-        word = address >> shift if live else -1
 
-        reach = span
-        if paired_span > 0:
-            if vote((word ^ across(word, 1)) <= 0) == ALL or vote((word ^ across(word, 2)) <= 0) == ALL:
-                reach = paired_span                      # `model.paired`
-        mates = ((1 << reach) - 1) << (lane - lane % reach)
-        before = alike(word) & mates & ((1 << lane) - 1)
-        first = live and (before == 0 or not merges)
-        queue = ones(alike(word & (1 << bank_bits) - 1 if live else -1) & mates & vote(first))
+def make_count(thread, threads, integer, truth, put, least, alike, vote, across, ones):
+    """The kernel in these words: the Words themselves for the CPU machine, or what Numba compiles in their place."""
+    def count(addresses, mask, mask_step, n, last, low, shift, bank_bits, span, paired_span, used, merges, times, wavefronts,
+              ideal, fault):
+        """Counts n accesses.
 
-        step = 1
-        while step < reach:
-            queue = max(queue, across(queue, step))
-            step *= 2
-        busy = 1 if queue > 0 else 0
-        while step < 32:
-            queue += across(queue, step)
-            busy += across(busy, step)
-            step *= 2
-        if lane == 0:
-            put(wavefronts, access, times * queue)
-            put(ideal, access, busy)
-        access += threads() // 32
+        addresses: ints [32 n], bytes; mask: bool, the lanes of access i from mask_step * i on; last to times: the numbers
+        of a `geometry.Geometry`. wavefronts, ideal: int64 [n]; fault: int64 [1], becomes the first access with a wrong
+        address, if that is less.
+        """
+        lane = thread() % 32
+        access = thread() // 32
+        while access < n:
+            address = integer(addresses, 32 * access + lane)
+            live = lane < used and truth(mask, mask_step * access + lane)
+            wrong = address | (last - address)
+            if live and (wrong < 0 or wrong & low != 0):
+                least(fault, access)
+            word = address >> shift if live else -1
+
+            reach = span
+            if paired_span > 0:
+                if vote((word ^ across(word, 1)) <= 0) == ALL or vote((word ^ across(word, 2)) <= 0) == ALL:
+                    reach = paired_span                      # `model.paired`
+            mates = ((1 << reach) - 1) << (lane - lane % reach)
+            before = alike(word) & mates & ((1 << lane) - 1)
+            first = live and (before == 0 or not merges)
+            queue = ones(alike(word & (1 << bank_bits) - 1 if live else -1) & mates & vote(first))
+
+            step = 1
+            while step < reach:
+                queue = max(queue, across(queue, step))
+                step *= 2
+            busy = 1 if queue > 0 else 0
+            while step < 32:
+                queue += across(queue, step)
+                busy += across(busy, step)
+                step *= 2
+            if lane == 0:
+                put(wavefronts, access, times * queue)
+                put(ideal, access, busy)
+            access += threads() // 32
+
+    return count
+
+
+count = make_count(*WORDS)
 
 
 def bound():
@@ -157,5 +167,4 @@ def bound():
     from numba import cuda
 
     device = cuda.jit(device=True, inline="always")
-    words = {name: device(word.gpu(cuda)) for name, word in globals().items() if isinstance(word, Word)}
-    return FunctionType(count.__code__, globals() | words, count.__name__)
+    return make_count(*(device(word.gpu(cuda)) for word in WORDS))
