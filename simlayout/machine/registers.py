@@ -1,7 +1,6 @@
 """Register arrays: what `cuda.local.array` of constant shape is to a warp.
 
-Accumulators of wgmma belong to the tensor core for a while. Who looks up an element then finds a guard in the place of the
-table of elements: arrays that no wgmma uses pay nothing for that.
+Accumulators of wgmma belong to the tensor core for a while. Such an array has a guard, which is told of every touch.
 """
 
 import sys
@@ -27,32 +26,27 @@ def _elements(shape):
 
 
 class Fenced:
-    """Stands for the table of elements while nobody has touched the array since a wgmma.fence, or since a wgmma."""
+    """The guard of an array that nobody has touched since a wgmma.fence, or since the last wgmma that adds to it."""
 
-    def __init__(self, array):
-        self._array = array
-
-    def get(self, key):
+    def touched(self, array):
         """The first touch takes the guard away."""
-        self._array.unguard()
-        return self._array.table.get(key)
+        array.guard = None
 
 
 class InFlight:
-    """Stands for the table of elements while `product`, the newest wgmma that adds to the array, may be under way."""
+    """The guard of an array while `product`, the newest wgmma that adds to it, may be under way."""
 
-    def __init__(self, array, product):
-        self._array, self.product = array, product
+    def __init__(self, product):
+        self.product = product
 
-    def get(self, key):
-        """Nobody may touch the elements: a hazard, if anyone looks for them."""
-        warp = self._array.warp
+    def touched(self, array):
+        """Nobody may touch the elements: a hazard."""
+        warp = array.warp
         log = warp.cta.launch.log
         if log is not None:
             site = _kernel_line()
             here = warp.place(np.flatnonzero(warp.active), "register access", site, site and warp.caller)
             log.add(hazard("early accumulator", self.product.place(warp), here, detail=self.product.state()))
-        return self._array.table.get(key)
 
 
 def _kernel_line():
@@ -75,7 +69,7 @@ class RegisterArray:
     Raises AddressError for an index outside the shape, naming the lane where indices are lane-varying.
     """
 
-    __slots__ = ("__weakref__", "warp", "shape", "dtype", "values", "table", "_elements")
+    __slots__ = ("__weakref__", "warp", "shape", "dtype", "values", "guard", "_elements")
     __iter__ = None
 
     def __init__(self, warp, shape, dtype):
@@ -84,31 +78,17 @@ class RegisterArray:
         self.dtype = np.dtype(dtype)
         room = np.full((*self.shape, LANES * self.dtype.itemsize), POISON, np.uint8)
         self.values = room.view(self.dtype)
-        self.table = self._elements = _elements(self.shape)
+        self._elements = _elements(self.shape)
+        self.guard = None                                # or the Fenced or InFlight that watches it
         warp.arrays.add(self)
 
     def __len__(self):
         return self.shape[0]
 
-    @property
-    def guard(self):
-        """The Fenced or InFlight that watches the array, or None."""
-        return None if self._elements is self.table else self._elements
-
-    def fenced(self):
-        """A wgmma.fence, or the end of all wgmma that add to it: nobody has touched it since."""
-        self._elements = Fenced(self)
-
-    def in_flight(self, product):
-        """A wgmma begins to add to it."""
-        self._elements = InFlight(self, product)
-
-    def unguard(self):
-        """It is the thread's again."""
-        self._elements = self.table
-
     def _index(self, key):
         """The NumPy index of an element's lanes; `key` with the lane axis added where an index is lane-varying."""
+        if self.guard is not None:
+            self.guard.touched(self)
         key = key if key.__class__ is tuple else (key,)
         try:
             known = self._elements.get(key)              # ints inside the shape, as nearly always

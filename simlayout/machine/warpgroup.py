@@ -12,7 +12,7 @@ from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
 from simlayout.machine.proxies import CELL
-from simlayout.machine.registers import InFlight, RegisterArray
+from simlayout.machine.registers import Fenced, InFlight, RegisterArray
 from simlayout.machine.shadow import Touch
 
 WARPS = 4
@@ -253,7 +253,7 @@ class WarpgroupTwins:
         self.require_convergence("wgmma.fence")
         for array in tuple(self.arrays):
             if not isinstance(array.guard, InFlight):
-                array.fenced()
+                array.guard = Fenced()
 
     def wgmma(self, name, accumulators, a, b, scale_d, trans_a=0, trans_b=0):
         """wgmma.mma_async: D = A B + D (scale_d 0: D = A B), asynchronously.
@@ -276,7 +276,7 @@ class WarpgroupTwins:
             product.tell("multiply", self)
         if accumulators.guard is None and self.cta.launch.log is not None:
             self.cta.launch.log.add(hazard("missing wgmma fence", None, self.place(range(LANES), name)))
-        accumulators.in_flight(product)
+        accumulators.guard = InFlight(product)
 
     def _described(self, name, accumulators, a, b, scale_d, trans_a, trans_b):
         from simlayout.numerics import tensor_op
@@ -330,7 +330,7 @@ class WarpgroupTwins:
             product = array.guard.product if isinstance(array.guard, InFlight) else None
             if product is not None and product.made is not None:
                 array.values.reshape(-1).view(np.uint8)[:] = product.made[member]
-                array.fenced()
+                array.guard = Fenced()
 
     def setmaxnreg(self, count, increase):
         """setmaxnreg: each thread of the warpgroup gets `count` registers, from those that others of its CTA gave back."""
