@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -189,11 +190,7 @@ class Plan:
     prediction = Prediction
     """What `predict` returns."""
 
-    def plot(self, M=4096, N=4096, K=4096, **options):
-        """Draws one sheet: the accesses with their wavefronts and shares of the clocks; see `simlayout.plots.sheet`."""
-        from simlayout.plots import plan_sheet, sheet
-
-        return sheet(plan_sheet(self, (M, N, K)), **options)
+    plot = drawn_by("plan", "Draws one sheet: the accesses with their wavefronts and shares of the clocks.")
 
     def multiply_clocks(self):
         """Clocks of an SM that the multiplications of one CTA in one K step take."""

@@ -20,9 +20,10 @@ from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
 from cuda_kernels.conformance.fragments_probe import on_gpu
 from cuda_kernels.conformance.fragments_records import save
 from simlayout.errors import DeviceError
-from simlayout.hardware.matrix.fragments import FRAGMENTS, MMAS, QUAD_PAIR_MMAS
+from simlayout.hardware.matrix.fragments import FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_MMAS
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
+from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS
 from simlayout.workers import workers
 
 WORKERS = 16

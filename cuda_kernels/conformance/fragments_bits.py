@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simlayout.hardware.matrix.fragments import BITS, LANES
-from simlayout.hardware.matrix.fragments_base import per_register
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import BITS, per_register
 from simlayout.numerics.formats import exact
 
 ONE = {"f64": 0x3FF0000000000000, "f32": 0x3F800000, "tf32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "e4m3": 0x38,

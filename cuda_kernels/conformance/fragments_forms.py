@@ -21,8 +21,10 @@ from cuda_kernels.conformance.fragments_bits import (
     to_registers,
 )
 from cuda_kernels.intrinsics.mma import mma_sync
-from simlayout.hardware.matrix.fragments import BITS, LANES, QUAD_PAIR_MMAS, fragment
+from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import BITS, QUAD_PAIR_MMAS
 
 LANE = np.arange(LANES)
 SHARED_BYTES = 16 * LANES

@@ -11,7 +11,9 @@ import numpy as np
 
 from cuda_kernels.conformance.fragments_bits import from_memory, from_registers, to_memory, to_registers
 from cuda_kernels.conformance.fragments_forms import ROWS, matrix_form, movmatrix_form, wmma_form, wmma_matrix
-from simlayout.hardware.matrix.fragments import BITS, LANES, fragment
+from simlayout.hardware.matrix.fragments import fragment
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import BITS
 
 NOWHERE = -1
 """The row and column of what is no element."""

@@ -12,8 +12,10 @@ import numpy as np
 
 from cuda_kernels.conformance.fragments_bits import ONE, from_registers, to_numbers, to_patterns, to_registers
 from cuda_kernels.conformance.fragments_forms import mma_form, quad_pair_form, sparse_form
-from simlayout.hardware.matrix.fragments import LANES, QUAD_PAIR_MMAS, fragment
+from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import QUAD_PAIR_MMAS
 
 NOT_ONE = -2
 """In place of a number: more than one element is there, or something that no 0 or 1 could have made."""

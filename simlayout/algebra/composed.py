@@ -17,6 +17,7 @@ from functools import cached_property
 
 from simlayout.algebra.exact import exactly
 from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
 
@@ -135,11 +136,7 @@ class Composed(Layer):
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
-    def plot(self, by="offset", **options):
-        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
-        from simlayout.plots import layout
-
-        return layout(self, by, **options)
+    plot = drawn_by("layout", 'Draws where each coordinate lies, by="offset", "bank" or "chunk".')
 
     def __str__(self):
         return " o ".join(map(str, self.parts()))

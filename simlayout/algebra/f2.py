@@ -12,6 +12,7 @@ import numpy as np
 
 from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import as_index, flatten
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
 _BITS = 62          # of an argument or a result: both are signed 64-bit integers
@@ -167,11 +168,7 @@ class F2Map(Layer):
         rows = [[column >> j & 1 for column in self.columns[::-1]] for j in reversed(range(self.outputs))]
         return "\n".join(" ".join("1" if bit else "." for bit in row) for row in rows)
 
-    def plot(self, **options):
-        """Draws the matrix; see `simlayout.plots.matrix`."""
-        from simlayout.plots import matrix
-
-        return matrix(self, **options)
+    plot = drawn_by("matrix", "Draws the matrix.")
 
     def __str__(self):
         constant = f";{self.constant}" if self.constant else ""

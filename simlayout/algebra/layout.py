@@ -24,6 +24,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra.dtypes import dtype_of
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
 MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
@@ -145,11 +146,7 @@ class Layout:
         """
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
-    def plot(self, by="offset", **options):
-        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
-        from simlayout.plots import layout
-
-        return layout(self, by, **options)
+    plot = drawn_by("layout", 'Draws where each coordinate lies, by="offset", "bank" or "chunk".')
 
     def __matmul__(self, inner):
         return composition(self, inner) if isinstance(inner, Layout) else NotImplemented

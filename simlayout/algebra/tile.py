@@ -8,6 +8,7 @@ import numpy as np
 
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
 MOST = 1 << 26
@@ -94,11 +95,7 @@ class Tile:
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
-    def plot(self, by="offset", **options):
-        """Draws where each coordinate lies, by "offset", "bank" or "chunk"; see `simlayout.plots.layout`."""
-        from simlayout.plots import layout
-
-        return layout(self, by, **options)
+    plot = drawn_by("layout", 'Draws where each coordinate lies, by="offset", "bank" or "chunk".')
 
     def __repr__(self):
         return f"Tile({self.function!r}, {dict(self.domain)})"

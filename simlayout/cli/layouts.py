@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from simlayout.cli.asked import asked_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import check as check_emitted
 from simlayout.codegen import emit as emit_access
 from simlayout.codegen.emit import checked_name
+from simlayout.codegen.tile_text import access_of_text
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.plots.grid import phases
+from simlayout.hardware.banks.phases import phases
 from simlayout.proofs import verify
 from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
@@ -17,7 +17,7 @@ from simlayout.wording import counted
 
 def analysed(options):
     """(access, certificate, analysis) of the command line; raises what `verify` refuses."""
-    access = asked_access(options)
+    access = access_of_text(options)
     certificate = verify(access, arch=options.arch)
     return access, certificate, access.analyze(options.arch)
 
@@ -146,7 +146,7 @@ def emit(options):
     """`simlayout emit`."""
     if options.name is not None:
         checked_name(options.name)
-    access = asked_access(options)
+    access = access_of_text(options)
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
     made = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)

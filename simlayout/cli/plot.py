@@ -4,11 +4,11 @@ import re
 
 from simlayout.algebra import F2Map, parse
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
-from simlayout.cli.asked import asked_tile
 from simlayout.cli.layouts import analysed, indexed
 from simlayout.cli.options import add, add_own, fragments, given_text, kernels, whole
 from simlayout.cli.text import tell
 from simlayout.codegen.notations import open_names
+from simlayout.codegen.tile_text import tile_of_text
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import fragment as fragment_of
 from simlayout.plots.matrix import bits
@@ -112,7 +112,7 @@ def _compare(options, plots):
 
 
 def _layout(options, plots):
-    tile, _ = asked_tile(options)
+    tile, _ = tile_of_text(options)
     return plots.layout_map(tile, options.by, options.dtype), f"{tile.size} elements of {options.dtype}"
 
 
@@ -139,7 +139,7 @@ def _f2(options, plots):
     bare = not options.domain and open_names(options.layout) == ()
     layout = parse(options.layout) if bare else None
     if not isinstance(layout, F2Map):
-        layout, _ = asked_tile(options)
+        layout, _ = tile_of_text(options)
     made, _ = bits(layout)
     return plots.matrix(layout, options.dtype), f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
 

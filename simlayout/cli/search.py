@@ -5,14 +5,13 @@ import keyword
 import re
 from contextlib import contextmanager
 from math import prod
-from types import SimpleNamespace
 
 from simlayout.algebra import dtype_of
-from simlayout.cli.asked import MAX_INSTRUCTIONS, asked_tile
 from simlayout.cli.layouts import first_conflict
 from simlayout.cli.options import add, given_text, whole
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
+from simlayout.codegen.tile_text import MAX_INSTRUCTIONS, TileText, tile_of_text
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.progress import progress
@@ -103,8 +102,8 @@ def search(options):
 
 def _accesses(options):
     """The Accesses of --op and --access to the tile."""
-    made, loops = asked_tile(SimpleNamespace(layout=options.layout, domain=options.domain, dtype=options.dtype or "f16",
-                                             lanes=None), [lanes for _, lanes in options.lanes])
+    made, loops = tile_of_text(TileText(options.layout, options.dtype or "f16", domain=options.domain),
+                               [lanes for _, lanes in options.lanes])
     plain, dtype = replaceable(made), dtype_of(options.dtype or "f16")
     with_lanes = dict(options.lanes)
     texts = [_text_of(options.op[at], lanes, loops) for at, lanes in options.lanes]

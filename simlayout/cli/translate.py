@@ -3,10 +3,10 @@
 from argparse import SUPPRESS
 
 from simlayout.algebra import F2Map, Layer, Layout, parse
-from simlayout.cli.asked import domain_of, read_tile
 from simlayout.cli.options import add, given_text
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.notations import open_names, read_notation, sized, text_of
+from simlayout.codegen.tile_text import domain_of, read_tile
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
 from simlayout.proofs import equivalent

@@ -14,7 +14,7 @@ from simlayout.codegen import emit
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.state import State, access_of, blamed
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
-from simlayout.plots.grid import phases
+from simlayout.hardware.banks.phases import phases
 from simlayout.proofs import verify
 from simlayout.proofs.natural import CHUNK_BYTES
 

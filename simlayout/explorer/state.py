@@ -4,12 +4,11 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from math import prod
-from types import SimpleNamespace
 
 from simlayout.algebra import dtype_of
-from simlayout.cli.asked import asked_access, asked_tile
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import open_names, sized
+from simlayout.codegen.tile_text import TileText, access_of_text, tile_of_text
 from simlayout.errors import InstructionError, ParseError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -137,12 +136,12 @@ def access_of(state):
         arch_of(state.arch)
     with blamed("op", state.op):
         instruction(state.op)
-    asked = SimpleNamespace(layout=state.layout, dtype=state.dtype, op=state.op, arch=state.arch,
-                            lanes=state.lanes if state.lanes.strip() else None, domain=_loops(state.domain))
+    asked = TileText(state.layout, state.dtype, state.op, state.lanes if state.lanes.strip() else None, _loops(state.domain),
+                     state.arch)
     with blamed("layout", state.layout):
         open_names(sized(state.layout)[0])              # the text of the layout alone; then together with the sizes
     with blamed("domain" if asked.domain else "layout", "" if asked.domain else state.layout):
-        _, loops = asked_tile(asked)
+        _, loops = tile_of_text(asked)
     if asked.lanes:
         with blamed("lanes", state.lanes):
             parse_index(state.lanes, ("tid", *(name for name in loops if name != "tid")))
@@ -156,7 +155,7 @@ def access_of(state):
 def _built(asked):
     """The command line's Access; what is left to refuse concerns the loops, the instruction or how it covers the tile."""
     try:
-        return asked_access(asked)
+        return access_of_text(asked)
     except InstructionError as error:
         raise Refusal(str(error), "op") from None
     except SimlayoutError as error:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simlayout.hardware.matrix.fragments import MMAS
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, arch_of
+from simlayout.hardware.tables.mma import MMAS
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
 

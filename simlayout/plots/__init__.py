@@ -6,11 +6,11 @@ one Axes for all panels or one for each. `save` takes what they return. What is 
 return plain data (a `Panel` of boxes, mostly). Matplotlib loads when the first figure is drawn.
 """
 
-from simlayout.plots.banks import banks, comparison
+from simlayout.hardware.banks.phases import Phase, Served, phases
+from simlayout.plots.banks import access, banks, comparison
 from simlayout.plots.copies import copies, copy_map, in_memory, touched
 from simlayout.plots.files import close, rendered, save
 from simlayout.plots.fragments import choice, fragment, table
-from simlayout.plots.grid import Phase, Served, phases
 from simlayout.plots.lanes import matrix_phases, phase_rows
 from simlayout.plots.layouts import layout, layout_map, logical, memory
 from simlayout.plots.matrix import bit_matrix, matrix
@@ -18,12 +18,12 @@ from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.performance import Bar, Dot, ladder, share_by_size, share_by_waves
 from simlayout.plots.pipeline import of_kernel, pipeline, timeline
 from simlayout.plots.pipeline_tma import tma_timeline
-from simlayout.plots.sheet import Sheet, plan_sheet, sheet, sheet_of
+from simlayout.plots.sheet import Sheet, plan, plan_sheet, sheet, sheet_of
 from simlayout.plots.timelines import Timeline, TmaTimeline
 from simlayout.plots.tma import atom, landing, tma, tma_modes
 
-__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "atom", "banks",
+__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "atom", "banks",
            "bit_matrix", "choice", "close", "comparison", "copies", "copy_map", "draw", "fragment", "in_memory", "ladder",
            "landing", "layout", "layout_map", "logical", "matrix", "matrix_phases", "memory", "of_kernel", "phase_rows",
-           "phases", "pipeline", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of",
-           "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
+           "phases", "pipeline", "plan", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet",
+           "sheet_of", "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]

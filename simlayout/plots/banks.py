@@ -4,7 +4,7 @@ Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 
 """
 
 from simlayout.hardware.banks.model import BANKS
-from simlayout.plots.grid import phases
+from simlayout.hardware.banks.phases import phases
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part
 from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, legend, patch, wrapped
@@ -41,6 +41,19 @@ def banks(analysis, index=0, ax=None, title=None):
     _draw(ax, analysis, index, found, _rows(found), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
+
+
+def access(which, index=0, ax=None):
+    """Draws instruction `index` of an Access, under the access's name and tile, as `banks` does; returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
+    >>> access(load).get_title(loc="left")
+    'A: (16,64):(64,1)'
+    """
+    return banks(which.analyze(), index, ax, f"{which.name}: {which.tile}")
 
 
 def comparison(before, after, index=0, titles=("before", "after"), ax=None):
@@ -97,7 +110,7 @@ def _row_height(found):
 def label(served):
     """The text of a cell: a lane, two lanes, a run of lanes, or the first lane and how many more.
 
-    >>> from simlayout.plots.grid import Served
+    >>> from simlayout.hardware.banks.phases import Served
     >>> [label(Served(0, 0, 4, 0, lanes)) for lanes in ((5,), (0, 4), (0, 1, 2, 3), (0, 2, 9))]
     ['5', '0, 4', '0 to 3', '0 +2']
     """

@@ -8,8 +8,8 @@ import numpy as np
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.tables.arch import LANES
-from simlayout.plots.grid import phases
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
 from simlayout.proofs.source import analyze_copies

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.hardware.banks.model import BANKS
-from simlayout.plots.grid import phases
+from simlayout.hardware.banks.phases import phases
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.wording import counted
@@ -16,7 +16,7 @@ def phase_rows(analysis, index=0, only=None, coordinates=None, title=""):
     """The Panel of instruction `index` of an Analysis: a row per lane, 32 banks across, phase by phase.
 
     only: the phases to draw, all if None. coordinates: (rows, columns), ints [32] each, which the lanes give; None: not
-    written. The wavefront in which a word comes is a choice of presentation (`simlayout.plots.grid.phases`).
+    written. The wavefront in which a word comes is a choice of presentation (`simlayout.hardware.banks.phases.phases`).
 
     >>> import simlayout as sl
     >>> panel = phase_rows(sl.analyze("ldmatrix.x1", [128 * (lane % 8) for lane in range(32)]))

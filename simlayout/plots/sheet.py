@@ -60,6 +60,14 @@ def plan_sheet(plan, problem=PROBLEM, name=""):
     return sheet_of(said.counts, title, bounds)
 
 
+def plan(which, M=PROBLEM[0], N=PROBLEM[1], K=PROBLEM[2], ax=None):
+    """Draws the sheet of a plan (see `plan_sheet`) for C (M, N) = A (M, K) times B (K, N); returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+    """
+    return sheet(plan_sheet(which, (M, N, K)), ax)
+
+
 def sheet(made, ax=None):
     """Draws a Sheet: a bar per access, as long as its wavefronts, the excess hatched; returns the Axes.
 

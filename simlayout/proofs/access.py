@@ -11,6 +11,7 @@ from simlayout.algebra import dtype_of, parse
 from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
+from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, instruction
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -208,11 +209,7 @@ class Access:
         """How many warp instructions the domain holds."""
         return prod(self.domain.values()) // LANES
 
-    def plot(self, index=0, **options):
-        """Draws the bank x wavefront grid of instruction `index`; see `simlayout.plots.banks`."""
-        from simlayout.plots import banks
-
-        return banks(self.analyze(), index, title=f"{self.name}: {self.tile}", **options)
+    plot = drawn_by("access", "Draws the bank x wavefront grid of instruction `index`.")
 
 
 def _joined(tables, shape):

@@ -10,9 +10,9 @@ from simlayout.errors import AddressError, LayoutError, SimlayoutError
 from simlayout.hardware import Analysis, analyze, arch_of, instruction
 from simlayout.hardware.banks.model import first_fault
 from simlayout.hardware.banks.operands import lane_at_fault
+from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
-from simlayout.plots.grid import phases
 from simlayout.proofs import Access
 from simlayout.testing.counterexample import Place, grid, grid_of_places, refuted
 

@@ -20,6 +20,7 @@ from simlayout.errors import DeviceError, InstructionError, SimlayoutError
 from simlayout.hardware import INSTRUCTIONS, analyze
 from simlayout.hardware.banks import model as banks
 from simlayout.hardware.banks import records
+from simlayout.hardware.tables import provenance
 from simlayout.machine.memory import lane_addresses
 
 DATA = Path(__file__).parents[1] / "data"
@@ -280,7 +281,7 @@ def test_the_recorded_cases_pass_the_check_of_the_command_line(capsys, tmp_path)
     assert conform("--check", str(DATA / "h200_wavefronts.npz"), "--json", str(kept)) == 0
     out, _ = capsys.readouterr()
     assert [line.split() for line in out.splitlines() if line.startswith("all")] == [["all", "6039", "6039", "0"]]
-    assert json.loads(kept.read_text()) == json.loads((records.FOLDER / "h200.json").read_text())[:1]
+    assert json.loads(kept.read_text()) == json.loads((provenance.FOLDER / "h200.json").read_text())[:1]
 
 
 def test_help_teaches_by_example(capsys):

@@ -24,8 +24,8 @@ from cuda_kernels.conformance.fragments_records import load, save
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
 from simlayout.hardware import FRAGMENTS, MMAS, fragment
-from simlayout.hardware.matrix.fragments import BITS
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
+from simlayout.hardware.tables.mma import BITS
 
 MULTIPLIED = [
     MmaProbe("m16n8k8.f32.tf32.tf32.f32"), MmaProbe("m8n8k4.f64.f64.f64.f64"), MmaProbe("m8n8k4.row.col.f32.f16.f16.f16"),

@@ -12,7 +12,7 @@ from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import InstructionError
 from simlayout.hardware import MMAS
-from simlayout.hardware.matrix.fragments import FAMILIES
+from simlayout.hardware.tables.mma import FAMILIES
 from simlayout.numerics import mma, tensor_op
 
 F16 = "m16n8k16.f32.f16.f16.f32"

@@ -5,7 +5,7 @@ import pytest
 
 from simlayout.errors import InstructionError
 from simlayout.hardware import FRAGMENTS, MMAS, choose_ldmatrix, fragment
-from simlayout.hardware.matrix.fragments import BITS
+from simlayout.hardware.tables.mma import BITS
 
 LANE = np.arange(32)
 F16_K16, F16_K8 = "m16n8k16.f16.f16.f16.f16", "m16n8k8.f16.f16.f16.f16"

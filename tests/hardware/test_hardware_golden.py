@@ -7,6 +7,7 @@ import pytest
 
 from simlayout.hardware import INSTRUCTIONS, analyze, arch_of
 from simlayout.hardware.banks import records
+from simlayout.hardware.tables import provenance
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = [DATA / f"h200_{name}.npz"
@@ -75,7 +76,7 @@ def test_every_load_that_an_atomic_makes_is_predicted_where_its_rounds_are(check
 
 
 def test_what_is_kept_beside_the_model_is_what_the_records_say(files):
-    kept = (records.FOLDER / "h200.json").read_text()
+    kept = (provenance.FOLDER / "h200.json").read_text()
     assert records.summaries_text([summary for summary, _ in files]) == kept
 
 
@@ -85,7 +86,7 @@ def test_every_row_is_covered_by_a_record_and_therefore_measured(checked):
         counted[c.cases.instruction] += len(c.wrong)
     assert min(counted.values()) >= 130
     for name, cases in counted.items():
-        found = records.provenance(INSTRUCTIONS[name], arch_of("sm_90"))
+        found = provenance.provenance(INSTRUCTIONS[name], arch_of("sm_90"))
         assert (found.kind, found.cases) == ("measured", cases), name
 
 

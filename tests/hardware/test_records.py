@@ -10,6 +10,7 @@ import pytest
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import INSTRUCTIONS, add_records, analyze, arch_of
 from simlayout.hardware.banks import records
+from simlayout.hardware.tables import provenance
 
 LANE = np.arange(32)
 ABOUT = {"arch": "sm_89", "device": "Made Up 4090", "driver": "1.2", "cuda": "13.0", "tool": "Nsight Compute 2025.3.1",
@@ -43,9 +44,9 @@ def some():
 @pytest.fixture
 def forgetful():
     """Whatever a test adds to the records is forgotten after it."""
-    kept = len(records._added)
+    kept = len(provenance._added)
     yield
-    del records._added[kept:]
+    del provenance._added[kept:]
 
 
 def test_records_are_read_as_they_were_written(tmp_path, some):
@@ -96,7 +97,7 @@ def test_within_its_bounds_a_case_is_right_and_outside_them_wrong():
 
 def test_added_records_make_a_rule_measured_on_their_architecture_in_this_process(tmp_path, some, forgetful):
     row, there = INSTRUCTIONS["ld.shared.b64"], arch_of("sm_89")
-    before = records.provenance(row, there)
+    before = provenance.provenance(row, there)
     assert (before.kind, before.cases) == ("assumed", 0) and "the rule of sm_90, taken to hold on sm_89" in before.text
     records.save_records(tmp_path / "mine.npz", ABOUT, some)
     summary = add_records(tmp_path / "mine.npz")
@@ -105,7 +106,7 @@ def test_added_records_make_a_rule_measured_on_their_architecture_in_this_proces
     assert (after.kind, after.cases) == ("measured", 9)
     assert after.text.startswith("explains 9 of 9 cases; measured on one Made Up 4090 (driver 1.2, CUDA 13.0) with Nsight")
     for other, chip in ((INSTRUCTIONS["st.shared.b64"], there), (row, arch_of("sm_80"))):
-        assert records.provenance(other, chip).kind == "assumed"
+        assert provenance.provenance(other, chip).kind == "assumed"
 
 
 def test_added_records_that_disagree_are_counted_as_they_are(tmp_path, forgetful):
@@ -113,23 +114,23 @@ def test_added_records_that_disagree_are_counted_as_they_are(tmp_path, forgetful
     cases = replace(cases, wavefronts=np.array([1, 1, 2, 1, 3]))
     records.save_records(tmp_path / "mine.npz", ABOUT, [cases])
     add_records(tmp_path / "mine.npz")
-    found = records.provenance(INSTRUCTIONS["st.shared.b32"], arch_of("sm_89"))
+    found = provenance.provenance(INSTRUCTIONS["st.shared.b32"], arch_of("sm_89"))
     assert (found.kind, found.cases) == ("measured", 3) and found.text.startswith("explains 3 of 5 cases; ")
 
 
 def test_added_records_of_sm_90_join_those_that_are_kept(tmp_path, forgetful):
     row, here = INSTRUCTIONS["st.shared.b32"], arch_of("sm_90")
-    before = records.provenance(row, here).cases
+    before = provenance.provenance(row, here).cases
     records.save_records(tmp_path / "mine.npz", {**ABOUT, "arch": "sm_90"}, [made("st.shared.b32", 4 * LANE[None])])
     add_records(tmp_path / "mine.npz")
-    after = records.provenance(row, here)
+    after = provenance.provenance(row, here)
     assert after.cases == before + 1 and "NVIDIA H200" in after.text and "Made Up 4090" in after.text
 
 
 def test_what_is_kept_beside_the_model_is_packaged_and_names_its_device():
-    for path in sorted(records.FOLDER.glob("*.json")):
+    for path in sorted(provenance.FOLDER.glob("*.json")):
         for entry in json.loads(path.read_text()):
-            summary = records.Summary(**entry)
+            summary = provenance.Summary(**entry)
             assert set(summary.cases) <= set(INSTRUCTIONS) and "measured on one NVIDIA H200 (driver" in str(summary)
 
 

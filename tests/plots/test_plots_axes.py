@@ -29,6 +29,7 @@ PANEL = Panel("a panel", 2, 1, [Box(0, 0, 1, 1, 0, "a"), Box(1, 0, 1, 1, 1, "b",
               marked="late")
 
 ONE = {                                                  # functions that draw one panel
+    "access": partial(plots.access, LOAD, 0),
     "banks": partial(plots.banks, LOAD.analyze()),
     "copies": partial(plots.copies, LOAD),
     "draw": partial(plots.draw, PANEL),
@@ -38,6 +39,7 @@ ONE = {                                                  # functions that draw o
     "matrix": partial(plots.matrix, SWIZZLED),
     "matrix_phases": partial(plots.matrix_phases, LOAD),
     "pipeline": partial(plots.pipeline, plots.timeline(*EVENTS)),
+    "plan": lambda **options: plots.plan(_kernel().plan, **options),
     "share_by_size": partial(plots.share_by_size, DOTS),
     "share_by_waves": partial(plots.share_by_waves, DOTS),
     "sheet": partial(plots.sheet, plots.sheet_of(COUNTS, "a plan", "its bounds")),

@@ -20,11 +20,11 @@ from simlayout.hardware.banks.operands import (
     sources_of,
     valid_of,
 )
-from simlayout.hardware.banks.records import provenance
 from simlayout.hardware.banks.retries import retried
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.hardware.tables.instructions import instruction as instruction_of
+from simlayout.hardware.tables.provenance import provenance
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
 """The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that gives a Count. The rule
@@ -80,7 +80,7 @@ class Analysis:
 
     @property
     def provenance(self):
-        """Where the rule comes from: the records that confirm it (see `records`), or why it is believed."""
+        """Where the rule comes from: the records that confirm it (see `tables.provenance`), or why it is believed."""
         return provenance(self.instruction, self.arch)
 
     @property

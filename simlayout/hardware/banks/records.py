@@ -1,15 +1,14 @@
-"""Records: what a GPU counted, case by case, and which rules they confirm.
+"""Records: what a GPU counted, case by case, compared with the model.
 
 A record file is an .npz that `simlayout conform --record` writes: the addresses of every case beside its counters, and
-where, when and how they were read. What the files say of each rule is kept in measured/*.json; `add_records` adds
-a file of your own, of any architecture, for as long as the process lives.
+where, when and how they were read. What the files say of each rule is kept in tables/measured/*.json, from which
+`tables.provenance` answers; `add_records` adds a file of your own, of any architecture, for as long as the process lives.
 
     simlayout conform --check FILE.npz ... --json FILE     (compares records with the model; writes what measured/ keeps)
 """
 
 import json
 from dataclasses import dataclass, field
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from zipfile import BadZipFile, is_zipfile
@@ -18,31 +17,17 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
+from simlayout.hardware.banks.analysis import analyze
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import instruction as instruction_of
-from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.provenance import Summary, add
 
-FOLDER = Path(__file__).parents[1] / "tables" / "measured"
 NO_SIZE = -1
 """In `valid` of a record whose copies have no src-size."""
 
 COUNTERS = ("wavefronts", "conflicts", "loads")
 NOT_RECORDED = -1
 """In `conflicts` and `loads` of a record that did not read that counter."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What one record file says. about: device, driver, tool, date, command ...; cases: {instruction: (cases, wrong)}."""
-
-    arch: str
-    about: dict
-    cases: dict
-
-    def __str__(self):
-        about = self.about
-        return (f"measured on one {about['device']} (driver {about['driver']}, CUDA {about['cuda']}) with {about['tool']}, "
-                f"{about['date']}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +73,6 @@ class Checked:
 
 def check(cases, arch=DEFAULT_ARCH):
     """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact."""
-    from simlayout.hardware.banks.analysis import analyze
-
     a = analyze(cases.instruction, cases.addresses, active=cases.active, arch=arch, sources=cases.sources,
                 valid=cases.valid)
     wrong = (cases.wavefronts < a.at_least) | (cases.wavefronts > a.at_most)
@@ -180,41 +163,8 @@ def summaries_text(summaries):
     return json.dumps([{"arch": s.arch, "about": s.about, "cases": s.cases} for s in summaries], indent=1) + "\n"
 
 
-@lru_cache(None)
-def _kept():
-    """The summaries in measured/*.json."""
-    made = []
-    for path in sorted(FOLDER.glob("*.json")):
-        for entry in json.loads(path.read_text()):
-            made.append(Summary(entry["arch"], entry["about"], {k: tuple(v) for k, v in entry["cases"].items()}))
-    return tuple(made)
-
-
-_added = []
-
-
 def add_records(path):
     """Adds a record file to what `provenance` knows, for this process. Returns its Summary; raises SimlayoutError."""
     made, _ = check_file(path)
-    _added.append(made)
+    add(made)
     return made
-
-
-def provenance(row, chip):
-    """The Provenance of a row's rule on an architecture: what all records of it say, or why it is believed.
-
-    >>> from simlayout.hardware import INSTRUCTIONS, ARCHES
-    >>> print(provenance(INSTRUCTIONS["ld.shared.b64"], ARCHES["sm_80"]))    # doctest: +ELLIPSIS
-    assumed: the rule of sm_90, taken to hold on sm_80 (...)
-    """
-    found = [s for s in (*_kept(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
-    cases = sum(s.cases[row.name][0] for s in found)
-    wrong = sum(s.cases[row.name][1] for s in found)
-    if found:
-        how = "bounds" if row.caveat else "explains"
-        text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, found)))}"
-        return Provenance("measured", text, cases - wrong)
-    home = arch_of(DEFAULT_ARCH)
-    if chip != home:
-        return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({provenance(row, home)})")
-    return Provenance("assumed", row.like or "no record of this instruction: the rule of its neighbours in the table")

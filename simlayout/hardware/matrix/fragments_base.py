@@ -5,7 +5,6 @@ With g = lane // 4, t = lane % 4 and E elements in a register, A, B and C of eve
 made of the same pieces.
 """
 
-import difflib
 import reprlib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,37 +12,11 @@ from numbers import Number
 
 import numpy as np
 
+from simlayout.drawn import drawn_by
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import per_register
 from simlayout.hardware.tables.provenance import Provenance
-
-BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "b16": 16, "e4m3": 8, "e5m2": 8, "s8": 8,
-        "u8": 8, "s4": 4, "u4": 4, "b1": 1}
-
-
-def per_register(dtype):
-    """Elements per register.
-
-    >>> per_register("s4"), per_register("f64")
-    (8, 1)
-    """
-    return max(1, 32 // BITS[dtype])
-
-
-@dataclass(frozen=True)
-class MmaShape:
-    """What every m x n x k product has. types: those of D, A, B and C; suffix: what PTX adds, such as .satfinite."""
-
-    m: int
-    n: int
-    k: int
-    types: tuple
-    suffix: str = ""
-
-    @property
-    def shape(self):
-        """The shape as PTX writes it."""
-        return f"m{self.m}n{self.n}k{self.k}"
 
 
 @dataclass(frozen=True)
@@ -103,11 +76,7 @@ class Fragment:
         lane, value = np.meshgrid(np.arange(self.lanes), np.arange(self.values), indexing="ij")
         return np.stack(self(lane, value), axis=-1)
 
-    def plot(self, **options):
-        """Draws who holds which elements, in the PTX manual's form; see `simlayout.plots.fragment`."""
-        from simlayout.plots import fragment
-
-        return fragment(self, **options)
+    plot = drawn_by("fragment", "Draws who holds which elements, in the PTX manual's form.")
 
 
 def _below(given, limit, what, fragment):
@@ -156,15 +125,3 @@ def matrix_map(lane, value):
 def matrix_trans_map(lane, value):
     """The same of the transposed matrix: two neighbours of a column."""
     return 8 * (value // 2) + 2 * (lane % 4) + value % 2, lane // 4
-
-
-def hint(name, names, example="m16n8k16.f32.f16.f16.f32"):
-    """The names nearest to an unknown one, or else all their stems and how they are written.
-
-    >>> hint("m16n8k16.f32.f16.f16", ["m16n8k16.f32.f16.f16.f32"])
-    'did you mean m16n8k16.f32.f16.f16.f32?'
-    """
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"known are {', '.join(dict.fromkeys(n.split('.')[0] for n in names))}, written as in {example}"

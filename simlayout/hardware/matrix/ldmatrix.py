@@ -8,7 +8,7 @@ of the tile is register i of every lane, first the registers of one mma, then th
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.matrix.fragments import BITS, mma_of
+from simlayout.hardware.tables.mma import BITS, mma_of
 
 ROW_BYTES = 16
 TOO_FEW_VALUES = "TiledCopy uses too few vals for selected CopyAtom"

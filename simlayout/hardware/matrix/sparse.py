@@ -10,17 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.matrix.fragments_base import (
-    BITS,
-    LANES,
-    Fragment,
-    MmaShape,
-    a_map,
-    b_map,
-    cd_map,
-    hint,
-    per_register,
-)
+from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import BITS, MmaShape, hint, per_register
 from simlayout.hardware.tables.provenance import Provenance
 
 NIBBLES = 8

@@ -14,6 +14,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import ROWS_ABOVE, swizzle_mode
+from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError
 
 DTYPES = {"u8": 0, "e4m3": 0, "e5m2": 0, "s8": 0, "u16": 1, "u32": 2, "s32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
@@ -182,11 +183,7 @@ class TensorMap:
         dense = np.arange(prod(self.shape), dtype=np.int64).reshape(self.shape) * self.itemsize
         return swizzled(address + dense, self.swizzle)
 
-    def plot(self, **options):
-        """Draws where the 16-byte chunks of a box land; see `simlayout.plots.tma`."""
-        from simlayout.plots import tma
-
-        return tma(self, **options)
+    plot = drawn_by("tma", "Draws where the 16-byte chunks of a box land.")
 
     def coordinates(self, coords):
         """The tensor coordinates of every element of the box at element coordinates `coords`: a tuple, innermost first, of

@@ -14,6 +14,7 @@ from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
 from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.tensor_ops import tensor_op
 
 K_BYTES = 32
 """Bytes along K that one instruction reads, whatever the type."""
@@ -138,8 +139,6 @@ def fewest_clocks(name, a="shared"):
 
 
 def _wgmma(name, a):
-    from simlayout.numerics import tensor_op
-
     op = tensor_op(name)
     if op.family != "wgmma" or a not in ("shared", "registers"):
         raise InstructionError(f"{name} with A from {a!r}: give a wgmma, and \"shared\" or \"registers\"")

@@ -8,8 +8,11 @@ CLayout_64xN and ALayout_64x*).
 from functools import lru_cache
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.matrix.fragments_base import LANES, Fragment, a_map, cd_map, per_register
+from simlayout.hardware.matrix.fragments_base import Fragment, a_map, cd_map
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import per_register
 from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.tensor_ops import tensor_op
 
 THREADS = 128
 """Threads of a warpgroup: four warps, the first a multiple of four."""
@@ -43,8 +46,6 @@ def wgmma_fragment(name, operand):
     >>> d.registers, d(lane=37, value=6)
     (128, (25, 10))
     """
-    from simlayout.hardware.tables.tensor_ops import tensor_op
-
     op = tensor_op(name)
     if operand == "D":
         return Fragment(name, operand, (op.m, op.n), op.d, SOURCE, _d_map, lanes=THREADS)

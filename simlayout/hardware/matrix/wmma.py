@@ -5,7 +5,9 @@ A there is the transposed B here, and C and D are transposed too), m8n8 of one. 
 who holds what. Where A and B of f16 have more registers than elements to fill them, the registers repeat.
 """
 
-from simlayout.hardware.matrix.fragments_base import LANES, Fragment, a_map, b_map, cd_map, per_register
+from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.mma import per_register
 from simlayout.hardware.tables.provenance import Provenance
 
 SOURCE = Provenance("measured", "wmma fragments are opaque in PTX; loads and stores of index matrices on one NVIDIA H200, "

@@ -1,6 +1,13 @@
 """Where a rule of the hardware comes from."""
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, arch_of
+
+FOLDER = Path(__file__).parent / "measured"
 
 
 @dataclass(frozen=True)
@@ -18,3 +25,55 @@ class Provenance:
 
     def __str__(self):
         return f"{self.kind}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one record file says. about: device, driver, tool, date, command ...; cases: {instruction: (cases, wrong)}."""
+
+    arch: str
+    about: dict
+    cases: dict
+
+    def __str__(self):
+        about = self.about
+        return (f"measured on one {about['device']} (driver {about['driver']}, CUDA {about['cuda']}) with {about['tool']}, "
+                f"{about['date']}")
+
+
+@lru_cache(None)
+def _kept():
+    """The summaries in measured/*.json."""
+    made = []
+    for path in sorted(FOLDER.glob("*.json")):
+        for entry in json.loads(path.read_text()):
+            made.append(Summary(entry["arch"], entry["about"], {k: tuple(v) for k, v in entry["cases"].items()}))
+    return tuple(made)
+
+
+_added = []
+
+
+def add(summary):
+    """Adds a Summary to what `provenance` knows, for this process."""
+    _added.append(summary)
+
+
+def provenance(row, chip):
+    """The Provenance of a row's rule on an architecture: what all records of it say, or why it is believed.
+
+    >>> from simlayout.hardware import INSTRUCTIONS, ARCHES
+    >>> print(provenance(INSTRUCTIONS["ld.shared.b64"], ARCHES["sm_80"]))    # doctest: +ELLIPSIS
+    assumed: the rule of sm_90, taken to hold on sm_80 (...)
+    """
+    found = [s for s in (*_kept(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
+    cases = sum(s.cases[row.name][0] for s in found)
+    wrong = sum(s.cases[row.name][1] for s in found)
+    if found:
+        how = "bounds" if row.caveat else "explains"
+        text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, found)))}"
+        return Provenance("measured", text, cases - wrong)
+    home = arch_of(DEFAULT_ARCH)
+    if chip != home:
+        return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({provenance(row, home)})")
+    return Provenance("assumed", row.like or "no record of this instruction: the rule of its neighbours in the table")

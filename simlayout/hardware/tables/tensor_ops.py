@@ -4,8 +4,8 @@ import difflib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
-from simlayout.hardware import MMAS
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
+from simlayout.hardware.tables.mma import MMAS
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,11 @@
-"""What the command line asks about: its tile, in any notation, its lanes, and which of the two a name of --domain is of."""
+"""A tile and its access from text: the tile in any notation, the lanes, and to which of them a name of the domain belongs.
+
+The command line and the explorer both read such text; where an error names an option (--domain), it is the command line's.
+"""
 
 import keyword
 import re
+from dataclasses import dataclass
 from math import prod
 
 from simlayout.algebra import dtype_of
@@ -18,9 +22,27 @@ MAX_INSTRUCTIONS = 65_536
 MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
 
 
-def asked_access(options):
-    """The Access that the command line names; its excess is None: reported, not demanded."""
-    made, loops = asked_tile(options)
+@dataclass(frozen=True)
+class TileText:
+    """What `simlayout check` is given, as text.
+
+    layout: the tile in any notation; dtype: of its elements; op: the PTX name of the instruction, if there is one; lanes:
+    the thread map as index text, None for the natural one; domain: pairs (name, size); arch: the chip; name: of the access.
+    """
+
+    layout: str
+    dtype: str = "f16"
+    op: str | None = None
+    lanes: str | None = None
+    domain: tuple = ()
+    arch: str = "sm_90"
+    name: str = "tile"
+
+
+def access_of_text(options):
+    """The Access that a TileText (or the command line's options, which have its fields) names; its excess is None: reported,
+    not demanded."""
+    made, loops = tile_of_text(options)
     dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
     if options.lanes is None:
         return natural_access(made, options.op, dtype, name)
@@ -35,7 +57,7 @@ def access_of_lanes(name, instruction, made, lanes, loops, dtype):
     return Access(name, instruction, made, parse_index(lanes, domain), domain, dtype.name, excess=None)
 
 
-def asked_tile(options, lanes=()):
+def tile_of_text(options, lanes=()):
     """(the tile of --layout and --domain, {name: trips} of the names of --domain that are loops of --lanes).
 
     The variables of a formula are its coordinates, every other name is of --lanes. For a text that takes rows and columns
