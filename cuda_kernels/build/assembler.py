@@ -13,8 +13,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from simlayout.hardware.tables.arch import DEFAULT_TARGET
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 
 @lru_cache(None)

@@ -6,11 +6,11 @@ Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` ma
 from functools import lru_cache
 from types import CellType, FunctionType
 
-from simlayout.hardware.tables.arch import DEFAULT_TARGET
+from cuda_kernels.build.quick import quick_numba
 from cuda_kernels.intrinsics import Instruction, Scalar
 from cuda_kernels.intrinsics.address import as_address
-from cuda_kernels.build.quick import quick_numba
 from simlayout.errors import VerificationError
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 FIRST_MARK = 1_000_001
 """The line number of a kernel's first access in a marked line table."""

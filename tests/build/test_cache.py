@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_kernels.build import cache
-from cuda_kernels.matmul import driver
 from cuda_kernels.build.ahead import compile_ahead
+from cuda_kernels.matmul import driver
 
 
 @dataclasses.dataclass(frozen=True)
