@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("simlayout", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,3 +23,18 @@ def pytest_xdist_auto_num_workers(config):
     """None, where all that is asked for are tests by name: they are there before a worker has started. Else xdist's own
     number."""
     return 0 if config.args and all("::" in argument for argument in config.args) else None
+
+
+@pytest.fixture(scope="session")
+def sdist_and_wheel(tmp_path_factory):
+    """The paths of the project's sdist, and of the wheel that was built from it."""
+    pytest.importorskip("build", reason="needs build: pip install 'simlayout[test]'")
+    from distributions import build
+
+    return build(tmp_path_factory.mktemp("project") / "copy", tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def wheel(sdist_and_wheel):
+    """The path of the wheel."""
+    return sdist_and_wheel[1]

@@ -6,19 +6,16 @@ import subprocess
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 from types import SimpleNamespace
-from zipfile import ZipFile
 
 import pytest
+from distributions import ROOT, data_files, outside
 
 import simlayout as sl
 from simlayout.cli import main
 from simlayout.lessons import lessons
 from simlayout.lessons.build import INSTALL
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("simlayout", "cuda_kernels")
 PREINSTALLED = ("ipykernel", "nbclient", "nbformat", "matplotlib>=3.8", "numpy>=2.0")
 """What Colab has and the notebooks need; Numba it has too, which they can do without."""
 
@@ -80,12 +77,6 @@ import cuda_kernels
 print("from", sys.modules["simlayout"].__file__, cuda_kernels.__file__)
 """
 """Python that runs the code cells of a notebook (argument 1) where there are other packages (2 ...), but no simlayout."""
-
-
-def data_files():
-    """The files of the packages that are not Python, as paths within the repository."""
-    found = (path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
-    return {path.as_posix() for path in found if path.suffix != ".py" and "__pycache__" not in path.parts}
 
 
 def run_first_cell(monkeypatch, missing=(), pip=WORKS, source="simlayout"):
@@ -154,7 +145,7 @@ def test_a_notebook_that_carries_simlayout_runs_where_there_is_none(tmp_path):
     sites = {str(Path(importlib.import_module(name).__file__).parents[1]) for name in ("numpy", "matplotlib")}
     assert main(["lesson", "1", "--alone", "--no-open", "--to", str(tmp_path)]) == 0
     done = subprocess.run([sys.executable, "-I", "-S", "-c", WITHOUT_PIP, "1_banks.ipynb", *sites], cwd=tmp_path,
-                          env=settings(HOME=str(tmp_path)), capture_output=True, text=True)
+                          env=outside(HOME=str(tmp_path)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     simlayout_at, kernels_at = done.stdout.splitlines()[-1].split()[1:]
     for name, at in (("simlayout", simlayout_at), ("cuda_kernels", kernels_at)):
@@ -170,19 +161,6 @@ def test_a_notebook_that_carries_simlayout_runs_where_there_is_none(tmp_path):
 # ---- the same without the repository, which takes minutes and PyPI ---------------------------------------------------
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The project's wheel, built from a copy of what it is made of."""
-    copy, made = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("dist")
-    for package in PACKAGES:
-        copytree(ROOT / package, copy / package, ignore=ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
-        (copy / file).write_bytes((ROOT / file).read_bytes())
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", made, f"{copy}/."], check=True)
-    found, = made.iterdir()
-    return found
-
-
-@pytest.fixture(scope="module")
 def bare_python(tmp_path_factory):
     """The Python of a fresh environment that has Jupyter's parts, NumPy and Matplotlib, and no simlayout."""
     folder = tmp_path_factory.mktemp("colab")
@@ -190,11 +168,6 @@ def bare_python(tmp_path_factory):
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", *PREINSTALLED], check=True)
     return python
-
-
-def settings(**more):
-    """The environment variables for a fresh Python: nothing that would let it see the repository."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))} | more
 
 
 def check_whole(done):
@@ -205,18 +178,11 @@ def check_whole(done):
 
 
 @pytest.mark.sweep
-def test_the_wheel_holds_every_file_of_the_packages(wheel):
-    names = {name for name in ZipFile(wheel).namelist() if name.startswith(PACKAGES) and ".dist-info/" not in name}
-    python = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    assert names == data_files() | python
-
-
-@pytest.mark.sweep
 @pytest.mark.parametrize("one", lessons(), ids=lambda one: one.file)
 def test_every_notebook_runs_with_the_package_that_it_carries(one, bare_python, tmp_path):
-    subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=settings(), capture_output=True)
+    subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=outside(), capture_output=True)
     assert main(["lesson", str(one.number), "--alone", "--no-open", "--to", str(tmp_path)]) == 0
-    done = subprocess.run([bare_python, "-c", EXECUTE, f"{one.file}.ipynb"], cwd=tmp_path, env=settings(PIP_NO_INDEX="1"),
+    done = subprocess.run([bare_python, "-c", EXECUTE, f"{one.file}.ipynb"], cwd=tmp_path, env=outside(PIP_NO_INDEX="1"),
                           capture_output=True, text=True)
     check_whole(done)
 
@@ -225,7 +191,7 @@ def test_every_notebook_runs_with_the_package_that_it_carries(one, bare_python, 
 @pytest.mark.parametrize("one", lessons(), ids=lambda one: one.file)
 def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_python, tmp_path):
     def run(*arguments, **more):
-        return subprocess.run([bare_python, *arguments], cwd=tmp_path, env=settings(**more), capture_output=True, text=True)
+        return subprocess.run([bare_python, *arguments], cwd=tmp_path, env=outside(**more), capture_output=True, text=True)
 
     run("-m", "pip", "uninstall", "-qy", "simlayout")
     assert "No module named 'simlayout'" in run("-c", "import simlayout").stderr
@@ -239,10 +205,10 @@ def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_p
 
 @pytest.mark.sweep
 def test_a_notebook_that_finds_no_simlayout_says_what_to_do(bare_python, tmp_path):
-    subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=settings(), capture_output=True)
+    subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=outside(), capture_output=True)
     path = tmp_path / "1_banks.ipynb"
     path.write_bytes((ROOT / "simlayout" / "lessons" / "notebooks" / path.name).read_bytes())
-    done = subprocess.run([bare_python, "-c", EXECUTE, path.name], cwd=tmp_path, env=settings(PIP_NO_INDEX="1"),
+    done = subprocess.run([bare_python, "-c", EXECUTE, path.name], cwd=tmp_path, env=outside(PIP_NO_INDEX="1"),
                           capture_output=True, text=True)
     assert done.returncode and "No matching distribution found for simlayout" in done.stderr
     assert "set SOURCE at the top of this cell" in done.stderr and "import simlayout as sl" not in done.stderr
