@@ -1,5 +1,7 @@
-"""Prints the README's tables from the plans and the recorded measurements: `python figures/table.py`; with `--write` they go
-into the README, between its marks."""
+"""Prints the tables of the README and the guide, from plans and recorded measurements: `python figures/table.py`.
+
+With `--write` they go into these texts, between their marks.
+"""
 
 import json
 import re
@@ -17,6 +19,7 @@ from cuda_kernels.lab import stalls
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
+TEXTS = (ROOT / "README.md", *sorted((ROOT / "simlayout" / "guide").glob("*.md")))
 SIZE = 8192
 SHOWN = ("mma_base, 4 stages", "mma_permuted, 4 stages")
 """The variants whose accesses are shown one by one."""
@@ -68,6 +71,14 @@ def products():
     for name, what in (("few", "few tiles, f16"), ("transposes", "4096 x 4096 x 4096 in all four orders, f16 and bf16"),
                        ("random", "random shapes, f16")):
         yield _summed(what, _matmul(found, name))
+
+
+def few_products():
+    """Of the products the rows that the README shows: two squares, layers of one token, random shapes."""
+    chosen = ("4096 x 4096 x 4096, f16", "8192 x", "layers, 1 token,", "random")
+    for row in products():
+        if row[0].startswith(chosen):
+            yield row
 
 
 def rungs():
@@ -122,8 +133,11 @@ def markdown(head, rows):
 
 
 def tables():
-    """{name: text} of the README's tables; that of steps once they are measured."""
-    made = {
+    """{name: text} of the tables in the README and the guide."""
+    product = ["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"]
+    return {
+        "few products": markdown(product, few_products()),
+        "products": markdown(product, products()),
         "kernels": markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma",
                              "TFLOP/s", "of cuBLAS"], kernels()),
         "accesses": markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"],
@@ -131,27 +145,34 @@ def tables():
         "ladder": markdown(["rung", "what changed", "excess per instruction", "counts equal",
                             "clocks per K step: shared / mma", "TFLOP/s", "of cuBLAS", "published, A100"], rungs()),
         "stalls": markdown(stalls.HEAD, waits()),
-        "products": markdown(["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"], products())}
-    if (DATA / "h200_steps.json").exists():
-        made["steps"] = markdown(["step", "published TFLOP/s", "of cuBLAS", "TFLOP/s here", "of cuBLAS"], steps())
+        "steps": markdown(["step", "published TFLOP/s", "of cuBLAS", "TFLOP/s here", "of cuBLAS"], steps())}
+
+
+def written(texts):
+    """Texts in which every table stands as it should between its marks; SystemExit where one stands twice, or nowhere.
+
+    texts: {path: text}, and so is the result.
+    """
+    left, made = dict(tables()), {}
+
+    def filled(match):
+        if match[1] not in left:
+            raise SystemExit(f"table {match[1]!r} stands in two places, or nobody makes it: there are {', '.join(tables())}")
+        return f"{match[0].split(chr(10))[0]}\n{left.pop(match[1])}\n<!-- end of table -->"
+
+    for path, text in texts.items():
+        made[path] = re.sub(r"<!-- table ([^:\n]+): python figures/table.py -->\n.*?<!-- end of table -->", filled, text,
+                            flags=re.S)
+    if left:
+        raise SystemExit(f"no text has the marks of the tables {', '.join(left)}")
     return made
-
-
-def written(text):
-    """A README in which every table stands as it should between its marks."""
-    for name, table in tables().items():
-        begin, end = f"<!-- table {name}: python figures/table.py -->\n", "\n<!-- end of table -->"
-        pattern = re.escape(begin) + ".*?" + re.escape(end)
-        text, count = re.subn(pattern, lambda _, t=begin + table + end: t, text, flags=re.S)
-        if count != 1:
-            raise SystemExit(f"README.md has the marks of table {name} {count} times, not once")
-    return text
 
 
 def main(arguments):
     """Prints the tables, or writes them."""
     if arguments == ["--write"]:
-        (ROOT / "README.md").write_text(written((ROOT / "README.md").read_text()))
+        for path, text in written({path: path.read_text() for path in TEXTS}).items():
+            path.write_text(text)
     else:
         print("\n\n".join(tables().values()))
 

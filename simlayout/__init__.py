@@ -22,6 +22,7 @@ _MODULES = {
     "codegen": ("Emitted", "emit", "formula", "tile", "translate"),
     "errors": ("AddressError", "DeviceError", "HazardError", "InstructionError", "LayoutError", "MachineError", "ParseError",
                "SimlayoutError", "VerificationError"),
+    "guide": (),
     "hardware": ("Analysis", "OperandTile", "TensorMap", "analyze", "choose_ldmatrix", "fragment", "instruction"),
     "lessons": (),
     "machine": (),

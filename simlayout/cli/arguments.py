@@ -5,7 +5,7 @@ import sys
 from difflib import get_close_matches
 from textwrap import dedent
 
-from simlayout.cli import bench, clinic, conform, explore, gemm, ladder, layouts, lesson, plot, search, trace, translate
+from simlayout.cli import bench, conform, explore, gemm, ladder, layouts, lesson, pages, plot, search, trace, translate
 from simlayout.cli.options import add, add_own, given_text, kernels, names_file
 from simlayout.cli.text import one_line
 from simlayout.files import STDIO
@@ -76,6 +76,7 @@ def command_line():
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
         simlayout lesson 1
+        simlayout guide
         """, """
     Exit codes: 0 answered, 1 the answer is no (--strict, a wrong product, a hazard), 2 the question cannot be answered or
     the answer cannot be written (one line on stderr says why), 130 interrupted, 141 nobody reads the output.
@@ -89,7 +90,7 @@ def command_line():
     explore.add_command(commands, _command)
     search.add_command(commands, _command)
     translate.add_commands(commands, _command)
-    clinic.add_command(commands, _command)
+    pages.add_commands(commands, _command)
     lesson.add_command(commands, _command)
     _add_gemm(commands)
     _add_trace(commands)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from simlayout import clinic, instruction
+from simlayout import clinic, guide, instruction
 from simlayout.algebra import dtype_of
 from simlayout.cli.arguments import command_line
 from simlayout.hardware import arch_of, fragment
@@ -39,10 +39,12 @@ def test_the_shell_completes_commands_options_and_choices(line, words):
     assert set(offered(line)) == words
 
 
-READERS = {"--op": instruction, "--dtype": dtype_of, "--arch": arch_of, "page": clinic.page}
+READERS = {"--op": instruction, "--dtype": dtype_of, "--arch": arch_of, "page of clinic": clinic.page,
+           "page of guide": guide.page}
 """What reads the values of an option."""
 
-OFFERING = {"--op", "--dtype", "--arch", "--kernel", "--accumulate", "--loads", "--c-store", "--operand", "named", "page",
+OFFERING = {"--op", "--dtype", "--arch", "--kernel", "--accumulate", "--loads", "--c-store", "--operand", "named",
+            "page of clinic", "page of guide",
             "lesson", "sets", "tutorial", "instructions", "layout of plot"}
 
 
@@ -52,7 +54,7 @@ def test_values_are_offered_and_each_is_one_that_the_library_reads():
     for command, parser in commands.choices.items():
         for action in parser._actions:
             name = action.option_strings[-1] if action.option_strings else action.dest
-            name = f"layout of {command}" if name == "layout" else name
+            name = f"{name} of {command}" if name in ("layout", "page") else name
             if getattr(action, "completer", None) is None:
                 assert name not in OFFERING
                 continue

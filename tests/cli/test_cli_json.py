@@ -28,10 +28,11 @@ def test_plot_tells_the_file_and_what_it_shows(capsys, tmp_path):
     assert path.exists()
 
 
-def test_the_clinic_tells_its_titles_and_a_page(capsys):
-    titles = answered(capsys, "clinic")
+@pytest.mark.parametrize("command", ["clinic", "guide"])
+def test_pages_tell_their_titles_and_one_of_them_its_text(capsys, command):
+    titles = answered(capsys, command)
     name = next(iter(titles))
-    assert answered(capsys, "clinic", name)[name].splitlines()[0].lstrip("# ") == titles[name]
+    assert answered(capsys, command, name)[name].splitlines()[0].lstrip("# ") == titles[name]
 
 
 def test_lessons_are_listed_and_copied(capsys, tmp_path):

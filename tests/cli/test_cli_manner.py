@@ -150,7 +150,7 @@ def test_help_command_prints_what_dash_dash_help_prints(capsys, command):
 # ---- --json [FILE] -------------------------------------------------------------------------------------------------------
 
 ANSWERS = [["check", TILE], ["explain", TILE], ["emit", SWIZZLED], ["translate", SWIZZLED], ["equal", TILE, TILE],
-           ["kernels"], ["search", "(16,16):(16,1)"], ["clinic"], ["lesson"]]
+           ["kernels"], ["search", "(16,16):(16,1)"], ["clinic"], ["lesson"], ["guide"]]
 
 
 @pytest.mark.parametrize("command", ANSWERS, ids=lambda words: words[0])
@@ -238,7 +238,7 @@ def test_a_lesson_makes_its_folder(capsys, tmp_path):
 
 # ---- columns -----------------------------------------------------------------------------------------------------------
 
-WIDE = [["check", TILE], ["explain", TILE], ["kernels"], ["clinic"], ["lesson"], ["search", TILE],
+WIDE = [["check", TILE], ["explain", TILE], ["kernels"], ["clinic"], ["guide"], ["lesson"], ["search", TILE],
         ["equal", TILE, "(16,64):(65,1)"],
         ["trace", "mma_permuted", "-M", "16", "-N", "16", "-K", "16"], ["translate", SWIZZLED]]
 

@@ -1,0 +1,47 @@
+"""guide and clinic: pages to read, how to use the library and questions that users asked, each executed by the tests."""
+
+from functools import partial
+
+from simlayout.cli.options import add, add_own
+from simlayout.cli.text import field, tell
+from simlayout.clinic import PAGES as CLINIC
+from simlayout.guide import PAGES as GUIDE
+
+SHELVES = (
+    # command, its pages, summary, examples, notes
+    ("guide", GUIDE, "how to use all this, a page for each subject", """
+    simlayout guide
+    simlayout guide layouts
+    simlayout guide own-kernels --json
+    """, """
+    Each page is Markdown whose examples the tests run. --json holds the titles by name, or a page's text.
+    """),
+    ("clinic", CLINIC, "worked cases of bank conflicts that users asked about", """
+    simlayout clinic
+    simlayout clinic cutlass-3172
+    """, """
+    Each page says what was asked and where, what happens (with numbers that this version computes: its tests run every
+    example), why, which layout helps, and what could not be reproduced. --json holds the titles by name, or a page's text.
+    """),
+)
+
+
+def add_commands(commands, command):
+    """Adds `guide` and `clinic`; command: the function that makes a parser with examples."""
+    for name, shelf, summary, examples, notes in SHELVES:
+        parser = command(commands, name, partial(show, shelf), summary, examples, notes)
+        add_own(parser, "page", nargs="?", metavar="NAME", help="the page to print (default: list them)",
+                values=lambda shelf=shelf: [p.name for p in shelf.all()])
+        add(parser, "--json")
+
+
+def show(shelf, options):
+    """`simlayout guide` and `simlayout clinic`: lists Pages, or prints one."""
+    if options.page is None:
+        found = shelf.all()
+        column = max(len(p.name) for p in found) + 2
+        tell(options.json, {p.name: p.title for p in found}, "\n".join(field(p.name, p.title, column) for p in found))
+    else:
+        one = shelf.page(options.page)
+        tell(options.json, {one.name: one.text}, one.text.rstrip())
+    return 0

@@ -1,0 +1,16 @@
+"""The guide: a page for each subject. `simlayout guide` lists them, and `simlayout guide NAME` prints one.
+
+>>> page("search").title
+'Searching for a layout'
+"""
+
+from simlayout.pages import Page, Pages
+
+__all__ = ["PAGES", "Page", "page", "pages"]
+
+ORDER = ("layouts", "search", "testing", "own-kernels", "command-line", "matmul", "ladder", "accuracy", "notes")
+"""Of reading."""
+
+PAGES = Pages("the guide", __package__, order=ORDER)
+
+pages, page = PAGES.all, PAGES.page

@@ -1,0 +1,51 @@
+"""Pages: Markdown files of a package that a command lists and prints, and that a repository shows as they are."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+
+from simlayout.errors import SimlayoutError
+
+__all__ = ["Page", "Pages"]
+
+ENDING = ".md"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page. name: of its file, without ending; text: Markdown."""
+
+    name: str
+    text: str
+
+    @property
+    def title(self):
+        """Its first line: what it is about."""
+        return self.text.splitlines()[0].lstrip("# ")
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The pages of one package. what: they are together, "the guide"; package: its name; folder: in it, "" for itself;
+    order: names in the order of reading, () for that of the alphabet."""
+
+    what: str
+    package: str
+    folder: str = ""
+    order: tuple = ()
+
+    def all(self):
+        """All Pages of the folder, in order; those that the order does not name come last, by name."""
+        place = {name: i for i, name in enumerate(self.order)}
+        found = [Page(f.name[:-len(ENDING)], f.read_text("utf-8"))
+                 for f in files(self.package).joinpath(self.folder).iterdir() if f.name.endswith(ENDING)]
+        return sorted(found, key=lambda p: (place.get(p.name, len(place)), p.name))
+
+    def page(self, name):
+        """The Page of that name; SimlayoutError, with the nearest name and all that there are, if there is none."""
+        known = {p.name: p for p in self.all()}
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise SimlayoutError(f"no page {name!r} in {self.what}{hint}; there are {', '.join(known)}")
+        return known[name]

@@ -1,0 +1,68 @@
+"""The README and the guide as tests read them: their blocks, by what the fence says.
+
+    python    with >>> a doctest, without a script (its functions test_* are called)
+    console   `$ simlayout ...` and what it prints; `...` stands for anything
+    sh        commands that are run
+    text      what is no code
+    (none)    commands that need a GPU, minutes, a browser or an installation: read, not run
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+GUIDE = sorted((ROOT / "simlayout" / "guide").glob("*.md"))
+CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
+TEXTS = (README, *GUIDE, CONTRIBUTING)
+KINDS = {"python", "console", "sh", "text", ""}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of code. kind: what its fence says; line: the first line of its body, from 1."""
+
+    path: Path
+    kind: str
+    line: int
+    body: str
+
+    def __str__(self):
+        return f"{self.path.stem}:{self.line}"
+
+
+def blocks(path, kind):
+    """The Blocks of a text of one kind."""
+    text = path.read_text()
+    return [Block(path, kind, text[:found.start(2)].count("\n") + 1, found[2])
+            for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M) if found[1] == kind]
+
+
+def every(kind):
+    """The Blocks of all texts of one kind."""
+    return [block for path in TEXTS for block in blocks(path, kind)]
+
+
+def lines(block):
+    """The command lines of a Block, without comments."""
+    return [re.sub(r"\s+#.*$", "", line) for line in block.body.splitlines() if line and not line.startswith("#")]
+
+
+def prose(path):
+    """A text without its blocks of code."""
+    return re.sub(r"^```(\w*)\n(.*?)^```$", "", path.read_text(), flags=re.S | re.M)
+
+
+def doctest_text(path):
+    """The doctests of a text alone, each on the line where it stands."""
+    kept = []
+    for block in blocks(path, "python"):
+        if is_doctest(block):
+            kept += [""] * (block.line - 1 - len(kept)) + block.body.splitlines()
+    return "\n".join([*kept, ""])
+
+
+def is_doctest(block):
+    """Whether a Python block is one, and no script."""
+    return block.body.startswith(">>> ")
