@@ -26,7 +26,7 @@ from cuda_kernels.conformance.kernels import build_all, evaluate, launched, prof
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.cute.verified import matrices as small_matrices
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
-from cuda_kernels.kernels.practical.__main__ import small_integers
+from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.warptile.warptile import KERNEL
 from cuda_kernels.run.job import rounded
 from simlayout.errors import DeviceError

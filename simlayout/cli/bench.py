@@ -1,5 +1,6 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
+from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, seconds
 from simlayout.cli.text import fit
 from simlayout.files import STDIO
@@ -24,12 +25,12 @@ NOTES = """
 
 def add_command(commands, command):
     """Adds `bench` to the commands; command: the function that makes a parser with examples."""
-    from cuda_kernels.bench.sets import MATMUL, SETS
-
-    listed = "\n".join(f"      {name:<12}{found.summary}" for name, found in SETS.items())
+    sets = registry.BENCH_SETS
+    listed = "\n".join(f"      {name:<12}{found.summary}" for name, found in sets.items())
     parser = command(commands, "bench", bench, "time kernels beside cuBLAS", EXAMPLES, f"\n    sets:\n{listed}\n"
-                     + NOTES.format(sized=", ".join(name for name, found in SETS.items() if found.sizes)))
-    add_own(parser, "sets", nargs="*", metavar="SET", help=f"see below (default: {' '.join(MATMUL)})", values=lambda: SETS)
+                     + NOTES.format(sized=", ".join(name for name, found in sets.items() if found.sizes)))
+    add_own(parser, "sets", nargs="*", metavar="SET", values=lambda: sets,
+            help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")
     add(parser, "--sizes", default=[])
     add(parser, "--only", "--rounds")
     parser.add_argument("--seconds", type=seconds, metavar="S", help="of a turn (default: 0.05; of kernels and steps 0.15)")
@@ -41,13 +42,11 @@ def add_command(commands, command):
 
 def bench(options):
     """`simlayout bench`."""
-    from cuda_kernels.bench.run import Choice
-    from cuda_kernels.bench.run import bench as run
-
     def say(text):
         if options.json != STDIO:
             print(fit(text), flush=True)
 
-    run(Choice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds, options.seconds,
-               options.overlap, options.triton, options.json, options.plot), say)
+    chosen = registry.BenchChoice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds,
+                                  options.seconds, options.overlap, options.triton, options.json, options.plot)
+    registry.bench(chosen, say)
     return 0

@@ -1,5 +1,6 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
+from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, whole
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
@@ -9,11 +10,9 @@ from simlayout.hardware.banks.records import check_file, summaries_text
 
 def add_options(parser):
     """The command's options."""
-    from cuda_kernels.conformance.suite import CASES
-
     add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
             help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
-    parser.add_argument("--cases", type=whole(1, 10**6), default=CASES, metavar="N",
+    parser.add_argument("--cases", type=whole(1, 10**6), default=registry.CONFORM_CASES, metavar="N",
                         help="cases of each spelling (default: %(default)s)")
     add(parser, "--seed", "--json")
     parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
@@ -22,24 +21,19 @@ def add_options(parser):
 
 
 def _forms():
-    from cuda_kernels.conformance.forms import FORMS
-
-    return FORMS
+    return registry.CONFORM_FORMS
 
 
 def conform(options):
     """`simlayout conform`: exit code 1 if anything was counted that the model does not say."""
     if options.check:
         return _check(options)
-    from cuda_kernels.conformance import suite
 
-    return suite.conform(options)
+    return registry.conform(options)
 
 
 def _check(options):
     """Recorded files against today's model; no GPU takes part."""
-    from cuda_kernels.conformance.suite import table
-
     for name, given in (("an instruction", options.instructions), ("--record", options.record), ("--clock", options.clock)):
         if given:
             raise SimlayoutError(f"--check compares whole files as they are: leave out {name}")
@@ -48,7 +42,7 @@ def _check(options):
         with given_file(path) as file:
             summary, checked = check_file(file)
         if options.json != STDIO:
-            print(f"{field('file', path)}\n{field('cases', summary)}\n\n{fit(table(checked))}\n")
+            print(f"{field('file', path)}\n{field('cases', summary)}\n\n{fit(registry.table_of_cases(checked))}\n")
         summaries.append(summary)
         wrong |= any(c.wrong.any() for c in checked)
     if options.json:

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import fields
 
+from simlayout.cli import registry
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO
@@ -19,8 +20,6 @@ OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_
 
 def gemm(options):
     """`simlayout gemm`: exit code 0 if C is right and every count as predicted, 1 if not."""
-    from cuda_kernels.run.job import main_job
-
     kernel = chosen_kernel(options)
     device = _device(options.device, kernel)
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
@@ -29,42 +28,35 @@ def gemm(options):
     foretell(kernel, problem, device)
     say(_heading(kernel.fitted(*problem), problem, device))
     with progress("CTAs") as moved:
-        report = main_job(kernel, *problem, device=device, seed=options.seed, progress=moved, say=say)
+        report = registry.main_job(kernel, *problem, device=device, seed=options.seed, progress=moved, say=say)
     tell(options.json, report.as_dict(), lambda: _ending(report))
     return 0 if report.ok else 1
 
 
 def foretell(kernel, problem, device):
     """Refuses what does not fit into memory, and says on stderr how long a large product takes on the CPU machine."""
-    from cuda_kernels.run.foresight import foretold, require_memory
-
-    require_memory(*problem, device)
-    text = foretold(kernel, *problem) if device == "cpu" else None
+    registry.require_memory(*problem, device)
+    text = registry.foretold(kernel, *problem) if device == "cpu" else None
     if text:
         print(f"simlayout: {text}", file=sys.stderr, flush=True)
 
 
 def chosen_kernel(options):
     """The Kernel that the command line names, with the options that it gives."""
-    from cuda_kernels.run.job import kernel_named
-
     given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
     if options.named and options.kernel:
         raise SimlayoutError(f"{options.named} and --kernel {options.kernel}: give one kernel")
-    return kernel_named(options.named or options.kernel or KERNEL).variant(**given)
+    return registry.kernel_named(options.named or options.kernel or KERNEL).variant(**given)
 
 
 def _device(wanted, kernel):
     """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none, or is there and cannot run the kernel."""
-    from cuda_kernels.run.device import gpu_problem
-    from cuda_kernels.run.hopper_job import HopperKernel, hopper_problem
-
     if wanted == "cpu":
         return "cpu"
-    missing = gpu_problem()
+    missing = registry.gpu_problem()
     if missing and wanted != "gpu":
         return "cpu"
-    if missing or isinstance(kernel, HopperKernel) and (missing := hopper_problem()):
+    if missing or isinstance(kernel, registry.HopperKernel) and (missing := registry.hopper_problem()):
         raise DeviceError(missing)
     return "gpu"
 
@@ -92,11 +84,8 @@ def _heading(kernel, problem, device):
 
 def _described(kernel, problem, device):
     """The plan of a kernel and its bounds, each as a line."""
-    from cuda_kernels.run.hopper_job import HopperKernel
-    from cuda_kernels.run.job import sms_of
-
-    if isinstance(kernel, HopperKernel):
-        return kernel.described(*problem, sms_of(device))
+    if isinstance(kernel, registry.HopperKernel):
+        return kernel.described(*problem, registry.sms_of(device))
     said, plan = kernel.plan.predict(*problem), kernel.plan
     rows, columns, depth = plan.tile
     return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
@@ -111,9 +100,7 @@ def _line(label, value):
 
 def _ending(report):
     """The table, the times if there are any, and the verdict."""
-    from cuda_kernels.run.job import table
-
-    lines = [_line("device", report.device), "", table(report), ""]
+    lines = [_line("device", report.device), "", registry.table_of_job(report), ""]
     timing = report.timing
     if "tflops" in timing:
         share = f", {timing['share']:.3f} of cuBLAS ({timing['cublas_tflops']:.1f})" if "share" in timing else ""
@@ -128,11 +115,9 @@ def kernel_options(kernel):
 
 def kernels(options):
     """`simlayout kernels`: all of them, or the plan of one."""
-    from cuda_kernels.run.job import all_kernels, kernel_named
-
     if options.named:
-        return _one_kernel(kernel_named(options.named), options)
-    known = all_kernels()
+        return _one_kernel(registry.kernel_named(options.named), options)
+    known = registry.all_kernels()
     tell(options.json, {name: _facts(kernel) for name, kernel in known.items()}, lambda: "\n".join(_listed(known)))
     return 0
 

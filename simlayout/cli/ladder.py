@@ -2,6 +2,7 @@
 
 import sys
 
+from simlayout.cli import registry
 from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
@@ -40,26 +41,21 @@ def add_command(commands, command):
 
 
 def _tutorials():
-    from cuda_kernels.bench.rungs import SEEDS
-
-    return SEEDS
+    return registry.LADDERS
 
 
 def ladder(options):
     """`simlayout ladder`: exit code 0 if every rung is right, 1 if not."""
-    from cuda_kernels.bench.rungs import rungs
-    from cuda_kernels.run.device import gpu_problem
-
     if options.tutorial not in (None, *_tutorials()):
         raise SimlayoutError(f"no ladder {options.tutorial!r}: choose {', '.join(_tutorials())}")
-    on_gpu = options.device != "cpu" and gpu_problem() is None
+    on_gpu = options.device != "cpu" and registry.gpu_problem() is None
     if options.plot and not on_gpu:
         raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")
     if options.sizes and not on_gpu:
         raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
                              "out --sizes")
     say = (lambda text: None) if options.json == STDIO else (lambda text: print(fit(text), flush=True))
-    found = rungs(options.tutorial)
+    found = registry.rungs(options.tutorial)
     for rung in found:
         say(line(rung))
     if on_gpu:
@@ -85,20 +81,18 @@ def line(rung):
 
 
 def _measure(options, say):
-    from cuda_kernels.bench.run import Choice, bench
-
-    bench(Choice(("ladder",), tuple(options.sizes or SIZES), (options.tutorial,) if options.tutorial else (), options.rounds,
-                 json=options.json, plot=options.plot), say=say)
+    only = (options.tutorial,) if options.tutorial else ()
+    chosen = registry.BenchChoice(("ladder",), tuple(options.sizes or SIZES), only, options.rounds, json=options.json,
+                                  plot=options.plot)
+    registry.bench(chosen, say)
     return 0
 
 
 def _on_cpu(rung, say):
     """A rung multiplies one tile on the CPU machine: what it predicts, whether it is right, and with the counts of its plan;
     a dict, for JSON. Says so."""
-    from cuda_kernels.run.job import main_job
-
     rows, cols, _ = rung.runnable.plan.tile
-    report = main_job(rung.runnable, rows, cols, CPU_DEPTH, device="cpu")
+    report = registry.main_job(rung.runnable, rows, cols, CPU_DEPTH, device="cpu")
     right, rest = report.error <= 1, "as predicted" if report.ok else "NOT as predicted"
     say(f"{rung.label}: {'right' if right else 'WRONG'}{', counts ' + rest if right else ''}")
     shared, mma = rung.bounds()

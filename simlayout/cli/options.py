@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
+from simlayout.cli import registry
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO
 
@@ -187,9 +188,7 @@ def add_own(parser, *flags, values=None, **keywords):
 
 def kernels():
     """Names of the GEMM kernels."""
-    from cuda_kernels.run.job import all_kernels
-
-    return all_kernels()
+    return registry.all_kernels()
 
 
 def instructions():

@@ -4,6 +4,7 @@ import re
 
 from simlayout.algebra import F2Map, parse
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
+from simlayout.cli import registry
 from simlayout.cli.layouts import analysed, indexed
 from simlayout.cli.options import add, add_own, fragments, given_text, kernels, whole
 from simlayout.cli.text import tell
@@ -155,9 +156,7 @@ def _copy(options, plots):
 
 def _kernel(options):
     """The kernel that the command line names."""
-    from cuda_kernels.run.job import kernel_named
-
-    kernel = kernel_named(options.layout)
+    kernel = registry.kernel_named(options.layout)
     return kernel if options.stages is None else kernel.variant(stages=options.stages)
 
 

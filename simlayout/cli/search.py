@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from math import prod
 
 from simlayout.algebra import dtype_of
+from simlayout.cli import registry
 from simlayout.cli.layouts import first_conflict
 from simlayout.cli.options import add, given_text, whole
 from simlayout.cli.text import field, fit, tell
@@ -257,12 +258,10 @@ def _order_report(made):
 
 
 def _of_kernel(options):
-    from cuda_kernels.run.job import kernel_named
-
     if options.op or options.access or options.dtype or options.rearrange or options.domain or options.test:
         raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype, --rearrange "
                              "and --test")
-    kernel = kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
+    kernel = registry.kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
     tell(options.json, lambda: {"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]},

@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from simlayout.cli import registry
 from simlayout.cli.gemm import chosen_kernel, foretell, kernel_options
 from simlayout.cli.text import cut, field, fit, tell
 from simlayout.progress import progress
@@ -41,13 +42,12 @@ def _line(text):
 
 def _executed(kernel, problem, seed):
     """The Trace of a kernel on random normal matrices; its loads are checked against the accesses of its plan."""
-    from cuda_kernels.run.hopper_job import HopperKernel
     from simlayout import machine
 
     M, N, K = problem
     generator = np.random.default_rng(seed)
     a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
-    if isinstance(kernel, HopperKernel):
+    if isinstance(kernel, registry.HopperKernel):
         with progress("CTAs") as moved:
             return kernel.run(a, b, "cpu", moved, "report").trace
     c = np.full((M, N), np.nan, np.float16)

@@ -22,7 +22,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
 from cuda_kernels.kernels.practical import power as problem_1_1
-from cuda_kernels.kernels.practical.__main__ import as_predicted, is_right, main, small_integers
+from cuda_kernels.kernels.practical.__main__ import as_predicted, is_right, main
 from cuda_kernels.kernels.practical.common import (
     exchange,
     exchange_transposed,
@@ -31,6 +31,7 @@ from cuda_kernels.kernels.practical.common import (
     ldmatrix_x4_trans,
     times_transposed,
 )
+from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.practical.tiles import KNOWN, PLAIN, TILES, accesses
 from cuda_kernels.run.device import gpu_problem
 from simlayout import DeviceError, HazardError, SimlayoutError

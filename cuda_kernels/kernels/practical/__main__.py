@@ -5,14 +5,9 @@ import argparse
 import numpy as np
 
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
+from cuda_kernels.kernels.practical.problem import small_integers
 
 FORM = "  {:<32} {:<18} {:>12} {:>10} {:>6} {:>7}"
-
-
-def small_integers(shapes, seed=0):
-    """f16 matrices of -1, 0 and 1: products of a few of them are exact in f16."""
-    generator = np.random.default_rng(seed)
-    return [generator.integers(-1, 2, shape).astype(np.float16) for shape in shapes]
 
 
 def is_right(solved, variant, matrices, n):

@@ -121,3 +121,9 @@ class Practical:
         if not isinstance(n, int | np.integer) or n < 1 or (n > 1 and not self.takes_power):
             raise SimlayoutError(f"n = {n!r}: " + ("the power is an integer of at least 1" if self.takes_power else
                                                    f"problem {self.problem} takes no number"))
+
+
+def small_integers(shapes, seed=0):
+    """f16 matrices of -1, 0 and 1: products of a few of them are exact in f16."""
+    generator = np.random.default_rng(seed)
+    return [generator.integers(-1, 2, shape).astype(np.float16) for shape in shapes]

@@ -1,0 +1,43 @@
+"""What the commands take from `cuda_kernels`, by name.
+
+`cuda_kernels` is built on simlayout, so simlayout imports nothing of it. The commands that run kernels lie in simlayout
+nevertheless, because there is one program. They ask here: this is the one place of simlayout that names cuda_kernels. Its
+modules load when a command first uses something of them.
+
+>>> from simlayout.cli import registry
+>>> "mma_permuted" in registry.all_kernels()
+True
+"""
+
+from importlib import import_module
+
+HOMES = {
+    "all_kernels": "cuda_kernels.run.job:all_kernels",
+    "kernel_named": "cuda_kernels.run.job:kernel_named",
+    "main_job": "cuda_kernels.run.job:main_job",
+    "sms_of": "cuda_kernels.run.job:sms_of",
+    "table_of_job": "cuda_kernels.run.job:table",
+    "HopperKernel": "cuda_kernels.run.hopper_job:HopperKernel",
+    "hopper_problem": "cuda_kernels.run.hopper_job:hopper_problem",
+    "gpu_problem": "cuda_kernels.run.device:gpu_problem",
+    "foretold": "cuda_kernels.run.foresight:foretold",
+    "require_memory": "cuda_kernels.run.foresight:require_memory",
+    "BenchChoice": "cuda_kernels.bench.run:Choice",
+    "bench": "cuda_kernels.bench.run:bench",
+    "BENCH_OF_MATMUL": "cuda_kernels.bench.sets:MATMUL",
+    "BENCH_SETS": "cuda_kernels.bench.sets:SETS",
+    "LADDERS": "cuda_kernels.bench.rungs:SEEDS",
+    "rungs": "cuda_kernels.bench.rungs:rungs",
+    "CONFORM_CASES": "cuda_kernels.conformance.suite:CASES",
+    "CONFORM_FORMS": "cuda_kernels.conformance.forms:FORMS",
+    "conform": "cuda_kernels.conformance.suite:conform",
+    "table_of_cases": "cuda_kernels.conformance.suite:table",
+}
+"""{name here: "module:name there"}."""
+
+
+def __getattr__(name):
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, there = HOMES[name].partition(":")
+    return getattr(import_module(module), there)
