@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError
 
 
@@ -56,7 +57,7 @@ class Torch(Library):
         if not torch.cuda.is_available():
             raise ImportError("this torch has no CUDA")
         self.torch, self.version, self.full = torch, f"torch {torch.__version__}", torch.cuda.OutOfMemoryError
-        self._kinds = {"f16": torch.float16, "bf16": torch.bfloat16}
+        self._kinds = {name: getattr(torch, TYPES[name].storage) for name in self.dtypes}
 
     def normal(self, shape, dtype):
         """Random normal numbers, C-contiguous."""

@@ -2,21 +2,30 @@
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import BITS, per_register
+from simlayout.hardware.tables.mma import per_register
 from simlayout.numerics.formats import exact
 
-ONE = {"f64": 0x3FF0000000000000, "f32": 0x3F800000, "tf32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "e4m3": 0x38,
-       "e5m2": 0x3C, "s32": 1, "s8": 1, "u8": 1, "s4": 1, "u4": 1, "b1": 1}
-"""The bit pattern of 1 in each type."""
 
-_RAW = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8}
+def one(dtype):
+    """The bit pattern of 1 in a type: of a float its bias, above the fraction that lies in memory.
+
+    >>> hex(one("f16")), hex(one("tf32")), one("s8")
+    ('0x3c00', '0x3f800000', 1)
+    """
+    row = TYPES[dtype]
+    return row.bias << row.bits - 1 - row.exponent if row.exponent else 1
+
+
+def _raw(width):
+    """Unsigned integers of so many bytes."""
+    return np.dtype(f"u{width}")
 
 
 def register_bytes(dtype):
     """Bytes of a register that holds elements of a type: 8 for f64, else 4."""
-    return max(32, BITS[dtype]) // 8
+    return max(32, TYPES[dtype].bits) // 8
 
 
 def to_registers(patterns, dtype):
@@ -32,34 +41,34 @@ def to_registers(patterns, dtype):
     patterns = np.asarray(patterns, np.int64)
     per, width = per_register(dtype), register_bytes(dtype)
     split = patterns.reshape(*patterns.shape[:-1], -1, per).astype(np.uint64)
-    words = (split << (BITS[dtype] * np.arange(per, dtype=np.uint64))).sum(axis=-1, dtype=np.uint64)
-    return words.astype(_RAW[8 * width]).view(np.uint8).reshape(*patterns.shape[:-2], -1)
+    words = (split << (TYPES[dtype].bits * np.arange(per, dtype=np.uint64))).sum(axis=-1, dtype=np.uint64)
+    return words.astype(_raw(width)).view(np.uint8).reshape(*patterns.shape[:-2], -1)
 
 
 def from_registers(block, dtype):
     """`to_registers` backwards: uint8 [..., bytes] -> int64 [..., 32, values]."""
     per, width = per_register(dtype), register_bytes(dtype)
-    words = np.ascontiguousarray(block).view(_RAW[8 * width]).reshape(*block.shape[:-1], LANES, -1, 1)
-    split = words.astype(np.uint64) >> (BITS[dtype] * np.arange(per, dtype=np.uint64))
-    if BITS[dtype] < 64:
-        split &= np.uint64((1 << BITS[dtype]) - 1)
+    words = np.ascontiguousarray(block).view(_raw(width)).reshape(*block.shape[:-1], LANES, -1, 1)
+    split = words.astype(np.uint64) >> (TYPES[dtype].bits * np.arange(per, dtype=np.uint64))
+    if TYPES[dtype].bits < 64:
+        split &= np.uint64((1 << TYPES[dtype].bits) - 1)
     return split.astype(np.int64).reshape(*block.shape[:-1], LANES, -1)
 
 
 def to_memory(patterns, dtype):
     """Bit patterns along the last axis -> consecutive memory, uint8 [..., bytes]; below 8 bits the low ones come first."""
-    patterns, bits = np.asarray(patterns, np.int64), BITS[dtype]
+    patterns, bits = np.asarray(patterns, np.int64), TYPES[dtype].bits
     if bits >= 8:
-        return np.ascontiguousarray(patterns.astype(_RAW[bits])).view(np.uint8)
+        return np.ascontiguousarray(patterns.astype(TYPES[dtype].raw)).view(np.uint8)
     split = patterns.reshape(*patterns.shape[:-1], -1, 8 // bits)
     return (split << bits * np.arange(8 // bits)).sum(axis=-1).astype(np.uint8)
 
 
 def from_memory(block, dtype):
     """`to_memory` backwards: uint8 [..., bytes] -> int64 [..., elements]."""
-    bits = BITS[dtype]
+    bits = TYPES[dtype].bits
     if bits >= 8:
-        return np.ascontiguousarray(block).view(_RAW[bits]).astype(np.int64)
+        return np.ascontiguousarray(block).view(TYPES[dtype].raw).astype(np.int64)
     made = block[..., None].astype(np.int64) >> bits * np.arange(8 // bits) & (1 << bits) - 1
     return made.reshape(*block.shape[:-1], -1)
 
@@ -70,15 +79,15 @@ def to_numbers(patterns, dtype):
     >>> to_numbers([0x3C00, 0xC000], "f16").tolist(), to_numbers([15, 7], "s4").tolist()
     ([1.0, -2.0], [-1.0, 7.0])
     """
-    patterns, bits = np.asarray(patterns, np.int64), BITS[dtype]
-    if dtype in _NUMPY:
-        return patterns.astype(_RAW[bits]).view(_NUMPY[dtype]).astype(np.float64)
-    if dtype in ("bf16", "tf32", "e4m3", "e5m2"):
-        return exact(dtype, patterns.astype(_RAW[bits]))
-    return (patterns - (patterns >> 3 << 4) if dtype == "s4" else patterns).astype(np.float64)
+    patterns, row = np.asarray(patterns, np.int64), TYPES[dtype]
+    if row.exponent and (not row.in_numpy or dtype == "tf32"):
+        return exact(dtype, patterns.astype(row.raw))
+    if row.bits >= 8:
+        return patterns.astype(row.raw).view(row.plain).astype(np.float64)
+    return np.where(patterns > row.limits[1], patterns - (1 << row.bits), patterns).astype(np.float64)
 
 
 def to_patterns(numbers, dtype):
     """The bit patterns of numbers that the type holds exactly, int64; dtype: f64, f32, f16, s32 or s8."""
-    made = np.asarray(numbers).astype(_NUMPY[dtype])
-    return made.view(_RAW[BITS[dtype]]).astype(np.int64)
+    made = np.asarray(numbers).astype(TYPES[dtype].plain)
+    return made.view(TYPES[dtype].raw).astype(np.int64)

@@ -21,10 +21,11 @@ from cuda_kernels.conformance.fragments_bits import (
     to_registers,
 )
 from cuda_kernels.intrinsics.mma import mma_sync
+from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import BITS, QUAD_PAIR_MMAS
+from simlayout.hardware.tables.mma import QUAD_PAIR_MMAS
 
 LANE = np.arange(LANES)
 SHARED_BYTES = 16 * LANES
@@ -58,11 +59,11 @@ class Matrix:
     @property
     def stride(self):
         """Elements: 64 bytes more than a line has, so that a wrong stride shows."""
-        return self.length + 512 // BITS[self.dtype]
+        return self.length + 512 // TYPES[self.dtype].bits
 
     @property
     def bytes(self):
-        return -(-self.lines * self.stride * BITS[self.dtype] // 8 // 128) * 128
+        return -(-self.lines * self.stride * TYPES[self.dtype].bits // 8 // 128) * 128
 
 
 NOTHING = Registers(0)
@@ -178,17 +179,18 @@ def mma_form(name):
     return Form(name, register_text(text, groups[0], groups[1:]), groups[0], tuple(groups[1:]), twin)
 
 
-_FLOAT = {"f32": np.float32, "f64": np.float64}
 
 
 def _typed(block, kind):
     """uint8 [32, 4 or 8] -> a register of 32 lanes as twins take it."""
-    return block.view(_FLOAT[kind])[:, 0] if kind in _FLOAT else block.view(np.uint32)[:, 0].astype(np.int64)
+    row = TYPES[kind]
+    return block.view(row.plain)[:, 0] if row.exponent else block.view(np.uint32)[:, 0].astype(np.int64)
 
 
 def _raw(register, kind):
     """`_typed` backwards."""
-    return np.broadcast_to(register, LANES).astype(_FLOAT.get(kind, np.uint32))[:, None].view(np.uint8)
+    row = TYPES[kind]
+    return np.broadcast_to(register, LANES).astype(row.plain if row.exponent else np.uint32)[:, None].view(np.uint8)
 
 
 def quad_pair_form(name):

@@ -11,9 +11,9 @@ import numpy as np
 
 from cuda_kernels.conformance.fragments_bits import from_memory, from_registers, to_memory, to_registers
 from cuda_kernels.conformance.fragments_forms import ROWS, matrix_form, movmatrix_form, wmma_form, wmma_matrix
+from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import BITS
 
 NOWHERE = -1
 """The row and column of what is no element."""
@@ -21,7 +21,7 @@ NOWHERE = -1
 
 def as_digits(numbers, dtype):
     """int [...] -> the digits of numbers from 0, lowest first, each a bit pattern of the type: int64 [rounds, ...]."""
-    base = 1 << min(BITS[dtype], 31)
+    base = 1 << min(TYPES[dtype].bits, 31)
     rounds = 1
     while base ** rounds <= numbers.max():
         rounds += 1
@@ -30,7 +30,7 @@ def as_digits(numbers, dtype):
 
 def from_digits(digits, dtype):
     """`as_digits` backwards."""
-    base = 1 << min(BITS[dtype], 31)
+    base = 1 << min(TYPES[dtype].bits, 31)
     return sum(digit * base**i for i, digit in enumerate(digits))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.conformance.fragments_bits import ONE, from_registers, to_numbers, to_patterns, to_registers
+from cuda_kernels.conformance.fragments_bits import from_registers, one, to_numbers, to_patterns, to_registers
 from cuda_kernels.conformance.fragments_forms import mma_form, quad_pair_form, sparse_form
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
@@ -25,7 +25,7 @@ def one_hot(made):
     """Registers of an operand with nothing set, then with each (lane, value) alone set to 1: uint8 [1 + elements, bytes]."""
     count = LANES * made.values
     patterns = np.zeros((1 + count, count), np.int64)
-    patterns[1:] = ONE[made.dtype] * np.eye(count, dtype=np.int64)
+    patterns[1:] = one(made.dtype) * np.eye(count, dtype=np.int64)
     return to_registers(patterns.reshape(-1, LANES, made.values), made.dtype)
 
 
@@ -35,7 +35,7 @@ def digits(made):
     count = LANES * made.values
     numbers = np.arange(1, count + 1)
     bits = numbers >> np.arange(count.bit_length())[:, None] & 1
-    patterns = ONE[made.dtype] * np.concatenate([0 * bits[:1], 0 * bits[:1] + 1, bits])
+    patterns = one(made.dtype) * np.concatenate([0 * bits[:1], 0 * bits[:1] + 1, bits])
     return to_registers(patterns.reshape(-1, LANES, made.values), made.dtype)
 
 
@@ -237,12 +237,12 @@ class SparseProbe:
     def _stored_columns(self, a):
         """Registers with stored column s of A set to 1, for every s."""
         column = a.coordinates()[..., 1]
-        return to_registers(ONE[a.dtype] * (column == np.arange(a.shape[1])[:, None, None]), a.dtype)
+        return to_registers(one(a.dtype) * (column == np.arange(a.shape[1])[:, None, None]), a.dtype)
 
     def _binary_columns(self, b):
         """Registers of a B whose column n holds bit n of k + 1."""
         k, n = np.moveaxis(b.coordinates(), -1, 0)
-        return to_registers(ONE[b.dtype] * (k + 1 >> n & 1), b.dtype)[None]
+        return to_registers(one(b.dtype) * (k + 1 >> n & 1), b.dtype)[None]
 
     def maps(self, outs):
         """{"A": labels [2 settings, lanes, values, 2]; "B", "D", "C": as of the dense mma; and those of `_scanned`}."""

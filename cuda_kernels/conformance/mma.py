@@ -23,6 +23,7 @@ from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction
 from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_whole
 from simlayout.hardware import MMAS, fragment
@@ -42,7 +43,7 @@ def load_registers(kind, count):
     text = " ".join(f"ld.global.{kind} ${r}, [${count}+{width * r}];" for r in range(count))
 
     def twin(warp, source):
-        made = [(source + width * r).read(warp.active, width).view(_DTYPES[kind])[:, 0] for r in range(count)]
+        made = [(source + width * r).read(warp.active, width).view(TYPES[kind].plain)[:, 0] for r in range(count)]
         made = [x if x.dtype.kind == "f" else x.astype(np.int64) for x in made]
         return tuple(made) if count > 1 else made[0]
 
@@ -57,7 +58,7 @@ def store_registers(kind, count):
 
     def twin(warp, destination, *values):
         for r, value in enumerate(values):
-            data = np.ascontiguousarray(np.broadcast_to(value, LANES)).astype(_DTYPES[kind]).view(np.uint8)
+            data = np.ascontiguousarray(np.broadcast_to(value, LANES)).astype(TYPES[kind].plain).view(np.uint8)
             (destination + width * r).write(warp.active, data.reshape(LANES, width))
 
     names = ["warp", "destination", *(f"v{r}" for r in range(count))]
@@ -65,11 +66,8 @@ def store_registers(kind, count):
     return Instruction(f"store_{count}_{kind}", text, (), ("u64",) + (kind,) * count, twin)
 
 
-_DTYPES = {"b32": np.uint32, "s32": np.int32, "f32": np.float32, "f64": np.float64}
-
-
 def _width(kind):
-    return np.dtype(_DTYPES[kind]).itemsize
+    return TYPES[kind].bytes
 
 
 def _as_tuple(load, count):

@@ -1,30 +1,10 @@
 """Random operands that try every corner of a tensor core's arithmetic: tiles of A, B and C, class by class."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.numerics import tensor_op
 from simlayout.numerics.formats import FORMATS, exact
-
-
-@dataclass(frozen=True)
-class Range:
-    """A floating-point type: its smallest normal and its largest exponent, and its fraction bits."""
-
-    low: int
-    high: int
-    fraction: int
-
-
-RANGES = {"f16": Range(-14, 15, 10), "bf16": Range(-126, 127, 7), "tf32": Range(-126, 127, 10), "f32": Range(-126, 127, 23),
-          "e4m3": Range(-6, 8, 3), "e5m2": Range(-14, 15, 2), "f64": Range(-1022, 1023, 52)}
-
-STORED = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32, "f32": np.float32, "e4m3": np.uint8, "e5m2": np.uint8,
-          "f64": np.float64, "s8": np.int8, "u8": np.uint8, "s4": np.int8, "u4": np.uint8, "b1": np.uint8, "s32": np.int32}
-"""The dtypes that `simlayout.mma` takes."""
-
-INTEGERS = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15), "b1": (0, 1), "s32": (-2**31, 2**31 - 1)}
 
 
 def encode(element, values):
@@ -37,7 +17,7 @@ def encode(element, values):
             rounded = (bits + (0x7FFF + (bits >> 16 & 1)).astype(np.uint32)) >> 16
             return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
         if element not in ("e4m3", "e5m2"):
-            return values.astype(STORED[element])
+            return values.astype(TYPES[element].plain)
     table = exact(element, np.arange(128, dtype=np.uint8))
     finite = int(np.isfinite(table).sum())
     middles = (table[:finite - 1] + table[1:finite]) / 2
@@ -71,14 +51,14 @@ class Draw:
 
     def spread(self, element, shape, low, high):
         """Signed numbers with exponents low to high, as far as the type has such."""
-        kind = RANGES[element]
-        low = np.clip(low, kind.low - kind.fraction, kind.high)
-        high = np.clip(high, low, kind.high)
+        kind = TYPES[element]
+        low = np.clip(low, kind.exponents[0] - kind.fraction, kind.exponents[1])
+        high = np.clip(high, low, kind.exponents[1])
         exponents = self.generator.integers(low, high, shape, endpoint=True)
         return self.signs(shape) * np.ldexp(self.generator.uniform(1, 2, shape), exponents)
 
     def wide(self, element, shape):
-        return self.spread(element, shape, RANGES[element].low, RANGES[element].high - 1)
+        return self.spread(element, shape, TYPES[element].exponents[0], TYPES[element].exponents[1] - 1)
 
     def around(self, element, shape, exponent, width):
         return self.spread(element, shape, exponent - width, exponent + width)
@@ -94,12 +74,12 @@ class Draw:
 
     def bits(self, element, shape):
         """Any bit patterns, in the stored dtype."""
-        dtype = np.dtype(STORED[element])
+        dtype = TYPES[element].plain
         return self.generator.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(dtype)[..., 0]
 
     def product_exponent(self, exponent):
         """Exponents for the elements of a and b such that those of products are around one that c can have."""
-        return [int(np.clip(exponent // 2, RANGES[t].low, RANGES[t].high - 1)) for t in self.types[:2]]
+        return [int(np.clip(exponent // 2, TYPES[t].exponents[0], TYPES[t].exponents[1] - 1)) for t in self.types[:2]]
 
 
 # ---- classes of floating-point operands: a Draw -> values of a, b and c, or stored elements ---------------------------
@@ -129,7 +109,7 @@ def _small_c(g):
 def _cancelled_by_c(g):
     a, b, c = g.each(lambda t, s: g.around(t, s, 0, 3))
     product = decode(g.op.a, encode(g.op.a, a)) @ decode(g.op.b, encode(g.op.b, b))
-    steps = np.ldexp(g.generator.integers(-2, 3, c.shape), -RANGES[g.op.c].fraction)
+    steps = np.ldexp(g.generator.integers(-2, 3, c.shape), -TYPES[g.op.c].fraction)
     return a, b, -product * (1 + steps)
 
 
@@ -142,22 +122,22 @@ def _cancelling_pairs(g):
 
 
 def _subnormals(g):
-    a, b, c = g.each(lambda t, s: g.spread(t, s, RANGES[t].low - RANGES[t].fraction, RANGES[t].low + 1))
+    a, b, c = g.each(lambda t, s: g.spread(t, s, TYPES[t].exponents[0] - TYPES[t].fraction, TYPES[t].exponents[0] + 1))
     large = g.generator.random(b.shape) < 0.5
     return a, np.where(large, g.wide(g.op.b, b.shape), b), g.sprinkled(c, [0.0, -0.0, 1.0], 0.4)
 
 
 def _near_overflow(g):
-    a, b = (g.around(t, s, e, 3) for t, s, e in zip(g.types, g.shapes, g.product_exponent(RANGES[g.op.c].high)))
-    c = g.spread(g.op.c, g.shapes[2], RANGES[g.op.c].high - 3, RANGES[g.op.c].high)
-    largest = np.ldexp(2 - 2.0**-RANGES[g.op.c].fraction, RANGES[g.op.c].high)
+    a, b = (g.around(t, s, e, 3) for t, s, e in zip(g.types, g.shapes, g.product_exponent(TYPES[g.op.c].exponents[1])))
+    c = g.spread(g.op.c, g.shapes[2], TYPES[g.op.c].exponents[1] - 3, TYPES[g.op.c].exponents[1])
+    largest = TYPES[g.op.c].largest
     return a, b, g.sprinkled(c, [largest, -largest, 0.0], 0.3)
 
 
 def _near_underflow(g):
-    kind = RANGES[g.op.c]
-    a, b = (g.around(t, s, e, 8) for t, s, e in zip(g.types, g.shapes, g.product_exponent(kind.low - kind.fraction // 2)))
-    c = g.spread(g.op.c, g.shapes[2], kind.low - kind.fraction, kind.low + 2)
+    least, fraction = TYPES[g.op.c].exponents[0], TYPES[g.op.c].fraction
+    a, b = (g.around(t, s, e, 8) for t, s, e in zip(g.types, g.shapes, g.product_exponent(least - fraction // 2)))
+    c = g.spread(g.op.c, g.shapes[2], least - fraction, least + 2)
     return g.sprinkled(a, [0.0, -0.0], 0.2), b, g.sprinkled(c, [0.0, -0.0], 0.5)
 
 
@@ -188,7 +168,7 @@ def _finite_bits(g):
 def _ties(g):
     """Sums that lie halfway between two results, or just beside."""
     a, b = g.choice([-3, -1, 0, 1, 1, 3], g.shapes[0]), g.choice([-1, 0.5, 1, 1], g.shapes[1])
-    units = RANGES[g.op.c].fraction + 1
+    units = TYPES[g.op.c].fraction + 1
     return a, b, g.signs(g.shapes[2]) * (2.0**units + g.generator.integers(0, 16, g.shapes[2]))
 
 
@@ -204,7 +184,7 @@ def _integers(g):
 
 def _powers_of_two(g):
     return g.each(lambda t, s: g.signs(s) * np.ldexp(1.0, g.generator.integers(
-        max(RANGES[t].low, -40), min(RANGES[t].high, 40), s)))
+        max(TYPES[t].exponents[0], -40), min(TYPES[t].exponents[1], 40), s)))
 
 
 def _edge_of_the_width(g):
@@ -224,20 +204,20 @@ FLOAT_CLASSES = {f.__name__.strip("_").replace("_", " "): f for f in (
 # ---- the same of integers --------------------------------------------------------------------------------------------
 
 def _whole_range(g):
-    return g.each(lambda t, s: g.generator.integers(*INTEGERS[t], s, endpoint=True))
+    return g.each(lambda t, s: g.generator.integers(*TYPES[t].limits, s, endpoint=True))
 
 
 def _small(g):
-    return g.each(lambda t, s: g.generator.integers(max(INTEGERS[t][0], -1), 1, s, endpoint=True))
+    return g.each(lambda t, s: g.generator.integers(max(TYPES[t].limits[0], -1), 1, s, endpoint=True))
 
 
 def _extremes(g):
-    return g.each(lambda t, s: g.generator.choice(INTEGERS[t], s))
+    return g.each(lambda t, s: g.generator.choice(TYPES[t].limits, s))
 
 
 def _c_at_the_limits(g):
     a, b, c = _whole_range(g)
-    return a, b, g.generator.choice(INTEGERS["s32"], c.shape) + g.generator.integers(-2**16, 2**16, c.shape)
+    return a, b, g.generator.choice(TYPES["s32"].limits, c.shape) + g.generator.integers(-2**16, 2**16, c.shape)
 
 
 INTEGER_CLASSES = {f.__name__.strip("_").replace("_", " "): f for f in (_whole_range, _small, _extremes, _c_at_the_limits)}
@@ -259,7 +239,7 @@ def tiles(name, count, seed):
     """
     op, kinds = tensor_op(name), classes(name)
     labels = np.array(list(kinds))[np.arange(count) % len(kinds)]
-    made = [np.empty((count, *shape), STORED[t]) for t, shape in
+    made = [np.empty((count, *shape), TYPES[t].plain) for t, shape in
             ((op.a, (op.m, op.k)), (op.b, (op.k, op.n)), (op.c, (op.m, op.n)))]
     for number, (label, function) in enumerate(kinds.items()):
         mine = labels == label
@@ -273,10 +253,9 @@ def tiles(name, count, seed):
 
 def _stored(element, x):
     """Values or stored elements as stored elements; finite values stay finite."""
-    if element in INTEGERS:
-        return np.clip(x, *INTEGERS[element]).astype(STORED[element])
+    if not TYPES[element].exponent:
+        return np.clip(x, *TYPES[element].limits).astype(TYPES[element].plain)
     if x.dtype != np.float64 or element == "f64":
         return x
-    kind = RANGES[element]
-    largest = np.ldexp(2 - 2.0**-kind.fraction, kind.high) if element != "e4m3" else 448.0
+    largest = TYPES[element].largest
     return encode(element, np.where(np.isfinite(x), np.clip(x, -largest, largest), x))

@@ -19,13 +19,29 @@ from functools import cached_property
 import numpy as np
 
 from cuda_kernels.intrinsics.address import address_type, marked, resized
+from simlayout.algebra.dtypes import TYPES
 
-CONSTRAINTS = {"b16": "h", "b32": "r", "u32": "r", "s32": "r", "u64": "l", "f32": "f", "f64": "d"}
-"""Operand type -> the register letter of LLVM's inline assembly (LLVM NVPTX backend: h 16, r 32, l 64 bit, f float, d
-double)."""
+_INTEGER_LETTERS, _FLOAT_LETTERS = {16: "h", 32: "r", 64: "l"}, {32: "f", 64: "d"}
+"""Bits of an operand -> the register letter of LLVM's inline assembly (LLVM NVPTX backend)."""
 
-_NUMBA_NAMES = {"b16": "uint16", "b32": "uint32", "u32": "uint32", "s32": "int32", "u64": "uint64", "f32": "float32",
-                "f64": "float64"}
+
+def numba_type(name):
+    """The Numba type of an operand type."""
+    from numba.cuda import types
+
+    return getattr(types, TYPES[name].storage)
+
+
+def _llvm_type(name):
+    from llvmlite import ir
+
+    row = TYPES[name]
+    return {32: ir.FloatType, 64: ir.DoubleType}[row.bits]() if row.exponent else ir.IntType(row.bits)
+
+
+def _letter(name):
+    row = TYPES[name]
+    return (_FLOAT_LETTERS if row.exponent else _INTEGER_LETTERS)[row.bits]
 
 
 @dataclass(frozen=True)
@@ -41,17 +57,15 @@ class Scalar:
     """
 
     name: str
-    bits: int
-    signed: bool = False
-    is_float: bool = False
 
     def __call__(self, value):
-        if self.is_float:
+        row = TYPES[self.name]
+        if row.exponent:
             return np.asarray(value, self.numpy)[()]
-        wrapped = value & ((1 << self.bits) - 1) if self.bits < 64 else value
-        if not self.signed:
+        wrapped = value & ((1 << row.bits) - 1) if row.bits < 64 else value
+        if row.limits[0] == 0:
             return wrapped
-        half = 1 << (self.bits - 1)
+        half = 1 << (row.bits - 1)
         return (wrapped ^ half) - half
 
     @property
@@ -62,22 +76,15 @@ class Scalar:
     @property
     def numpy(self):
         """The NumPy dtype of a register of this type."""
-        return np.dtype(f"{'float' if self.is_float else 'int' if self.signed else 'uint'}{self.bits}")
+        return TYPES[self.name].plain
 
     @property
     def numba(self):
         """The Numba type of this name."""
-        from numba.cuda import types
-
-        return getattr(types, _NUMBA_NAMES[self.name])
+        return numba_type(self.name)
 
 
-u32 = Scalar("u32", 32)
-s32 = Scalar("s32", 32, signed=True)
-u64 = Scalar("u64", 64)
-f32 = Scalar("f32", 32, is_float=True)
-f64 = Scalar("f64", 64, is_float=True)
-b32 = Scalar("b32", 32)
+u32, s32, u64, f32, f64, b32 = map(Scalar, ("u32", "s32", "u64", "f32", "f64", "b32"))
 
 
 @dataclass(frozen=True)
@@ -125,18 +132,15 @@ def _inline_assembly(ins):
     from numba.cuda import types
     from numba.cuda.extending import intrinsic
 
-    llvm = {"b16": ir.IntType(16), "b32": ir.IntType(32), "u32": ir.IntType(32), "s32": ir.IntType(32),
-            "u64": ir.IntType(64), "f32": ir.FloatType(), "f64": ir.DoubleType()}
-    numba_type = {name: getattr(types, _NUMBA_NAMES[name]) for name in llvm}
-    operands = tuple(numba_type[t] for t in ins.operands)
+    operands = tuple(numba_type(t) for t in ins.operands)
     if not ins.results:
         result, llvm_result = types.void, ir.VoidType()
     elif len(ins.results) == 1:
-        result, llvm_result = numba_type[ins.results[0]], llvm[ins.results[0]]
+        result, llvm_result = numba_type(ins.results[0]), _llvm_type(ins.results[0])
     else:
-        result = types.UniTuple(numba_type[ins.results[0]], len(ins.results))
-        llvm_result = ir.LiteralStructType([llvm[t] for t in ins.results])
-    constraints = ["=" + CONSTRAINTS[t] for t in ins.results] + [CONSTRAINTS[t] for t in ins.operands]
+        result = types.UniTuple(numba_type(ins.results[0]), len(ins.results))
+        llvm_result = ir.LiteralStructType([_llvm_type(t) for t in ins.results])
+    constraints = ["=" + _letter(t) for t in ins.results] + [_letter(t) for t in ins.operands]
     if ins.ordered:
         constraints.append("~{memory}")
 

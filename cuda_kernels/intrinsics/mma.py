@@ -10,18 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
+from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
 from simlayout.hardware.tables.arch import LANES
 from simlayout.numerics import compute_tile, rule, tensor_op
 from simlayout.numerics.formats import bf16_bits
-
-_REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}
-"""Element type -> operand type of the registers that hold it; all others are packed into b32."""
-
-_WORD = {"f64": np.float64, "f32": np.float32, "s32": np.int32}
-_ELEMENT = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32,
-            "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.uint8, "u8": np.uint8}
-"""The NumPy dtypes of a register (uint32 if not here) and of an element as `simlayout.numerics` takes A and B."""
 
 
 @lru_cache(None)
@@ -41,7 +34,7 @@ def mma_sync(name):
         groups.append("{" + ", ".join(f"${i}" for i in range(first, first + f.registers)) + "}")
         first += f.registers
     text = f"{row.opcode} {', '.join(groups)};"
-    results, *operands = ((_REGISTER.get(f.dtype, "b32"),) * f.registers for f in fragments)
+    results, *operands = ((TYPES[f.dtype].register,) * f.registers for f in fragments)
     made = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), _twin(name), ordered=False,
                        converged=True)
     object.__setattr__(made, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
@@ -55,10 +48,10 @@ def _twin(name):
     na, nc = a.registers, a.registers + b.registers
     ab_place = np.concatenate([_places(a).T, _places(b) + na * LANES * a.per_register], axis=1)[:, None]
     c_place, d_element = _places(c).T[None], _places(d).T.reshape(-1).argsort().reshape(d.registers, -1)
-    c_word, c_dtype = _WORD.get(c.dtype, np.uint32), np.float16 if c.dtype == "f16" else _ELEMENT[c.dtype]
+    c_word, c_dtype = _word(c), TYPES[c.dtype].plain
 
     def twin(warp, *registers):
-        ab = _elements(_packed(registers[:nc], _WORD.get(a.dtype, np.uint32)), a).take(ab_place)
+        ab = _elements(_packed(registers[:nc], _word(a)), a).take(ab_place)
         made = compute_tile(op, its_rule, ab, _packed(registers[nc:], c_word).view(c_dtype).take(c_place))
         words = made.take(d_element).view(c_word)
         return tuple(words)
@@ -67,6 +60,11 @@ def _twin(name):
     names = ["warp", *(f"{letter}{i}" for letter, count in counts for i in range(count))]
     twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
     return twin
+
+
+def _word(f):
+    """The NumPy dtype of a register of a fragment."""
+    return TYPES[TYPES[f.dtype].register].plain
 
 
 def _places(f):
@@ -81,9 +79,9 @@ def _places(f):
 
 def _elements(words, f):
     """Registers [n] as elements [n * per_register], as `simlayout.numerics` takes A and B."""
-    if f.dtype in _ELEMENT:
-        return words.view(_ELEMENT[f.dtype])
-    bits = 32 // f.per_register
+    bits = TYPES[f.dtype].bits
+    if bits >= 8:
+        return words.view(TYPES[f.dtype].operand)
     return (words[:, None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
 
 

@@ -8,13 +8,15 @@ import sys
 from dataclasses import dataclass, field
 
 from cuda_kernels.matmul import dlpack
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
-SIZES = {"f16": 2, "bf16": 2, "f32": 4}
-"""Bytes per element."""
+ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32"))
+"""What arrays may be of."""
 
-_NAMES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f32", "<f2": "f16", "<f4": "f32",
-          "bfloat16": "bf16", "float16": "f16", "float32": "f32"}
+_NAMES = {text: row.name for row in ELEMENTS
+          for text in (row.storage, f"torch.{row.storage}", *((row.plain.str,) if row.in_numpy else ()))}
+"""What libraries call them: NumPy and CuPy, torch, and the typestr of `__cuda_array_interface__`."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Operand:
     @property
     def itemsize(self):
         """Bytes per element."""
-        return SIZES[self.dtype]
+        return TYPES[self.dtype].bytes
 
     @property
     def extent(self):
@@ -175,7 +177,7 @@ def _of_torch(x, name, cuda):
     if x.get_device() < 0 or not x.is_cuda:
         raise SimlayoutError(f"{name} is a torch tensor in the CPU's memory: move it to the GPU with .cuda()")
     dtype = _dtype(name, x.dtype)
-    size = SIZES[dtype]
+    size = TYPES[dtype].bytes
     strides = tuple(size * stride for stride in x.stride())
     return Operand(x.data_ptr(), tuple(x.shape), strides, dtype, x.get_device(), "torch", True, None, x)
 
@@ -192,7 +194,7 @@ def _of_interface(x, name, cuda):
     dtype, shape = _dtype(name, face["typestr"], getattr(x, "dtype", "")), tuple(face["shape"])
     address, read_only = face["data"]
     strides = face.get("strides")
-    strides = contiguous(shape, SIZES[dtype]) if strides is None else tuple(strides)
+    strides = contiguous(shape, TYPES[dtype].bytes) if strides is None else tuple(strides)
     device = cuda.device_of(address, name) if address else None
     return Operand(address, shape, strides, dtype, device, "cai", not read_only, _plain(face.get("stream")), x)
 
@@ -202,7 +204,7 @@ def _of_dlpack(x, name, cuda):
     if found.device is None:
         raise SimlayoutError(f"{name} is a {type(x).__name__} in the CPU's memory: move it to the GPU")
     dtype = _dtype(name, found.dtype)
-    size = SIZES[dtype]
+    size = TYPES[dtype].bytes
     strides = contiguous(found.shape, size) if found.strides is None else tuple(size * s for s in found.strides)
     return Operand(found.address, found.shape, strides, dtype, found.device, "dlpack", found.writeable, None,
                    found.owner)
@@ -231,23 +233,16 @@ def _new_numba(shape, dtype, device):
 
 
 def _numpy_dtype(dtype):
-    import numpy as np
-
-    if dtype != "bf16":
-        return np.dtype({"f16": np.float16, "f32": np.float32}[dtype])
     try:
-        import ml_dtypes
+        return TYPES[dtype].numpy
     except ImportError:
-        raise SimlayoutError("a bfloat16 out needs ml_dtypes here: pip install ml_dtypes, or pass out=") from None
-    return np.dtype(ml_dtypes.bfloat16)
-
-
-_TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+        kind = TYPES[dtype].storage
+        raise SimlayoutError(f"a {kind} out needs ml_dtypes here: pip install ml_dtypes, or pass out=") from None
 
 
 def _new_torch(like, shape, dtype, device, stream):
     torch = sys.modules["torch"]
-    kind = getattr(torch, _TORCH[dtype])
+    kind = getattr(torch, TYPES[dtype].storage)
     if stream is None:
         if like.dtype is kind:
             return like.new_empty(shape)                 # on the same device: sooner than to tell torch which

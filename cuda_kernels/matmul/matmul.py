@@ -8,10 +8,11 @@ import sys
 from threading import Lock
 
 from cuda_kernels.matmul import arrays, driver
-from cuda_kernels.matmul.arrays import SIZES, contiguous, extent, look, operand
+from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides, result_shape
 from cuda_kernels.matmul.steps import steps_for
 from cuda_kernels.matmul.workspace import Workspaces
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 _NEW = (-1,)
@@ -45,7 +46,7 @@ class Plan:
         shape = result_shape(a.shape, b.shape)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else a.dtype
         self.device, self.kind, self.launches = _one_device(a, b, out), a.kind, {}
-        size = SIZES[self.dtype]
+        size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
             check_strides(name, x.shape, x.strides, x.itemsize, True)
         if out:
@@ -84,7 +85,7 @@ class Plan:
 
     def clear(self, at_c, stream):
         """Writes zeros to out: the product where K is 0."""
-        self.cuda.zero(at_c, self.strides, self.shape, SIZES[self.dtype], stream, self.device)
+        self.cuda.zero(at_c, self.strides, self.shape, TYPES[self.dtype].bytes, stream, self.device)
 
     def take(self, like, stream, pool, private=False):
         """((scratch, split, counters) addresses, what keeps them alive), for use on a stream.

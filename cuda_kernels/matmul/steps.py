@@ -6,9 +6,9 @@ A Plan knows everything but the addresses; `bind` adds them. What a step of the 
 from dataclasses import dataclass, replace
 
 from cuda_kernels.build import cache
-from cuda_kernels.matmul.arrays import SIZES
 from cuda_kernels.matmul.driver import Launch, Parameters, Shape, TensorMapMaker
 from cuda_kernels.matmul.product import ALIGNED, copied, work_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES, target_of
 
@@ -132,7 +132,7 @@ class HopperSteps(Steps):
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a Hopper configuration or None."""
-        size, size_c = SIZES[self.dtype], SIZES[self.out]
+        size, size_c = TYPES[self.dtype].bytes, TYPES[self.out].bytes
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
         at, majors = list(zip(*work.pieces)), kernel.majors if kernel else ("K", "MN")
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
@@ -217,7 +217,7 @@ class HopperSteps(Steps):
         from simlayout.hardware.matrix.tma import TensorMap
 
         def made(matrices, box, swizzle, dtype):
-            size = SIZES[dtype]
+            size = TYPES[dtype].bytes
             pitch = matrices.row_pitch(size)
             dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
             layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)

@@ -3,11 +3,9 @@
 import numpy as np
 
 from cuda_kernels.run.mma import Run
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.matrix.tma import TensorMap
-
-STORAGE = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32}
-"""Element type -> the NumPy dtype that holds it; bf16 as its bits."""
 
 
 def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
@@ -24,14 +22,14 @@ def run_hopper(config, a, b, sms=2, progress=None, hazards="raise"):
 
     a, b = (x if x.ndim == 3 else x[None] for x in (a, b))
     for name, x in (("a", a), ("b", b)):
-        if x.ndim != 3 or x.dtype != STORAGE[config.dtype]:
-            wanted = np.dtype(STORAGE[config.dtype])
+        if x.ndim != 3 or x.dtype != TYPES[config.dtype].plain:
+            wanted = TYPES[config.dtype].plain
             raise SimlayoutError(f"{name} is {x.dtype} {x.shape}: give 2 or 3 dimensions of {wanted}")
     (_, M, K), N, matrices = a.shape, b.shape[2], max(len(a), len(b))
     if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: they have no product")
     lines = config.turned(M, N)
-    c = np.full((matrices, *lines), 0xFFFF if config.out == "bf16" else np.nan, STORAGE[config.out])
+    c = np.full((matrices, *lines), 0xFFFF if config.out == "bf16" else np.nan, TYPES[config.out].plain)
     lines_a, lines_b = (x if last else x.transpose(0, 2, 1) for x, last in ((a, config.a_major == "K"),
                                                                             (b, config.b_major == "MN")))
     map_a, map_b, map_c = (None if x is None else TensorMap.of(x, box, swizzle, dtype) for x, box, swizzle, dtype in zip(

@@ -1,4 +1,4 @@
-"""Element types: how many bits an element has, and which NumPy dtype stores it."""
+"""Element types as a table: bits, what stores them, how TMA and registers know them, what adds up their products."""
 
 import reprlib
 from dataclasses import dataclass
@@ -11,17 +11,30 @@ from simlayout.errors import LayoutError
 
 @dataclass(frozen=True)
 class DType:
-    """An element type: its PTX name, its size in shared memory in bits, and the name of the NumPy dtype that stores it.
+    """An element type; a row of TYPES.
+
+    name: PTX's. bits: of an element in shared memory. storage: the name of the NumPy dtype that stores it. tma: its
+    CUtensorMapDataType, None where TMA has no such elements. register: the type of the register operands that hold elements
+    of it: b32, packed, or its own. exponent, fraction: bits of a float, 0 of other types; infinities: whether it has them,
+    else the largest exponent is one of numbers too. accumulators: the types in which tensor cores add up its products.
 
     >>> dtype_of("f16").bytes
     2
     >>> dtype_of("tf32").numpy
     dtype('float32')
+    >>> TYPES["e4m3"].tma, TYPES["e4m3"].accumulators, TYPES["e4m3"].largest, TYPES["s4"].limits
+    (0, ('f32', 'f16'), 448.0, (-8, 7))
     """
 
     name: str
     bits: int
     storage: str
+    tma: int | None = None
+    register: str = "b32"
+    exponent: int = 0
+    fraction: int = 0
+    infinities: bool = True
+    accumulators: tuple = ()
 
     @property
     def bytes(self):
@@ -38,34 +51,107 @@ class DType:
 
             return np.dtype(getattr(ml_dtypes, self.storage))
 
+    @property
+    def in_numpy(self) -> bool:
+        """Whether NumPy has such numbers, without the package ml_dtypes."""
+        return hasattr(np, self.storage)
+
+    @property
+    def raw(self) -> np.dtype:
+        """The unsigned integers that hold its bits, each in whole bytes.
+
+        >>> TYPES["bf16"].raw, TYPES["s4"].raw
+        (dtype('uint16'), dtype('uint8'))
+        """
+        return np.dtype(f"{'u' if self.bits <= 64 else 'V'}{max(1, self.bytes)}")
+
+    @property
+    def plain(self) -> np.dtype:
+        """The dtype of its arrays where ml_dtypes is not asked for: raw bits where NumPy has no such numbers.
+
+        >>> TYPES["bf16"].plain, TYPES["tf32"].plain
+        (dtype('uint16'), dtype('float32'))
+        """
+        return np.dtype(self.storage) if self.in_numpy else self.raw
+
+    @property
+    def operand(self) -> np.dtype:
+        """The dtype of A and B of a product in `simlayout.numerics`: raw bits of what registers hold packed.
+
+        >>> TYPES["f16"].operand, TYPES["f64"].operand
+        (dtype('uint16'), dtype('float64'))
+        """
+        return self.raw if self.register == "b32" else self.plain
+
+    @property
+    def limits(self) -> tuple | None:
+        """(least, most) of an integer type; None of a float."""
+        if self.exponent:
+            return None
+        return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.name[0] == "s" else (0, (1 << self.bits) - 1)
+
+    @property
+    def bias(self) -> int:
+        """Of the exponent of a float."""
+        return (1 << self.exponent - 1) - 1
+
+    @property
+    def exponents(self) -> tuple:
+        """The (least, most) exponents of a float's normal numbers."""
+        return 1 - self.bias, self.bias + (not self.infinities)
+
+    @property
+    def largest(self) -> float:
+        """The largest number of a float type; where there are no infinities, its last fraction of all is NaN's."""
+        return (2 - 2.0**-self.fraction * (1 if self.infinities else 2)) * 2.0**self.exponents[1]
+
+    @property
+    def nan(self) -> int:
+        """The bits of the NaN that tensor cores and conversions make of a float: all but the sign (measured:
+        `simlayout.numerics.rules`)."""
+        return (1 << self.bits - 1) - 1
+
     def __str__(self):
         return self.name
 
 
-# PTX ISA, "Fundamental types" and "Alternate floating-point data formats". Where two rows share a storage, a NumPy
-# dtype stands for the first. tf32 is an f32 whose low 13 bits the tensor cores do not read.
-DTYPES = {
-    row.name: row
-    for row in (
-        DType("f16", 16, "float16"),
-        DType("bf16", 16, "bfloat16"),
-        DType("f32", 32, "float32"),
-        DType("tf32", 32, "float32"),
-        DType("f64", 64, "float64"),
-        DType("e4m3", 8, "float8_e4m3fn"),
-        DType("e5m2", 8, "float8_e5m2"),
-        DType("s8", 8, "int8"),
-        DType("s32", 32, "int32"),
-        DType("u8", 8, "uint8"),
-        DType("u16", 16, "uint16"),
-        DType("u32", 32, "uint32"),
-        DType("b8", 8, "uint8"),
-        DType("b16", 16, "uint16"),
-        DType("b32", 32, "uint32"),
-        DType("b64", 64, "uint64"),
-        DType("b128", 128, "V16"),
-    )
-}
+def _table(*rows):
+    return {row.name: row for row in rows}
+
+
+DTYPES = _table(
+    DType("f16", 16, "float16", 6, exponent=5, fraction=10, accumulators=("f32", "f16")),
+    DType("bf16", 16, "bfloat16", 9, exponent=8, fraction=7, accumulators=("f32",)),
+    DType("f32", 32, "float32", 7, "f32", exponent=8, fraction=23),
+    DType("tf32", 32, "float32", 11, exponent=8, fraction=10, accumulators=("f32",)),
+    DType("f64", 64, "float64", 8, "f64", exponent=11, fraction=52, accumulators=("f64",)),
+    DType("e4m3", 8, "float8_e4m3fn", 0, exponent=4, fraction=3, infinities=False, accumulators=("f32", "f16")),
+    DType("e5m2", 8, "float8_e5m2", 0, exponent=5, fraction=2, accumulators=("f32", "f16")),
+    DType("s8", 8, "int8", 0, accumulators=("s32",)),
+    DType("s32", 32, "int32", 3, "s32"),
+    DType("u8", 8, "uint8", 0, accumulators=("s32",)),
+    DType("u16", 16, "uint16", 1, "b16"),
+    DType("u32", 32, "uint32", 2, "u32"),
+    DType("b8", 8, "uint8"),
+    DType("b16", 16, "uint16", register="b16"),
+    DType("b32", 32, "uint32"),
+    DType("b64", 64, "uint64", register="b64"),
+    DType("b128", 128, "V16", register="b128"),
+)
+"""Those that tiles of shared memory have, by name. Where two rows share a storage, a NumPy dtype stands for the first. tf32
+is an f32 whose low 13 bits the tensor cores do not read. Names, bits, exponents: PTX ISA, "Fundamental types" and "Alternate
+floating-point data formats"; OCP 8-bit floating point, for e4m3 and e5m2. tma: cuda.h, CUtensorMapDataType; TMA moves bits,
+so 8-bit types travel as u8. register, accumulators: PTX ISA, mma and wgmma.mma_async."""
+
+TYPES = DTYPES | _table(
+    DType("s4", 4, "int8", accumulators=("s32",)),
+    DType("u4", 4, "uint8", accumulators=("s32",)),
+    DType("b1", 1, "uint8", accumulators=("s32",)),
+    DType("s16", 16, "int16", register="s16"),
+    DType("u64", 64, "uint64", register="u64"),
+    DType("s64", 64, "int64", register="s64"),
+)
+"""These, those of less than a byte, which only operands of tensor cores have, and those that only registers have."""
 
 # What other libraries and languages call them; refused, since some mean something else there.
 _ELSEWHERE = {

@@ -9,13 +9,13 @@ The tables say what Numba infers; `tests/machine/test_machine_numbers.py` asks t
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import MachineError
 
 KINDS = "b1", "s64", "u32", "u64", "f16", "f32", "f64"
 """The types: bool, signed and unsigned integers, floats."""
 
-DTYPE = {"b1": np.dtype(bool), "s64": np.dtype(np.int64), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
-         "f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+DTYPE = {kind: np.dtype(bool) if kind == "b1" else TYPES[kind].plain for kind in KINDS}
 _KIND = {np.dtype(name): kind for kind, names in {
     "b1": ("bool",), "s64": ("int8", "int16", "int32", "int64"), "u32": ("uint8", "uint16", "uint32"), "u64": ("uint64",),
     "f16": ("float16",), "f32": ("float32",), "f64": ("float64",)}.items() for name in names}
@@ -128,9 +128,9 @@ def cast(value, kind, active=None):
 
 
 _PLAIN = {np.ndarray, bool, int, float, np.uint32, np.uint64, np.float16, np.float32}
-_NARROW = {"s8": np.int8, "s16": np.int16, "u8": np.uint8, "u16": np.uint16}
-_RANGE = {"s64": (-2.0**63, 2.0**63), "u32": (-1.0, 2.0**32), "u64": (-1.0, 2.0**64), "s32": (-2.0**31 - 1, 2.0**31),
-          "s8": (-129.0, 128.0), "s16": (-32769.0, 32768.0), "u8": (-1.0, 256.0), "u16": (-1.0, 65536.0)}
+_NARROW = {kind: TYPES[kind].plain for kind in ("s8", "s16", "u8", "u16")}
+_RANGE = {kind: (float(least - 1), float(most + 1)) for kind in (*_NARROW, "s32", "u32", "s64", "u64")
+          for least, most in (TYPES[kind].limits,)}
 """The floats that truncate into an integer type: above the first, or equal for s64, and below the second."""
 
 
@@ -171,7 +171,7 @@ CASTS |= {kind: lambda value, active=None, kind=kind: _narrowed(value, kind, act
 """How a number becomes an operand or a result of an instruction: its declared type -> (value, active) -> value."""
 
 
-_AS_IT_IS = {"b32": DTYPE["u32"], "u32": DTYPE["u32"], "u64": DTYPE["u64"], "f32": DTYPE["f32"], "f64": DTYPE["f64"]}
+_AS_IT_IS = {kind: TYPES[kind].plain for kind in ("b32", "u32", "u64", "f32", "f64")}
 """Declared type -> the dtype of the lanes that have it already."""
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
@@ -21,8 +22,6 @@ WARPS = 4
 REGISTERS = 65_536
 """Registers of an SM (CUDA C++ Programming Guide, technical specifications)."""
 
-_WORDS = {"f16": np.float16, "f32": np.float32, "s32": np.int32}
-_BITS = {8: np.uint8, 16: np.uint16, 32: np.uint32}
 
 
 class Product:
@@ -200,7 +199,7 @@ def _gathered(product):
     """D as the registers of the four warps hold it, [64, N]."""
     op = op_of(product)
     values = np.stack([array.values.reshape(-1, LANES) for array in product.arrays])
-    return values.view(_WORDS[op.d]).reshape(-1).take(_places(product.name, "D"))
+    return values.view(TYPES[op.d].plain).reshape(-1).take(_places(product.name, "D"))
 
 
 def _scattered(op, made):
@@ -226,23 +225,19 @@ def multiplied(chain, c, cta):
     a = np.stack([_read(p.a, 64, op.k, op.a, p.trans[0], cta) if p.a is not None else _from_registers(p, op)
                   for p in chain])
     b = np.stack([_read(p.b, op.n, op.k, op.b, p.trans[1], cta) for p in chain])
-    c = np.zeros((64, op.n), _WORDS[op.d]) if c is None else c
+    c = np.zeros((64, op.n), TYPES[op.d].plain) if c is None else c
     return compute(op, rule(op.name), a[:, :, None], b[:, :, None], c[None])[0]
 
 
 def _read(bits, rows, k, dtype, transposed, cta):
     """An operand's raw bits, [k, rows]."""
-    from simlayout.algebra import dtype_of
-
-    words = _BITS[dtype_of(dtype).bits if dtype != "tf32" else 32]
-    return cta.shared.words(words).take(operand(bits, rows, k, dtype, transposed)[0])
+    return cta.shared.words(TYPES[dtype].raw).take(operand(bits, rows, k, dtype, transposed)[0])
 
 
 def _from_registers(product, op):
     words = np.stack([np.stack([np.broadcast_to(r, LANES) for r in part]) for part in product.a_registers])
     words = words if words.dtype.kind == "f" else words.astype(np.uint32)
-    per_register = op.k // 8
-    return words.view(_BITS[32 // per_register]).reshape(-1).take(_places(product.name, "A")).T
+    return words.view(TYPES[op.a].raw).reshape(-1).take(_places(product.name, "A")).T
 
 
 class WarpgroupTwins:
@@ -284,7 +279,7 @@ class WarpgroupTwins:
         op = tensor_op(name)
         if op.family != "wgmma":
             raise MachineError(f"{name} is no wgmma: write it as wgmma.m64n256k16.f32.f16.f16")
-        wanted = 64 * op.n // (WARPS * LANES) * np.dtype(_WORDS[op.d]).itemsize
+        wanted = 64 * op.n // (WARPS * LANES) * TYPES[op.d].bytes
         if not isinstance(accumulators, RegisterArray) or accumulators.values.nbytes // LANES != wanted:
             raise MachineError(f"{name}: the accumulators are a register array of {wanted // 4} registers, not "
                                f"{accumulators!r}")

@@ -10,6 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
+
 ZERO, SPECIAL, SPECIAL_SUM = -1000, 2000, 500
 """The exponents of a zero and of an infinity or NaN; a sum above SPECIAL_SUM has one of the latter in it."""
 
@@ -26,22 +28,17 @@ class Format:
     fraction: int
     specials: str
     values: type
-    bits: type
+    bits: np.dtype
 
     @property
     def bias(self):
         return (1 << (self.exponent - 1)) - 1
 
 
-FORMATS = {
-    "f16": Format(5, 10, "ieee", np.float32, np.uint16),
-    "bf16": Format(8, 7, "ieee", np.float64, np.uint16),
-    "tf32": Format(8, 23, "ieee", np.float64, np.uint32),
-    "f32": Format(8, 23, "ieee", np.float64, np.uint32),
-    "e4m3": Format(4, 3, "fn", np.float32, np.uint8),
-    "e5m2": Format(5, 2, "ieee", np.float32, np.uint8),
-}
-"""PTX ISA, "Alternate floating-point data formats"; OCP 8-bit floating point, for e4m3 and e5m2."""
+FORMATS = {name: Format(row.exponent, row.bits - 1 - row.exponent, "ieee" if row.infinities else "fn",
+                        np.float32 if row.exponent <= 5 else np.float64, row.raw)
+           for name, row in TYPES.items() if row.exponent and row.bits <= 32}
+"""Those of TYPES that products are made of. A tf32 lies in an f32, whose fraction it has here."""
 
 
 @lru_cache(None)

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.numerics.formats import F32_EXPONENTS, FORMATS, SPECIAL_SUM, decode, exact
 from simlayout.numerics.rules import ZERO_EXPONENT
 
-NAN = {"f32": np.uint32(0x7FFFFFFF), "f16": np.uint16(0x7FFF)}
+NAN = {name: TYPES[name].raw.type(TYPES[name].nan) for name in TYPES["f16"].accumulators}
 """The bits of every NaN that a tensor core returns."""
 
 

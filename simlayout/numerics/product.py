@@ -2,26 +2,12 @@
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import compute
 from simlayout.numerics.rules import rule
-
-_STORED = {t: np.dtype(s) for t, s in (
-    ("f16", "float16"), ("bf16", "uint16"), ("tf32", "float32"), ("f32", "float32"), ("f64", "float64"),
-    ("e4m3", "uint8"), ("e5m2", "uint8"), ("s8", "int8"), ("u8", "uint8"), ("s32", "int32"), ("s4", "int8"),
-    ("u4", "uint8"), ("b1", "uint8"))}
-"""Element type -> the NumPy dtype that stores it; raw bits where NumPy has no such numbers."""
-
-_ALSO = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
-"""The same as dtypes of the package ml_dtypes, known by name."""
-
-_RAW = {"f16": np.uint16, "tf32": np.uint32, "s8": np.uint8, "s4": np.uint8}
-"""The raw bits of what is stored otherwise."""
-
-_RANGE = {"s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
-"""The values of what has more room than it needs."""
 
 
 def mma(name, a, b, c=None, arch=DEFAULT_ARCH):
@@ -107,22 +93,25 @@ def _chain(x, batch, k):
 def _checked(op, a, b, c):
     """The three operands as arrays that the arithmetic takes; raises InstructionError for a wrong dtype."""
     if c is None or isinstance(c, int) and c == 0:
-        c = np.zeros((1, 1), _STORED[op.c])
+        c = np.zeros((1, 1), TYPES[op.c].plain)
     a, b, c = _typed(op, "a", a, op.a), _typed(op, "b", b, op.b), _typed(op, "c", c, op.c)
-    return a.view(_RAW.get(op.a, a.dtype)), b.view(_RAW.get(op.b, b.dtype)), c
+    return a.view(TYPES[op.a].operand), b.view(TYPES[op.b].operand), c
 
 
 def _typed(op, letter, x, element):
     """An operand in its stored dtype."""
-    x, stored = np.asarray(x), _STORED[element]
+    x, row = np.asarray(x), TYPES[element]
+    stored = row.plain
     if x.dtype != stored:
-        if x.dtype.name != _ALSO.get(element):
-            named = f"{stored} or ml_dtypes.{_ALSO[element]}" if element in _ALSO else stored
+        if x.dtype.name != row.storage or row.in_numpy:
+            named = stored if row.in_numpy else f"{stored} or ml_dtypes.{row.storage}"
             raise InstructionError(f"{op.name}: {letter} is {element}, stored as {named}, not {x.dtype}; convert it")
         x = x.view(stored)
     if x.ndim < 2:
         raise InstructionError(f"{op.name}: {letter} is a matrix or a batch of them, not of shape {x.shape}")
-    if element in _RANGE and x.size and not _RANGE[element][0] <= x.min() <= x.max() <= _RANGE[element][1]:
-        low, high = _RANGE[element]
+    if row.bits >= 8 or not x.size:                      # more room than the values need
+        return x
+    low, high = row.limits
+    if not low <= x.min() <= x.max() <= high:
         raise InstructionError(f"{op.name}: {letter} is {element}: {low} to {high}, not {x.min()} to {x.max()}")
     return x

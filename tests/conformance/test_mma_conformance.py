@@ -7,9 +7,10 @@ import pytest
 from tiers import slow_but
 
 from cuda_kernels.conformance import mma as check
-from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, INTEGER_CLASSES, RANGES, classes, decode, encode, tiles
+from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, INTEGER_CLASSES, classes, decode, encode, tiles
 from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware import MMAS
 from simlayout.hardware.tables.mma import FAMILIES
@@ -73,12 +74,12 @@ def test_classes_hold_what_their_names_say(name):
         label for label, (x, _, _) in values.items() if (x == 0).mean() > 0.1}
     assert np.isnan(d["infinities and nan"]).any() and np.isinf(d["infinities and nan"]).any()
     assert (values["one hot"][0] != 0).sum(axis=-1).max() == 1
-    smallest_normal = 2.0 ** RANGES[op.a].low
+    smallest_normal = 2.0 ** TYPES[op.a].exponents[0]
     assert (abs(values["subnormals"][0]) < smallest_normal).any() and (values["subnormals"][0] != 0).any()
     if op.c == "f16" or op.a in ("bf16", "tf32", "f64"):
         assert np.isinf(d["near overflow"]).any() and np.isfinite(d["near overflow"]).any()
-        tiny = 2.0 ** (RANGES[op.c].low - RANGES[op.c].fraction)
-        assert (abs(d["near underflow"]) < 2.0 ** RANGES[op.c].low).any() and (d["near underflow"] >= tiny).any()
+        tiny = 2.0 ** (TYPES[op.c].exponents[0] - TYPES[op.c].fraction)
+        assert (abs(d["near underflow"]) < 2.0 ** TYPES[op.c].exponents[0]).any() and (d["near underflow"] >= tiny).any()
     x, y, z = values["cancelled by c"]
     assert np.median(abs(d["cancelled by c"])) < 0.05 * np.median(abs(z))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware import FRAGMENTS, MMAS, choose_ldmatrix, fragment
-from simlayout.hardware.tables.mma import BITS
 
 LANE = np.arange(32)
 F16_K16, F16_K8 = "m16n8k16.f16.f16.f16.f16", "m16n8k8.f16.f16.f16.f16"
@@ -47,7 +47,7 @@ def test_lanes_point_at_the_rows_as_in_hand_written_kernels():
 
 
 LOADABLE = [(name, operand, major) for name, row in MMAS.items() for operand in "AB" for major in ("K", "MN")
-            if BITS[row.operands()[operand][2]] == 16 or (BITS[row.operands()[operand][2]] < 64 and major == "K")]
+            for bits in (TYPES[row.operands()[operand][2]].bits,) if bits == 16 or (bits < 64 and major == "K")]
 
 
 def stored_tile(tile, bits, major, seed):
@@ -77,7 +77,7 @@ def test_the_chosen_ldmatrix_delivers_exactly_the_fragment(name, operand, major,
     choice = choose_ldmatrix(name, operand, val_layout, major)
     f, row = fragment(name, operand), MMAS[name]
     extent = row.m if operand == "A" else row.n
-    memory, address_of, element = stored_tile(choice.tile, BITS[f.dtype], major, seed=len(name))
+    memory, address_of, element = stored_tile(choice.tile, TYPES[f.dtype].bits, major, seed=len(name))
     held = {}
     for copy in range(choice.copies):
         addresses = [int(address_of(*choice.address(lane, copy))) for lane in range(32)]

@@ -7,8 +7,9 @@ of the tile is register i of every lane, first the registers of one mma, then th
 
 from dataclasses import dataclass
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
-from simlayout.hardware.tables.mma import BITS, mma_of
+from simlayout.hardware.tables.mma import mma_of
 
 ROW_BYTES = 16
 TOO_FEW_VALUES = "TiledCopy uses too few vals for selected CopyAtom"
@@ -101,7 +102,7 @@ def _element_bits(row, operand, major):
     if major not in ("K", "MN"):
         raise InstructionError(f"major is 'K' or 'MN', the mode that is contiguous in shared memory, not {major!r}")
     dtype = row.operands()[operand][2]
-    bits = BITS[dtype]
+    bits = TYPES[dtype].bits
     if bits == 64:
         raise InstructionError(f"{row.name}: ldmatrix deals out 32 bits per lane, {dtype} has 64; use ld.shared")
     if major == "MN" and bits != 16:

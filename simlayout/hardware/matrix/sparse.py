@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import BITS, MmaShape, hint, per_register
+from simlayout.hardware.tables.mma import MmaShape, hint, per_register
 from simlayout.hardware.tables.provenance import Provenance
 
 NIBBLES = 8
@@ -162,7 +163,7 @@ def sparse_metadata(name, selector=0):
     if selector not in range(mma.selectors):
         raise InstructionError(f"{name} has sparsity selectors 0 to {mma.selectors - 1}, not {selector!r}")
     lane, nibble = np.meshgrid(np.arange(LANES), np.arange(NIBBLES), indexing="ij")
-    layout = "a row per lane" if BITS[mma.types[1]] <= 8 else "rows in one lane"
+    layout = "a row per lane" if TYPES[mma.types[1]].bits <= 8 else "rows in one lane"
     described = np.stack(METADATA_MAPS[layout](lane, nibble, mma.contributors), axis=-1)
     return np.where(_is_selected(lane, mma.contributors, selector)[..., None], described, -1)
 

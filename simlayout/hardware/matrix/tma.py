@@ -13,15 +13,15 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.algebra.swizzle_modes import ROWS_ABOVE, swizzle_mode
 from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError
 
-DTYPES = {"u8": 0, "e4m3": 0, "e5m2": 0, "s8": 0, "u16": 1, "u32": 2, "s32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
-          "tf32": 11}
-"""Element type -> CUtensorMapDataType (cuda.h). TMA moves bits: 8-bit types travel as u8."""
+DTYPES = {name: row for name, row in TYPES.items() if row.tma is not None}
+"""The element types that TMA has."""
 
-FILLS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+FILLS = {name: row.nan for name, row in DTYPES.items() if row.exponent and row.bits >= 16}
 """Element type -> the bits of the NaN that fills the outside. PTX and cuda.h call it a special constant and do not say
 which: assumed, as of the NaNs that tensor cores make."""
 
@@ -151,7 +151,7 @@ class TensorMap:
     @property
     def dtype_enum(self):
         """The CUtensorMapDataType of the elements."""
-        return DTYPES[self.dtype]
+        return DTYPES[self.dtype].tma
 
     @property
     def shape(self):

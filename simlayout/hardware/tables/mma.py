@@ -3,10 +3,8 @@
 import difflib
 from dataclasses import dataclass
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
-
-BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "b16": 16, "e4m3": 8, "e5m2": 8, "s8": 8,
-        "u8": 8, "s4": 4, "u4": 4, "b1": 1}
 
 
 def per_register(dtype):
@@ -15,7 +13,7 @@ def per_register(dtype):
     >>> per_register("s4"), per_register("f64")
     (8, 1)
     """
-    return max(1, 32 // BITS[dtype])
+    return max(1, 32 // TYPES[dtype].bits)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import difflib
 from dataclasses import dataclass
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS
@@ -51,14 +52,15 @@ _FP8 = tuple((a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2"))
 _INT8 = tuple((a, b) for a in ("s8", "u8") for b in ("s8", "u8"))
 
 _WGMMA = (
-    # k, n, (D and C, ...), ((A, B), ...), suffixes
-    (16, _EVERY_N, ("f32", "f16"), (("f16", "f16"),), ("",)),
-    (16, _EVERY_N, ("f32",), (("bf16", "bf16"),), ("",)),
-    (8, _EVERY_N, ("f32",), (("tf32", "tf32"),), ("",)),
-    (32, _EVERY_N, ("f32", "f16"), _FP8, ("",)),
-    (32, _INTEGER_N, ("s32",), _INT8, ("", ".satfinite")),
+    # n, ((A, B), ...), suffixes
+    (_EVERY_N, (("f16", "f16"),), ("",)),
+    (_EVERY_N, (("bf16", "bf16"),), ("",)),
+    (_EVERY_N, (("tf32", "tf32"),), ("",)),
+    (_EVERY_N, _FP8, ("",)),
+    (_INTEGER_N, _INT8, ("", ".satfinite")),
 )
-"""PTX ISA, wgmma: supported shapes and types; every row assembles for sm_90a."""
+"""PTX ISA, wgmma: supported shapes and types; every row assembles for sm_90a. k is 32 bytes of A; D and C are one of A's
+accumulators."""
 
 
 def _warp_level():
@@ -68,9 +70,11 @@ def _warp_level():
 
 
 def _warpgroup_level():
-    for k, columns, results, inputs, suffixes in _WGMMA:
+    for columns, inputs, suffixes in _WGMMA:
+        first = TYPES[inputs[0][0]]
+        k = 256 // first.bits
         for n in columns:
-            for d in results:
+            for d in first.accumulators:
                 for a, b in inputs:
                     for suffix in suffixes:
                         yield TensorOp(f"wgmma.m64n{n}k{k}.{d}.{a}.{b}{suffix}", "wgmma", 64, n, k, d, a, b, d,
