@@ -343,3 +343,17 @@ def install(monkeypatch, **machine):
 
     monkeypatch.setattr(cache, "compiled", compiled)
     return library, torch
+
+
+def numbers(shape, dtype=np.float16, seed=0):
+    """Small integers: sums of their products are exact in every order and dtype used here."""
+    return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
+
+
+def aligned(array):
+    """A copy whose first element lies on 64 bytes."""
+    raw = np.zeros(array.nbytes + 64, np.uint8)
+    at = -raw.ctypes.data % 64
+    made = raw[at: at + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made

@@ -33,8 +33,6 @@ UNREAD = {
 """Modules that import what no text in the call names, and what it is."""
 
 MOST_LINES, LOOSE = 450, 2
-STILL_LONG = {"tests/cli/test_cli.py", "tests/matmul/test_matmul_host.py"}
-"""Files that are longer than MOST_LINES: split them, add none."""
 
 
 def wrong_arrows():
@@ -140,5 +138,4 @@ def test_no_file_is_long_but_emitted_ones():
             name = path.relative_to(house.ROOT).as_posix()
             if not name.startswith("cuda_kernels/emitted/") and path.read_text().count("\n") > MOST_LINES:
                 long.add(name)
-    assert long <= STILL_LONG, f"over {MOST_LINES} lines, so split: {sorted(long - STILL_LONG)}"
-    assert STILL_LONG <= long, f"short now, so delete from STILL_LONG: {sorted(STILL_LONG - long)}"
+    assert not long, f"over {MOST_LINES} lines, so split: {sorted(long)}"
