@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import target_of
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Needs:
         """
         if capability == self.capability or (capability > self.capability and not self.only):
             return None
-        wanted = ".".join(map(str, self.capability)) + (" (sm_90a)" if self.only else " or newer")
+        wanted = ".".join(map(str, self.capability)) + (f" ({target_of(self.capability)})" if self.only else " or newer")
         return (f"the GPU has compute capability {'.'.join(map(str, capability))}; {self.because} needs {wanted}: take "
                 "another kernel, or the CPU machine (--cpu)")
 

@@ -9,6 +9,7 @@ from types import CellType, FunctionType
 from cuda_kernels.build.quick import quick_numba
 from cuda_kernels.intrinsics import Instruction, Scalar
 from cuda_kernels.intrinsics.address import as_address
+from cuda_kernels.intrinsics.instruction import numba_type
 from simlayout.errors import VerificationError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
@@ -99,8 +100,7 @@ def signature(types):
     """The Numba signature of a kernel from a text like "u64 u64 s32"."""
     from numba.cuda import types as numba_types
 
-    names = {"u64": numba_types.uint64, "s32": numba_types.int32, "u32": numba_types.uint32}
-    return numba_types.void(*(names[t] for t in types.split()))
+    return numba_types.void(*map(numba_type, types.split()))
 
 
 def text_of(bound, types, launch_bounds, arch=DEFAULT_TARGET, lineinfo=False):

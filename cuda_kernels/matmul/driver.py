@@ -8,6 +8,7 @@ from ctypes import addressof, c_int, c_size_t, c_uint, c_uint8, c_uint32, c_uint
 from functools import lru_cache, partial
 from threading import Lock
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 
 CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS, SHARED_OPTIN = 75, 76, 16, 97
@@ -28,7 +29,6 @@ NO_PROMOTION = 0
 NO_CONTEXT = (3, 201)
 """CUDA_ERROR_NOT_INITIALIZED and CUDA_ERROR_INVALID_CONTEXT: the thread has no current context."""
 
-_PARAMETERS = {"u64": c_uint64, "s32": ctypes.c_int32, "u32": c_uint32}
 _SIGNATURES = {
     "cuInit": (c_uint,), "cuDriverGetVersion": (c_void_p,), "cuDeviceGetCount": (c_void_p,),
     "cuDeviceGet": (c_void_p, c_int), "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
@@ -235,7 +235,7 @@ class Parameters:
     """
 
     def __init__(self, makers, types, values):
-        kinds = [_PARAMETERS[t] for t in types.split()]
+        kinds = [getattr(ctypes, f"c_{TYPES[t].storage}") for t in types.split()]
         size = MAP_BYTES * len(makers) + 8 * len(kinds)
         self.memory = (ctypes.c_char * (size + MAP_ALIGNMENT))()
         at = -(-addressof(self.memory) // MAP_ALIGNMENT) * MAP_ALIGNMENT
