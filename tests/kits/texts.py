@@ -1,6 +1,7 @@
 """The README and the guide as tests read them: their blocks, by what the fence says.
 
-    python    with >>> a doctest, without a script (its functions test_* are called)
+    python    with >>> a doctest, without a script: its functions test_* are called, and a text that follows at once is
+              what it prints
     console   `$ simlayout ...` and what it prints; `...` stands for anything
     sh        commands that are run
     text      what is no code
@@ -66,3 +67,16 @@ def doctest_text(path):
 def is_doctest(block):
     """Whether a Python block is one, and no script."""
     return block.body.startswith(">>> ")
+
+
+def script_name(block):
+    """What the text calls the file of a script: the last `NAME.py` before it, or script.py."""
+    before = "\n".join(block.path.read_text().splitlines()[:block.line - 1])
+    return (["script.py", *re.findall(r"`(\w+\.py)`", before)])[-1]
+
+
+def output_of(block):
+    """What a script prints, "" if nothing is shown: the text block right below it."""
+    below = "\n".join(block.path.read_text().splitlines()[block.line - 1:])
+    found = re.match(re.escape(block.body) + r"```\n\n```text\n(.*?)^```$", below, re.S | re.M)
+    return found[1] if found else ""

@@ -4,13 +4,28 @@ import ast
 import doctest
 import importlib
 import re
+import runpy
 import shlex
 import sys
 from functools import cache
 from importlib.util import find_spec
 
 import pytest
-from texts import GUIDE, KINDS, README, ROOT, TEXTS, blocks, doctest_text, every, is_doctest, lines, prose
+from texts import (
+    GUIDE,
+    KINDS,
+    README,
+    ROOT,
+    TEXTS,
+    blocks,
+    doctest_text,
+    every,
+    is_doctest,
+    lines,
+    output_of,
+    prose,
+    script_name,
+)
 
 from simlayout import guide
 from simlayout.cli import main
@@ -90,19 +105,18 @@ def test_every_doctest_does_what_it_shows(path):
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=str)
-def test_every_script_runs_and_so_do_its_tests(block):
-    tree = ast.parse(block.body)
-    imported = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
-    for node in imported:
-        if node.module.split(".")[0] in ("simlayout", "cuda_kernels"):
+def test_every_script_runs_prints_what_is_shown_and_passes_its_tests(block, tmp_path, capsys):
+    for node in ast.parse(block.body).body:
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("simlayout", "cuda_kernels"):
             assert all(hasattr(importlib.import_module(node.module), name.name) for name in node.names)
     if "import torch" in block.body and not has_torch():
         pytest.skip("needs torch and a GPU; its imports are there")
-    namespace = {"__name__": "script"}
-    exec(compile(tree, str(block), "exec"), namespace)
-    for name, function in list(namespace.items()):
+    file = tmp_path / script_name(block)
+    file.write_text(block.body)
+    for name, made in runpy.run_path(str(file)).items():
         if name.startswith("test_"):
-            function()
+            made()
+    assert capsys.readouterr().out == output_of(block)
 
 
 def has_torch():
