@@ -54,12 +54,13 @@ def test_exercises_whose_index_functions_are_not_checked_in_run_from_the_wheel(r
     assert "14 of 14 right and as predicted" in printed
 
 
-def test_the_page_a_lesson_and_a_case_are_in_the_wheel(run):
+def test_the_page_a_lesson_a_case_and_the_guide_are_in_the_wheel(run):
     printed, here = run("explore", "Sw<3,3,3> o (16,64):(64,1)", "--dtype", "f16", "-o", "page.html")
     assert printed == f"wrote page.html: {(here / 'page.html').stat().st_size} bytes\n"
     run("lesson", "1", "--no-open")
     assert json.loads((here / "1_banks.ipynb").read_text())["cells"]
     assert run("lesson", "theory")[0].startswith("# ") and run("clinic", "hgemm-4")[0].strip()
+    assert run("guide", "notes")[0].startswith("# ")
 
 
 def test_measured_facts_are_in_the_wheel(run):
