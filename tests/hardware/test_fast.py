@@ -1,11 +1,9 @@
 """The counters for very many accesses equal the model: Numba here, and what `analyze` makes of either."""
 
-import json
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError
-from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze, speed
+from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze
 from simlayout.hardware.banks import analysis, fast
 from simlayout.hardware.banks import model as banks
 from simlayout.hardware.banks.geometry import geometry
@@ -150,24 +148,3 @@ def test_the_addresses_of_an_analysis_are_what_was_given_and_0_in_idle_lanes():
     np.testing.assert_array_equal(made.active, active)
     matrix = analyze("ldmatrix.x1", 16 * LANE)
     assert matrix.active.tolist() == [(LANE < 8).tolist()] and matrix.addresses.max() == 112
-
-
-# The benchmark.
-
-def test_the_benchmark_measures_both_paths_and_tells_what_it_found(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(speed, "importing", lambda: {"numpy": 0.1})
-    monkeypatch.setattr(speed, "gpu_problem", lambda: "not asked for")
-    before = analysis.FAST_FROM, analysis.LOAD_FROM
-    speed.main(["--accesses", "1000", "--json", str(tmp_path / "speed.json")])
-    assert (analysis.FAST_FROM, analysis.LOAD_FROM) == before
-    made = json.loads((tmp_path / "speed.json").read_text())
-    assert set(made["bulk"]) == set(PATHS) and all(rate > 0 for rates in made["bulk"].values() for rate in rates.values())
-    assert capsys.readouterr().out == speed.table(made) + "\n"
-
-
-def test_the_recorded_measurement_is_what_the_benchmark_writes():
-    made = json.loads((Path(__file__).parents[1] / "data" / "speed.json").read_text())
-    text = speed.table(made)
-    assert made["cpu"] in text and made["date"] in text and "tensor-layouts 0.3.2" in text
-    for name, rate in made["tensor-layouts"].items():
-        assert f"{made['bulk']['Numba'][name] / rate:,.0f} times as fast" in text
