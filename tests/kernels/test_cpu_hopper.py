@@ -11,8 +11,8 @@ from tiers import slow_but
 
 from cuda_kernels.intrinsics import Instruction
 from cuda_kernels.kernels.hopper import pipeline as hopper_pipeline
+from cuda_kernels.kernels.hopper import producer
 from cuda_kernels.kernels.hopper import split as hopper_split
-from cuda_kernels.kernels.hopper import wgmma_persistent
 from cuda_kernels.kernels.hopper.accesses import EXCHANGE, predict
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.order import order_of, tile_of
@@ -312,15 +312,14 @@ def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what
 
 def test_a_producer_that_does_not_wait_for_the_last_stages_ends_before_its_peers_have_told_it(monkeypatch):
     """The end of a cluster has no barrier of its own: the producers' last waits keep the CTAs."""
-    waits, wait = {}, wgmma_persistent.mbarrier_wait
+    waits, wait = {}, producer.mbarrier_wait
 
     def impatient(warp, address, parity):
-        producing = warp.warp_index == 4 and np.asarray(address).max() % 1024 >= 24      # empty[s], behind three full[s]
-        waits[warp.number] = waits.get(warp.number, 0) + producing
-        if not producing or waits[warp.number] <= 2:                                     # two steps, then the last waits
+        waits[warp.number] = waits.get(warp.number, 0) + 1
+        if waits[warp.number] <= 2:                      # two steps, then the last waits
             wait.twin(warp, address, parity)
 
-    monkeypatch.setattr(wgmma_persistent, "mbarrier_wait", Instruction("mbarrier_wait", "", (), ("u32", "u32"), impatient))
+    monkeypatch.setattr(producer, "mbarrier_wait", Instruction("mbarrier_wait", "", (), ("u32", "u32"), impatient))
     config = Hopper(64, 64, cluster_m=2, **TMA)
     with pytest.raises((HazardError, MachineError), match="early exit|which has ended"):
         run_hopper(config, *operands(config, 128, 64, 128), sms=2)

@@ -4,7 +4,7 @@ All eight warps multiply 96 x 64, for which they read a sixth less shared memory
 few registers, a band of 16 rows at a time, and the accumulators take the rest. Thread 0 loads as well: late in a chunk of K
 it waits until every warp has read the chunk before, and has its stage filled again. No barrier of the CTA is left in the
 loop, no cp.async and no address of global memory, which is what `mma_swizzled` waits for. The stages, their mbarriers and
-clusters are those of `hopper_pipeline`; empty[s] counts one arrival per warp.
+clusters are those of `pipeline`; empty[s] counts one arrival per warp.
 """
 
 from cuda_kernels.emitted import mma_tma as index

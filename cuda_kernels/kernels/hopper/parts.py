@@ -126,9 +126,9 @@ def make_store_tma(config):
 
 
 def make_store_quad(config):
-    """store(address of C, ldc, row, column, M, N, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
-    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. ldc: elements
-    from line to line."""
+    """store(c, row, col, extent, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
+    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. c: the
+    address of C; extent: (M, N, elements from line to line of C)."""
     pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
     size, down = 4 if config.out == "f32" else 2, config.c_major == "M"
 
@@ -147,29 +147,30 @@ def make_store_quad(config):
 
     store_pair = store_f32 if config.out == "f32" else store_16
 
-    def store(c, ldc, row, col, M, N, v0, v1, v2, v3):
+    def store(c, row, col, extent, v0, v1, v2, v3):
+        M, N, ldc = extent
         line = u64(size) * u64(ldc)
         row_step, col_step = (u64(size), line) if down else (line, u64(size))
-        at = c + u64(row) * row_step + u64(col) * col_step
+        first = c + u64(row) * row_step + u64(col) * col_step
         if row < M:
-            store_pair(at, col_step, v0, v1, N - col)
+            store_pair(first, col_step, v0, v1, N - col)
         if row + 8 < M:
-            store_pair(at + u64(8) * row_step, col_step, v2, v3, N - col)
+            store_pair(first + u64(8) * row_step, col_step, v2, v3, N - col)
 
     return store
 
 
 def make_store_direct(config):
-    """store(acc, address of C, t, row, column, M, N, ldc): every thread writes its own elements; C may lie anywhere.
+    """store(acc, t, c, row, col, extent): every thread writes its own elements; C may lie anywhere.
 
-    row, column: the first of the warpgroup's 64 rows of the tile; ldc: elements from one line of C to the next.
+    row, col: the first of the warpgroup's 64 rows of the tile; c, extent: as of `make_store_quad`.
     """
     store_quad, groups = make_store_quad(config), config.tile_n // 8
 
-    def store(acc, c, t, row, col, M, N, ldc):
+    def store(acc, t, c, row, col, extent):
         first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
         for j in range(groups):
-            store_quad(c, ldc, first_row, s32(first_col + 8 * j), M, N, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
+            store_quad(c, first_row, s32(first_col + 8 * j), extent, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
                        acc[4 * j + 3])
 
     return store

@@ -1,6 +1,6 @@
 """Tiles that the CTAs of a cluster cut along K; they add up their parts through distributed shared memory.
 
-As `hopper_split`, it keeps SMs busy that the tiles of the last wave leave idle; it costs no workspace in global memory, and
+As `split`, it keeps SMs busy that the tiles of the last wave leave idle; it costs no workspace in global memory, and
 the wait of a cluster instead of the GPU's. The parts are added in order, the first one first: the same bits in every run.
 Work comes in the same units. Full waves of tiles are whole, so that a unit's part is the CTA's rank in its cluster.
 """
@@ -12,18 +12,18 @@ from cuda_kernels.kernels.hopper.parts import make_store_quad
 
 
 def make_add_slices(config):
-    """add(acc, stages, t, consumer, part, c, row, col, M, N, ldc): writes this CTA's share of the columns of the consumer's
+    """add(acc, stages, t, consumer, part, c, row, col, extent): writes this CTA's share of the columns of the consumer's
     64 rows of C, summed over the cluster. All stages must have been multiplied.
 
-    stages: shared address where they were; c: address of the matrix; row, col: the consumer's first ones; ldc: elements from
-    line to line. All threads of the cluster meet once in `cluster_sync` meanwhile, the producers' too; it is the last thing
-    that a CTA works on.
+    stages: shared address where they were; c: address of the matrix; row, col: the consumer's first ones; extent: (M, N,
+    elements from line to line). All threads of the cluster meet once in `cluster_sync` meanwhile, the producers' too; it is
+    the last thing that a CTA works on.
     """
     slices, groups, store_quad = config.slices, config.tile_n // 8, make_store_quad(config)
     part_bytes, consuming = 256 * config.tile_n, 128 * config.consumers
     at_once = -(-groups // slices)                       # so many loads are under way together
 
-    def add(acc, stages, t, consumer, part, c, row, col, M, N, ldc):
+    def add(acc, stages, t, consumer, part, c, row, col, extent):
         mine = s32(stages + part_bytes * consumer)
         bar_sync_some(u32(8), u32(consuming))            # no consumer's products read the stages any more
         for j in range(groups):
@@ -40,7 +40,7 @@ def make_add_slices(config):
             acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = s0, s1, s2, s3
         for i in range(at_once):
             if first + i < last:
-                store_quad(c, ldc, at_row, s32(at_col + 8 * (first + i)), M, N, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                store_quad(c, at_row, s32(at_col + 8 * (first + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
                            acc[4 * i + 3])
 
     return add

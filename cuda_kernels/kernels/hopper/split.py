@@ -87,15 +87,16 @@ def cutting_of(tiles, whole, parts):
 
 
 def make_reduce(config):
-    """reduce(acc, workspace, counters, t, barrier, band, tile, part, parts, by_parts, c, row, col, M, N, ldc): writes this
-    CTA's share of the columns of a band of 64 rows of C, summed over all parts.
+    """reduce(acc, t, barrier, room, piece, share, c, row, col, extent): writes this CTA's share of the columns of a
+    band of 64 rows of C, summed over all parts.
 
-    workspace: a piece for each (cut tile, part, band); counters: two u32 for each (cut tile, band), zero before and after.
-    barrier: a named one of the consumer's; tile: number among the cut tiles. c: address of the matrix; row, col: the band's
-    first ones; ldc: elements from line to line. Rows beyond M are left alone.
+    barrier: a named one of the consumer's. room: a workspace, a piece for each (cut tile, part, band), and counters, two u32
+    for each (cut tile, band), zero before and after. piece: (number among the cut tiles, band). share: (this part, parts, a
+    divider by them). c: address of the matrix; row, col: the band's first ones; extent: (M, N, elements from line to line).
+    Rows beyond M are left alone.
     """
     columns, bands, store_quad = config.tile_n, config.row_bands, make_store_quad(config)
-    groups, piece = columns // 8, piece_bytes(columns)
+    groups, bytes_of_piece = columns // 8, piece_bytes(columns)
     at_once = loads_at_once(config)
     rounds = groups // at_once
 
@@ -115,7 +116,7 @@ def make_reduce(config):
         for i in range(at_once):
             acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = ld_relaxed_v4_f32(source + u64(2048 * i))
         for _ in range(parts - 1):
-            source = source + u64(piece * bands)
+            source = source + u64(bytes_of_piece * bands)
             for i in range(at_once):
                 p0, p1, p2, p3 = ld_relaxed_v4_f32(source + u64(2048 * i))
                 acc[4 * i] += p0
@@ -123,9 +124,11 @@ def make_reduce(config):
                 acc[4 * i + 2] += p2
                 acc[4 * i + 3] += p3
 
-    def reduce(acc, workspace, counters, t, barrier, band, tile, part, parts, by_parts, c, row, col, M, N, ldc):
-        first = workspace + u64(piece) * u64(tile * parts * bands + band) + u64(16 * t)
-        mine = first + u64(piece * bands) * u64(part)
+    def reduce(acc, t, barrier, room, piece, share, c, row, col, extent):
+        workspace, counters = room
+        (tile, band), (part, parts, by_parts), (M, _, _) = piece, share, extent
+        first = workspace + u64(bytes_of_piece) * u64(tile * parts * bands + band) + u64(16 * t)
+        mine = first + u64(bytes_of_piece * bands) * u64(part)
         counter = counters + u64(8 * (bands * tile + band))
         warp_row = s32(row + t // 32 * 16)
         if warp_row < M:
@@ -141,7 +144,7 @@ def make_reduce(config):
             if warp_row < M:
                 add_up(acc, first + u64(2048) * u64(j), parts)
                 for i in range(at_once):
-                    store_quad(c, ldc, at_row, s32(at_col + 8 * (j + i)), M, N, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                    store_quad(c, at_row, s32(at_col + 8 * (j + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
                                acc[4 * i + 3])
             turn = s32(turn + 1)
         bar_sync_some(u32(barrier), u32(128))

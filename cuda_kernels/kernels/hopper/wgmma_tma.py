@@ -63,6 +63,6 @@ def make_body(config):
             wait_all(acc)
             bar_sync()                                   # everyone's products have read the tiles: they may be loaded again
             k, parity = s32(k + DEPTH), s32(1 - parity)
-        store(acc, c + u64(matrix) * matrix_c, tid, row, col, M, N, ldc)
+        store(acc, tid, c + u64(matrix) * matrix_c, row, col, (M, N, ldc))
 
     return gemm

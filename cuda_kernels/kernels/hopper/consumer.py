@@ -1,0 +1,194 @@
+"""The consumers of `wgmma_persistent`: warpgroups that multiply the stages and write their rows of C."""
+
+from cuda_kernels.intrinsics import (
+    bar_arrive_some,
+    bar_sync_some,
+    bulk_wait_group_read_if,
+    f32,
+    here,
+    mbarrier_wait,
+    register_array,
+    s32,
+    successor,
+    u32,
+    u64,
+    wgmma_wait_group,
+)
+from cuda_kernels.kernels.hopper.order import quotient, tile_of
+from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma
+from cuda_kernels.kernels.hopper.slices import make_add_slices
+from cuda_kernels.kernels.hopper.split import make_reduce
+
+
+def make_products(config):
+    """(multiply(acc, other, a, b, added), wait(acc, other)): issues a stage's products of a consumer's bands of 64 rows,
+    into `acc`, or `acc` and `other`, and waits for all of them. a, b: descriptors; added: whether to what is there."""
+    multiply, wait_all = config.multiply, wgmma_wait_group(config.tile_n // 2, 0, config.bands)
+
+    def multiply_one(acc, other, a, b, added):
+        multiply(acc, a, b, added)
+
+    def multiply_two(acc, other, a, b, added):
+        multiply(acc, other, a, b, added)
+
+    def wait_one(acc, other):
+        wait_all(acc)
+
+    def wait_two(acc, other):
+        wait_all(acc, other)
+
+    return (multiply_one, wait_one) if config.bands == 1 else (multiply_two, wait_two)
+
+
+def make_multiply_stage(config, places, release):
+    """multiply(acc, other, smem, t, tells, stage, parity, operands, added, before): waits until a stage is filled,
+    issues its products, and releases the stage before, whose mbarrier is `before`, as soon as its products are done.
+
+    t, tells: the thread, and what it tells (as of `Cluster`); operands: first bytes of the consumer's A and B; added: 0 for
+    the first stage of a unit of work, which has none before it and whose products replace what is in the accumulators.
+    """
+    bytes_a, bytes_b, at_full = places.a_bytes, places.b_bytes, places.full
+    describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
+    (multiply, _), wait_step = make_products(config), wgmma_wait_group(0, 1)
+
+    def multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before):
+        from_a, from_b = operands
+        a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
+        b = u64(describe_b) | u64(u32(from_b + bytes_b * stage) >> 4)
+        mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+        multiply(acc, other, a, b, added)
+        wait_step()
+        release(t, tells, added, before)
+
+    return multiply_stage
+
+
+def make_write(config, places):
+    """write(acc, other, smem, t, consumer, unit, c, row, col, matrix, target): the consumer's bands of C, or, where the unit
+    is a part of a tile, this CTA's share of the sum of all parts.
+
+    t: the thread. unit: its number, its part, the number among the cut tiles, and how these are cut (`cutting_of`). c, row,
+    col, matrix: address of the matrix, the consumer's first row and column, the matrix's number. target: as of `make_body`.
+    """
+    at_c, staging, bands, own_bands = places.c, places.staging, config.bands, first_bands(config)
+    store_tma = make_store_tma(config) if config.store == "tma" else None
+    store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
+
+    def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
+        store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix)
+
+    def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
+        store_direct(acc, t, c, row, col, target[3])
+
+    store = store_by_tma if config.store == "tma" else store_directly
+
+    def write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
+        store(acc, smem, t, consumer, c, row, col, matrix, target)
+        if bands == 2:
+            store(other, smem, t, consumer, c, s32(row + 64), col, matrix, target)
+
+    def write_slice(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
+        number, part, _, cutting = unit
+        if number >= cutting[0]:
+            M, N, ldc = target[3]
+            add_slices(acc, smem, t, consumer, part, c, row, col, (here(M), here(N), here(ldc)))
+        else:
+            write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target)
+
+    def write_part(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
+        number, part, cut_tile, cutting = unit
+        whole, parts, _, by_parts, _ = cutting
+        if number >= whole:
+            _, _, _, (M, N, ldc), room = target
+            reduce(acc, here(t), consumer + 1, room, (cut_tile, s32(own_bands * consumer)), (part, here(parts), by_parts),
+                   c, row, col, (here(M), here(N), here(ldc)))
+            if bands == 2:
+                reduce(other, here(t), consumer + 1, room, (cut_tile, s32(own_bands * consumer + 1)),
+                       (part, here(parts), by_parts), c, s32(row + 64), col, (here(M), here(N), here(ldc)))
+        else:
+            write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target)
+
+    return write_slice if config.slices > 1 else write_part if config.split else write_whole
+
+
+def make_turns(config, ctas, unit_at):
+    """(await_turn(consumer, waits), end_turn(consumer, unit, units), pass_over(unit, steps, cutting, stage, parity)) of two
+    consumers that take turns to multiply.
+
+    pass_over: the CTA's unit behind this one, which is the other consumer's, and the stage and parity there.
+    """
+    stages, next_unit, pingpong = config.stages, ctas.next_unit, config.pingpong
+    first_turn = config.consumers + 1                    # named barriers: 0 is all threads', then one per consumer
+
+    def await_turn(consumer, waits):
+        if pingpong and waits:
+            bar_sync_some(u32(first_turn + consumer), u32(256))
+
+    def end_turn(consumer, unit, units):
+        if pingpong and next_unit(unit) < units:         # the other consumer may begin
+            bar_arrive_some(u32(first_turn + 1 - consumer), u32(256))
+
+    def pass_over(unit, steps, cutting, stage, parity):
+        _, _, step, end = unit_at(unit, steps, cutting)
+        passed = s32(stage + end - step)
+        rounds = quotient(passed, stages)
+        return next_unit(unit), s32(passed - stages * rounds), s32((parity + rounds) % 2)
+
+    return await_turn, end_turn, pass_over
+
+
+def first_bands(config):
+    """How many bands of a tile are each consumer's; 0 where each has all of them."""
+    return 0 if config.pingpong else config.bands
+
+
+def make_consume(config, places, ring, ctas, unit_at):
+    """consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work): a consumer's part of all that the CTA
+    multiplies. t: the thread's index in the warpgroup; tiles_m, tiles_n: rows and columns of tiles; target, work: as of
+    `make_body`."""
+    accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
+    at_b, at_empty = places.b, places.empty
+    band_a = config.operands[0].bytes                    # 64 rows of A: in both orders they lie together
+    by_tma, pingpong, cluster = config.store == "tma", config.pingpong, config.sharing
+    multiply_stage, write = make_multiply_stage(config, places, ctas.release), make_write(config, places)
+    await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
+    place, teller, release, first_row, first_col = ctas.place, ctas.teller, ctas.release, ctas.first_row, ctas.first_col
+    first_unit, next_unit, next_stage, next_parity = ctas.first_unit, ctas.next_unit, ring.next_stage, ring.next_parity
+    (_, wait_bands), stores_read = make_products(config), bulk_wait_group_read_if(0)
+
+    def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
+        units, cutting, steps, order = work
+        acc, other = register_array((accumulators,), f32), register_array((accumulators if bands == 2 else 1,), f32)
+        stage, parity, leader = s32(0), s32(0), s32(t == 0)
+        down, right = place(rank)
+        tells = teller(t, down, right)
+        window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
+        from_a, from_b = s32(window + band_a * own_bands * consumer), s32(window + at_b)
+        unit, waits = first_unit(), s32(consumer)
+        if pingpong and waits:
+            unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
+        while unit < units:
+            tile, part, step, end = unit_at(unit, steps, cutting)
+            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
+            await_turn(consumer, waits)
+            added, before = s32(0), u32(smem + at_empty)
+            while step < end:
+                multiply_stage(acc, other, smem, t, tells, stage, parity, (from_a, from_b), added, before)
+                added, before = s32(1), u32(smem + at_empty + 8 * stage)
+                parity = next_parity(parity, stage)
+                stage = next_stage(stage)
+                step = successor(step)
+            waits = s32(1)
+            end_turn(consumer, unit, units)
+            wait_bands(acc, other)
+            release(t, tells, 1, before)
+            row, col = s32(first_row(tile_row, down) + 64 * own_bands * consumer), first_col(tile_col, right)
+            matrix_at, cut_tile = target[1] + u64(matrix) * target[2], s32(cluster * (tile - cutting[0]) + rank)
+            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), matrix_at, row, col, matrix, target)
+            unit = next_unit(unit)
+            if pingpong:
+                unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
+        if by_tma:
+            stores_read(leader)                          # shared memory must outlive the copies that read it
+
+    return consume
