@@ -1,6 +1,6 @@
 """GEMM kernels in Python whose every shared-memory address is a proved, emitted index function.
 
-KERNELS holds them by name; `cuda_kernels.run.mma.run` computes one product on the GPU, or on the CPU machine.
+KERNELS holds them by name; `cuda_kernels.run.runner.run` computes one product on the GPU, or on the CPU machine.
 """
 
 from cuda_kernels.kernels import KERNELS, Kernel

@@ -6,7 +6,7 @@ from picture import Picture, compared, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
-from cuda_kernels.run.job import kernel_named
+from cuda_kernels.kernels import named
 from simlayout.plots import (
     atom,
     bit_matrix,
@@ -82,11 +82,11 @@ PICTURES = (
     Picture("tma_modes", lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
     Picture("copy_crosswise", copy_crosswise, joined()),
     Picture("f2_maps", f2_maps, joined()),
-    *(Picture(f"plan_{name}", lambda name=name: plan_sheet(kernel_named(name).plan, name=name), sheet)
+    *(Picture(f"plan_{name}", lambda name=name: plan_sheet(named(name).plan, name=name), sheet)
       for name in ("mma_base", "mma_permuted", "wgmma_persistent")),
     Picture("pipeline_2_stages", partial(of_kernel, KERNELS["mma_permuted"].variant(stages=2, accumulate="f16"), 3),
             pipeline),
     Picture("pipeline_4_stages", partial(of_kernel, KERNELS["mma_crosswise"], 6), pipeline),
-    Picture("pipeline_tma", partial(of_kernel, kernel_named("wgmma_specialized"), 8), pipeline),
-    Picture("pipeline_persistent", partial(of_kernel, kernel_named("wgmma_persistent"), 6), pipeline),
+    Picture("pipeline_tma", partial(of_kernel, named("wgmma_specialized"), 8), pipeline),
+    Picture("pipeline_persistent", partial(of_kernel, named("wgmma_persistent"), 6), pipeline),
 )

@@ -16,6 +16,7 @@ from cuda_kernels.conformance.kernels import judged, recorded, verdict
 from cuda_kernels.conformance.kernels import ladder as mma_rungs
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import stalls
+from simlayout.kernel import Problem
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
@@ -31,7 +32,7 @@ def counts(variants, name="h200_kernels.json"):
     made = {}
     for variant in data["variants"]:
         rows, strangers = recorded(variant)
-        plan = variants[variant["variant"]].fitted(*data["problem"]).plan
+        plan = variants[variant["variant"]].fitted(Problem(*data["problem"])).plan
         made[variant["variant"]] = judged(rows, plan.predict(*data["problem"])), strangers
     return made
 
@@ -42,7 +43,7 @@ def kernels():
     speed = {row.label: row for row in rows if row.problem.M == SIZE}
     counted = counts(dict(default_variants()))
     for label, kernel in default_variants():
-        prediction = kernel.fitted(SIZE, SIZE, SIZE).plan.predict(SIZE, SIZE, SIZE)
+        prediction = kernel.fitted(Problem(SIZE, SIZE, SIZE)).plan.predict(SIZE, SIZE, SIZE)
         excess = " / ".join(f"{c.excess_per_instruction:g}" for c in prediction.counts)
         checked, wrong = verdict(*counted[label])
         yield [label, excess, f"{checked - wrong} of {checked}", f"{prediction.shared_clocks} / {prediction.mma_clocks:.0f}",
@@ -86,7 +87,7 @@ def rungs():
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
     counted = counts(mma_rungs(), "h200_ladder_counts.json")
     for rung in stalls.chosen():
-        checked, wrong = verdict(*counted[rung.label]) if rung.label in counted else counted_for_hopper(rung.kernel)
+        checked, wrong = verdict(*counted[rung.label]) if rung.label in counted else counted_for_hopper(rung.kernel.options)
         excess = ", ".join(f"{name} {value:g}" for name, value in rung.excess.items()) or "none"
         shared, mma = rung.bounds()
         row = speed[rung.label]

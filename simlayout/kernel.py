@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tables.arch import target_of
+from simlayout.hardware.tables.arch import FEATURES
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class Map:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a kernel. type: "u64", "s32", "u32", or "map", 128 bytes by value; meaning: for people; value: the
-    function (kernel, problem) -> an int, a Pointer, a Map, or None for a map that is not used."""
+    """One argument of a kernel. type: "u64", "s32", "u32", or "map", 128 bytes by value; meaning: for people; value:
+    the function (kernel, problem) -> an int, a Pointer, a Map, or None for a map that is not used."""
 
     name: str
     type: str
     meaning: str
-    value: Callable[[Any, Problem], Any]
+    value: Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -145,56 +145,32 @@ class LaunchShape:
     together: bool = False
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What a kernel needs of a GPU. capability: (major, minor), the least, or, only, the one; because: for what."""
-
-    capability: tuple
-    because: str
-    only: bool = False
-
-    def missing(self, capability: tuple) -> str | None:
-        """Why a GPU of a compute capability cannot run it, as a sentence; None if it can.
-
-        >>> Needs((8, 0), "cp.async").missing((7, 5))
-        'the GPU has compute capability 7.5; cp.async needs 8.0 or newer: take another kernel, or the CPU machine (--cpu)'
-        >>> Needs((9, 0), "wgmma", only=True).missing((9, 0))
-        """
-        if capability == self.capability or (capability > self.capability and not self.only):
-            return None
-        wanted = ".".join(map(str, self.capability)) + (f" ({target_of(self.capability)})" if self.only else " or newer")
-        return (f"the GPU has compute capability {'.'.join(map(str, capability))}; {self.because} needs {wanted}: take "
-                "another kernel, or the CPU machine (--cpu)")
-
-
-@dataclass(frozen=True)
 class Kernel(ABC):
     """A kernel: options, what it does to shared memory, its Python function, and how it is launched.
 
-    name, summary: for people; options: a frozen dataclass. A subclass says the rest, for all of its options.
+    A subclass says what is abstract here. problem: a Problem of a GEMM, or what else the kernel solves.
     """
 
     name: str
+    """What people call it."""
     summary: str
+    """What it is, in a line."""
     options: Any
+    """A frozen dataclass."""
+    signature: tuple
+    """Its Arguments, in order; maps come first."""
 
-    signature: tuple = ()
-    """Its Arguments, in order."""
-
-    def variant(self, **changes) -> "Kernel":
-        """The same kernel with other options, for example variant(stages=4). Raises SimlayoutError for one it has not."""
-        known = [f.name for f in fields(self.options)]
-        for key in changes:
-            if key not in known:
-                raise SimlayoutError(f"kernel {self.name} has no option {key!r}; it has {', '.join(known)}")
-        return replace(self, options=replace(self.options, **changes))
-
-    needs = Needs((8, 0), "cp.async")
+    needs = FEATURES["cp.async"]
+    """What it needs of a GPU."""
+    resident = 1
+    """CTAs that an SM is to hold, as the compiler is told."""
+    cluster = 1
+    """CTAs of a cluster."""
 
     @property
     @abstractmethod
-    def plan(self):
-        """What it does to shared memory: `accesses`, and what `predict` says of a problem."""
+    def accesses(self) -> tuple:
+        """Its accesses to shared memory through index functions."""
 
     @property
     @abstractmethod
@@ -211,32 +187,60 @@ class Kernel(ABC):
     def shared_bytes(self) -> int:
         """Dynamic shared memory per CTA, in bytes."""
 
-    resident = 1
-    """CTAs that an SM is to hold, as the compiler is told."""
-    cluster = 1
-    """CTAs of a cluster."""
+    @abstractmethod
+    def work(self, *inputs: Any, sms: int = CPU_SMS, packed: bool = False) -> "Work":
+        """What it has to do for NumPy arrays. packed: whether these are copied, as to a GPU, with line after
+        line. Raises SimlayoutError for inputs that it does not take."""
 
     @abstractmethod
-    def launch_shape(self, problem: Problem) -> LaunchShape:
+    def launch_shape(self, problem: Any) -> LaunchShape:
         """How it is launched for a problem."""
-
-    @abstractmethod
-    def fitted(self, problem: Problem) -> "Kernel":
-        """The variant for a problem: with the copies and stores that its sizes and its alignment allow."""
 
     @abstractmethod
     def prove(self) -> dict:
         """The certificates by access name; raises VerificationError where an access is not as the plan says."""
 
-    def arguments(self, problem: Problem) -> tuple:
+    def variant(self, **changes: Any) -> "Kernel":
+        """The same kernel with other options, for example variant(stages=4). Raises SimlayoutError for one it has not."""
+        known = [f.name for f in fields(self.options)]
+        for key in changes:
+            if key not in known:
+                raise SimlayoutError(f"kernel {self.name} has no option {key!r}; it has {', '.join(known)}")
+        return self if not changes else self.with_options(replace(self.options, **changes))
+
+    def with_options(self, options: Any) -> "Kernel":
+        """The same kernel with these options."""
+        return replace(self, options=options)
+
+    def fitted(self, problem: Any) -> "Kernel":
+        """The variant for a problem: with the copies and stores that its sizes and its alignment allow."""
+        return self
+
+    def arguments(self, problem: Any) -> tuple:
         """The values of its arguments for a problem."""
         return tuple(argument.value(self, problem) for argument in self.signature)
 
-    def workspace(self, problem: Problem) -> dict:
+    def workspace(self, problem: Any) -> dict:
         """Bytes of further arrays, which start as zeros, by the role that a Pointer names."""
         return {}
 
     @property
-    def types(self) -> str:
-        """The types of its arguments, as a text: "u64 u64 s32"."""
-        return " ".join(argument.type for argument in self.signature)
+    def compiled_as(self) -> "Kernel":
+        """The kernel whose machine code this one shares: without options that are only passed at the launch."""
+        return self
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kernel has to do, ready for a launch. kernel: fitted to the problem; arrays: by role; results: a function that
+    gives what was asked for, once the arrays are full."""
+
+    kernel: Kernel
+    problem: Any
+    arrays: dict
+    results: Callable[[], tuple]
+
+    @property
+    def spare(self) -> dict:
+        """Bytes of the workspaces that the kernel needs besides, by role."""
+        return self.kernel.workspace(self.problem)

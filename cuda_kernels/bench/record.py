@@ -2,7 +2,7 @@
 
 import ast
 import json
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from datetime import date
 from math import isfinite
 from pathlib import Path
@@ -116,12 +116,8 @@ def _rounded(value, digits):
 
 
 def config_dict(config):
-    """A configuration as plain values: a Hopper's fields, a Kernel's name and options; None and dicts as they are."""
-    if config is None or isinstance(config, dict):
-        return config
-    if is_dataclass(config) and hasattr(config, "options"):
-        return {"kernel": config.name, **asdict(config.options)}
-    return asdict(config)
+    """A configuration as plain values: what a Kernel says; None and dicts as they are."""
+    return config if config is None or isinstance(config, dict) else config.as_record()
 
 
 def parse_config(text):

@@ -13,7 +13,6 @@ from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
-from simlayout.hardware.tables.arch import FEATURES
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,14 @@ def _check_triton(library):
 
 def _possible(cases, library, say):
     """The cases that the library and the GPU can do; says which it leaves out."""
-    from cuda_kernels.kernels.hopper.config import Hopper
+    from cuda_kernels.kernels import as_kernel
     from cuda_kernels.run.device import compute_capability
 
-    hopper = FEATURES["wgmma"].on(compute_capability())
+    capability = compute_capability()
     found = [c for c in cases if c.problem.dtype in library.dtypes]
     if len(found) < len(cases):
         say(f"note: {len(cases) - len(found)} bf16 products are left out: {library.version} multiplies f16 only")
-    fitting = [c for c in found if hopper or not isinstance(c.kernel, Hopper)]
+    fitting = [c for c in found if c.kernel in ("auto", TRITON) or as_kernel(c.kernel).needs.on(capability)]
     if len(fitting) < len(found):
         say(f"note: {len(found) - len(fitting)} rows of kernels for Hopper are left out: they need compute capability 9.0")
     if not fitting:
@@ -130,8 +129,8 @@ def _possible(cases, library, say):
 
 def compile_cases(cases):
     """Compiles what the cases need, many kernels at a time."""
-    from cuda_kernels.matmul import driver
     from cuda_kernels.run import device as launch
+    from cuda_kernels.run import driver
 
     cuda = driver.cuda()
     compile_ahead(programs(cases, launch.compute_capability(), cuda.multiprocessors(0)), cuda.version)
@@ -141,8 +140,8 @@ def about(choice):
     """Where, when and how: the head of a record."""
     from importlib.metadata import version
 
-    from cuda_kernels.matmul import driver
     from cuda_kernels.run import device as launch
+    from cuda_kernels.run import driver
 
     cuda = driver.cuda()
     return {"device": launch.device_name(), "driver": record.driver_version(), "date": date.today().isoformat(),

@@ -3,11 +3,11 @@
 A Rung is a kernel of this project. What the published kernels did wrong (races, see `tests/seed_kernels.py`) these do not.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from cuda_kernels.kernels import KERNELS, Kernel
-from cuda_kernels.run.hopper_job import HopperKernel
+from cuda_kernels.kernels import HOPPER_KERNELS, KERNELS
+from simlayout.kernel import Kernel, Problem
 
 A100 = "A100 PCIe 80 GB, 5376 x 5376 x 2048"
 CUBLAS_A100 = 156.726
@@ -23,14 +23,14 @@ H100 = "H100 SXM, 4096 x 4096 x 4096, bf16"
 class Rung:
     """A rung of the ladder.
 
-    seed: whose it is; name: of the published kernel; changed: what is new in it; kernel: a Kernel or a Hopper configuration;
+    seed: whose it is; name: of the published kernel; changed: what is new in it; kernel: its Kernel;
     published: its share of cuBLAS where its authors measured it, None if they published none, and on what: where.
     """
 
     seed: str
     name: str
     changed: str
-    kernel: object
+    kernel: Kernel
     published: float | None = None
     where: str = ""
 
@@ -40,16 +40,9 @@ class Rung:
         return f"{self.seed} {self.name}: {self.changed}"
 
     @cached_property
-    def runnable(self):
-        """The rung as the main job takes it, with f16 operands: a Kernel or a HopperKernel."""
-        if isinstance(self.kernel, Kernel):
-            return self.kernel
-        return HopperKernel(self.name, self.changed, replace(self.kernel, dtype="f16", out="f16"))
-
-    @cached_property
     def _planned(self):
         """Its plan for SIZE^3, and what that predicts."""
-        plan = self.runnable.fitted(SIZE, SIZE, SIZE).plan
+        plan = self.kernel.fitted(Problem(SIZE, SIZE, SIZE)).plan
         return plan, plan.predict(SIZE, SIZE, SIZE)
 
     @property
@@ -106,10 +99,8 @@ def _cuda_hgemm():
 
 
 def _here():
-    from cuda_kernels.kernels.hopper.config import HOPPER
-
     steps = (("mma_swizzled", "chunks of 64: half the barriers, whole 128-byte lines", KERNELS["mma_swizzled"]),
-             ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", HOPPER["mma_tma"]))
+             ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", HOPPER_KERNELS["mma_tma"]))
     return [Rung("simlayout", *step) for step in steps]
 
 

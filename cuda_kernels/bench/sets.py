@@ -79,9 +79,9 @@ def default_variants():
 
 def every_kernel():
     """(label, kernel) of every kernel of the project: the variants of the mma.sync kernels, and those for Hopper."""
-    from cuda_kernels.kernels.hopper.config import HOPPER
+    from cuda_kernels.kernels import HOPPER_KERNELS
 
-    return [*default_variants(), *HOPPER.items()]
+    return [*default_variants(), *HOPPER_KERNELS.items()]
 
 
 def _matmul(problems):
@@ -94,13 +94,16 @@ def _of_kernels(sizes):
 
 
 def _of_ladder(sizes):
-    return [(rung.label, Product(n, n, n, rung.kernel.dtype, getattr(rung.kernel, "blas_order", "NT")), rung.kernel)
-            for n in sizes for rung in rungs.rungs()]
+    return [(rung.label, _product(n, rung.kernel), rung.kernel) for n in sizes for rung in rungs.rungs()]
+
+
+def _product(n, kernel):
+    """n x n x n of a kernel's dtype, with B in the order that it takes."""
+    return Product(n, n, n, kernel.dtypes[0], "NT" if kernel.majors[1] == "K" else "NN")
 
 
 def _of_steps(sizes):
-    return [(step.name, Product(n, n, n, "bf16", getattr(config, "blas_order", "NT")), config)
-            for n in sizes for step, config in steps.ladder() if config]
+    return [(step.name, _product(n, kernel), kernel) for n in sizes for step, kernel in steps.ladder() if kernel]
 
 
 SETS = {

@@ -64,17 +64,17 @@ STEPS = (
 
 
 def ladder():
-    """[(Step, Hopper configuration)] from the first step on; a Kernel for a step before wgmma, None for one without a
-    counterpart.
+    """[(Step, Kernel)] from the first step on; None in the place of a kernel for a step without a counterpart.
 
-    >>> [(step.name, config.tile_n) for step, config in ladder()[1:3]]
+    >>> [(step.name, kernel.options.tile_n) for step, kernel in ladder()[1:3]]
     [('wgmma and TMA, tile 64x64', 64), ('tile 64x128', 128)]
     """
-    from cuda_kernels.kernels import EVERY
+    from cuda_kernels.kernels import ALL_KERNELS
     from cuda_kernels.kernels.hopper.config import Hopper
+    from cuda_kernels.kernels.hopper.kernel import kernel_of
 
     made, config = [], Hopper(**FIRST)
     for step in STEPS:
         config = replace(config, **step.change, **step.forced)
-        made.append((step, EVERY[step.kernel] if step.kernel else None if step.why else config))
+        made.append((step, ALL_KERNELS[step.kernel] if step.kernel else None if step.why else kernel_of(config)))
     return made

@@ -11,6 +11,7 @@ import statistics
 from cuda_kernels.bench.libraries import array_library
 from cuda_kernels.bench.record import Product, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
+from cuda_kernels.kernels import as_kernel
 from simlayout.errors import DeviceError
 
 ROTATED, SETS_OF_OPERANDS = 150e6, 8
@@ -67,12 +68,12 @@ def _timed(case, library, sets, ours, rounds, seconds):
     times = alternate(takers, rounds)
     shares = [theirs / mine for mine, theirs in zip(*times)] if library.cublas else None
     microseconds = [1e6 * statistics.median(found) for found in times]
-    return Row(case.set, case.label, case.problem, config_dict(ours[0].config), microseconds[0],
+    return Row(case.set, case.label, case.problem, config_dict(ours[0].kernel), microseconds[0],
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
 
 def prepared(kernel, a, b, out, overlap=False):
-    """out = a @ b as something to call again and again, on the library's current stream; `config` is its configuration.
+    """out = a @ b as something to call again and again, on the library's current stream; `kernel` says what computes it.
 
     kernel: as `matmul` takes it, or TRITON.
     """
@@ -139,12 +140,12 @@ def _check(library, case, call, operands):
 def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
     """Times kernels beside cuBLAS on one problem, each in turns with it; whether they are right is the caller's to check.
 
-    kernels: Kernel variants, Hopper configurations, or names. Returns one dict per kernel: {"tflops", "seconds", "library"},
+    kernels: as `matmul` takes them. Returns one dict per kernel: {"tflops", "seconds", "library"},
     and with torch or CuPy {"cublas_tflops", "share"}: medians over the rounds.
     """
     library, results = array_library(), []
-    for kernel in kernels:
-        case = Case("gemm", "", Product(M, N, K, getattr(kernel, "dtype", "f16")), kernel)
+    for kernel in map(as_kernel, kernels):
+        case = Case("gemm", "", Product(M, N, K, kernel.dtypes[0]), kernel)
         row = _timed(case, library, *_made(case, library), rounds, seconds)
         found = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
         results.append(found if row.share is None else

@@ -38,7 +38,7 @@ class Matmul:
         gemm[self._grid](*self._arguments)
 
     @property
-    def config(self):
+    def kernel(self):
         """The options that the last call used."""
         best = gemm.best_config
         return {**best.kwargs, "stages": best.num_stages, "warps": best.num_warps}

@@ -6,11 +6,12 @@ Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` ma
 from functools import lru_cache
 from types import CellType, FunctionType
 
+from cuda_kernels.build.entry import Entry
 from cuda_kernels.build.quick import quick_numba
 from cuda_kernels.intrinsics import Instruction, Scalar
 from cuda_kernels.intrinsics.address import as_address
 from cuda_kernels.intrinsics.instruction import numba_type
-from simlayout.errors import SimlayoutError, VerificationError
+from simlayout.errors import VerificationError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 FIRST_MARK = 1_000_001
@@ -73,22 +74,18 @@ class _Binder:
 
 def _narrow(function, count, result):
     """An index function that takes 32-bit integers (Numba computes in 64; LLVM then narrows it all) and returns them as
-    `result` makes them. A row per number of arguments, because Numba inlines no function with *args."""
+    `result` makes them."""
     from numba.cuda import types
 
     u32 = types.uint32
-    made = {
+    return {
         1: lambda a: result(function(u32(a))),
         2: lambda a, b: result(function(u32(a), u32(b))),
         3: lambda a, b, c: result(function(u32(a), u32(b), u32(c))),
         4: lambda a, b, c, d: result(function(u32(a), u32(b), u32(c), u32(d))),
         5: lambda a, b, c, d, e: result(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
         6: lambda a, b, c, d, e, f: result(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
-    }
-    if count not in made:
-        raise SimlayoutError(f"an index function with {count} arguments: a kernel calls one with 1 to {max(made)}, tid and "
-                             "loop variables")
-    return made[count]
+    }[count]
 
 
 def bound_kernel(body, marks=None):
@@ -123,18 +120,17 @@ def text_of(bound, types, launch_bounds, arch=DEFAULT_TARGET, lineinfo=False):
 def ptx(kernel, arch=DEFAULT_TARGET, marked=False):
     """The PTX text of a Kernel; no GPU needed. arch: for example "sm_80", "sm_90a". marked: with the lines of
     `marks(kernel)`."""
+    types = [argument.type for argument in kernel.signature]
+    maps = types.count("map")
     body = bound_kernel(kernel.body, marks(kernel) if marked else None)
-    return text_of(body, kernel.signature, (kernel.block, 1), arch, marked)
+    text = text_of(body, " ".join(types).replace("map", "u64"), (kernel.block, kernel.resident), arch, marked)
+    entry = Entry.of(text).with_values(maps)
+    return str(entry.in_clusters(kernel.cluster) if kernel.cluster > 1 else entry)
 
 
 def marks(kernel):
     """The line that marks each access of a Kernel, {name: line}, from FIRST_MARK: lines that no source file has."""
-    return {access.name: FIRST_MARK + i for i, access in enumerate(accesses_of(kernel))}
-
-
-def accesses_of(kernel):
-    """The accesses of a Kernel: its plan's, or, as a practical problem has no plan, its own."""
-    return getattr(kernel, "plan", kernel).accesses
+    return {access.name: FIRST_MARK + i for i, access in enumerate(kernel.accesses)}
 
 
 def on_device(function, access):
@@ -145,32 +141,40 @@ def on_device(function, access):
     import numpy as np
     from numba import cuda
 
-    points = np.stack([np.broadcast_to(p, access.offsets().shape).reshape(-1) for p in access.points()]).astype(np.uint32)
-    out = cuda.device_array(points.shape[1], np.uint32)
-    at_point = cuda.jit(device=True, inline="always")(_at_point(_Binder()(function), len(points)))
-    cuda.jit(_calls(at_point))[-(-out.size // 128), 128](out, cuda.to_device(points))
+    device_function = _Binder()(function)
+    points = [np.broadcast_to(p, access.offsets().shape).reshape(-1).astype(np.uint32) for p in access.points()]
+    out = cuda.device_array(points[0].size, np.uint32)
+    cuda.jit(_calls(device_function, len(points)))[-(-out.size // 128), 128](out, *map(cuda.to_device, points))
     return out.copy_to_host().astype(np.int64).reshape(access.offsets().shape)
 
 
-def _at_point(function, count):
-    """An index function's value at point i of points [count, n]: rows as of `_narrow`."""
-    return {
-        1: lambda p, i: function(p[0, i]),
-        2: lambda p, i: function(p[0, i], p[1, i]),
-        3: lambda p, i: function(p[0, i], p[1, i], p[2, i]),
-        4: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i]),
-        5: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i]),
-        6: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i], p[5, i]),
-    }[count]
-
-
-def _calls(at_point):
-    """A kernel body out[i] = at_point(points, i)."""
+def _calls(function, count):
+    """A kernel body out[i] = function(columns[0][i], ...) for a number of columns."""
     from numba import cuda
 
-    def calls(out, points):
+    def two(out, a, b):
         i = cuda.grid(1)
         if i < out.size:
-            out[i] = at_point(points, i)
+            out[i] = function(a[i], b[i])
 
-    return calls
+    def three(out, a, b, c):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i])
+
+    def four(out, a, b, c, d):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i])
+
+    def five(out, a, b, c, d, e):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i])
+
+    def six(out, a, b, c, d, e, f):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = function(a[i], b[i], c[i], d[i], e[i], f[i])
+
+    return {2: two, 3: three, 4: four, 5: five, 6: six}[count]

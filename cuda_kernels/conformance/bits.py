@@ -17,7 +17,7 @@ import numpy as np
 
 from cuda_kernels.bench import default_variants, where_and_when
 from cuda_kernels.run.device import gpu_problem
-from cuda_kernels.run.mma import run
+from cuda_kernels.run.runner import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.workers import workers
@@ -27,14 +27,14 @@ PROBLEMS = ((256, 128, 96), (300, 200, 136), (131, 67, 70))
 
 
 def operands(M, N, K):
-    """A (M, K) and B (N, K), f16: normal numbers of both signs and seven exponents, the same on every machine."""
+    """A (M, K) and B (K, N), f16: normal numbers of both signs and seven exponents, the same on every machine."""
     rng = np.random.default_rng([M, N, K])
 
     def matrix(rows):
         sign, exponent, fraction = (rng.integers(0, n, (rows, K), np.uint16) for n in (2, 7, 1024))
         return (sign << 15 | (exponent + 11) << 10 | fraction).view(np.float16)
 
-    return matrix(M), matrix(N)
+    return matrix(M), matrix(N).T
 
 
 def digest(c):

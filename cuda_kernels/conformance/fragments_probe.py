@@ -8,8 +8,10 @@ import numpy as np
 from cuda_kernels.conformance.fragments_forms import SHARED_BYTES
 from cuda_kernels.intrinsics import Instruction, ctaid_x, dynamic_shared, tid_x, u32, u64
 from simlayout.hardware.tables.arch import LANES
+from simlayout.kernel import Argument
 
-SIGNATURE = "u64 u64 u64 u64 s32 s32"
+SIGNATURE = tuple(Argument(name, type, "", None) for name, type in (
+    ("a", "u64"), ("b", "u64"), ("c", "u64"), ("out", "u64"), ("b_count", "s32"), ("c_count", "s32")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +19,10 @@ class ProbeKernel:
     """What `cuda_kernels.build.compile.ptx` wants of a kernel."""
 
     body: object
-    signature: str = SIGNATURE
+    signature: tuple = SIGNATURE
     block: int = LANES
+    resident: int = 1
+    cluster: int = 1
 
 
 @cache
@@ -68,7 +72,7 @@ def _compiled(form):
     from cuda_kernels.build.compile import bound_kernel, signature
 
     kernel = probe_kernel(form)
-    return cuda.jit(signature(kernel.signature))(bound_kernel(kernel.body))
+    return cuda.jit(signature(" ".join(argument.type for argument in kernel.signature)))(bound_kernel(kernel.body))
 
 
 def on_gpu(form, tables):

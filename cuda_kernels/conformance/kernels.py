@@ -27,11 +27,11 @@ from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu, source_page
 from cuda_kernels.conformance.sass import attribute, disassemble
-from cuda_kernels.kernels import KERNELS
-from cuda_kernels.run.job import kernel_named
+from cuda_kernels.kernels import KERNELS, named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.hardware.tables.arch import LANES
+from simlayout.kernel import Problem
 from simlayout.plan import sass_class
 from simlayout.progress import progress
 from simlayout.workers import workers
@@ -136,13 +136,13 @@ LADDER = "ladder"
 
 def ladder():
     """{label: Kernel} of the rungs."""
-    return {rung.label: rung.kernel for rung in rungs() if getattr(rung.kernel, "name", "") in KERNELS}
+    return {rung.label: rung.kernel for rung in rungs() if rung.kernel.name in KERNELS}
 
 
 def variants(kernels):
     """The {label: Kernel} to run: those of the benchmark whose kernel is named, or all; the rungs for LADDER."""
     for name in set(kernels) - {LADDER}:
-        kernel_named(name)                           # refuses an unknown one
+        named(name)                           # refuses an unknown one
     found = {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
     return found | (ladder() if LADDER in kernels else {})
 
@@ -154,7 +154,7 @@ def variant(label):
 
 def build(label, problem, arch):
     """A variant with marks for one problem, without a GPU: the name of its entry and its machine code."""
-    return program(ptx(variant(label).fitted(*problem), arch, marked=True), arch)
+    return program(ptx(variant(label).fitted(Problem(*problem)), arch, marked=True), arch)
 
 
 def build_all(folder, labels, build, **facts):
@@ -177,6 +177,7 @@ def launch_all(folder):
     """Runs every build of a folder once on random normal matrices, and checks C: what ncu watches."""
     import numpy as np
 
+    from cuda_kernels.run.cuda import Gpu
     from cuda_kernels.run.job import compare as check
 
     builds = json.loads((folder / "builds.json").read_text())
@@ -184,52 +185,12 @@ def launch_all(folder):
     generator = np.random.default_rng(0)
     a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
     for i, (label, entry) in enumerate(zip(builds["labels"], builds["entries"])):
-        kernel = variant(label).fitted(M, N, K)
-        error, how = check(launch((folder / f"{i}.cubin").read_bytes(), entry, kernel, a, b), a, b,
-                           kernel.options.accumulate, generator)
+        kernel = variant(label)
+        work = kernel.work(a, b.T, packed=True)
+        Gpu().launch_code(work, entry, (folder / f"{i}.cubin").read_bytes())
+        error, how = check(*work.results(), a, b, kernel.options.accumulate, generator)
         if error > 1:
             raise DeviceError(f"{label} computes a wrong C: {how}")
-
-
-def launch(code, entry, kernel, a, b):
-    """C of one kernel from its machine code, for a (M, K) and b (N, K), contiguous float16 arrays."""
-    import numpy as np
-
-    (M, K), N = a.shape, len(b)
-    c = np.full((M, N), np.nan, np.float16)
-    return launched(code, entry, kernel, kernel.grid(M, N), (a, b, c), (M, N, K, K, K, N))[2]
-
-
-def launched(code, entry, kernel, grid, matrices, numbers):
-    """Launches a kernel from its machine code, once: its matrices as it left them, new NumPy arrays.
-
-    kernel: how many threads a CTA has, and bytes of shared memory; grid: CTAs as (x, y, z); matrices: contiguous NumPy
-    arrays, whose addresses are the kernel's first arguments; numbers: the s32 that follow.
-    """
-    from ctypes import c_int32, c_uint64
-
-    from cuda.bindings import driver
-    from numba import cuda
-
-    arrays = [cuda.to_device(x) for x in matrices]
-    module = _done(driver.cuModuleLoadData(code))
-    function = _done(driver.cuModuleGetFunction(module, entry.encode()))
-    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    _done(driver.cuFuncSetAttribute(function, limit, kernel.shared_bytes))
-    values = (*(x.__cuda_array_interface__["data"][0] for x in arrays), *numbers)
-    _done(driver.cuLaunchKernel(function, *grid, kernel.block, 1, 1, kernel.shared_bytes, 0,
-                                (values, (c_uint64,) * len(arrays) + (c_int32,) * len(numbers)), 0))
-    cuda.synchronize()
-    _done(driver.cuModuleUnload(module))
-    return [x.copy_to_host() for x in arrays]
-
-
-def _done(answer):
-    """What a driver call returned; DeviceError if it failed."""
-    status, *values = answer
-    if status != 0:
-        raise DeviceError(f"the CUDA driver refused a kernel: {status.name}")
-    return values[0] if values else None
 
 
 def measure(kernels, problem, keep=None):
@@ -241,7 +202,7 @@ def measure(kernels, problem, keep=None):
         profiled = profile(folder, "cuda_kernels.conformance.kernels", len(chosen), "gemm")
     results = []
     for (label, kernel), found in zip(chosen.items(), profiled):
-        fitted = kernel.fitted(*problem)
+        fitted = kernel.fitted(Problem(*problem))
         results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *found)))
     return results
 

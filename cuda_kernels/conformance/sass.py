@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuda_kernels.build.assembler import find_tool
-from cuda_kernels.build.compile import accesses_of, marks
+from cuda_kernels.build.compile import marks
 from simlayout.errors import DeviceError, VerificationError
 from simlayout.hardware import instruction as instruction_of
 from simlayout.plan import sass_class
@@ -99,8 +99,8 @@ def attribute(instructions, kernel):
     instructions: of the Kernel `kernel`, compiled with marks. Raises VerificationError for a shared-memory instruction
     whose line is no access's, or that is not the access's instruction, and for an access that has none.
     """
-    owner = dict(zip(marks(kernel).values(), accesses_of(kernel)))
-    made = {access.name: [] for access in accesses_of(kernel)}
+    owner = dict(zip(marks(kernel).values(), kernel.accesses))
+    made = {access.name: [] for access in kernel.accesses}
     for i in filter(lambda i: i.is_shared, instructions):
         if i.line not in owner:
             raise VerificationError(f"{kernel.name}: {i.opcode} at {i.offset:#x} belongs to no access of the plan: give its "

@@ -11,6 +11,7 @@ Every other practical exercise stores by stmatrix, which needs an sm_90.
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import product
@@ -22,15 +23,17 @@ from cuda_kernels.bench import where_and_when
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.kernels import build_all, evaluate, launched, profile, record, table, this_arch, verdict
+from cuda_kernels.conformance.cute import matrices as small_matrices
+from cuda_kernels.conformance.kernels import build_all, evaluate, profile, record, table, this_arch, verdict
 from cuda_kernels.kernels.cute import CASES
-from cuda_kernels.kernels.cute.verified import matrices as small_matrices
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.warptile.warptile import KERNEL
+from cuda_kernels.run.cuda import Gpu
 from cuda_kernels.run.job import rounded
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable, write_whole
+from simlayout.kernel import Kernel, Problem
 
 POWER = 3
 """The number n of problem 1.1: its loop turns twice, and reads what it has stored; A^3 of -1, 0 and 1 is exact in f16."""
@@ -46,22 +49,21 @@ WARPTILE_SHAPES = (256, 384, 64), (300, 264, 200), (130, 66, 35)
 class Exercise:
     """A kernel and the one launch of it that is counted.
 
-    label: the family and what it is called there. kernel: a Practical, an Atoms or a Kernel. grid: CTAs as (x, y, z).
-    numbers: the integers that follow its matrices. predict() -> the AccessCounts of the launch. operands() -> (inputs,
-    results): NumPy arrays as they lie in memory, all of them exact.
+    label: the family and what it is called there. kernel: fitted to its problem. inputs() -> what it takes, and wanted() ->
+    the results: NumPy arrays, all of them exact.
     """
 
     label: str
-    kernel: object
-    grid: tuple
-    numbers: tuple
-    predict: object
-    operands: object
+    kernel: Kernel
+    problem: object
+    inputs: Callable
+    wanted: Callable
 
     @cached_property
     def counts(self):
         """The AccessCounts, in the order of the kernel's accesses."""
-        return self.predict()
+        said = self.kernel.predict(self.problem)
+        return getattr(said, "counts", said)
 
 
 # ---- the families ----------------------------------------------------------------------------------------------------
@@ -69,49 +71,52 @@ class Exercise:
 def practicals():
     """The Exercises of the practical problems."""
     for (problem, layout), store in product(PROBLEMS, STORES):
-        variant = practical(problem, layout, store)
-        numbers = (POWER,) if variant.takes_power else ()
-        yield Exercise(f"practical {variant.name}", variant, (1, 1, 1), numbers, partial(variant.predict, *numbers),
-                       partial(_practical_operands, variant, numbers))
+        kernel = practical(problem, layout, store)
+        numbers = (POWER,) if kernel.takes_power else ()
+        yield Exercise(f"practical {kernel.name}", kernel, *(numbers or (1,)), partial(_practical_inputs, kernel, numbers),
+                       partial(_practical_wanted, kernel, numbers))
 
 
-def _practical_operands(variant, numbers):
-    inputs = small_integers(variant.inputs)
-    return inputs, [result.astype(np.float16) for result in variant.reference(*inputs, *numbers)]
+def _practical_inputs(kernel, numbers):
+    return *small_integers(kernel.inputs), *numbers
+
+
+def _practical_wanted(kernel, numbers):
+    return [result.astype(np.float16) for result in kernel.reference(*_practical_inputs(kernel, numbers))]
 
 
 def atoms():
     """The Exercises of CuTe's choice of ldmatrix."""
-    M, N, K = ATOMS_SHAPE
+    problem = Problem(*ATOMS_SHAPE)
     for case in CASES:
-        fitted = case.fitted(M, N, K)
-        leading = K if case.a_major == "K" else M, K if case.b_major == "K" else N, N
-        yield Exercise(f"cute {case}", fitted, fitted.grid(M, N), (M, N, K, *leading),
-                       partial(_planned, fitted, M, N, K), partial(_atoms_operands, case))
+        yield Exercise(f"cute {case}", case.fitted(problem), problem, _atoms_inputs, _atoms_wanted)
 
 
-def _atoms_operands(case):
+def _atoms_inputs():
     a, b = small_matrices(*ATOMS_SHAPE)
-    stored = [x if major == "K" else np.ascontiguousarray(x.T) for x, major in ((a, case.a_major), (b, case.b_major))]
-    return stored, [a.astype(np.float32) @ b.astype(np.float32).T]
+    return a, b.T
+
+
+def _atoms_wanted():
+    a, b = _atoms_inputs()
+    return [a.astype(np.float32) @ b.astype(np.float32)]
 
 
 def warptiles():
     """The Exercises of warptile."""
     for M, N, K in WARPTILE_SHAPES:
-        fitted = KERNEL.fitted(M, N, K)
-        yield Exercise(f"warptile {M} x {N} x {K}", fitted, fitted.grid(M, N), (M, N, K, K, N, N),
-                       partial(_planned, fitted, M, N, K), partial(_warptile_operands, M, N, K))
+        problem = Problem(M, N, K)
+        yield Exercise(f"warptile {M} x {N} x {K}", KERNEL.fitted(problem), problem, partial(_warptile_inputs, M, N, K),
+                       partial(_warptile_wanted, M, N, K))
 
 
-def _warptile_operands(M, N, K):
-    a, b = small_integers(((M, K), (K, N)))           # sums of up to 200 times -1, 0 or 1: bf16 has integers to 256
-    a, b = a.astype(np.float32), b.astype(np.float32)
-    return [rounded("bf16", x) for x in (a, b)], [rounded("bf16", a @ b)]
+def _warptile_inputs(M, N, K):
+    return [rounded("bf16", x.astype(np.float32)) for x in small_integers(((M, K), (K, N)))]
 
 
-def _planned(kernel, M, N, K):
-    return kernel.plan.predict(M, N, K).counts
+def _warptile_wanted(M, N, K):
+    a, b = (x.astype(np.float32) for x in small_integers(((M, K), (K, N))))   # sums of up to 200 times -1, 0 or 1:
+    return [rounded("bf16", a @ b)]                                           # bf16 has integers to 256
 
 
 FAMILIES = {"practical": practicals, "cute": atoms, "warptile": warptiles}
@@ -135,10 +140,9 @@ def launch_all(folder):
     builds = json.loads((folder / "builds.json").read_text())
     for i, (label, entry) in enumerate(zip(builds["labels"], builds["entries"])):
         one = exercises()[label]
-        inputs, wanted = one.operands()
-        results = [np.full(x.nbytes, 0xFF, np.uint8).view(x.dtype).reshape(x.shape) for x in wanted]        # NaN
-        made = launched((folder / f"{i}.cubin").read_bytes(), entry, one.kernel, one.grid, (*inputs, *results), one.numbers)
-        if not all(np.array_equal(x, y) for x, y in zip(made[len(inputs):], wanted, strict=True)):
+        work = one.kernel.work(*one.inputs(), packed=True)
+        Gpu().launch_code(work, entry, (folder / f"{i}.cubin").read_bytes())
+        if not all(np.array_equal(x, y) for x, y in zip(work.results(), one.wanted(), strict=True)):
             raise DeviceError(f"{label} computes a wrong result")
 
 

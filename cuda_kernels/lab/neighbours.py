@@ -101,7 +101,7 @@ def compiled():
 
 def measure(library, cases=CASES):
     """[(Sharing, bytes per nanosecond that all SMs took together)], and {CTAs of a cluster: on which SM each CTA ran}."""
-    from cuda_kernels.matmul import driver
+    from cuda_kernels.run import driver
 
     cuda, torch = driver.cuda(), library.torch
     sms = cuda.multiprocessors(0)

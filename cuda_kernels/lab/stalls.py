@@ -119,8 +119,7 @@ def seen(label, prediction, counters):
 
 def chosen(seeds=()):
     """The Rungs of some seeds, or all, that multiply by mma.sync: with operands by cp.async, or by TMA."""
-    found = [rung for rung in rungs() if getattr(rung.kernel, "body", "") == "mma_tma" or
-             getattr(rung.kernel, "name", "") in KERNELS]
+    found = [rung for rung in rungs() if rung.kernel.name == "mma_tma" or rung.kernel.name in KERNELS]
     return [rung for rung in found if not seeds or rung.seed in seeds]
 
 
@@ -155,7 +154,7 @@ def measure(seeds, size):
     launches = ncu.profile([*arguments, *(["--seed", *seeds] if seeds else [])], METRICS.values(), "gemm")
     if len(launches) != len(found):
         raise DeviceError(f"ncu profiled {len(launches)} kernels of {len(found)}")
-    predictions = [rung.runnable.plan.predict(size, size, size) for rung in found]
+    predictions = [rung.kernel.plan.predict(size, size, size) for rung in found]
     return [seen(rung.label, *read) for rung, *read in zip(found, predictions, launches)]
 
 

@@ -151,7 +151,7 @@ def told(row, configs):
 
 def main(arguments=None):
     """Measures, prints a line per product, and writes the record."""
-    from cuda_kernels.matmul import driver
+    from cuda_kernels.run import driver
 
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", required=True, help="write the record to this file")

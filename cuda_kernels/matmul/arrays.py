@@ -152,7 +152,7 @@ def _new_look(x, name):
 def operand(x, name, cuda):
     """The Operand of an array.
 
-    cuda: the driver (`cuda_kernels.matmul.driver.Cuda`), asked for the device of a bare address. Raises SimlayoutError for
+    cuda: the driver (`cuda_kernels.run.driver.Cuda`), asked for the device of a bare address. Raises SimlayoutError for
     an array in CPU memory, another dtype, negative strides, or a tensor whose gradient is wanted.
     """
     look(x, name)

@@ -7,11 +7,12 @@ Plan; per set of addresses the plan keeps the launches, tensor maps encoded. A c
 import sys
 from threading import Lock
 
-from cuda_kernels.matmul import arrays, driver
+from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides, result_shape
 from cuda_kernels.matmul.steps import steps_for
 from cuda_kernels.matmul.workspace import Workspaces
+from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
@@ -34,7 +35,7 @@ def _keep(kept, key, value):
     return value
 
 
-class Plan:
+class Recipe:
     """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`."""
 
     def __init__(self, cuda, a, b, out, kernel, overlap):
@@ -54,13 +55,13 @@ class Plan:
         strides = out.strides if out else contiguous(shape, size)
         self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size))
         self.stream = _default_stream([x for x in (a, b, out) if x], self.device)
-        self.steps, self.scratch, self.split, self.counters, self.config = (), 0, 0, 0, None
+        self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears = 0 in a.shape[-1:] and 0 not in shape
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
             builder, kernel = steps_for(kernel, cuda, self.device, a.dtype, self.dtype, aligned, overlap)
             builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), kernel)
-            self.steps, self.config = tuple(builder.steps), builder.config
+            self.steps, self.kernel = tuple(builder.steps), builder.kernel
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
         self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
         self.simple = not self.scratch and not self.split and not self.clears
@@ -160,7 +161,7 @@ def _lookup(a, b, out, kernel, overlap):
     plan = _plans.get(key)
     if plan is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        plan = _keep(_plans, key, Plan(cuda, *operands, kernel, overlap))
+        plan = _keep(_plans, key, Recipe(cuda, *operands, kernel, overlap))
     if plan.gradients:
         _no_gradient(a, b, out)
     if out is not None:
@@ -232,12 +233,12 @@ class Prepared:
         return self.out
 
     @property
-    def config(self):
-        """The kernel's configuration; None where nothing is multiplied."""
-        return self._plan.config
+    def kernel(self):
+        """The Kernel, as it is fitted to the arrays; None where nothing is multiplied."""
+        return self._plan.kernel
 
     def __repr__(self):
-        return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.config})"
+        return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.kernel and self._plan.kernel.options})"
 
 
 def plan_matmul(a, b, out, *, kernel="auto", overlap=False):

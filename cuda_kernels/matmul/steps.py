@@ -3,14 +3,19 @@
 A Plan knows everything but the addresses; `bind` adds them. What a step of the work is, is data: a Step per launch.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cuda_kernels.build import cache
-from cuda_kernels.matmul.driver import Launch, Parameters, Shape, TensorMapMaker
+from cuda_kernels.build.program import Program
+from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
+from cuda_kernels.matmul.choose.choice import suited_kernel
 from cuda_kernels.matmul.product import ALIGNED, copied, work_of
+from cuda_kernels.run.driver import Launch, Parameters, Shape, TensorMapMaker
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.hardware import TensorMap
 from simlayout.hardware.tables.arch import FEATURES, target_of
+from simlayout.kernel import Kernel, Map, Pointer, Problem
 
 INT_LIMIT = 1 << 31
 """Kernels count elements and tiles in 32 signed bits."""
@@ -71,14 +76,31 @@ class Steps:
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = 0
-        self.steps, self.config = [], None
+        self.steps, self.kernel = [], None
 
     # ---- what every kernel needs --------------------------------------------------------------------------------
 
-    def kernel(self, config, name):
-        """The handle of a configuration's kernel, compiled or from the cache."""
-        entry, code = cache.compiled(config, self.cuda.version)
-        return self.cuda.kernel(entry, code, config.shared_bytes, self.device, name)
+    def handle(self, program, name):
+        """The handle of what a program compiles to, compiled or from the cache."""
+        entry, code = cache.compiled(program, self.cuda.version)
+        return self.cuda.kernel(entry, code, program.shared_bytes, self.device, name)
+
+    def compiled(self, kernel):
+        """The handle of a Kernel."""
+        return self.handle(Program(kernel.compiled_as, target_of(self.capability)), kernel.name)
+
+    def launch(self, kernel, handle, shape, problem, places, makers=(), name=None):
+        """Adds a step: a Kernel's launch for a Problem. places: {role: (role of the array, offset)}; makers: {role: the
+        TensorMapMaker}, None where the kernel uses no map."""
+        maps, values, types = [], [], []
+        for argument, value in zip(kernel.signature, kernel.arguments(problem)):
+            if argument.type == "map":
+                role = value.role if isinstance(value, Map) else "c"
+                maps.append((makers[role] if isinstance(value, Map) else None, *places[role]))
+            else:
+                types.append(argument.type)
+                values.append(places[value.role] if isinstance(value, Pointer) else value)
+        self.steps.append(Step(handle, shape, tuple(maps), " ".join(types), tuple(values), name or kernel.name))
 
     def room(self, nbytes):
         """The offset of new bytes in the scratch array."""
@@ -101,7 +123,7 @@ class Steps:
             grid = config.grid(y.rows, y.cols, min(many - first, repack.MATRICES))
             values = ((from_role, source_at + first * x.matrix), (to_role, target_at + first * y.matrix), y.cols, y.rows,
                       x.col, x.row, x.matrix, y.col, y.row, y.matrix)
-            self.steps.append(Step(self.kernel(config, "copy"), Shape(grid, (config.block, 1, 1), 0), (), repack.SIGNATURE,
+            self.steps.append(Step(self.handle(config, "copy"), Shape(grid, (config.block, 1, 1), 0), (), repack.SIGNATURE,
                                    values, "copy"))
 
     def input(self, role, matrices, offsets, size, majors, count, tma=True):
@@ -131,10 +153,10 @@ class HopperSteps(Steps):
     """Steps with a wgmma kernel."""
 
     def build(self, a, b, c, kernel):
-        """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a Hopper configuration or None."""
+        """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
         size, size_c = TYPES[self.dtype].bytes, TYPES[self.out].bytes
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        at, majors = list(zip(*work.pieces)), kernel.majors if kernel else ("K", "MN")
+        at, majors = list(zip(*work.pieces)), kernel.options.majors if kernel else ("K", "MN")
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)
@@ -142,50 +164,41 @@ class HopperSteps(Steps):
         self.check_sizes(M, N, K, place_c.matrices.row // size_c)
         by_tma = (place_c.matrices.for_tma(size_c) and size_c == 2
                   and (copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))))
-        config = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), by_tma)
-        if config.c_major == "M":                        # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
+        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), by_tma)
+        if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
-        if not self.fits(config, (M, N, K, work.count)):
-            config = replace(config, split=False)
-        whole, parts = config.cut(M, N, K, work.count, self.sms)
-        waits = config.split and parts > 1
-        split, counters = config.workspace(M, N, K, work.count, self.sms)
-        self.split, self.counters = max(self.split, split), max(self.counters, counters)
-        shape = Shape((config.grid(M, N, K, work.count, self.sms), 1, 1), (config.block, 1, 1), config.shared_bytes,
-                      together=waits, overlap=self.overlap and not waits)
-        makers = self.makers(config, inputs, place_c.matrices, work.count)
-        kernel = self.kernel(config.program, "matmul")
         m = place_c.matrices
+        problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
+                          **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)})
+        if not self.fits(kernel, problem):
+            kernel = kernel.variant(split=False)
+        launched = kernel.launch_shape(problem)
+        spare = kernel.workspace(problem)
+        self.split, self.counters = max(self.split, spare["split"]), max(self.counters, spare["counters"])
+        shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes, together=launched.together,
+                      overlap=self.overlap and not launched.together)
+        makers = self.makers(kernel, inputs, m, work.count)
+        handle = self.compiled(kernel)
         for i, piece in enumerate(work.pieces):
             for x in inputs:
                 if x.copied:
                     self.copy(work.count, size, (x.role, x.matrices), x.offsets[i], ("scratch", x.place.matrices),
                               x.place.offset)
-            places = [x.at(i) for x in inputs] + [("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)]
-            values = (places[2], M, N, K, work.count, *(int(x.place.matrices.matrix > 0) for x in inputs),
-                      m.row_pitch(size_c) // size_c, m.matrix, whole, parts, ("split", 0), ("counters", 0),
-                      *config.order(M, N, work.count, whole, parts))
-            maps = tuple((maker, *place) for maker, place in zip(makers, places))
-            self.steps.append(Step(kernel, shape, maps, self.types(), values, f"{M}x{N}x{K} of {config}"))
+            places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
+                      "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)}
+            self.launch(kernel, handle, shape, problem, places, makers, f"{M}x{N}x{K} of {kernel.options}")
             if copy_c:
                 self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
-        self.config = config
+        self.kernel = kernel
 
-    def fits(self, config, sizes):
+    def fits(self, kernel, problem):
         """Whether all clusters of a launch that wait for one another are on the GPU at a time: what is assumed of it, the
         H200's numbers, may be more than another one with as many SMs holds."""
-        if not config.split or config.sharing == 1 or config.cut(*sizes, self.sms)[1] == 1:
+        launched, sharing = kernel.launch_shape(problem), kernel.options.sharing
+        if not launched.together or sharing == 1:
             return True
-        grid = config.grid(*sizes, self.sms)
-        shape = Shape((grid, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=config.sharing)
-        return self.cuda.clusters(self.device, self.kernel(config.program, "matmul"), shape) * config.sharing >= grid
-
-    @staticmethod
-    def types():
-        """The kernel's parameters behind the maps."""
-        from cuda_kernels.kernels.hopper.ptx import MAPS, SIGNATURE
-
-        return SIGNATURE.split(maxsplit=MAPS)[-1]
+        shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes, cluster=sharing)
+        return self.cuda.clusters(self.device, self.compiled(kernel), shape) * sharing >= launched.grid[0]
 
     def output(self, work, offsets, size):
         """(Place, whether it is copied to C afterwards)."""
@@ -201,20 +214,19 @@ class HopperSteps(Steps):
             raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
 
     def configure(self, kernel, sizes, major_a, major_b, by_tma):
-        """The Hopper configuration for a problem."""
-        from cuda_kernels.matmul.choose.choice import configured
-
+        """The kernel for a problem: the one that is given, or one that is chosen."""
         M, N, K, count = sizes
-        found = configured(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
-        if found.store == "tma" and not by_tma:
-            found = replace(found, store="direct")
-        if found.tiles(M, N, count) >= INT_LIMIT:
-            raise SimlayoutError(f"{found.tiles(M, N, count)} tiles in one product: multiply fewer matrices at a time")
+        found = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
+        if found.options.store == "tma" and not by_tma:
+            found = found.variant(store="direct")
+        tiles = found.options.tiles(M, N, count)
+        if tiles >= INT_LIMIT:
+            raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
         return found
 
-    def makers(self, config, inputs, c, count):
-        """TensorMapMakers of A, B and C; None for C where it is stored directly."""
-        from simlayout.hardware.matrix.tma import TensorMap
+    def makers(self, kernel, inputs, c, count):
+        """{role: the TensorMapMaker} of A, B and, where TMA stores it, C."""
+        config = kernel.options
 
         def made(matrices, box, swizzle, dtype):
             size = TYPES[dtype].bytes
@@ -224,22 +236,20 @@ class HopperSteps(Steps):
             return TensorMapMaker(self.cuda, self.device, layout)
 
         lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
-        *found, for_c = zip((*lines, c), config.boxes(), config.swizzles, (self.dtype, self.dtype, self.out))
-        return *(made(*x) for x in found), made(*for_c) if config.store == "tma" else None
+        used = zip("abc" if config.store == "tma" else "ab", (*lines, c), config.boxes(), config.swizzles, kernel.dtypes)
+        return {role: made(*of) for role, *of in used}
 
 
 class MmaSteps(Steps):
-    """Steps with a kernel of `cuda_kernels.kernels.EVERY`: one matrix at a time."""
+    """Steps with a kernel whose threads compute every address: one matrix at a time."""
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; kernel: a Kernel."""
-        if (self.dtype, self.out) != (kernel.dtype, kernel.dtype):
-            raise SimlayoutError(f"{kernel.name} multiplies {kernel.dtype} to {kernel.dtype}, not {self.dtype} to {self.out}"
-                                 ": a GPU of compute capability 9.0 has kernels for f16 and bf16, and for f32 results")
+        kernel = kernel.taking(self.dtype, self.out)
         work, exchanged = row_major(work_of(a, b, c), 2, self.aligned["c"])
         role_a, role_b = ("b", "a") if exchanged else ("a", "b")
         at = list(zip(*work.pieces))
-        by_k = kernel.blas_order == "NT"
+        by_k = kernel.majors[1] == "K"
         _, place_a, copy_a = self.input(role_a, work.a, at[0], 2, ("K",), work.count, tma=False)
         _, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], 2, ("K" if by_k else "MN",), work.count, tma=False)
         place_c, copy_c = HopperSteps.output(self, work, at[2], 2)
@@ -250,11 +260,11 @@ class MmaSteps(Steps):
         HopperSteps.check_sizes(M, N, K, *pitches)
         aligned = [p.role == "scratch" or (self.aligned[p.role] and all(o % ALIGNED == 0 for o in offsets))
                    for p, offsets in zip(places, at)]
-        aligned = [x and p.matrices.matrix % ALIGNED == 0 for x, p in zip(aligned, places)]
-        fitted = kernel.fitted(M, N, K, *pitches).unaligned(*(not x for x in aligned))
-        program = MmaProgram(fitted.name, fitted.options, target_of(self.capability), fitted.shared_bytes)
-        shape = Shape(fitted.grid(M, N), (fitted.block, 1, 1), fitted.shared_bytes)
-        handle = self.kernel(program, kernel.name)
+        starts = [0 if x and p.matrices.matrix % ALIGNED == 0 else 2 for x, p in zip(aligned, places)]   # 2: of any element
+        problem = Problem(M, N, K, 1, *pitches, a=starts[0], b=starts[1], c=starts[2], sms=self.sms)
+        kernel = kernel.fitted(problem)
+        launched, handle = kernel.launch_shape(problem), self.compiled(kernel)
+        shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes)
         for piece in work.pieces:
             if copy_a:
                 self.copy(work.count, 2, (role_a, work.a), piece[0], ("scratch", place_a.matrices), place_a.offset)
@@ -262,31 +272,12 @@ class MmaSteps(Steps):
                 self.copy(work.count, 2, (role_b, work.b.transposed), piece[1], ("scratch", place_b.matrices),
                           place_b.offset)
             for i in range(work.count):
-                bases = tuple((p.role, (p.offset if p.role == "scratch" else o) + i * p.matrices.matrix)
-                              for p, o in zip(places, piece))
-                self.steps.append(Step(handle, shape, (), kernel.signature, (*bases, M, N, K, *pitches), kernel.name))
+                bases = {name: (p.role, (p.offset if p.role == "scratch" else o) + i * p.matrices.matrix)
+                         for name, p, o in zip("abc", places, piece)}
+                self.launch(kernel, handle, shape, problem, bases)
             if copy_c:
                 self.copy(work.count, 2, ("scratch", place_c.matrices), place_c.offset, ("c", work.c), piece[2])
-        self.config = fitted
-
-
-@dataclass(frozen=True)
-class MmaProgram:
-    """A Kernel variant as something to compile and to cache: its repr names all that its machine code depends on."""
-
-    name: str
-    options: object
-    arch: str
-    shared_bytes: int
-
-    def compile(self):
-        """(name of the entry, machine code); no GPU needed."""
-        from cuda_kernels.build.assembler import program
-        from cuda_kernels.build.compile import ptx
-        from cuda_kernels.kernels import EVERY
-
-        options = {f: getattr(self.options, f) for f in self.options.__dataclass_fields__}
-        return program(ptx(EVERY[self.name].variant(**options), self.arch), self.arch)
+        self.kernel = kernel
 
 
 def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
@@ -295,25 +286,18 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
     kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
     DeviceError.
     """
-    from cuda_kernels.kernels import EVERY, KERNELS, Kernel
-    from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
-
     capability = cuda.capability(device)
-    if not FEATURES["cp.async"].on(capability):
+    if not Kernel.needs.on(capability):
         raise DeviceError(f"GPU {device} has compute capability {capability[0]}.{capability[1]}; matmul needs 8.0 or newer "
                           "(cp.async)")
     if kernel == "auto":
         kernel = None if FEATURES["wgmma"].on(capability) else KERNELS["mma_permuted"]
-    elif isinstance(kernel, str):
-        named = {**HOPPER, **EVERY}
-        if kernel not in named:
-            raise SimlayoutError(f"kernel {kernel!r}: choose 'auto', {', '.join(map(repr, named))}")
-        kernel = named[kernel]
-    if isinstance(kernel, Kernel):
-        return MmaSteps(cuda, device, dtype, out, aligned, overlap), kernel
-    if kernel is not None and not isinstance(kernel, Hopper):
-        raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
-    if not FEATURES["wgmma"].on(capability):
+    elif isinstance(kernel, str) and kernel not in ALL_KERNELS:
+        raise SimlayoutError(f"kernel {kernel!r}: choose 'auto', {', '.join(map(repr, ALL_KERNELS))}")
+    else:
+        kernel = as_kernel(kernel)
+    if kernel and not kernel.needs.on(capability):
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
-    return HopperSteps(cuda, device, dtype, out, aligned, overlap), kernel
+    builder = HopperSteps if kernel is None or kernel.stacks else MmaSteps
+    return builder(cuda, device, dtype, out, aligned, overlap), kernel

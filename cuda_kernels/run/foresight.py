@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.run.runner import run
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.progress import duration
 
@@ -63,7 +65,7 @@ def require_memory(M, N, K, device):
 
 
 def foretold(kernel, M, N, K):
-    """A sentence on how long the CPU machine will take for a Kernel or a HopperKernel, None for what is soon done.
+    """A sentence on how long the CPU machine will take for a GEMM kernel, None for what is soon done.
 
     It is an estimate: one CTA is timed for a few K steps.
     """
@@ -79,7 +81,7 @@ def foretold(kernel, M, N, K):
 
 def _timed(kernel, M, N, K):
     """Seconds that one product of zeros takes; the first one also compiles."""
-    a, b = np.zeros((M, K), np.float16), np.zeros((N, K), np.float16)
+    a, b = (np.zeros(shape, TYPES[kernel.dtypes[0]].plain) for shape in ((M, K), (N, K)))
     started = time.perf_counter()
-    kernel.fitted(M, N, K).run(a, b, "cpu", hazards="report")
+    run(kernel, a, b.T, device="cpu", hazards="report")
     return time.perf_counter() - started

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.run.hopper_job import CPU_SMS, HOPPER_KERNELS, HopperKernel
+from cuda_kernels.run.runner import backend, run
 from simlayout.codegen import check_njit, emit
 from simlayout.errors import SimlayoutError
+from simlayout.kernel import Problem
 from simlayout.numerics.formats import bf16_bits
 from simlayout.numerics.formats import exact as exact_values
 
@@ -49,50 +50,31 @@ class Report:
 def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
     """Predicts, verifies, emits and runs one kernel on random normal matrices of its dtype, and checks all of it.
 
-    kernel: a Kernel or a HopperKernel. say: called with one line as each step ends. progress: see
-    `cuda_kernels.run.mma.run`. Returns a Report.
+    kernel: a GEMM kernel. say: called with one line as each step ends. progress: see `cuda_kernels.run.runner.run`.
+    Returns a Report.
     """
-    kernel = kernel.fitted(M, N, K)
-    prediction, for_hopper = predicted(kernel, M, N, K, device), isinstance(kernel, HopperKernel)
+    problem = Problem(M, N, K, sms=backend(kernel, device).sms)
+    kernel = kernel.fitted(problem)
+    prediction = kernel.predict(problem)
     unknown = [c.name for c in prediction.counts if not c.exact]
     if unknown:
         raise SimlayoutError(f"the plan of {kernel.name} does not know the wavefronts of {' and '.join(unknown)}: give the "
                              "access a Source")
     certificates = kernel.prove()
-    proved = kernel.plan.proves if for_hopper else (f"{len(certificates)} accesses: in bounds, aligned, loads meet "
-                                                              "stores, excess as declared")
-    say(f"verified   {proved}")
+    say(f"verified   {kernel.claim.format(len(certificates))}")
     checks = [f"{name}: {claim}" for name, c in certificates.items() for claim in c.claims]
-    if kernel.plan.accesses:
+    if kernel.accesses:
         checks.append(emit_again(kernel))
         say(checks[-1])
     generator = np.random.default_rng(seed)
-    a, b = (rounded(kernel.dtype, generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
-    done = kernel.run(a, b, device, progress)
+    a, b = (rounded(kernel.dtypes[0], generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
+    done = run(kernel, a, b.T, device=device, progress=progress)
     error, how = compare(done.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
     say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
     rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace)) for c in prediction.counts)
     timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
     return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
                   (*checks, how), error, timing)
-
-
-def predicted(kernel, M, N, K, device):
-    """The Prediction of a Kernel or a HopperKernel; the grid of the latter is for the SMs of the device."""
-    if not isinstance(kernel, HopperKernel):
-        return kernel.plan.predict(M, N, K)
-    return kernel.plan.predict(M, N, K, sms_of(device))
-
-
-def sms_of(device):
-    """SMs of the GPU, or as many as the grid of a persistent kernel is for on the CPU machine."""
-    from cuda_kernels.run.device import gpu_problem
-
-    if device == "cpu" or (device == "auto" and gpu_problem()):
-        return CPU_SMS
-    from numba import cuda
-
-    return cuda.get_current_device().MULTIPROCESSOR_COUNT
 
 
 def _executed_as(said, trace):
@@ -153,8 +135,7 @@ def time_on_gpu(kernel, M, N, K):
     """TFLOP/s of the kernel, and of cuBLAS where torch or CuPy is there, in one run; see `cuda_kernels.bench`."""
     from cuda_kernels.bench import compare_with_cublas
 
-    timed = kernel.options if isinstance(kernel, HopperKernel) else kernel
-    return compare_with_cublas([timed], M, N, K)[0]
+    return compare_with_cublas([kernel], M, N, K)[0]
 
 
 def table(report):
@@ -187,18 +168,3 @@ def _table_of_engines(report):
                 f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
         lines.append(line.rstrip())
     return "\n".join(lines)
-
-
-def kernel_named(name):
-    """The Kernel or HopperKernel called `name`; SimlayoutError with the known names otherwise."""
-    known = all_kernels()
-    if name not in known:
-        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(known)}")
-    return known[name]
-
-
-def all_kernels():
-    """{name: Kernel or HopperKernel}."""
-    from cuda_kernels import KERNELS
-
-    return KERNELS | HOPPER_KERNELS

@@ -7,6 +7,7 @@ from simlayout.cli import registry
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO
+from simlayout.kernel import Problem
 from simlayout.progress import progress
 
 KERNEL = "mma_permuted"
@@ -26,7 +27,7 @@ def gemm(options):
     problem = [getattr(options, name) or default[name] for name in "MNK"]
     say = _nothing if options.json == STDIO else _say
     foretell(kernel, problem, device)
-    say(_heading(kernel.fitted(*problem), problem, device))
+    say(_heading(kernel, problem, device))
     with progress("CTAs") as moved:
         report = registry.main_job(kernel, *problem, device=device, seed=options.seed, progress=moved, say=say)
     tell(options.json, report.as_dict(), lambda: _ending(report))
@@ -46,7 +47,7 @@ def chosen_kernel(options):
     given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
     if options.named and options.kernel:
         raise SimlayoutError(f"{options.named} and --kernel {options.kernel}: give one kernel")
-    return registry.kernel_named(options.named or options.kernel or KERNEL).variant(**given)
+    return registry.named(options.named or options.kernel or KERNEL).variant(**given)
 
 
 def _device(wanted, kernel):
@@ -56,7 +57,7 @@ def _device(wanted, kernel):
     missing = registry.gpu_problem()
     if missing and wanted != "gpu":
         return "cpu"
-    if missing or isinstance(kernel, registry.HopperKernel) and (missing := registry.hopper_problem()):
+    if missing or (missing := registry.gpu_problem(kernel.needs)):
         raise DeviceError(missing)
     return "gpu"
 
@@ -72,25 +73,21 @@ def _nothing(text):
 def _heading(kernel, problem, device):
     """The problem, the kernel and its two bounds."""
     M, N, K = problem
-    plan, bounds = _described(kernel, problem, device)
-    chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(kernel).items())
+    fitted, (plan, bounds) = described(kernel, problem, device)
+    chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(fitted).items())
     return "\n".join([
-        _line("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
+        _line("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
         _line("kernel", f"{kernel.name}: {kernel.summary} ({chosen})"),
         _line("plan", plan),
         _line("bounds", bounds),
     ])
 
 
-def _described(kernel, problem, device):
-    """The plan of a kernel and its bounds, each as a line."""
-    if isinstance(kernel, registry.HopperKernel):
-        return kernel.described(*problem, registry.sms_of(device))
-    said, plan = kernel.plan.predict(*problem), kernel.plan
-    rows, columns, depth = plan.tile
-    return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
-            f"CTAs: {said.ctas}, K steps: {said.steps}",
-            f"{said.clocks} per K step of a CTA: bound by {said.bound}")
+def described(kernel, problem, device):
+    """(the kernel fitted to a problem (M, N, K), (its plan, its bounds) as text)."""
+    of = Problem(*problem, sms=registry.backend(kernel, device).sms)
+    fitted = kernel.fitted(of)
+    return fitted, fitted.described(of)
 
 
 def _line(label, value):
@@ -116,18 +113,18 @@ def kernel_options(kernel):
 def kernels(options):
     """`simlayout kernels`: all of them, or the plan of one."""
     if options.named:
-        return _one_kernel(registry.kernel_named(options.named), options)
-    known = registry.all_kernels()
-    tell(options.json, {name: _facts(kernel) for name, kernel in known.items()}, lambda: "\n".join(_listed(known)))
+        return _one_kernel(registry.named(options.named), options)
+    facts = {name: _facts(kernel) for name, kernel in registry.ALL_KERNELS.items()}
+    tell(options.json, facts, lambda: "\n".join(_listed(registry.ALL_KERNELS)))
     return 0
 
 
 def _one_kernel(kernel, options):
     """What `simlayout kernels NAME` says: the plan of the product that `gemm` multiplies on a GPU."""
     problem = list(GPU_SIZE.values())
-    heading = _heading(kernel.fitted(*problem), problem, "cpu")
+    heading = _heading(kernel, problem, "cpu")
     ways = f"`simlayout gemm {kernel.name}` runs it and counts each access, `simlayout trace {kernel.name}` each line"
-    plan, bounds = _described(kernel, problem, "cpu")
+    _, (plan, bounds) = described(kernel, problem, "cpu")
     tell(options.json, {kernel.name: {**_facts(kernel), "problem": problem, "plan": plan, "bounds": bounds}},
          lambda: fit("\n".join([heading, _line("further", ways)])))
     return 0

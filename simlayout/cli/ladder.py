@@ -91,8 +91,8 @@ def _measure(options, say):
 def _on_cpu(rung, say):
     """A rung multiplies one tile on the CPU machine: what it predicts, whether it is right, and with the counts of its plan;
     a dict, for JSON. Says so."""
-    rows, cols, _ = rung.runnable.plan.tile
-    report = registry.main_job(rung.runnable, rows, cols, CPU_DEPTH, device="cpu")
+    rows, cols, _ = rung.kernel.plan.tile
+    report = registry.main_job(rung.kernel, rows, cols, CPU_DEPTH, device="cpu")
     right, rest = report.error <= 1, "as predicted" if report.ok else "NOT as predicted"
     say(f"{rung.label}: {'right' if right else 'WRONG'}{', counts ' + rest if right else ''}")
     shared, mma = rung.bounds()

@@ -188,7 +188,7 @@ def add_own(parser, *flags, values=None, **keywords):
 
 def kernels():
     """Names of the GEMM kernels."""
-    return registry.all_kernels()
+    return registry.ALL_KERNELS
 
 
 def instructions():

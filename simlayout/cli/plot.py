@@ -12,6 +12,7 @@ from simlayout.codegen.notations import open_names
 from simlayout.codegen.tile_text import tile_of_text
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import fragment as fragment_of
+from simlayout.kernel import Problem
 from simlayout.plots.matrix import bits
 
 EXAMPLES = """
@@ -156,13 +157,13 @@ def _copy(options, plots):
 
 def _kernel(options):
     """The kernel that the command line names."""
-    kernel = registry.kernel_named(options.layout)
+    kernel = registry.named(options.layout)
     return kernel if options.stages is None else kernel.variant(stages=options.stages)
 
 
 def _plan(options, plots):
     problem = [getattr(options, name) or size for name, size in SIZES.items()]
-    kernel = _kernel(options).fitted(*problem)
+    kernel = _kernel(options).fitted(Problem(*problem))
     made = plots.plan_sheet(kernel.plan, problem, kernel.name)
     return plots.sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
 

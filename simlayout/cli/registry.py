@@ -5,20 +5,20 @@ nevertheless, because there is one program. They ask here: this is the one place
 modules load when a command first uses something of them.
 
 >>> from simlayout.cli import registry
->>> "mma_permuted" in registry.all_kernels()
+>>> "mma_permuted" in registry.ALL_KERNELS
 True
 """
 
 from importlib import import_module
 
 HOMES = {
-    "all_kernels": "cuda_kernels.run.job:all_kernels",
-    "kernel_named": "cuda_kernels.run.job:kernel_named",
+    "ALL_KERNELS": "cuda_kernels.kernels:ALL_KERNELS",
+    "named": "cuda_kernels.kernels:named",
+    "backend": "cuda_kernels.run.runner:backend",
+    "run": "cuda_kernels.run.runner:run",
+    "rounded": "cuda_kernels.run.job:rounded",
     "main_job": "cuda_kernels.run.job:main_job",
-    "sms_of": "cuda_kernels.run.job:sms_of",
     "table_of_job": "cuda_kernels.run.job:table",
-    "HopperKernel": "cuda_kernels.run.hopper_job:HopperKernel",
-    "hopper_problem": "cuda_kernels.run.hopper_job:hopper_problem",
     "gpu_problem": "cuda_kernels.run.device:gpu_problem",
     "foretold": "cuda_kernels.run.foresight:foretold",
     "require_memory": "cuda_kernels.run.foresight:require_memory",

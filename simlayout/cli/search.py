@@ -261,7 +261,7 @@ def _of_kernel(options):
     if options.op or options.access or options.dtype or options.rearrange or options.domain or options.test:
         raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype, --rearrange "
                              "and --test")
-    kernel = registry.kernel_named(options.kernel).variant(**dict(map(_option, options.set)))
+    kernel = registry.named(options.kernel).variant(**dict(map(_option, options.set)))
     with _asked(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
     tell(options.json, lambda: {"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]},

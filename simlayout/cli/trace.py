@@ -1,7 +1,5 @@
 """trace: one GEMM kernel on the CPU machine, counts beside every line of its source, and its hazards."""
 
-from math import prod
-
 import numpy as np
 
 from simlayout.cli import registry
@@ -19,7 +17,6 @@ def trace(options):
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth
     foretell(kernel, problem, "cpu")
-    kernel = kernel.fitted(*problem)
     done = _executed(kernel, problem, options.seed)
     tell(options.json, lambda: _report(kernel, problem, done), lambda: _text(kernel, problem, done, options.lines == "all"))
     return 1 if done.hazards else 0
@@ -29,7 +26,7 @@ def _text(kernel, problem, done, every_line):
     """What `trace` prints."""
     M, N, K = problem
     return "\n".join([
-        field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, f16"),
+        field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
         field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
         "", *map(_line, done.listing(every_line).splitlines()), "", fit(str(done)), "",
         field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none")])
@@ -42,21 +39,11 @@ def _line(text):
 
 def _executed(kernel, problem, seed):
     """The Trace of a kernel on random normal matrices; its loads are checked against the accesses of its plan."""
-    from simlayout import machine
-
     M, N, K = problem
     generator = np.random.default_rng(seed)
-    a, b = (generator.standard_normal(shape, np.float32).astype(np.float16) for shape in ((M, K), (N, K)))
-    if isinstance(kernel, registry.HopperKernel):
-        with progress("CTAs") as moved:
-            return kernel.run(a, b, "cpu", moved, "report").trace
-    c = np.full((M, N), np.nan, np.float16)
-    grid = kernel.grid(M, N)
+    a, b = (registry.rounded(kernel.dtypes[0], generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
     with progress("CTAs") as moved:
-        moved(0, prod(grid))
-        return machine.run(kernel.body, grid, kernel.block, a, b, c, M, N, K, K, K, N,
-                           shared_bytes=kernel.shared_bytes, progress=moved, hazards="report",
-                           accesses=kernel.plan.accesses)
+        return registry.run(kernel, a, b.T, device="cpu", progress=moved, hazards="report").trace
 
 
 def _report(kernel, problem, done):

@@ -9,6 +9,7 @@ from simlayout.machine.registers import RegisterArray
 from simlayout.machine.tags import Tagged, tag
 from simlayout.machine.trace import Trace
 from simlayout.machine.warp import Warp
+from simlayout.machine.work import execute
 
 __all__ = ["EVENTS", "KINDS", "AccessCount", "Event", "GlobalPointer", "Hazard", "Place", "RegisterArray", "SharedMemory",
-           "Tagged", "Trace", "Warp", "run", "tag", "watching"]
+           "Tagged", "Trace", "Warp", "execute", "run", "tag", "watching"]

@@ -7,7 +7,6 @@ after the other, of all warps of the CTA; of copies what their destinations cost
 import numpy as np
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.plots import style
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
@@ -23,16 +22,16 @@ ACROSS = 3                                  # entries in a row of the legend
 FEWEST = 0.012                              # of the width: spans from which on a number has room
 
 
-def run_watched(kernel, grid, block, *args, shared_bytes=0, arch=DEFAULT_ARCH):
-    """What `simlayout.machine.run` executes, as a list of (access name, instruction, byte addresses int64 [32]), in order.
+def run_watched(work):
+    """What a Work executes on the CPU machine, as a list of (access name, instruction, byte addresses int64 [32]), in order.
 
     Only shared-memory instructions of threads are there: no TMA, no wgmma. Hazards are not looked for.
     """
-    from simlayout.machine import run, watching
+    from simlayout.machine import execute, watching
 
     events = []
     with watching(events.append):
-        run(kernel, grid, block, *args, shared_bytes=shared_bytes, arch=arch, hazards="off")
+        execute(work, hazards="off")
     return [(e.access, e.instruction, e.addresses) for e in events if e.kind == "access"]
 
 
@@ -96,14 +95,13 @@ def of_kernel(kernel, steps=8):
         return of_tma_kernel(kernel, steps)
     rows, columns, depth = kernel.plan.tile
     K = depth * steps
-    whole = kernel.fitted(rows, columns, K)
+    work = kernel.work(*(np.zeros(shape, np.float16) for shape in ((rows, K), (K, columns))))
+    whole = work.kernel
     staged = [a for a in getattr(whole.plan, "each_step", ()) if "stage" in a.domain]
     copies, loads = ({a.name: stages_of(a) for a in staged if a.is_store == stores} for stores in (True, False))
     if not copies:
         raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into, or TMA: draw one that has")
-    a, b, c = (np.zeros(shape, np.float16) for shape in ((rows, K), (columns, K), (rows, columns)))
-    events = run_watched(whole.body, whole.grid(rows, columns), whole.block, a, b, c, rows, columns, K, K, K, columns,
-                         shared_bytes=whole.shared_bytes)
+    events = run_watched(work)
     title = f"{kernel.name}, {whole.plan.stages} stages, {steps} K steps: shared memory of one CTA"
     return timeline(events, copies, loads, title)
 

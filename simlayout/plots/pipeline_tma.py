@@ -46,7 +46,7 @@ def tma_timeline(events, steps=1, title="", cta=(0, 0, 0)):
 def of_tma_kernel(kernel, steps):
     """The TmaTimeline of a kernel whose operands TMA brings (a `cuda_kernels` HopperKernel), for so many K steps: of the
     first CTA, with the two tiles that it works on if it is persistent, else with one."""
-    from simlayout.machine import watching  # not above: the command line imports figures, and need not run it
+    from simlayout.machine import execute, watching  # not above: the command line imports figures, and need not run it
 
     rows, columns, depth = kernel.plan.tile
     ctas = kernel.plan.predict(MANY * rows, columns, depth * steps).ctas // kernel.options.sharing
@@ -55,7 +55,7 @@ def of_tma_kernel(kernel, steps):
     a, b = (np.zeros((size, depth * steps), np.float16) for size in (height, columns))
     events, first = [], (0, 0, 0)
     with watching(lambda e: events.append(e) if e.cta == first or e.kind in ("wait", "phase", "load") else None):
-        kernel.run(a, b, "cpu", hazards="off")
+        execute(kernel.work(a, b.T), hazards="off")
     of_tiles = f"{tiles} tiles of " if tiles > 1 else ""
     stages = f"{kernel.options.stages} stage{'s' * (kernel.options.stages > 1)}"
     return tma_timeline(events, steps, f"{kernel.name}, {stages}, {of_tiles}{steps} K steps: shared memory of one CTA")

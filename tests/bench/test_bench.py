@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host_kit import DTYPES, install
+from host_kit import DTYPES, install, launched_as
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import compare_with_cublas, default_variants, host, libraries, record, run, timing
@@ -16,6 +16,7 @@ from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
+from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.run import device as launch
 from simlayout.cli import main
@@ -181,14 +182,14 @@ def test_too_little_memory_is_told_with_the_bytes(library):
 
 def test_a_kernel_that_accumulates_in_f16_is_measured_so(library):
     narrow = KERNELS["mma_base"].variant(accumulate="f16")
-    assert timing.prepared(narrow, *library.operands(SMALL)).config.options.accumulate == "f16"
+    assert timing.prepared(narrow, *library.operands(SMALL)).kernel.options.accumulate == "f16"
 
 
 def test_the_kernel_on_cuda_cores_is_measured_on_the_operands_that_it_takes(library):
     ((label, problem, kernel),) = [(c.label, c.problem, c.kernel) for c in cases_of(["steps"]) if c.problem.order == "NN"]
     a, b, out = library.operands(replace(SMALL, dtype=problem.dtype))
     made = timing.prepared(kernel, a, library.torch.Tensor(np.ascontiguousarray(b.array)), out)
-    assert (label, made.config.name) == ("warp tiling on CUDA cores", "warptile") and made.config.options.a_aligned
+    assert (label, made.kernel.name) == ("warp tiling on CUDA cores", "warptile") and made.kernel.options.a_aligned
 
 
 @pytest.mark.parametrize("kernel", ["auto", Hopper(tile_n=64, stages=4, c_major="M", group=2), HOPPER["wgmma_specialized"],
@@ -200,9 +201,9 @@ def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
     case = Case("few", "", replace(SMALL, dtype=dtype), kernel)
     timing.prepared(kernel, *library.operands(case.problem))()
     (launched,) = {program for program, *_ in library.fake.launches}
-    assert programs([case], (9, 0), 132) == [launched]
+    assert [launched_as(p) for p in programs([case], (9, 0), 132)] == [launched]
     assert programs([Case("few", "", case.problem, TRITON)], (9, 0), 132) == []
-    assert programs([case], (8, 9), 128) == ([] if kernel is not KERNELS["mma_base"] else [replace(launched, arch="sm_89")])
+    assert programs([case], (8, 9), 128) == ([] if kernel is not KERNELS["mma_base"] else [Program(launched, "sm_89")])
 
 
 def test_the_ways_to_call_that_are_timed_launch_one_product_each(library):

@@ -13,8 +13,9 @@ from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, steps
 from cuda_kernels.bench.record import Product, Record, Row, parse_config
 from cuda_kernels.bench.sets import SETS
-from cuda_kernels.kernels import EVERY
+from cuda_kernels.kernels import ALL_KERNELS
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout.errors import ParseError, SimlayoutError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -25,8 +26,9 @@ MATMULS = record.read(DATA / "h200_matmul.json")
 
 def test_every_step_changes_one_option_and_what_else_changes_is_forced():
     config = Hopper(**steps.FIRST)
-    assert [made for _, made in steps.ladder()[:2]] == [EVERY["warptile"], config]
-    for step, made in steps.ladder()[2:]:
+    assert [made for _, made in steps.ladder()[:2]] == [ALL_KERNELS["warptile"], kernel_of(config)]
+    for step, kernel in steps.ladder()[2:]:
+        made = kernel and kernel.options
         assert bool(step.why) == (made is None) == (not step.change)
         if made is None:
             continue
@@ -40,7 +42,8 @@ def test_every_step_changes_one_option_and_what_else_changes_is_forced():
 
 
 def test_the_ladder_goes_by_way_of_the_specialised_kernel():
-    configs = [replace(config, dtype="f16", out="f16") for _, config in steps.ladder()[1:] if config]
+    configs = [replace(config, dtype="f16", out="f16") for config in
+               (kernel.options for _, kernel in steps.ladder()[1:] if kernel)]
     assert HOPPER["wgmma_specialized"] in configs
     assert replace(HOPPER["wgmma_persistent"], split=True) == configs[-1]
 
@@ -57,7 +60,7 @@ def test_published_numbers_have_a_source_and_become_shares_of_the_published_cubl
 @given(st.builds(Hopper, tile_m=st.sampled_from([64, 128]), tile_n=st.sampled_from([64, 128]), stages=st.integers(2, 4),
                  group=st.integers(1, 16), split=st.booleans(), a_major=st.sampled_from(["K", "MN"])))
 def test_a_configuration_is_read_from_its_text_as_from_its_fields(config):
-    assert parse_config(repr(config)) == record.config_dict(config) == asdict(config)
+    assert parse_config(repr(config)) == record.config_dict(kernel_of(config)) == asdict(config)
 
 
 @pytest.mark.parametrize("text", ["Hopper(tile_m=open('x'))", "Hopper(64)", "__import__('os')", "1 +", "Hopper(**{})", ""])

@@ -6,8 +6,9 @@ import pytest
 from machine_code import CUOBJDUMP, needs_tools
 
 from cuda_kernels.build import assembler
+from cuda_kernels.build.compile import ptx
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.kernels.hopper.ptx import ptx
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout.errors import SimlayoutError
 
 EMPTY = """.version {version}
@@ -26,7 +27,7 @@ def sass(code, folder):
 @needs_tools
 @pytest.mark.slow
 def test_consumers_take_the_registers_of_the_producer(tmp_path):
-    listing = sass(assembler.cubin(ptx(Hopper(256, 160, 4, 2, bands=2, split=True))), tmp_path)
+    listing = sass(assembler.cubin(ptx(kernel_of(Hopper(256, 160, 4, 2, bands=2, split=True)))), tmp_path)
     assert listing.count("USETMAXREG") == 2 and "HGMMA" in listing and "LDL" not in listing and "STL" not in listing
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
-from cuda_kernels.matmul import driver
+from cuda_kernels.run import driver
 
 
 @dataclasses.dataclass(frozen=True)

@@ -284,9 +284,9 @@ def test_gemm_on_a_gpu_that_is_not_there_is_refused(capsys, monkeypatch):
 
 
 def test_kernels_lists_each_kernel_with_its_summary(capsys):
-    from cuda_kernels.run.job import all_kernels
+    from cuda_kernels.kernels import ALL_KERNELS
 
-    known, out = all_kernels(), printed(capsys, "kernels")
+    known, out = ALL_KERNELS, printed(capsys, "kernels")
     told = " ".join(out.split())
     assert {"mma_base", "wgmma_persistent"} < set(known)
     assert all(name in told and kernel.summary in told for name, kernel in known.items())

@@ -63,7 +63,8 @@ def _last_error(capsys, *arguments):
 def test_a_gpu_without_wgmma_is_refused_unless_the_cpu_machine_is_asked_for(capsys, monkeypatch):
     import cuda_kernels.run.device as launch
 
-    monkeypatch.setattr(launch, "gpu_problem", lambda: None)
+    monkeypatch.setattr(launch.sweep, "gpu_problem", lambda feature: None)
+    monkeypatch.setattr(launch, "numba_cuda_problem", lambda: None)
     monkeypatch.setattr(launch, "compute_capability", lambda: (8, 9))
     for where in ([], ["--gpu"]):
         err = refused(capsys, "gemm", "--kernel", "wgmma_persistent", *where)
@@ -81,9 +82,10 @@ def test_options_that_no_wgmma_kernel_can_have_are_refused(capsys, arguments, ex
 
 
 def test_gemm_multiplies_with_wgmma_on_a_gpu(capsys):
-    from cuda_kernels.run.hopper_job import hopper_problem
+    from cuda_kernels.kernels import named
+    from cuda_kernels.run.device import gpu_problem
 
-    if problem := hopper_problem():
+    if problem := gpu_problem(named("wgmma_tma").needs):
         pytest.skip(problem)
     for kernel in WGMMA:
         out = printed(capsys, "gemm", "--kernel", kernel, "--gpu", "--json", "-M", "300", "-N", "267", "-K", "131")

@@ -7,6 +7,7 @@ import pytest
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
+from simlayout.kernel import Problem
 
 RECORD = json.loads((Path(__file__).parents[1] / "data" / "h100_originals.json").read_text())
 RUNGS = {rung.name: rung.kernel for rung in rungs("MatmulTutorial")}
@@ -22,7 +23,7 @@ KINDS = {"ld": "ld.shared", "ldmatrix": "ldmatrix", "st": "st.shared", "copy": "
 
 @pytest.mark.parametrize("row", RECORD["rows"], ids=lambda row: row["kernel"])
 def test_what_an_h100_counted_for_the_originals_is_what_the_plans_predict(row):
-    counts = OURS[row["kernel"]].fitted(*row["shape"]).plan.predict(*row["shape"]).counts
+    counts = OURS[row["kernel"]].fitted(Problem(*row["shape"])).plan.predict(*row["shape"]).counts
     for kind, name in KINDS.items():
         of_kind = [count for count in counts if count.instruction.startswith(name)]
         assert sum(count.wavefronts for count in of_kind) == (row[kind] or 0), kind

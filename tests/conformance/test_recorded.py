@@ -12,6 +12,7 @@ from cuda_kernels.conformance.kernels import Row, judged, ladder, recorded, verd
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import stalls
 from simlayout.hardware import MMA_RATES
+from simlayout.kernel import Problem
 
 DATA = Path(__file__).parents[1] / "data"
 COUNTED = json.loads((DATA / "h200_kernels.json").read_text())
@@ -28,7 +29,7 @@ def test_every_variant_of_the_benchmark_and_every_rung_of_the_ladder_was_counted
 @pytest.mark.parametrize("variant", COUNTED["variants"] + LADDER["variants"], ids=lambda v: v["variant"])
 def test_what_every_access_of_a_whole_kernel_was_counted_to_do_is_what_the_plan_says(variant):
     rows, of_no_access = recorded(variant)
-    prediction = VARIANTS[variant["variant"]].fitted(*COUNTED["problem"]).plan.predict(*COUNTED["problem"])
+    prediction = VARIANTS[variant["variant"]].fitted(Problem(*COUNTED["problem"])).plan.predict(*COUNTED["problem"])
     today = judged(rows, prediction)
     assert of_no_access == 0 and verdict(today, of_no_access)[1] == 0
     for said, row in zip(prediction.counts, today, strict=True):
@@ -44,7 +45,7 @@ def test_what_every_access_of_a_whole_kernel_was_counted_to_do_is_what_the_plan_
 def test_copies_in_whole_kernels_cost_what_the_plan_says_wherever_the_counter_can_be_read(name):
     data = json.loads((DATA / f"h200_kernels_{name}.json").read_text())
     copies = [row for v in data["variants"] for row in judged(recorded(v)[0], VARIANTS[v["variant"]].fitted(
-        *data["problem"]).plan.predict(*data["problem"])) if row.instruction.startswith("cp.async")]
+        Problem(*data["problem"])).plan.predict(*data["problem"])) if row.instruction.startswith("cp.async")]
     readable = [row for row in copies if not row.misread]
     assert (len(readable), len(copies)) == (18, 56)
     assert all(row.equal and row.known == ("executions", "wavefronts") for row in readable)
@@ -57,7 +58,7 @@ def test_wavefronts_of_copies_are_not_clocks_of_one_pipe_and_no_rung_is_faster_t
     seen = {row.rung: row for row in stalls.recorded(json.loads((DATA / "h200_stalls.json").read_text()))}
     more = []
     for rung in stalls.chosen():
-        said = rung.runnable.fitted(SIZE, SIZE, SIZE).plan.predict(SIZE, SIZE, SIZE)
+        said = rung.kernel.fitted(Problem(SIZE, SIZE, SIZE)).plan.predict(SIZE, SIZE, SIZE)
         clocks = seen[rung.label].clocks * SMS
         assert said.ctas * said.steps * max(said.shared_clocks, said.mma_clocks) < clocks, rung.label
         more += [rung.name] * (sum(c.wavefronts for c in said.counts) > clocks)

@@ -10,8 +10,9 @@ from cuda_kernels.bench import default_variants
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.build.compile import FIRST_MARK, marks
 from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble, parse, ptx_name
-from cuda_kernels.run.mma import run
+from cuda_kernels.run.runner import run
 from simlayout.errors import VerificationError
+from simlayout.kernel import Problem
 
 VARIANTS = dict(default_variants())
 PERMUTED = VARIANTS["mma_permuted, 4 stages"]
@@ -110,7 +111,7 @@ def check_attribution(kernel):
     owned = attribute(machine_code(kernel, marked=True), kernel)
     generator = np.random.default_rng(0)
     a, b = (generator.standard_normal((rows, 40), np.float32).astype(np.float16) for rows in (16, 8))
-    executed = run(kernel, a, b, device="cpu").trace.accesses
+    executed = run(kernel, a, b.T, device="cpu").trace.accesses
     assert {c.name: c.instruction for c in executed} == {a.name: a.instruction for a in kernel.plan.accesses}
     for access in kernel.plan.accesses:
         unrolled = prod(size for name, size in access.domain.items() if name not in ("tid", "stage"))
@@ -126,19 +127,19 @@ def check_marks_make_no_code(kernel):
 @needs_compiler
 @pytest.mark.slow
 def test_shared_memory_instructions_are_the_accesses_that_the_cpu_machine_executes():
-    check_attribution(VARIANTS[COMPILED].fitted(*PROBLEM))
+    check_attribution(VARIANTS[COMPILED].fitted(Problem(*PROBLEM)))
 
 
 @needs_compiler
 @pytest.mark.slow
 def test_marks_do_not_change_the_machine_code():
-    check_marks_make_no_code(VARIANTS[COMPILED].fitted(*PROBLEM))
+    check_marks_make_no_code(VARIANTS[COMPILED].fitted(Problem(*PROBLEM)))
 
 
 @needs_compiler
 @pytest.mark.sweep
 @pytest.mark.parametrize("label", VARIANTS)
 def test_every_variant_has_its_accesses_and_no_other_code_with_marks(label):
-    kernel = VARIANTS[label].fitted(*PROBLEM)
+    kernel = VARIANTS[label].fitted(Problem(*PROBLEM))
     check_attribution(kernel)
     check_marks_make_no_code(kernel)

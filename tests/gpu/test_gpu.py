@@ -9,7 +9,7 @@ from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.job import compare
-from cuda_kernels.run.mma import run
+from cuda_kernels.run.runner import run
 from simlayout.codegen import identifier
 
 pytestmark = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem()))
@@ -36,14 +36,14 @@ def inputs(M, N, K, seed=0):
 @pytest.mark.parametrize("kernel", VARIANTS, ids=lambda k: f"{k.name}-{k.options}")
 def test_every_variant_is_right_at_every_shape(kernel, shape):
     a, b = inputs(*shape)
-    error, how = compare(run(kernel, a, b, device="gpu").c, a, b, kernel.options.accumulate, np.random.default_rng(1))
+    error, how = compare(run(kernel, a, b.T, device="gpu").c, a, b, kernel.options.accumulate, np.random.default_rng(1))
     assert error <= 1, how
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_is_right_at_4096_cubed(name):
     a, b = inputs(4096, 4096, 4096)
-    error, how = compare(run(KERNELS[name], a, b, device="gpu").c, a, b, "f32", np.random.default_rng(1))
+    error, how = compare(run(KERNELS[name], a, b.T, device="gpu").c, a, b, "f32", np.random.default_rng(1))
     assert error <= 1, how
 
 

@@ -6,9 +6,12 @@ import threading
 import pytest
 
 from cuda_kernels import matmul, plan_matmul
+from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
-from cuda_kernels.matmul import driver
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.run import driver
 from cuda_kernels.run.device import compute_capability, gpu_problem
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 torch = pytest.importorskip("torch") if gpu_problem() is None else None
 pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
@@ -110,7 +113,7 @@ def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time
 def test_as_many_clusters_fit_at_a_time_as_the_grid_assumes(slices, resident):
     config = Hopper(128, 64, 4, 1, producer=1, slices=slices, resident=resident)
     cuda = driver.cuda()
-    kernel = cuda.kernel(*config.compile(), config.shared_bytes, 0, "matmul")
+    kernel = cuda.kernel(*Program(kernel_of(config), DEFAULT_TARGET).compile(), config.shared_bytes, 0, "matmul")
     shape = driver.Shape((64 * slices, 1, 1), (config.block, 1, 1), config.shared_bytes, cluster=slices)
     assert cuda.clusters(0, kernel, shape) * slices >= config.slots(cuda.multiprocessors(0))
 
@@ -226,7 +229,7 @@ BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (6
 
 @pytest.mark.parametrize("config, shape", BOTH, ids=str)
 def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypatch):
-    from cuda_kernels.run.hopper import run_hopper
+    from on_machine import on_machine
 
     monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)     # cut even what is small
     M, N, K = shape
@@ -241,8 +244,8 @@ def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypat
         matmul(b.T, a.T, out, kernel=config)
         out = out.T
     sms = torch.cuda.get_device_properties(0).multi_processor_count
-    on_machine = run_hopper(config, bits(a), bits(b), sms).c
-    assert (on_machine == bits(out)).all()
+    made = on_machine(config, bits(a), bits(b), sms).c
+    assert (made == bits(out)).all()
 
 
 def bits(tensor):

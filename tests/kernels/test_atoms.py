@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from tiers import slow_but
 
 from cuda_kernels.build.assembler import find_tool
+from cuda_kernels.conformance.cute import executes_what_is_predicted, main, matrices
 from cuda_kernels.intrinsics.ldmatrix import FORMS, ldmatrix_sync
 from cuda_kernels.kernels.cute import CASES, REJECTED, Atoms
-from cuda_kernels.kernels.cute.__main__ import main
 from cuda_kernels.kernels.cute.atoms import LAYOUTS, SIDE, operand, rejection
-from cuda_kernels.kernels.cute.run import run
-from cuda_kernels.kernels.cute.verified import executes_what_is_predicted, matrices
 from cuda_kernels.run.device import gpu_problem
+from cuda_kernels.run.runner import run
 from simlayout import DeviceError, SimlayoutError, machine
 from simlayout.errors import HazardError, InstructionError, VerificationError
+from simlayout.kernel import Problem
 
 EDGES = [(1, 1, 8), (16, 8, 16), (65, 72, 40), (40, 33, 72), (70, 5, 31)]
 """Less than a tile; the smallest; two tiles; odd lines of B, then of everything."""
@@ -37,9 +37,9 @@ def one_case_per_load():
 
 def assert_exact_and_as_predicted(case, M, N, K):
     a, b = matrices(M, N, K, seed=M + N + K)
-    done = run(case, a, b, device="cpu")
+    done = run(case, a, b.T, device="cpu")
     np.testing.assert_array_equal(done.c, a.astype(np.float32) @ b.astype(np.float32).T)
-    assert executes_what_is_predicted(case.fitted(M, N, K), done.trace, M, N, K)
+    assert executes_what_is_predicted(case.fitted(Problem(M, N, K)), done.trace, M, N, K)
 
 
 # ---- the cases ------------------------------------------------------------------------------------------------------
@@ -192,14 +192,14 @@ def test_any_case_is_exact_at_any_shape(case, M, N, K):
 
 def test_the_plan_predicts_the_same_where_it_knows_the_mma():
     case = Atoms()
-    assert case.predict(100, 129, 72) == case.plan.predict(100, 129, 72).counts
+    assert case.predict(Problem(100, 129, 72)) == case.plan.predict(100, 129, 72)
 
 
 def test_strides_do_not_matter():
     a, b = matrices(40, 48, 24)
     want = a.astype(np.float32) @ b.astype(np.float32).T
     for x, y in ((np.asfortranarray(a), b), (a, np.asfortranarray(b)), (a[::-1][::-1], b)):
-        np.testing.assert_array_equal(run(Atoms(a_major="M", layout="lines"), x, y, device="cpu").c, want)
+        np.testing.assert_array_equal(run(Atoms(a_major="M", layout="lines"), x, y.T, device="cpu").c, want)
 
 
 def test_a_load_of_the_other_storage_order_meets_other_elements():
@@ -216,9 +216,9 @@ HALF = np.ones((16, 32), np.float16)
 @pytest.mark.parametrize("a, b, complaint", [
     (HALF[0], HALF, r"a must be a matrix, not \(32,\)"),
     (HALF.tolist(), HALF, "a must be a matrix, not list"),
-    (HALF, HALF.astype(np.float32), "b is float32; these kernels multiply float16"),
-    (HALF, HALF[:, :16], "their K differ"),
-    (HALF[:0], HALF, "M = 0: a GEMM needs"),
+    (HALF, HALF.astype(np.float32), "b is float32; this kernel multiplies float16"),
+    (HALF, HALF[:, :16], "they have no product"),
+    (HALF[:0], HALF.T, "M = 0: a GEMM needs"),
 ])
 def test_other_input_is_refused(a, b, complaint):
     with pytest.raises(SimlayoutError, match=complaint):
@@ -229,8 +229,8 @@ def test_an_unknown_device_and_too_many_rows_are_refused():
     with pytest.raises(SimlayoutError, match='device \'tpu\': choose "auto", "gpu" or "cpu"'):
         run(Atoms(), HALF, HALF, device="tpu")
     with pytest.raises(SimlayoutError, match="at most 65535 CTAs along y.* in parts of 4194240 rows"):
-        Atoms().grid(64 * 65535 + 1, 8)
-    assert Atoms().grid(64 * 65535, 65) == (2, 65535, 1)
+        Atoms().launch_shape(Problem(64 * 65535 + 1, 8, 8))
+    assert Atoms().launch_shape(Problem(64 * 65535, 65, 8)).grid == (2, 65535, 1)
 
 
 @pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
@@ -238,7 +238,7 @@ def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu():
     with pytest.raises(DeviceError) as caught:
         run(Atoms(), HALF, HALF, device="gpu")
     assert str(caught.value) == gpu_problem()
-    assert run(Atoms(), HALF, HALF).device == "CPU machine"
+    assert run(Atoms(), HALF, HALF.T).device == "CPU machine"
 
 
 def test_the_command_verifies_what_is_asked_for(capsys):
@@ -293,9 +293,9 @@ COMPILED = [Atoms("m16n8k8", want_a="x1", layout="packed"), Atoms("m16n8k16", (1
 @pytest.mark.parametrize("case", slow_but(COMPILED[:1], COMPILED), ids=str)
 def test_a_case_compiles_to_its_own_instructions_and_keeps_its_values_in_registers(case, tmp_path):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
-    from cuda_kernels.build.compile import bound_kernel, text_of
+    from cuda_kernels.build.compile import ptx
 
-    text = text_of(bound_kernel(case.body), case.signature, (case.block, 1))
+    text = ptx(case)
     named = Counter(re.findall(r"ldmatrix\.sync\.aligned\.m8n8\.(x\d(?:\.trans)?)\.shared\.b16", text))
     assert set(named) == {o.choice.instruction.removeprefix("ldmatrix.") for o in (case.a, case.b)}
     assert set(re.findall(r"mma\.sync\.aligned\.(\w+)", text)) == {case.mma} and ".local" not in text
@@ -321,7 +321,7 @@ needs_gpu = pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem
 def test_every_load_gives_the_exact_product_on_the_gpu(case):
     for shape in ((72, 136, 200), (65, 9, 31)):
         a, b = matrices(*shape)
-        np.testing.assert_array_equal(run(case, a, b, device="gpu").c, a.astype(np.float32) @ b.astype(np.float32).T)
+        np.testing.assert_array_equal(run(case, a, b.T, device="gpu").c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
 @needs_gpu
@@ -329,5 +329,5 @@ def test_every_load_gives_the_exact_product_on_the_gpu(case):
 def test_the_gpu_returns_the_bits_of_the_cpu_machine(case):
     generator = np.random.default_rng(7)
     a, b = (generator.standard_normal(s, np.float32).astype(np.float16) for s in ((40, 72), (33, 72)))
-    on_gpu, on_cpu = (run(case, a, b, device=device).c for device in ("gpu", "cpu"))
+    on_gpu, on_cpu = (run(case, a, b.T, device=device).c for device in ("gpu", "cpu"))
     np.testing.assert_array_equal(on_gpu.view(np.uint32), on_cpu.view(np.uint32))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
+from on_machine import on_machine
 from tiers import slow_but
 
 from cuda_kernels.intrinsics import Instruction
@@ -17,7 +18,6 @@ from cuda_kernels.kernels.hopper.accesses import EXCHANGE, predict
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.order import order_of, tile_of
 from cuda_kernels.kernels.hopper.split import cutting_of, unit_of
-from cuda_kernels.run.hopper import run_hopper
 from simlayout import machine, numerics
 from simlayout.errors import HazardError, MachineError, SimlayoutError
 from simlayout.kernel import AccessCount
@@ -65,7 +65,7 @@ def by_the_book(config, a, b, sms):
 
 def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     a, b = operands(config, M, N, K, matrices)
-    done = run_hopper(config, a, b, sms)
+    done = on_machine(config, a, b, sms)
     c = done.c if done.c.ndim == 3 else done.c[None]
     bits = np.uint32 if config.out == "f32" else np.uint16
     wanted = by_the_book(config, a, b, sms)
@@ -197,18 +197,18 @@ def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
         kept.append(args[-8])                            # the order of tiles follows
         return run(*args, **options)
 
-    monkeypatch.setattr(machine, "run", spied)
+    monkeypatch.setattr("simlayout.machine.work.run", spied)
     config = Hopper(64, 64, split=True, **TMA)
-    run_hopper(config, *operands(config, 64, 64, 200), sms=3)
+    on_machine(config, *operands(config, 64, 64, 200), sms=3)
     assert len(kept) == 1 and kept[0].dtype == np.uint8 and not kept[0].any()
 
 
 def test_matrices_that_do_not_fit_are_refused():
     a, b = operands(Hopper(), 64, 64, 64)
-    for arguments, text in (((a.astype(np.float32), b), "a is float32"), ((a, b[0, :, 0]), "b is float16"),
+    for arguments, text in (((a.astype(np.float32), b), "a is float32"), ((a, b[0, :, 0]), "b must be a matrix"),
                             ((a, b[:, :32]), "they have no product")):
         with pytest.raises(SimlayoutError, match=text):
-            run_hopper(Hopper(), *arguments)
+            on_machine(Hopper(), *arguments)
 
 
 # ---- any configuration -----------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race
     monkeypatch.setattr(hopper_split, name, Instruction(name, "", (), (), twin))
     config = Hopper(64, 64, split=True, **TMA)
     with pytest.raises(HazardError) as caught:
-        run_hopper(config, *operands(config, 64, 64, 200), sms=3)
+        on_machine(config, *operands(config, 64, 64, 200), sms=3)
     found = caught.value.hazard
     assert found.kind == "global race" and found.first.cta != found.second.cta
     assert found.first.file.endswith("split.py") and "uint8 array" in str(caught.value)
@@ -295,7 +295,7 @@ def test_a_cluster_whose_ctas_do_not_tell_those_beside_them_of_free_stages_hangs
     monkeypatch.setattr(hopper_pipeline, "mbarrier_arrive_cluster_if", told(lambda cta, own: cta // 2 == own // 2))
     config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
     with pytest.raises(MachineError, match="mbarrier .* which lacks 1 of 3 arrivals"):
-        run_hopper(config, *operands(config, 128, 128, 400), sms=4)
+        on_machine(config, *operands(config, 128, 128, 400), sms=4)
 
 
 def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what_others_still_read(monkeypatch):
@@ -306,7 +306,7 @@ def test_a_cluster_whose_ctas_wait_for_their_own_consumers_alone_overwrites_what
     monkeypatch.setattr(hopper_pipeline, "mbarrier_init", Instruction("mbarrier_init", "", (), ("u32", "u32"), init))
     config = Hopper(64, 64, cluster_m=2, cluster_n=2, **TMA)
     with pytest.raises(HazardError) as caught:
-        run_hopper(config, *operands(config, 128, 128, 400), sms=4)
+        on_machine(config, *operands(config, 128, 128, 400), sms=4)
     assert caught.value.hazard.kind == "write in flight" and "of CTA (2, 0, 0)" in str(caught.value)
 
 
@@ -322,4 +322,4 @@ def test_a_producer_that_does_not_wait_for_the_last_stages_ends_before_its_peers
     monkeypatch.setattr(producer, "mbarrier_wait", Instruction("mbarrier_wait", "", (), ("u32", "u32"), impatient))
     config = Hopper(64, 64, cluster_m=2, **TMA)
     with pytest.raises((HazardError, MachineError), match="early exit|which has ended"):
-        run_hopper(config, *operands(config, 128, 64, 128), sms=2)
+        on_machine(config, *operands(config, 128, 64, 128), sms=2)

@@ -21,10 +21,12 @@ from cuda_kernels.intrinsics import (
     mma_m16n8k16_f16_f16_f16_f16,
     mma_m16n8k16_f32_f16_f16_f32,
 )
+from cuda_kernels.kernels import ALL_KERNELS
 from cuda_kernels.run.device import gpu_problem
-from cuda_kernels.run.job import compare
-from cuda_kernels.run.mma import run
+from cuda_kernels.run.job import compare, rounded, values_of
+from cuda_kernels.run.runner import run
 from simlayout import DeviceError, SimlayoutError
+from simlayout.kernel import Problem
 from simlayout.machine import GlobalPointer
 
 HGEMM = ("mma_base", "mma_padded", "mma_permuted")
@@ -56,12 +58,12 @@ def inputs(M, N, K, seed=0):
 
 def assert_right_and_as_predicted(kernel, a, b):
     M, N, K = len(a), len(b), a.shape[1]
-    done = run(kernel, a, b, device="cpu")
+    done = run(kernel, a, b.T, device="cpu")
     error, how = compare(done.c, a, b, kernel.options.accumulate, np.random.default_rng(1))
     assert error <= 1, how
     lda, ldb = a.strides[0] // 2 if M > 1 else K, b.strides[0] // 2 if N > 1 else K
     places = {"lda": lda, "ldb": ldb, "a": GlobalPointer(a) % 128, "b": GlobalPointer(b) % 128}
-    said = kernel.fitted(M, N, K, lda, ldb).plan.predict(M, N, K, **places)
+    said = kernel.fitted(Problem(M, N, K, lda=lda, ldb=ldb)).plan.predict(M, N, K, **places)
     if said.counts[0].instruction == kernel.plan.accesses[0].instruction:           # no other copies than it comes with
         assert kernel.plan.predict(M, N, K, **places) == said
     executed = {c.name: c for c in done.trace.accesses}
@@ -86,8 +88,8 @@ def test_every_variant_is_right_and_executes_what_was_predicted(kernel):
 @pytest.mark.parametrize("name", ["mma_permuted", "mma_crosswise"])
 def test_whole_tiles_need_no_zero_fill(name):
     rows, cols, depth = KERNELS[name].plan.tile
-    kernel = KERNELS[name].fitted(rows, cols, 2 * depth)
-    assert kernel.options.whole and not KERNELS[name].fitted(rows, cols, 2 * depth + 8).options.whole
+    kernel = KERNELS[name].fitted(Problem(rows, cols, 2 * depth))
+    assert kernel.options.whole and not KERNELS[name].fitted(Problem(rows, cols, 2 * depth + 8)).options.whole
     assert_right_and_as_predicted(kernel, *inputs(rows, cols, 2 * depth))
 
 
@@ -112,7 +114,7 @@ def test_all_variants_are_right_at_all_shapes(kernel, shape):
 
 def test_a_wrong_result_is_not_within_the_bound():
     a, b = inputs(33, 40, 24)
-    c = run(KERNELS["mma_permuted"], a, b, device="cpu").c
+    c = run(KERNELS["mma_permuted"], a, b.T, device="cpu").c
     for wrong in (c[0, 0] * np.float16(1.01), np.float16(np.nan)):
         spoiled = c.copy()
         spoiled[0, 0] = wrong
@@ -133,19 +135,27 @@ HALF = np.ones((16, 32), np.float16)
 @pytest.mark.parametrize("a, b, complaint", [
     (HALF[0], HALF, r"a must be a matrix, not \(32,\)"),
     (HALF.tolist(), HALF, "a must be a matrix, not list"),
-    (HALF, HALF.astype(np.float32), "b is float32; these kernels multiply float16"),
-    (HALF.T, HALF, "a must be contiguous along K: stride 64 bytes; use np.ascontiguousarray"),
-    (HALF, HALF[:, ::-1], "b must be contiguous along K: stride -2 bytes"),
-    (HALF, HALF[::-1], "b has overlapping rows"),
-    (np.lib.stride_tricks.as_strided(HALF, (8, 32), (2, 2)), HALF, "a has overlapping rows"),
-    (HALF, HALF[:, :16], r"a is \(M, K\) = \(16, 32\) and b is \(N, K\) = \(16, 16\): their K differ"),
-    (HALF[:0], HALF, "M = 0: a GEMM needs"),
-    (HALF[:, :0], HALF[:, :0], "K = 0: a GEMM needs"),
+    (HALF, HALF.T.astype(np.float32), "b is float32; this kernel multiplies float16"),
+    (HALF, HALF, r"a is \(16, 32\) and b is \(16, 32\): they have no product"),
+    (np.stack([HALF, HALF]), HALF.T, "mma_permuted multiplies two matrices, not 2 pairs: run it for each"),
+    (HALF[:0], HALF.T, "M = 0: a GEMM needs"),
+    (HALF[:, :0], HALF.T[:0], "K = 0: a GEMM needs"),
 ])
 def test_other_input_is_refused_in_one_line(a, b, complaint):
     with pytest.raises(SimlayoutError, match=complaint) as caught:
         run(KERNELS["mma_permuted"], a, b, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("of_a, of_b", [
+    (lambda x: x, lambda x: x), (lambda x: x[::-1], lambda x: x[:, ::-1]), (lambda x: x.T.copy().T, lambda x: x.T.copy().T),
+    (lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (2, 2)), lambda x: x), (lambda x: x[None], lambda x: x)])
+@pytest.mark.parametrize("name", ["mma_permuted", "warptile", "wgmma_tma"])
+def test_matrices_of_any_strides_are_multiplied_by_numpys_rules(name, of_a, of_b):
+    a, b = (np.random.default_rng(0).integers(-1, 2, shape) for shape in ((16, 32), (32, 24)))
+    a, b = (of(rounded(ALL_KERNELS[name].dtypes[0], x.astype(np.float32))) for of, x in ((of_a, a), (of_b, b)))
+    c = run(ALL_KERNELS[name], a, b, device="cpu").c
+    assert (values_of(c) == values_of(a).reshape(16, 32) @ values_of(b)).all()
 
 
 def test_an_unknown_device_is_refused():
@@ -158,7 +168,7 @@ def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu():
     with pytest.raises(DeviceError) as caught:
         run(KERNELS["mma_permuted"], HALF, HALF, device="gpu")
     assert str(caught.value) == gpu_problem()
-    assert run(KERNELS["mma_crosswise"], HALF, HALF).device == "CPU machine"
+    assert run(KERNELS["mma_crosswise"], HALF, HALF.T).device == "CPU machine"
 
 
 # ---- the twins, lane by lane ----------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from machine_code import assembled, needs_tools, of_class
 from tiers import slow_but
 
+from cuda_kernels.build.compile import ptx
 from cuda_kernels.build.entry import Entry
 from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, store_access
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
+from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
-from cuda_kernels.kernels.hopper.ptx import MAPS, SIGNATURE, ptx
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning import ESTIMATES
@@ -59,7 +60,7 @@ COMPILED = {
 @pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=list(COMPILED)[3::2]))
 def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
     config = COMPILED[name]
-    said, opcodes = assembled(ptx(config), tmp_path)
+    said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     assert "C7510" not in said and "C7511" not in said and "serialized" not in said
     stage = 4 * config.bands
@@ -72,13 +73,13 @@ def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp
 @pytest.mark.sweep
 @pytest.mark.parametrize("candidate", CANDIDATES[::9], ids=str)
 def test_candidates_compile_without_spills(candidate, tmp_path):
-    said, _ = assembled(ptx(candidate), tmp_path)
+    said, _ = assembled(ptx(kernel_of(candidate)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
 
 
 def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
-    entry = Entry.of(ptx(HOPPER["mma_tma"]))
-    assert [p.array for p in entry.parameters] == ["[128]"] * MAPS + [""] * (len(SIGNATURE.split()) - MAPS)
+    entry = Entry.of(ptx(kernel_of(HOPPER["mma_tma"])))
+    assert [p.array for p in entry.parameters] == ["[128]" if a.type == "map" else "" for a in SIGNATURE]
     assert ".reqnctapercluster 2, 1, 1" in entry.directives
 
 

@@ -12,6 +12,7 @@ from cuda_kernels.kernels.tutorial.tutorial import TILINGS
 from cuda_kernels.run.device import gpu_problem
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
+from simlayout.kernel import Problem
 
 RUNGS = {r.name: r for r in rungs.rungs("MatmulTutorial")}
 
@@ -22,13 +23,11 @@ def test_no_rung_spills(label, tmp_path):
     from machine_code import ARCH, PTXAS, assembled
 
     from cuda_kernels.build.compile import ptx
-    from cuda_kernels.kernels.hopper import config as hopper
-    from cuda_kernels.kernels.hopper import ptx as hopper_ptx
 
     if PTXAS is None:
         pytest.skip("needs ptxas: pip install nvidia-cuda-nvcc")
     kernel = {rung.label: rung for rung in rungs.rungs()}[label].kernel
-    said, _ = assembled(hopper_ptx.ptx(kernel) if isinstance(kernel, hopper.Hopper) else ptx(kernel, ARCH), tmp_path)
+    said, _ = assembled(ptx(kernel, ARCH), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
 
 
@@ -59,7 +58,7 @@ def test_every_rung_has_a_label_of_its_own_and_a_case_of_the_benchmark():
 def test_rungs_of_both_kinds_tell_their_excess_and_what_bounds_them():
     on_cuda_cores, first = rungs.rungs("fast.cu")[:2]
     assert on_cuda_cores.excess == {"store A": 3} and on_cuda_cores.bounds() == (928, 2048)
-    assert first.excess == {} and first.bounds()[1] == 128 and first.runnable.options.dtype == "f16"
+    assert first.excess == {} and first.bounds()[1] == 128 and first.kernel.options.dtype == "bf16"
     assert RUNGS["v09"].excess == {"copy A": 4, "copy B": 4}       # its rows are half a line long
     assert RUNGS["v09"].bounds()[0] == 512 and RUNGS["v02"].excess["load A"] == 4
 
@@ -73,7 +72,7 @@ def test_the_formulas_written_by_hand_are_the_layouts(tiling):
 
 @pytest.mark.parametrize("M, N", [(256, 128), (1000, 5000), (257, 4097)])
 def test_stripes_walked_back_and_forth_visit_every_tile_once_and_turn_where_they_are(M, N, monkeypatch):
-    x, y, z = KERNELS["mma_permuted"].grid(M, N)
+    x, y, z = KERNELS["mma_permuted"].launch_shape(Problem(M, N, 8)).grid
     order = []
     for stripe in range(z):
         for row in range(y):

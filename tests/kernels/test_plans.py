@@ -143,7 +143,7 @@ def test_totals_by_class_add_the_accesses_up():
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_count_of_a_kernel_is_known_exactly(name):
     for problem in ((1, 1, 1), (256, 256, 128), (257, 130, 97), (1000, 1384, 520)):
-        assert all(c.exact for c in KERNELS[name].fitted(*problem).plan.predict(*problem).counts)
+        assert all(c.exact for c in KERNELS[name].fitted(Problem(*problem)).plan.predict(*problem).counts)
 
 
 # ---- proofs of the plans --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tiers import given_few, slow_but
 
 import simlayout as sl
+from cuda_kernels.conformance.practical import as_predicted, is_right, main
 from cuda_kernels.intrinsics import (
     bar_sync,
     dynamic_shared,
@@ -20,9 +21,8 @@ from cuda_kernels.intrinsics import (
     tid_x,
     u64,
 )
-from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
+from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical import power as problem_1_1
-from cuda_kernels.kernels.practical.__main__ import as_predicted, is_right, main
 from cuda_kernels.kernels.practical.common import (
     exchange,
     exchange_transposed,
@@ -34,6 +34,7 @@ from cuda_kernels.kernels.practical.common import (
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.practical.tiles import KNOWN, PLAIN, TILES, accesses
 from cuda_kernels.run.device import gpu_problem
+from cuda_kernels.run.runner import run
 from simlayout import DeviceError, HazardError, SimlayoutError
 from simlayout.hardware import fragment
 from simlayout.machine import run as machine_run
@@ -70,7 +71,7 @@ def chain(a, n):
 def test_every_variant_is_proved_right_and_executes_what_was_predicted(variant):
     assert set(variant.prove()) == {access.name for access in variant.accesses}
     n, matrices = power_of(variant), small_integers(variant.inputs, 1)
-    solved = run(variant, *matrices, n=n)
+    solved = run(variant, *matrices, *(n,) * variant.takes_power, device="cpu")
     assert is_right(solved, variant, matrices, n)
     assert as_predicted(solved, variant.predict(n))
     assert not solved.trace.hazards and not solved.trace.notes
@@ -80,7 +81,7 @@ def test_every_variant_is_proved_right_and_executes_what_was_predicted(variant):
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([v for v in VARIANTS if v.problem == "1.1"]))
 def test_powers_of_any_matrix_have_the_bits_of_the_tensor_core(n, seed, variant):
     (a,) = halves_of(variant.inputs, seed)
-    solved = run(variant, a, n=n)
+    solved = run(variant, a, n, device="cpu")
     assert as_predicted(solved, variant.predict(n))
     assert np.array_equal(solved.results[0].view(np.uint16), chain(a, n).view(np.uint16))
 
@@ -89,14 +90,14 @@ def test_powers_of_any_matrix_have_the_bits_of_the_tensor_core(n, seed, variant)
 def test_all_layouts_of_a_problem_give_the_same_bits(seed, problem):
     group = [v for v in VARIANTS if v.problem == problem]
     matrices = halves_of(group[0].inputs, seed)
-    first, *rest = ([x.tobytes() for x in run(v, *matrices, hazards="off").results] for v in group)
+    first, *rest = ([x.tobytes() for x in run(v, *matrices, device="cpu", hazards="off").results] for v in group)
     assert all(other == first for other in rest)
 
 
 def test_both_results_of_problem_2_1_are_there():
     variant = PROBLEMS["2.1", "xor"]
     a, b = small_integers(variant.inputs, 2)
-    blocks, rows = run(variant, a, b).results
+    blocks, rows = run(variant, a, b, device="cpu").results
     for w in range(16):
         at = slice(16 * w, 16 * w + 16)
         assert np.array_equal(blocks[:, at], a[:, at] @ b[:, at].T)
@@ -139,7 +140,7 @@ def test_the_table_names_every_problem_in_every_layout():
 
 
 def test_the_square_has_the_twelve_conflicts_of_the_tutorials_profile():
-    trace = run(practical("1.1", "none", "pairs"), np.eye(16, dtype=np.float16), n=2).trace
+    trace = run(practical("1.1", "none", "pairs"), np.eye(16, dtype=np.float16), 2, device="cpu").trace
     of = {c.name: c.excess for c in trace.by_instruction()}
     assert (of["ldmatrix.x4"] + of["ldmatrix.x4.trans"], of["st.shared.b32"], trace.totals().excess) == (8, 4, 12)
 
@@ -175,7 +176,7 @@ def test_the_rearranged_addresses_without_the_exchange_multiply_other_matrices(m
     variant, matrices = PROBLEMS["1.1", "rearranged"], small_integers(((16, 16),), 3)
     monkeypatch.setattr(problem_1_1, "exchange", keep)
     forgetful = replace(variant)                             # a copy, whose body is not made yet
-    assert not is_right(run(forgetful, *matrices, n=2), variant, matrices, 2)
+    assert not is_right(run(forgetful, *matrices, 2, device="cpu"), variant, matrices, 2)
 
 
 def test_the_exchange_is_its_own_inverse():
@@ -247,11 +248,11 @@ def test_writing_back_in_another_layout_without_a_barrier_is_a_race():
     ("1.1", "rearranged"), ("1.2", "xor"), ("2.1", "xor"), ("3.1", "xor interleaved")]), ids=str)
 def test_kernels_compile_without_a_gpu_to_the_instructions_they_name(key):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
-    from cuda_kernels.build.compile import bound_kernel, text_of
+    from cuda_kernels.build.compile import ptx
 
     for store in STORES:
         variant = practical(*key, store)
-        text = text_of(bound_kernel(variant.body), variant.signature, (variant.block, 1))
+        text = ptx(variant)
         by_matrix = store == "stmatrix"
         assert ("stmatrix.sync" in text) is by_matrix and ("st.shared.b32" in text) is not by_matrix
         assert text.count("ldmatrix.sync") >= 2 and text.count("mma.sync") >= 2
@@ -263,8 +264,8 @@ def test_kernels_compile_without_a_gpu_to_the_instructions_they_name(key):
 def test_the_gpu_solves_every_variant_with_the_bits_of_the_cpu_machine(variant):
     n = power_of(variant)
     integers, reals = small_integers(variant.inputs, 4), halves_of(variant.inputs, 5)
-    assert is_right(run(variant, *integers, n=n, device="gpu"), variant, integers, n)
-    on_gpu, on_cpu = (run(variant, *reals, n=n, device=device).results for device in ("gpu", "cpu"))
+    assert is_right(run(variant, *integers, *(n,) * variant.takes_power, device="gpu"), variant, integers, n)
+    on_gpu, on_cpu = (run(variant, *reals, *(n,) * variant.takes_power, device=device).results for device in ("gpu", "cpu"))
     assert [x.tobytes() for x in on_gpu] == [x.tobytes() for x in on_cpu]
 
 
@@ -295,13 +296,13 @@ SQUARE, WIDE = np.eye(16, dtype=np.float16), np.ones((16, 32), np.float16)
 
 
 @pytest.mark.parametrize("problem, matrices, options, complaint", [
-    ("1.1", (SQUARE, SQUARE), {}, "problem 1.1 takes 1 matrices, not 2"),
+    ("1.1", (SQUARE, 2, 2), {}, "problem 1.1 takes 1 matrix and a power, not 3 inputs"),
     ("1.1", (WIDE,), {}, r"takes float16 matrices \(16, 16\), not float16 \(16, 32\)"),
     ("1.1", (SQUARE.astype(np.float32),), {}, r"not float32 \(16, 16\)"),
     ("1.2", ([1],), {}, "not list"),
-    ("1.1", (SQUARE,), {"n": 0}, "n = 0: the power is an integer of at least 1"),
-    ("1.1", (SQUARE,), {"n": 1.5}, "n = 1.5: the power"),
-    ("1.2", (WIDE,), {"n": 2}, "n = 2: problem 1.2 takes no number"),
+    ("1.1", (SQUARE, 0), {}, "n = 0: the power is an integer of at least 1"),
+    ("1.1", (SQUARE, 1.5), {}, "n = 1.5: the power"),
+    ("1.2", (WIDE, 2), {}, "problem 1.2 takes 1 matrix, not 2 inputs"),
     ("1.2", (WIDE,), {"device": "tpu"}, "device 'tpu': choose"),
 ])
 def test_other_input_is_refused_in_one_line(problem, matrices, options, complaint):
@@ -324,7 +325,7 @@ def test_the_command_prints_each_access_and_what_it_costs(capsys):
 
 
 def test_the_command_fails_where_a_result_is_wrong(capsys, monkeypatch):
-    import cuda_kernels.kernels.practical.__main__ as command
+    import cuda_kernels.conformance.practical as command
 
     monkeypatch.setattr(command, "is_right", lambda *_: False)
     assert main(["--device", "cpu", "--problem", "1.2", "--store", "pairs"]) == 1

@@ -14,11 +14,10 @@ from tiers import slow_but
 from cuda_kernels.intrinsics.arithmetic import fma_rn_f32
 from cuda_kernels.intrinsics.simt import cvt_f32_bf16_high, cvt_f32_bf16_low
 from cuda_kernels.kernels.warptile.warptile import BLOCK, CHUNK_K, KERNEL
-from cuda_kernels.run.device import gpu_problem, load
-from cuda_kernels.run.job import rounded
-from cuda_kernels.run.warptile import run_warptile
+from cuda_kernels.run.device import gpu_problem
+from cuda_kernels.run.runner import run
 from simlayout import DeviceError, SimlayoutError, VerificationError
-from simlayout.codegen import identifier
+from simlayout.kernel import Problem
 
 SHAPES = [(BLOCK, BLOCK, 2 * CHUNK_K), (130, 66, 35), (1, 8, 16), (33, 20, 1), (5, 129, 18), (64, 4, 7)]
 
@@ -73,7 +72,7 @@ def assert_executes_what_was_predicted(trace, M, N, K):
 @pytest.mark.parametrize("shape", slow_but(SHAPES[:2], SHAPES), ids=str)
 def test_c_is_right_without_hazards_and_executes_what_was_predicted(shape):
     a, b = inputs(*shape)
-    done = run_warptile(a, b, device="cpu", hazards="report")
+    done = run(KERNEL, a, b, device="cpu", hazards="report")
     assert done.c.dtype == bfloat16 and done.device == "CPU machine" and done.trace.hazards == ()
     assert np.array_equal(done.c, one_by_one(a, b))
     assert_within_rounding(done.c, a, b)
@@ -87,7 +86,7 @@ def test_small_integers_are_multiplied_exactly(shape):
     a, b = (generator.integers(-2, 3, s).astype(bfloat16) for s in ((M, K), (K, N)))
     want = a.astype(np.float32) @ b.astype(np.float32)
     assert np.abs(want).max() <= 256                          # so that bf16 holds them all
-    assert np.array_equal(run_warptile(a, b, device="cpu").c.astype(np.float32), want)
+    assert np.array_equal(run(KERNEL, a, b, device="cpu").c.astype(np.float32), want)
 
 
 @pytest.mark.slow
@@ -98,21 +97,21 @@ def test_small_integers_are_multiplied_exactly(shape):
 @example(M=9, N=132, K=20, lead_a=0, lead_b=0, first_a=2, first_b=1)       # the same pitch, begun in between
 def test_parts_of_wider_matrices_are_right_and_execute_what_was_predicted(M, N, K, lead_a, lead_b, first_a, first_b):
     a, b = part(M, K, first_a, lead_a), part(K, N, first_b, lead_b)
-    done = run_warptile(a, b, device="cpu")
+    done = run(KERNEL, a, b, device="cpu")
     assert np.array_equal(done.c, one_by_one(a, b))
     assert_executes_what_was_predicted(done.trace, M, N, K)
 
 
 def test_bits_are_taken_as_bf16_and_returned_as_bits():
     a, b = inputs(4, 4, 8)
-    made = run_warptile(a.view(np.uint16), b.view(np.uint16), device="cpu").c
+    made = run(KERNEL, a.view(np.uint16), b.view(np.uint16), device="cpu").c
     assert made.dtype == np.uint16 and np.array_equal(made.view(bfloat16), one_by_one(a, b))
 
 
 def test_infinities_and_nan_reach_only_their_rows_and_columns():
     a, b = inputs(3, 4, 5)
     a[0, 0], b[0], b[1, 2] = np.inf, 1, np.nan
-    c = run_warptile(a, b, device="cpu").c.astype(np.float32)
+    c = run(KERNEL, a, b, device="cpu").c.astype(np.float32)
     assert np.isnan(c[:, 2]).all() and (c[0, [0, 1, 3]] == np.inf).all() and np.isfinite(c[1:, [0, 1, 3]]).all()
 
 
@@ -164,7 +163,7 @@ def test_an_emitted_function_that_is_out_of_date_is_found(monkeypatch):
     ({"b": 4}, (True, False, True, False)), ({"c": 6}, (True, True, False, True)),
 ], ids=str)
 def test_four_elements_move_at_once_where_rows_start_on_8_bytes(arguments, chosen):
-    assert tuple(vars(KERNEL.fitted(**{"M": 128, "N": 128, "K": 32, **arguments}).options).values()) == chosen
+    assert tuple(vars(KERNEL.fitted(Problem(**{"M": 128, "N": 128, "K": 32, **arguments})).options).values()) == chosen
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
@@ -174,30 +173,27 @@ BITS = np.zeros((16, 16), np.uint16)
 
 @pytest.mark.parametrize("a, b, complaint", [
     (BITS[0], BITS, r"a must be a matrix, not \(16,\)"),
-    (BITS, BITS.astype(np.float16), "b is float16; warptile multiplies bf16, as ml_dtypes.bfloat16 or its bits in uint16"),
-    (BITS.T, BITS, "a must have contiguous rows: stride 32 bytes; use np.ascontiguousarray"),
-    (BITS, BITS[::-1], "b has overlapping rows"),
-    (BITS, BITS[:8], r"a is \(M, K\) = \(16, 16\) and b is \(K, N\) = \(8, 16\): their K differ"),
+    (BITS, BITS.astype(np.float16), "b is float16; this kernel multiplies bf16, as ml_dtypes.bfloat16 or as its bits"),
+    (BITS, BITS[:8], r"a is \(16, 16\) and b is \(8, 16\): they have no product"),
     (BITS[:0], BITS, "M = 0: a GEMM needs"),
 ])
 def test_other_input_is_refused_in_one_line(a, b, complaint):
     with pytest.raises(SimlayoutError, match=complaint) as caught:
-        run_warptile(a, b, device="cpu")
+        run(KERNEL, a, b, device="cpu")
     assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(SimlayoutError, match='device \'tpu\': choose "auto", "gpu" or "cpu"'):
-        run_warptile(BITS, BITS, device="tpu")
+        run(KERNEL, BITS, BITS, device="tpu")
 
 
 @pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
 def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu():
-    for ask in (lambda: run_warptile(BITS, BITS, device="gpu"), lambda: load(KERNEL)):
-        with pytest.raises(DeviceError) as caught:
-            ask()
-        assert str(caught.value) == gpu_problem()
-    assert run_warptile(BITS, BITS).device == "CPU machine"
+    with pytest.raises(DeviceError) as caught:
+        run(KERNEL, BITS, BITS, device="gpu")
+    assert str(caught.value) == gpu_problem()
+    assert run(KERNEL, BITS, BITS).device == "CPU machine"
 
 
 # ---- the twins ------------------------------------------------------------------------------------------------------
@@ -252,11 +248,11 @@ def test_results_stay_in_registers_and_loads_are_as_wide_as_planned(kernel, tmp_
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
     from machine_code import CUOBJDUMP, PTXAS, assembled, of_class
 
-    from cuda_kernels.build.compile import bound_kernel, text_of
+    from cuda_kernels.build.compile import ptx
 
     if not (PTXAS and CUOBJDUMP):
         pytest.skip("needs ptxas and cuobjdump: pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump")
-    said, opcodes = assembled(text_of(bound_kernel(kernel.body), kernel.signature, (kernel.block, 1)), tmp_path)
+    said, opcodes = assembled(ptx(kernel), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == of_class(opcodes, "CALL") == 0
     steps, left = divmod(of_class(opcodes, "FFMA"), 8 * 16)
@@ -272,44 +268,10 @@ def test_results_stay_in_registers_and_loads_are_as_wide_as_planned(kernel, tmp_
 @pytest.mark.parametrize("shape", [*SHAPES, (300, 264, 200), (1000, 1384, 520), (257, 131, 1025)], ids=str)
 def test_the_gpu_returns_the_bits_of_sums_in_the_order_of_k(shape):
     a, b = inputs(*shape)
-    assert np.array_equal(run_warptile(a, b, device="gpu").c, one_by_one(a, b))
+    assert np.array_equal(run(KERNEL, a, b, device="gpu").c, one_by_one(a, b))
 
 
 @needs_gpu
 def test_the_gpu_returns_the_bits_of_the_cpu_machine():
     a, b = inputs(130, 66, 35)
-    assert np.array_equal(run_warptile(a, b, device="gpu").c, run_warptile(a, b, device="cpu").c)
-
-
-@needs_gpu
-def test_a_loaded_kernel_multiplies_parts_of_matrices_by_their_addresses():
-    from numba import cuda
-
-    M, N, K, first = 150, 70, 90, 3
-    a, b = part(M, K, first, 8), part(K, N, first, 2)
-    arrays = [cuda.to_device(x.base.view(np.uint16)) for x in (a, b)] + [cuda.to_device(np.full((M, 77), 0xFFFF, np.uint16))]
-    addresses = [x.__cuda_array_interface__["data"][0] + 2 * first for x in arrays]
-    leading = [x.shape[1] for x in arrays]
-    load(KERNEL.fitted(M, N, K, *leading, *addresses))(*addresses, M, N, K, *leading)
-    cuda.synchronize()
-    before, c, behind = np.split(arrays[2].copy_to_host(), [first, first + N], axis=1)
-    assert np.array_equal(c.view(bfloat16), one_by_one(a, b))
-    assert (before == 0xFFFF).all() and (behind == 0xFFFF).all()
-
-
-@needs_gpu
-def test_emitted_index_functions_run_on_the_gpu_as_the_model_says():
-    from cuda_kernels.build.compile import on_device
-    from cuda_kernels.emitted import warptile as index
-
-    for access in KERNEL.plan.accesses:
-        assert np.array_equal(on_device(getattr(index, identifier(access.name)), access), access.offsets() * 2)
-
-
-@given(st.lists(st.integers(0, 2**32 - 1), min_size=1))
-@example([0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x7F800001, 0xFFFFFFFF, 0x3F808000, 0x3F818000])
-def test_operands_are_rounded_to_bf16_as_ml_dtypes_rounds_them_and_nan_is_that_of_cvt(bits):
-    values = np.array(bits, np.uint32).view(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        nearest = values.astype(bfloat16).view(np.uint16)
-    assert (rounded("bf16", values) == np.where(np.isnan(values), 0x7FFF, nearest)).all()
+    assert np.array_equal(run(KERNEL, a, b, device="gpu").c, run(KERNEL, a, b, device="cpu").c)

@@ -155,10 +155,16 @@ class FakeLibrary:
             return self.fails["launch"].pop(0)
         config, program = config._obj, self.programs[kernel.value]
         attributes = tuple(config.attributes[i].id for i in range(config.count))
-        self.launches.append((program, tuple(config.grid), tuple(config.block), config.shared_bytes, config.stream or 0,
-                              attributes))
+        self.launches.append((launched_as(program), tuple(config.grid), tuple(config.block), config.shared_bytes,
+                              config.stream or 0, attributes))
         Run(program, parameters.value, tuple(config.grid)).go()
         return 0
+
+
+def launched_as(program):
+    """What the tests call a program: a Hopper configuration, another Kernel, or what copies."""
+    kernel = getattr(program, "kernel", program)
+    return kernel.options if getattr(kernel, "stacks", False) else kernel
 
 
 class Run:
@@ -183,13 +189,15 @@ class Run:
         return view(address, DTYPES[dtype], (dims[2], dims[1], dims[0]), (strides[1], strides[0], size))
 
     def go(self):
-        {"Hopper": self.hopper, "Copy": self.copy, "MmaProgram": self.mma}[type(self.program).__name__]()
+        if type(self.program).__name__ == "Copy":
+            self.copy()
+        else:
+            self.kernel, self.options = self.program.kernel, self.program.kernel.options
+            self.hopper() if self.kernel.stacks else self.mma()
 
     def hopper(self):
-        from cuda_kernels.kernels.hopper.ptx import MAPS, SIGNATURE
-
-        config = self.program
-        values = self.read(SIGNATURE.split(maxsplit=MAPS)[-1], MAPS)
+        config = self.options
+        values = self.read(" ".join(a.type for a in self.kernel.signature[3:]), 3)
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
         a, b = self.array_of_map(0, config.dtype), self.array_of_map(1, config.dtype)
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
@@ -220,12 +228,11 @@ class Run:
         view(target, dtype, shape, strides[:2:-1])[:] = view(source, dtype, shape, strides[2::-1])
 
     def mma(self):
-        from cuda_kernels.kernels.kernel import SIGNATURE
-
-        if self.program.name == "warptile":
-            return self.warptile(*self.read(SIGNATURE))
-        a, b, c, M, N, K, lda, ldb, ldc = self.read(SIGNATURE)
-        f16, options = DTYPES["f16"], self.program.options
+        values = self.read(" ".join(a.type for a in self.kernel.signature))
+        if self.kernel.name == "warptile":
+            return self.warptile(*values)
+        a, b, c, M, N, K, lda, ldb, ldc = values
+        f16, options = DTYPES["f16"], self.options
         if options.ab_aligned:
             assert not (a % 16 or b % 16 or lda % 8 or ldb % 8 or K % 8)
         if options.c_aligned:
@@ -235,7 +242,7 @@ class Run:
         view(c, f16, (M, N), (2 * ldc, 2))[:] = (left.astype(np.float32) @ right.astype(np.float32).T).astype(f16)
 
     def warptile(self, a, b, c, M, N, K, lda, ldb, ldc):
-        bf16, options = DTYPES["bf16"], self.program.options
+        bf16, options = DTYPES["bf16"], self.options
         for address, length, leading, aligned in ((a, K, lda, options.a_aligned), (b, N, ldb, options.b_aligned),
                                                   (c, N, ldc, options.c_aligned)):
             assert not aligned or not (address % 8 or length % 4 or leading % 4)
@@ -324,8 +331,8 @@ def make_torch():
 def install(monkeypatch, **machine):
     """Puts a fake driver and a fake torch where matmul finds them: (library, torch)."""
     from cuda_kernels.build import cache
-    from cuda_kernels.matmul import driver
     from cuda_kernels.matmul.workspace import Workspaces
+    from cuda_kernels.run import driver
 
     host = sys.modules["cuda_kernels.matmul.matmul"]
     library, torch = FakeLibrary(**machine), make_torch()

@@ -12,7 +12,6 @@ import pytest
 from tiers import slow_but
 
 from cuda_kernels.build.assembler import find_tool
-from cuda_kernels.build.compile import accesses_of
 from cuda_kernels.conformance import kernels, ncu
 from cuda_kernels.conformance.kernels import COUNTS, PIPE, evaluate, recorded, verdict
 from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble
@@ -47,23 +46,26 @@ def test_every_problem_and_every_case_is_an_exercise_with_a_label_of_its_own():
 
 def test_every_count_of_every_exercise_is_known():
     for one in exercises().values():
-        accesses = accesses_of(one.kernel)
+        accesses = one.kernel.accesses
         assert [c.name for c in one.counts] == [a.name for a in accesses], one.label
         assert all(c.exact and c.instructions for c in one.counts), one.label
 
 
 # ---- launched by the CPU machine -------------------------------------------------------------------------------------
 
-def played(code, entry, kernel, grid, matrices, numbers):
-    """`kernels.launched` on the CPU machine, which also checks that it executes what the exercise called `code` predicts."""
+def played(gpu, work, entry, code):
+    """`Gpu.launch_code` on the CPU machine, which also checks that it executes what the exercise called `code` predicts."""
     one = exercises()[code.decode()]
-    copies = [x.copy() for x in matrices]
-    trace = machine.run(kernel.body, grid, kernel.block, *copies, *numbers, shared_bytes=kernel.shared_bytes,
-                        accesses=accesses_of(kernel))
+    trace = machine.execute(work)
     said, done = ({c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in x}
                   for x in (one.counts, trace.accesses))
     assert said == done, one.label
-    return copies
+
+
+def play(monkeypatch, launch):
+    """Puts a function in the place of what launches machine code."""
+    monkeypatch.setattr(command.Gpu, "__init__", lambda gpu: None)
+    monkeypatch.setattr(command.Gpu, "launch_code", launch)
 
 
 def folder_of(path, labels):
@@ -77,13 +79,13 @@ def folder_of(path, labels):
 @pytest.mark.parametrize("labels", slow_but([FEW_PRACTICALS, SOME_ATOMS[:2]], [
     FEW_PRACTICALS, LABELS["practical"], SOME_ATOMS[:2], SOME_ATOMS, LABELS["warptile"][2:]]), ids=lambda x: x[0].split()[0])
 def test_every_launch_has_the_results_that_are_wanted_and_executes_what_is_predicted(labels, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "launched", played)
+    play(monkeypatch, played)
     launch_all(folder_of(tmp_path, labels))
 
 
 @pytest.mark.parametrize("label", [LABELS[family][0] for family in FAMILIES])
 def test_a_kernel_that_leaves_its_results_as_they_were_is_found(label, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "launched", lambda code, entry, kernel, grid, matrices, numbers: matrices)
+    play(monkeypatch, lambda gpu, work, entry, code: None)
     with pytest.raises(DeviceError, match=f"{label} computes a wrong result"):
         launch_all(folder_of(tmp_path, [label]))
 
@@ -114,7 +116,7 @@ def test_every_practical_problem_executes_its_instructions_as_often_as_is_predic
 def check_turns(label):
     one = exercises()[label]
     owned = attribute(disassemble(build(label, ARCH)[1]), one.kernel)
-    for access in accesses_of(one.kernel):
+    for access in one.kernel.accesses:
         found, by_a_warp = owned[access.name], access.instructions() * 32 // one.kernel.block
         assert by_a_warp % len(found) == 0 and not any(i.guard for i in found), access.name
 

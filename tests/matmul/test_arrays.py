@@ -22,7 +22,7 @@ def machine(monkeypatch):
 
 @pytest.fixture
 def cuda(machine):
-    from cuda_kernels.matmul import driver
+    from cuda_kernels.run import driver
 
     return driver.cuda()
 
@@ -81,7 +81,7 @@ def everyone(torch, array):
 def test_every_library_describes_the_same_array_alike(shape, data):
     with pytest.MonkeyPatch.context() as patch:
         _, torch = install(patch)
-        from cuda_kernels.matmul import driver
+        from cuda_kernels.run import driver
 
         array = np.zeros([2 * n for n in shape], np.float16)[tuple(slice(None, None, 2) for _ in shape)]
         array = array.transpose(data.draw(st.permutations(range(len(shape)))))

@@ -16,7 +16,8 @@ from tiers import given_few
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.matmul import driver, product
+from cuda_kernels.matmul import product
+from cuda_kernels.run import driver
 from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]

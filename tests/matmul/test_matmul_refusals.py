@@ -10,7 +10,7 @@ from host_kit import Device, aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.matmul import driver
+from cuda_kernels.run import driver
 from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]

@@ -145,11 +145,11 @@ def test_the_size_of_a_block_changes_nothing(name, products, columns, monkeypatc
 @pytest.mark.parametrize("accumulate", ["f32", "f16"])
 def test_c_of_a_kernel_is_predicted_bit_for_bit(name, accumulate):
     from cuda_kernels import KERNELS
-    from cuda_kernels.run.mma import run
+    from cuda_kernels.run.runner import run
 
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(s).astype(np.float16) for s in ((33, 72), (40, 72)))
-    made = run(KERNELS[name].variant(accumulate=accumulate), a, b, device="cpu").c
+    made = run(KERNELS[name].variant(accumulate=accumulate), a, b.T, device="cpu").c
     said = gemm(f"m16n8k16.{accumulate}.f16.f16.{accumulate}", a, b.T).astype(np.float16)
     assert np.array_equal(made.view(np.uint16), said.view(np.uint16))
 

@@ -7,6 +7,7 @@ import pytest
 import simlayout as sl
 from cuda_kernels import KERNELS
 from simlayout.cli import main
+from simlayout.kernel import Problem
 from simlayout.plots import of_kernel, pipeline, plan_sheet, sheet, timeline
 from simlayout.plots.pipeline import Span, Timeline
 from simlayout.plots.style import text_width
@@ -64,7 +65,7 @@ def test_the_clocks_of_a_timeline_are_those_that_the_plan_predicts():
 
 
 def test_a_sheet_shows_what_the_sources_of_copies_cost():
-    made = plan_sheet(KERNELS["mma_permuted"].fitted(4096, 4096, 4096).plan)
+    made = plan_sheet(KERNELS["mma_permuted"].fitted(Problem(4096, 4096, 4096)).plan)
     assert [round(line.share, 3) for line in made.lines] == [0.35, 0.175, 0.234, 0.234, 0.004, 0.004]
     ax = sheet(made)
     assert "35%: 25,165,824 wavefronts, 16,777,216 of them excess" in [text for a in ax.artists for *_, text in a.texts]

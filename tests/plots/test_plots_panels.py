@@ -11,6 +11,7 @@ import simlayout as sl
 from cuda_kernels import KERNELS
 from simlayout.hardware import choose_ldmatrix
 from simlayout.hardware.banks.copies import wavefront_of
+from simlayout.kernel import Problem
 from simlayout.plots import (
     Box,
     Panel,
@@ -152,7 +153,7 @@ def test_what_is_marked_are_the_words_beyond_the_first_of_their_bank(places):
 @pytest.mark.parametrize("name", ["mma_base", "mma_padded", "mma_permuted", "mma_swizzled", "mma_blocks", "mma_crosswise"])
 @pytest.mark.parametrize("leading", [4096, 4104])
 def test_the_first_wavefront_of_a_line_that_a_copy_writes_is_not_marked_and_the_others_are(name, leading):
-    access = KERNELS[name].fitted(512, 512, 512).plan.access("copy A")
+    access = KERNELS[name].fitted(Problem(512, 512, 512)).plan.access("copy A")
     panel, analysis = in_memory(access, [5], leading=leading), analyze_copies(access, leading)
     assert panel.title.endswith(f": {analysis.wavefronts[5]} wavefronts, ideal 4")
     numbers = wavefront_of(*(x[[5]] for x in (analysis.addresses, analysis.sources, analysis.active)))[0]

@@ -8,12 +8,12 @@ import pytest
 from hopper_kernels import SHARED
 from hypothesis import strategies as st
 from machine_kit import st_shared, tid_x
+from on_machine import on_machine
 from test_gallery import overlapping, texts
 from tiers import given_few, slow_but
 
 import simlayout as sl
-from cuda_kernels.run.hopper import run_hopper
-from cuda_kernels.run.job import kernel_named
+from cuda_kernels.kernels import named
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.matrix.tma import TensorMap
@@ -37,12 +37,12 @@ def closed():
 
 def events_of(name, options, steps):
     """The Events of one tile of C, or one per CTA of a cluster, by one of the kernels in any order of memory."""
-    kernel, events = kernel_named(name).variant(**options), []
+    kernel, events = named(name).variant(**options), []
     rows, columns, depth = kernel.plan.tile
     a, b = (np.zeros((size, steps * depth), np.float16, "C" if major == "K" else "F")
             for size, major in ((rows, kernel.options.a_major), (columns, kernel.options.b_major)))
     with watching(events.append):
-        run_hopper(kernel.options, a, b.T, hazards="off")
+        on_machine(kernel.options, a, b.T, hazards="off")
     return events
 
 
@@ -130,7 +130,7 @@ def check(made, chunks):
 @given_few(5, 25, st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
            st.sampled_from([64, 128]), st.sampled_from([1, 2]))
 def test_a_stage_holds_its_chunks_in_order_and_is_not_refilled_before_its_release(name, stages, steps, cols, beside):
-    made = of_kernel(kernel_named(name).variant(stages=stages, tile_n=cols, cluster_n=beside), steps)
+    made = of_kernel(named(name).variant(stages=stages, tile_n=cols, cluster_n=beside), steps)
     tiles = 2 if name == "wgmma_persistent" else 1
     assert made.stages == min(stages, tiles * steps) and made.steps == steps
     check(made, tiles * steps)
@@ -147,7 +147,7 @@ def test_the_order_of_the_operands_changes_no_span(majors):
 
 @pytest.mark.parametrize("options", slow_but([{"cluster_m": 1, "stages": 3}], [{}, {"cluster_m": 1, "stages": 3}]), ids=str)
 def test_ldmatrix_reads_the_chunks_that_tma_brings_and_c_takes_their_place(options):
-    made = of_kernel(kernel_named("mma_tma").variant(**options), 5)
+    made = of_kernel(named("mma_tma").variant(**options), 5)
     check(made, 5)
     assert made.reader == "ldmatrix" and made.rows[-1] == "C"
     last = max(s.end for s in made.spans if s.kind == "read")
@@ -157,7 +157,7 @@ def test_ldmatrix_reads_the_chunks_that_tma_brings_and_c_takes_their_place(optio
 @pytest.mark.slow
 def test_with_one_stage_nothing_overlaps_and_with_more_a_copy_is_under_way_while_another_stage_is_read():
     for name, options in ALL:
-        made = of_kernel(kernel_named(name).variant(**options), 4)
+        made = of_kernel(named(name).variant(**options), 4)
         both = [(stage, s.stage) for stage, start, end in asked_or_written(made) for s in made.spans
                 if s.kind == "read" and start < s.end and s.start < end]
         assert bool(both) == (made.stages > 1), name
@@ -190,7 +190,7 @@ def test_a_stage_that_is_asked_for_between_its_reading_and_its_release_is_seen_t
 
 
 def test_the_stages_of_the_next_tile_fill_while_c_is_stored():
-    made = of_kernel(kernel_named("wgmma_persistent"), 6)
+    made = of_kernel(named("wgmma_persistent"), 6)
     stored = next(s for s in made.spans if s.kind == "store")
     asked = [s for s in made.spans if s.kind == "wait" and s.chunk >= 6 and s.start < stored.end and stored.start < s.end]
     assert {s.stage for s in asked} == set(range(made.stages))
@@ -200,7 +200,7 @@ def test_the_stages_of_the_next_tile_fill_while_c_is_stored():
 @pytest.mark.parametrize("name, options, tiles", [("wgmma_tma", {}, 1), ("wgmma_specialized", {}, 1),
                                                   ("wgmma_persistent", {}, 4), ("mma_tma", {"cluster_m": 1}, 1)])
 def test_the_clocks_are_the_wavefronts_and_the_bytes_that_the_plan_predicts(name, options, tiles):
-    kernel = kernel_named(name).variant(**options)
+    kernel = named(name).variant(**options)
     rows, columns, depth = kernel.plan.tile
     said = kernel.plan.predict(tiles * rows, columns, 3 * depth)
     bytes = sum(getattr(count, "bytes", 0) for count in said.counts)
@@ -219,7 +219,7 @@ def test_where_tma_loads_nothing_there_is_no_timeline():
 @pytest.mark.parametrize("case", slow_but(ALL[:2], ALL), ids=str)
 def test_no_text_of_a_pipeline_is_cut_or_overlaps_another(case):
     name, options = case
-    made = of_kernel(kernel_named(name).variant(**options), 6)
+    made = of_kernel(named(name).variant(**options), 6)
     ax = pipeline(made)
     found, (wide, high) = texts(ax.figure), ax.figure.get_size_inches()
     for text, x0, y0, x1, y1 in found:

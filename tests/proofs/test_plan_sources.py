@@ -11,6 +11,7 @@ from cuda_kernels import KERNELS
 from cuda_kernels.kernels.common import valid_bytes
 from cuda_kernels.run.job import main_job
 from simlayout import Access, AddressError, Layout, LayoutError, SimlayoutError, analyze
+from simlayout.kernel import Problem
 from simlayout.plan import Plan
 from simlayout.proofs import Source
 from simlayout.proofs.source import MOST_LEADING, analyze_copies
@@ -118,7 +119,7 @@ def test_the_copies_of_an_inner_tile_cost_what_the_readme_says(name, each):
     assert count.wavefronts / count.instructions == pytest.approx(each, abs=0.05)
 
 
-@pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], KERNELS["mma_permuted"].fitted(256, 256, 128)],
+@pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], KERNELS["mma_permuted"].fitted(Problem(256, 256, 128))],
                          ids=["as it comes", "fitted"])
 def test_the_copies_of_whole_tiles_have_no_src_size_and_cost_less(kernel):
     said = kernel.plan.predict(256, 256, 128)
@@ -128,7 +129,7 @@ def test_the_copies_of_whole_tiles_have_no_src_size_and_cost_less(kernel):
 
 
 def test_whole_lines_without_a_src_size_are_ideal():
-    said = KERNELS["mma_swizzled"].fitted(512, 256, 128).plan.predict(512, 256, 128)
+    said = KERNELS["mma_swizzled"].fitted(Problem(512, 256, 128)).plan.predict(512, 256, 128)
     assert [(c.wavefronts, c.exact) for c in said.counts if c.name.startswith("copy")] == [
         (c.ideal, True) for c in said.counts if c.name.startswith("copy")]
 

@@ -9,8 +9,8 @@ import pytest
 
 import cuda_kernels.run.job as job
 from cuda_kernels import KERNELS
+from cuda_kernels.kernels import HOPPER_KERNELS
 from cuda_kernels.run import foresight
-from cuda_kernels.run.hopper_job import HOPPER_KERNELS
 from simlayout import machine
 from simlayout.cli import main
 from simlayout.errors import MachineError, SimlayoutError

@@ -13,13 +13,6 @@ DOORS = {
 """Who may name what lies above, and why: a module, and the package that it names, in strings alone."""
 
 STILL_UP = {
-    ("cuda_kernels.kernels.cute.run", "cuda_kernels.run.device"),
-    ("cuda_kernels.kernels.cute.run", "cuda_kernels.run.mma"),
-    ("cuda_kernels.kernels.kernel", "cuda_kernels.run.mma"),
-    ("cuda_kernels.kernels.practical.launch", "cuda_kernels.run.device"),
-    ("cuda_kernels.kernels.warptile.warptile", "cuda_kernels.run.warptile"),
-    ("cuda_kernels.run.hopper_job", "cuda_kernels.matmul.matmul"),
-    ("cuda_kernels.run.job", "cuda_kernels"),
     ("cuda_kernels.run.job", "cuda_kernels.bench"),
 }
 """Arrows that point up and go when kernels have one runner: delete a row with its arrow, add none."""

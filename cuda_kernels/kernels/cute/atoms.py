@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
-from cuda_kernels.kernels.kernel import SIGNATURE, choice
+from cuda_kernels.kernels.gemm import Gemm
+from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import index_function
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import choose_ldmatrix
 from simlayout.hardware.tables.arch import LANES
+from simlayout.kernel import LaunchShape
 from simlayout.plan import Plan
 from simlayout.proofs import Access
 
@@ -145,7 +147,7 @@ def operand(name, mma, val_layout, major, want, layout):
 
 
 @dataclass(frozen=True)
-class Atoms:
+class Atoms(Gemm):
     """One choice of everything: a kernel for C = A @ B.T, A (M, K) and B (N, K) of f16, C (M, N) of f32, row-major.
 
     mma: "m16n8k8" or "m16n8k16", both with f32 accumulators. val_layout: (1, n, 1): a warp does n of them along N. a_major:
@@ -207,36 +209,50 @@ ask for less
                     (self.a.copy, self.b.copy, self.a.load, self.b.load), (),
                     ((("copy A",), "load A"), (("copy B",), "load B")), self.shared_bytes)
 
-    def predict(self, M, N, K):
-        """What each access of a problem executes: a tuple of AccessCount."""
-        return self.plan.predict(M, N, K).counts
-
     @cached_property
     def body(self):
-        """The kernel's Python function: for `cuda_kernels.build.compile` on a GPU, for `simlayout.machine.run` on a CPU."""
+        """The kernel's Python function."""
         from cuda_kernels.kernels.cute.kernel import make_body
 
         return make_body(self)
 
     name = "cute"
-    signature = SIGNATURE
+    summary = "CuTe's choice of ldmatrix"
     block = LANES * WARPS
     shared_bytes = 2 * 2 * SIDE * SIDE
+    dtypes = "f16", "f16", "f32"
 
-    def grid(self, M, N):
-        """CTAs as (x, y, z): x along N, y along M.
+    @property
+    def options(self):
+        """The choices: itself."""
+        return self
 
-        Raises SimlayoutError for more rows than a grid has CTAs along y for.
-        """
+    def with_options(self, options):
+        """Other choices."""
+        return options
+
+    @property
+    def majors(self):
+        """The contiguous dimensions of A, B and C."""
+        return self.a_major, self.b_major, "N"
+
+    def launch_shape(self, problem):
+        """Its launch: x along N, y along M. Raises SimlayoutError for more rows than a grid has CTAs along y for."""
+        M, N = problem.M, problem.N
         if M > SIDE * MOST_ALONG_Y:
             raise SimlayoutError(f"M = {M}: a grid has at most {MOST_ALONG_Y} CTAs along y, of {SIDE} rows each: multiply "
                                  f"in parts of {SIDE * MOST_ALONG_Y} rows")
-        return -(-N // SIDE), -(-M // SIDE), 1
+        return LaunchShape((-(-N // SIDE), -(-M // SIDE), 1), self.block, self.shared_bytes)
 
-    def fitted(self, M, N, K):
+    def fitted(self, problem):
         """The case for a problem: whole 16-byte pieces where the lines of A and B have no other, else halves."""
-        lines = (K if self.a_major == "K" else M), (K if self.b_major == "K" else N)
+        lengths = problem.K if self.a_major == "K" else problem.M, problem.K if self.b_major == "K" else problem.N
+        lines = *lengths, *self.leading(problem)[:2], problem.a // 2, problem.b // 2
         return replace(self, aligned=all(n % CHUNK == 0 for n in lines))
+
+    def prove(self):
+        """The plan's certificates."""
+        return self.plan.verify()
 
 
 def _wanted(name, mma, val_layout):

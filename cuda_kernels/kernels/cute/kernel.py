@@ -73,7 +73,7 @@ def make_copy(operand, aligned):
 
 
 def make_body(atoms):
-    """The kernel's Python function, of `cuda_kernels.kernels.kernel.SIGNATURE`: leading dimensions count the elements from
+    """The kernel's Python function, of `cuda_kernels.kernels.gemm.SIGNATURE`: leading dimensions count the elements from
     line to line of A and B as they are stored; C is f32, row-major."""
     copy_a, copy_b = make_copy(atoms.a, atoms.aligned), make_copy(atoms.b, atoms.aligned)
     index_a, index_b = atoms.a.index[1], atoms.b.index[1]

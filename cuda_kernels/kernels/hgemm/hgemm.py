@@ -9,7 +9,7 @@ from importlib import import_module
 
 from cuda_kernels.kernels.hgemm.body import make_body
 from cuda_kernels.kernels.hgemm.plan import Options, Tiling, make_plan
-from cuda_kernels.kernels.kernel import Kernel
+from cuda_kernels.kernels.kernel import ThreadKernel
 from simlayout.algebra import Layout, Rotation, Swizzle
 
 ROTATED_C = Rotation(8, 16, 128, 8) @ Layout((256, 128), (128, 1))
@@ -40,8 +40,8 @@ def kernel(tiling):
     def body(options):
         return make_body(import_module(f"cuda_kernels.emitted.{name}"), tiling, options)
 
-    return Kernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options), body, lambda options: name,
-                  lambda: {name: make_plan(tiling, Options(stages=4)).accesses})
+    return ThreadKernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options), body,
+                        lambda options: name, lambda: {name: make_plan(tiling, Options(stages=4)).accesses})
 
 
 KERNELS = {tiling.name: kernel(tiling) for tiling in TILINGS}

@@ -9,7 +9,6 @@ import numpy as np
 from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import DEPTH, load_box
-from cuda_kernels.kernels.hopper.ptx import compiled
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.hardware.matrix.wgmma import OperandTile
@@ -217,6 +216,13 @@ class Hopper:
         "M"."""
         return (first, second) if self.c_major == "N" else (second, first)
 
+    def taking(self, dtype, out, majors=None):
+        """The configuration for operands of a dtype, and results of another, whose contiguous dimensions are `majors`, "K"
+        or "MN" of each, in the order of the product."""
+        a_major, b_major = self.turned(*majors) if majors else (self.a_major, self.b_major)
+        return replace(self, a_major=a_major, b_major=b_major, dtype=dtype, out=out,
+                       store="direct" if out == "f32" else self.store)
+
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once."""
         rows, cols = self.tile_grid(M, N)
@@ -263,10 +269,6 @@ class Hopper:
     def program(self):
         """What is compiled: the configuration without what is only passed to the kernel, its order of tiles."""
         return replace(self, group=Hopper.group)
-
-    def compile(self):
-        """(name of the entry, machine code for sm_90a); no GPU needed."""
-        return compiled(self.program)
 
 
 def staged_bytes(box, buffers):

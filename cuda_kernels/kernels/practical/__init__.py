@@ -9,7 +9,6 @@
 from functools import lru_cache
 
 from cuda_kernels.kernels.practical import halves, interleaved, patterns, power
-from cuda_kernels.kernels.practical.launch import Run, run
 from cuda_kernels.kernels.practical.problem import STORES, Practical, Use
 from simlayout.errors import SimlayoutError
 
@@ -36,4 +35,4 @@ PROBLEMS = {(problem, layout): practical(problem, layout)
             for problem, module in _MODULES.items() for layout in module.LAYOUTS}
 """Every problem in every layout, its results stored by stmatrix."""
 
-__all__ = ["PROBLEMS", "STORES", "Practical", "Run", "Use", "practical", "run"]
+__all__ = ["PROBLEMS", "STORES", "Practical", "Use", "practical"]

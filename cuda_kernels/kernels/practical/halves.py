@@ -49,4 +49,4 @@ def practical(layout, store):
         Use(stored, layout),
         Use("read", layout, stored_by=((stored, layout),)),
     )
-    return Practical("1.2", layout, store, "16x32", uses, make_body, ((16, 32),), ((16, 16),), "u64 u64", 1, reference)
+    return Practical("1.2", layout, store, "16x32", uses, make_body, ((16, 32),), ((16, 16),), False, 1, reference)

@@ -82,5 +82,5 @@ def practical(layout, store):
         Use("read", second, stored_by=(rows,)),
     )
     matrix = (16, 256)
-    return Practical("3.1", layout, store, "16x256", uses, make_body, (matrix, matrix), (matrix,), "u64 u64 u64",
+    return Practical("3.1", layout, store, "16x256", uses, make_body, (matrix, matrix), (matrix,), False,
                      3 if again else 2, reference)

@@ -72,4 +72,4 @@ def practical(layout, store):
         Use("read", layout, 2, stores),
     )
     both = ((16, 256), (16, 256))
-    return Practical("2.1", layout, store, "16x256", uses, make_body, both, both, "u64 u64 u64 u64", 4, reference)
+    return Practical("2.1", layout, store, "16x256", uses, make_body, both, both, False, 4, reference)

@@ -72,4 +72,4 @@ def practical(layout, store):
         Use(stored, layout, lambda n: n - 1),
         Use("read", layout, stored_by=(copied, multiplied)),
     )
-    return Practical("1.1", layout, store, "16x16", uses, make_body, ((16, 16),), ((16, 16),), "u64 u64 s32", 2, reference)
+    return Practical("1.1", layout, store, "16x16", uses, make_body, ((16, 16),), ((16, 16),), True, 2, reference)

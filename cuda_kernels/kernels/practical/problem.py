@@ -9,7 +9,8 @@ import numpy as np
 from cuda_kernels.kernels.practical.common import indices
 from cuda_kernels.kernels.practical.tiles import accesses, shared_bytes
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.kernel import AccessCount
+from simlayout.hardware.tables.arch import FEATURES
+from simlayout.kernel import CPU_SMS, AccessCount, Argument, Kernel, LaunchShape, Pointer, Work
 from simlayout.proofs import verify
 
 STORES = ("stmatrix", "pairs")
@@ -31,13 +32,27 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Practical:
+class Options:
+    """Which problem, in which layout, with which store."""
+
+    problem: str
+    layout: str
+    store: str
+
+
+def _at(role):
+    """The value of an argument that is the address of the array with a role."""
+    return lambda kernel, n: Pointer(role)
+
+
+@dataclass(frozen=True)
+class Practical(Kernel):
     """One problem in one layout.
 
     problem: the tutorial's number ("2.1"); layout: how its shared memory lies ("xor"); store: one of STORES. shape: of
     its tiles, a key of `tiles.TILES`. uses: what it does to shared memory, in the order of its life. make_body(problem) ->
-    the kernel's Python function. shapes: of its inputs and its results, elements. signature: of the body. slots: matrices
-    in shared memory. reference: (*inputs, n) -> the results, by NumPy.
+    the kernel's Python function. shapes: of its inputs and its results, elements. takes_power: whether it takes a number n.
+    slots: matrices in shared memory. reference: (*inputs, n) -> the results, by NumPy.
     """
 
     problem: str
@@ -48,7 +63,7 @@ class Practical:
     make_body: object
     inputs: tuple
     results: tuple
-    signature: str
+    takes_power: bool
     slots: int
     reference: object
 
@@ -57,10 +72,26 @@ class Practical:
         """For people and errors: "2.1 xor stmatrix"."""
         return f"{self.problem} {self.layout} {self.store}"
 
+    summary = "a problem of the practical-swizzle tutorial"
+    needs = FEATURES["stmatrix"]
+
     @property
-    def takes_power(self):
-        """Whether the problem has a number n."""
-        return self.signature.endswith("s32")
+    def options(self):
+        """What it is a variant of."""
+        return Options(self.problem, self.layout, self.store)
+
+    def with_options(self, options):
+        """Another problem, layout or store."""
+        from cuda_kernels.kernels.practical import practical
+
+        return practical(options.problem, options.layout, options.store)
+
+    @property
+    def signature(self):
+        """Addresses of the inputs and the results, then the number n of a problem that takes one."""
+        roles = [f"input {i}" for i in range(len(self.inputs))] + [f"result {i}" for i in range(len(self.results))]
+        numbers = (Argument("n", "s32", "the power", lambda kernel, n: n),) if self.takes_power else ()
+        return tuple(Argument(role, "u64", f"address of {role}", _at(role)) for role in roles) + numbers
 
     @property
     def accesses(self):
@@ -110,17 +141,27 @@ class Practical:
                 raise VerificationError(f"access {access.name!r} reaches byte {top} of {self.shared_bytes}")
         return made
 
-    def check_inputs(self, matrices, n):
-        """SimlayoutError for anything but f16 matrices of the problem's shapes, or an n that is none."""
-        if len(matrices) != len(self.inputs):
-            raise SimlayoutError(f"problem {self.problem} takes {len(self.inputs)} matrices, not {len(matrices)}")
+    def launch_shape(self, problem):
+        """One CTA."""
+        return LaunchShape((1, 1, 1), self.block, self.shared_bytes)
+
+    def work(self, *inputs, sms=CPU_SMS, packed=False):
+        """The Work of f16 matrices of the problem's shapes, and, for problem 1.1, the power, 2 where it is not given."""
+        count = len(self.inputs)
+        matrices, numbers = inputs[:count], inputs[count:]
+        if len(matrices) != count or len(numbers) > self.takes_power:
+            takes = f"{count} {'matrix' if count == 1 else 'matrices'}" + " and a power" * self.takes_power
+            raise SimlayoutError(f"problem {self.problem} takes {takes}, not {len(inputs)} inputs")
         for matrix, shape in zip(matrices, self.inputs):
             if getattr(matrix, "shape", None) != shape or matrix.dtype != np.float16:
                 what = f"{matrix.dtype} {matrix.shape}" if isinstance(matrix, np.ndarray) else type(matrix).__name__
                 raise SimlayoutError(f"problem {self.problem} takes float16 matrices {shape}, not {what}")
-        if not isinstance(n, int | np.integer) or n < 1 or (n > 1 and not self.takes_power):
-            raise SimlayoutError(f"n = {n!r}: " + ("the power is an integer of at least 1" if self.takes_power else
-                                                   f"problem {self.problem} takes no number"))
+        n = numbers[0] if numbers else 2 if self.takes_power else 1
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise SimlayoutError(f"n = {n!r}: the power is an integer of at least 1")
+        results = [np.full(shape, np.nan, np.float16) for shape in self.results]
+        arrays = {f"input {i}": np.ascontiguousarray(x) for i, x in enumerate(matrices)}
+        return Work(self, int(n), arrays | {f"result {i}": x for i, x in enumerate(results)}, lambda: tuple(results))
 
 
 def small_integers(shapes, seed=0):

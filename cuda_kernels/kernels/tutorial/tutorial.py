@@ -6,7 +6,7 @@ Every rung of its ladder is a variant of one of them.
 from importlib import import_module
 from types import SimpleNamespace
 
-from cuda_kernels.kernels.kernel import Kernel
+from cuda_kernels.kernels.kernel import ThreadKernel
 from cuda_kernels.kernels.tutorial.body import make_body
 from cuda_kernels.kernels.tutorial.plan import Options, Tiling, all_accesses, make_plan, written
 from simlayout.algebra import Layout, Swizzle
@@ -64,8 +64,8 @@ def kernel(tiling):
         return {emitted_as(o): tuple(all_accesses(tiling, o).values())
                 for o in (Options(), Options(warps=8), Options(warps=8, split_k=True, fragments=1))}
 
-    return Kernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options),
-                  lambda options: make_body(index(options), options), emitted_as, emits, index)
+    return ThreadKernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options),
+                        lambda options: make_body(index(options), options), emitted_as, emits, index)
 
 
 KERNELS = {tiling.name: kernel(tiling) for tiling in TILINGS}

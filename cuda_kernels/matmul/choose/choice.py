@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
 from cuda_kernels.matmul.choose.model import Estimates, lie_of
 from simlayout.errors import SimlayoutError
@@ -37,18 +38,18 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     raise SimlayoutError(f"no candidate suits {a_major}-major A and {b_major}-major B of {dtype}")
 
 
-def configured(kernel, M, N, K, matrices, sms, a_major, b_major, dtype, out):
-    """The Hopper configuration for a product: `kernel` with its orders and types or, without one, what is chosen."""
+def suited_kernel(kernel, M, N, K, matrices, sms, a_major, b_major, dtype, out):
+    """The kernel for a product: `kernel` with its orders and types or, without one, what is chosen."""
     if kernel is None:
-        return choose(M, N, K, matrices, sms, a_major, b_major, dtype, out)
-    return _with_types(kernel, a_major, b_major, dtype, out)
+        return kernel_of(choose(M, N, K, matrices, sms, a_major, b_major, dtype, out))
+    return kernel.taking(dtype, out, (a_major, b_major))
 
 
 def suited(candidate, a_major, b_major, dtype, out):
     """A candidate for operands of these orders and types; None where it cannot be: tiles of MN-major operands may need more
     shared memory. a_major, b_major: of the product, whose operands change places where the candidate's c_major is "M"."""
     try:
-        return _with_types(candidate, a_major, b_major, dtype, out)
+        return candidate.taking(dtype, out, (a_major, b_major))
     except SimlayoutError:
         return None
 
@@ -58,9 +59,3 @@ def _without_split(config, M, N, K, matrices, sms):
     products on an H200)."""
     _, parts = config.cut(*config.turned(M, N), K, matrices, sms)
     return config if parts > 1 or not config.split else replace(config, split=False)
-
-
-def _with_types(config, a_major, b_major, dtype, out):
-    first, second = config.turned(a_major, b_major)
-    return replace(config, a_major=first, b_major=second, dtype=dtype, out=out,
-                   store="direct" if out == "f32" else config.store)

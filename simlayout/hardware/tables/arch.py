@@ -31,10 +31,23 @@ class Feature:
         """Whether a GPU of a compute capability, (major, minor), has them."""
         return capability == self.since or (capability > self.since and not self.only)
 
+    def missing(self, capability: tuple) -> str | None:
+        """Why a GPU of a compute capability cannot run them, as a sentence; None if it can.
+
+        >>> FEATURES["wgmma"].missing((8, 0))[:73]
+        'the GPU has compute capability 8.0; wgmma needs 9.0 (sm_90a): take anothe'
+        """
+        if self.on(capability):
+            return None
+        wanted = f"{'.'.join(map(str, self.since))} " + (f"({target_of(self.since)})" if self.only else "or newer")
+        return (f"the GPU has compute capability {'.'.join(map(str, capability))}; {self.name} needs {wanted}: take another "
+                "kernel, or the CPU machine (--cpu)")
+
 
 FEATURES = {f.name: f for f in (
     Feature("match.any", (7, 0), "PTX ISA, match.sync: target ISA notes"),
     Feature("cp.async", (8, 0), "PTX ISA, cp.async: target ISA notes"),
+    Feature("stmatrix", (9, 0), "PTX ISA, stmatrix: target ISA notes"),
     Feature("wgmma", (9, 0), "PTX ISA, wgmma.mma_async: target ISA notes", only=True),
 )}
 

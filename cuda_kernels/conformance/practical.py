@@ -1,11 +1,12 @@
-"""`python -m cuda_kernels.kernels.practical` proves, runs and checks every problem in every layout, and prints its costs."""
+"""`python -m cuda_kernels.conformance.practical` proves, runs and checks every practical problem in every layout."""
 
 import argparse
 
 import numpy as np
 
-from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical, run
+from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
+from cuda_kernels.run.runner import run
 
 FORM = "  {:<32} {:<18} {:>12} {:>10} {:>6} {:>7}"
 
@@ -29,7 +30,7 @@ def report(variant, n, device):
     """Proves and runs one variant and prints it; returns whether it is right and as predicted."""
     variant.prove()
     matrices, counts = small_integers(variant.inputs), variant.predict(n)
-    solved = run(variant, *matrices, n=n, device=device)
+    solved = run(variant, *matrices, *((n,) if variant.takes_power else ()), device=device)
     right, predicted = is_right(solved, variant, matrices, n), as_predicted(solved, counts)
     verdict = "right" if right else "WRONG"
     print(f"{variant.problem}, {variant.layout} ({variant.store}): {verdict} on {solved.device}"
@@ -43,7 +44,7 @@ def report(variant, n, device):
 
 def main(arguments=None):
     """Reports what was asked for; returns the exit status: 1 if anything is wrong, 0 otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.kernels.practical", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.practical", description=__doc__)
     parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto", help="where to run (default: auto)")
     parser.add_argument("--problem", choices=sorted({problem for problem, _ in PROBLEMS}), help="only this one")
     parser.add_argument("--store", choices=STORES, help="only results stored so (default: both)")

@@ -1,0 +1,133 @@
+"""What all GEMM kernels have in common: matrices in the order of memory that a kernel takes, and the same arguments."""
+
+
+from dataclasses import asdict
+
+import numpy as np
+
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import SimlayoutError
+from simlayout.kernel import CPU_SMS, Argument, Kernel, Pointer, Problem, Work
+
+SIGNATURE = (
+    Argument("a", "u64", "address of A", lambda kernel, problem: Pointer("a")),
+    Argument("b", "u64", "address of B", lambda kernel, problem: Pointer("b")),
+    Argument("c", "u64", "address of C", lambda kernel, problem: Pointer("c")),
+    Argument("M", "s32", "rows of C", lambda kernel, problem: problem.M),
+    Argument("N", "s32", "columns of C", lambda kernel, problem: problem.N),
+    Argument("K", "s32", "depth of the product", lambda kernel, problem: problem.K),
+    Argument("lda", "s32", "elements from line to line of A", lambda kernel, problem: kernel.leading(problem)[0]),
+    Argument("ldb", "s32", "elements from line to line of B", lambda kernel, problem: kernel.leading(problem)[1]),
+    Argument("ldc", "s32", "elements from line to line of C", lambda kernel, problem: kernel.leading(problem)[2]),
+)
+"""The arguments of a kernel whose threads compute all addresses. A line is what is contiguous: a row, or a column."""
+
+
+def matrix(name, x, dtype):
+    """A matrix, or a stack of matrices, as [matrices, rows, columns] of the NumPy dtype that holds `dtype`.
+
+    Raises SimlayoutError for what is neither, or of another type.
+    """
+    if getattr(x, "ndim", None) not in (2, 3):
+        raise SimlayoutError(f"{name} must be a matrix, not {getattr(x, 'shape', type(x).__name__)}")
+    if x.dtype.name not in ((dtype, "bfloat16", "uint16") if dtype == "bf16" else (TYPES[dtype].plain.name,)):
+        wanted = "bf16, as ml_dtypes.bfloat16 or as its bits in uint16" if dtype == "bf16" else TYPES[dtype].plain.name
+        raise SimlayoutError(f"{name} is {x.dtype}; this kernel multiplies {wanted}")
+    x = x.view(TYPES[dtype].plain)
+    return x if x.ndim == 3 else x[None]
+
+
+def in_lines(x, unit, packed):
+    """(the same matrices in lines, elements from line to line): as they lie, where they lie so; else a copy.
+
+    x: [matrices, lines, along]; unit: lines start on multiples of so many bytes; packed: a copy in any case, without room
+    between lines but for the unit.
+    """
+    size, (matrices, lines, along) = x.itemsize, x.shape
+    pitch = x.strides[1] if lines > 1 else along * size
+    apart = x.strides[0] if matrices > 1 else lines * pitch
+    lies = (along == 1 or x.strides[2] == size) and pitch >= along * size and apart >= lines * pitch
+    starts = pitch, apart, x.ctypes.data
+    if not lies or any(start % unit for start in starts) or (packed and not x.flags.c_contiguous):
+        made = np.zeros((matrices, lines, -(-along * size // unit) * unit // size), x.dtype)
+        made[:, :, :along] = x
+        x, pitch = made[:, :, :along], made.strides[1]
+    return x, pitch // size
+
+
+class Gemm(Kernel):
+    """C (M, N) = A (M, K) @ B (K, N), by NumPy's rules; a subclass says the types, the orders of memory, and the launch."""
+
+    signature = SIGNATURE
+    dtypes = "f16", "f16", "f16"
+    """Of A, of B and of C."""
+    majors = "K", "K", "N"
+    """The dimension of A ("K" or "M"), of B ("K" or "N") and of C ("N" or "M") that is contiguous in memory."""
+    unit = 2
+    """Lines of A and B start on multiples of so many bytes."""
+    stacks = False
+    """Whether a launch computes several products."""
+    claim = "{} accesses: in bounds, aligned, loads meet stores, excess as declared"
+    """What `prove` proves, as a sentence; {} is the number of certificates."""
+
+    def leading(self, problem):
+        """(lda, ldb, ldc) of a problem, in elements."""
+        lengths = ({"K": problem.K, "M": problem.M, "N": problem.N}[major] for major in self.majors)
+        return tuple(given or length for given, length in zip((problem.lda, problem.ldb, problem.ldc), lengths))
+
+    @property
+    def accesses(self):
+        """The plan's accesses."""
+        return self.plan.accesses
+
+    def predict(self, problem):
+        """What the plan predicts of a problem."""
+        lda, ldb, _ = self.leading(problem)
+        return self.plan.predict(problem.M, problem.N, problem.K, lda=lda, ldb=ldb, a=problem.a, b=problem.b)
+
+    def described(self, problem):
+        """(the plan, its bounds) as text."""
+        said, plan = self.predict(problem), self.plan
+        rows, columns, depth = plan.tile
+        return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
+                f"CTAs: {said.ctas}, K steps: {said.steps}",
+                f"{said.clocks} per K step of a CTA: bound by {said.bound}")
+
+    def taking(self, dtype, out, majors=None):
+        """The variant for operands of a dtype, and results of another; SimlayoutError where there is none."""
+        if self.dtypes != (dtype, dtype, out):
+            raise SimlayoutError(f"{self.name} multiplies {self.dtypes[0]} to {self.dtypes[2]}, not {dtype} to {out}: a GPU "
+                                 "of compute capability 9.0 has kernels for f16 and bf16, and for f32 results")
+        return self
+
+    def as_record(self):
+        """Its name and its options as plain values."""
+        return {"kernel": self.name, **asdict(self.options)}
+
+    def work(self, a, b, sms=CPU_SMS, packed=False):
+        """The Work of a @ b. a: (M, K) or (matrices, M, K); b: (K, N) or (matrices, K, N), NumPy arrays of any strides."""
+        kept = getattr(a, "dtype", None)
+        a, b = (matrix(name, x, dtype) for name, x, dtype in zip("ab", (a, b), self.dtypes))
+        matrices, M, K, N = max(len(a), len(b)), a.shape[1], a.shape[2], b.shape[2]
+        if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
+            raise SimlayoutError(f"a is {a.shape[-2:]} and b is {b.shape[-2:]}: they have no product" if matrices == 1 else
+                                 f"a is {a.shape} and b is {b.shape}: they have no product")
+        if matrices > 1 and not self.stacks:
+            raise SimlayoutError(f"{self.name} multiplies two matrices, not {matrices} pairs: run it for each")
+        major_a, major_b, major_c = self.majors
+        a, lda = in_lines(a if major_a == "K" else a.swapaxes(1, 2), self.unit, packed)
+        b, ldb = in_lines(b.swapaxes(1, 2) if major_b == "K" else b, self.unit, packed)
+        lines = (M, N) if major_c == "N" else (N, M)
+        c = np.full((matrices, *lines), 0xFFFF if self.dtypes[2] == "bf16" else np.nan, TYPES[self.dtypes[2]].plain)   # NaN
+        steps = (x.strides[0] if len(x) > 1 else 0 for x in (a, b))
+        places = (0, 0) if packed else (x.ctypes.data for x in (a, b))
+        problem = Problem(M, N, K, matrices, lda, ldb, lines[1], *steps, c.strides[0], *places, sms=sms)
+
+        def results():
+            made = c if major_c == "N" else c.swapaxes(1, 2)
+            made = made.view(kept) if self.dtypes[2] == "bf16" and self.dtypes[0] == "bf16" else made
+            return (made if matrices > 1 else made[0],)
+
+        fitted = self.fitted(problem)
+        arrays = {role: x if self.stacks else x[0] for role, x in zip("abc", (a, b, c))}
+        return Work(fitted, problem, arrays, results)

@@ -1,0 +1,194 @@
+"""The kernels for Hopper: a configuration with what every Kernel says of itself."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+
+from cuda_kernels.kernels.gemm import Gemm
+from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.parts import DEPTH
+from cuda_kernels.kernels.hopper.plan import plan_of
+from simlayout.hardware.tables.arch import FEATURES
+from simlayout.kernel import Argument, LaunchShape, Map, Pointer
+
+SUMMARIES = {
+    "wgmma_tma": "TMA and wgmma alone: one warpgroup loads, waits and multiplies; nothing overlaps",
+    "wgmma_specialized": "a producer keeps TMA loads in flight while two warpgroups multiply; one tile per CTA",
+    "wgmma_persistent": "CTAs that stay on their SM walk over the tiles of C and store them through stmatrix and TMA",
+    "mma_tma": "mma.sync with operands from TMA, shared by the CTAs of a cluster; 96x64 per warp",
+}
+
+
+def _map(i):
+    """The value of the tensor map of A, B or C: C's is not used where C is stored directly."""
+    def value(kernel, problem):
+        config = kernel.options
+        if i == 2 and config.store == "direct":
+            return None
+        return Map("abc"[i], config.boxes()[i], config.swizzles[i], kernel.dtypes[i])
+    return value
+
+
+@lru_cache(4096)
+def _cut(config, M, N, K, matrices, sms):
+    """(whole tiles, parts of each of the others, order of tiles and dividers): what the last arguments are made of."""
+    whole, parts = config.cut(M, N, K, matrices, sms)
+    return whole, parts, config.order(M, N, matrices, whole, parts)
+
+
+def cut(kernel, problem):
+    """`_cut` of a kernel's problem."""
+    return _cut(kernel.options, problem.M, problem.N, problem.K, problem.matrices, problem.sms)
+
+
+def _ordered(i):
+    """The value of number i of `Hopper.order`."""
+    return lambda kernel, problem: cut(kernel, problem)[2][i]
+
+
+SIGNATURE = (
+    Argument("map_a", "map", "tensor map of A", _map(0)),
+    Argument("map_b", "map", "tensor map of B", _map(1)),
+    Argument("map_c", "map", "tensor map of C, where TMA stores it", _map(2)),
+    Argument("c", "u64", "address of C", lambda kernel, problem: Pointer("c")),
+    Argument("M", "s32", "rows of A", lambda kernel, problem: problem.M),
+    Argument("N", "s32", "columns of B", lambda kernel, problem: problem.N),
+    Argument("K", "s32", "depth of the product", lambda kernel, problem: problem.K),
+    Argument("matrices", "s32", "products", lambda kernel, problem: problem.matrices),
+    Argument("batched_a", "s32", "whether each has its own A", lambda kernel, problem: int(problem.step_a > 0)),
+    Argument("batched_b", "s32", "whether each has its own B", lambda kernel, problem: int(problem.step_b > 0)),
+    Argument("ldc", "s32", "elements from line to line of C", lambda kernel, problem: kernel.leading(problem)[2]),
+    Argument("matrix_c", "u64", "bytes from one C to the next", lambda kernel, problem: problem.step_c),
+    Argument("whole", "s32", "tiles that are not cut along K", lambda kernel, problem: cut(kernel, problem)[0]),
+    Argument("parts", "s32", "parts of each of the others", lambda kernel, problem: cut(kernel, problem)[1]),
+    Argument("workspace", "u64", "where parts of tiles meet", lambda kernel, problem: Pointer("split")),
+    Argument("counters", "u64", "how many parts have come", lambda kernel, problem: Pointer("counters")),
+    Argument("group", "s32", "rows of tiles that are walked together", _ordered(0)),
+    Argument("by_matrix", "u64", "divider by the tiles of a matrix", _ordered(1)),
+    Argument("by_group", "u64", "divider by the tiles of a group", _ordered(2)),
+    Argument("by_rows", "u64", "divider by the rows of a group", _ordered(3)),
+    Argument("by_last", "u64", "divider by the rows of the last group", _ordered(4)),
+    Argument("by_parts", "u64", "divider by the parts of a tile", _ordered(5)),
+    Argument("by_left", "u64", "divider by the tiles that are cut", _ordered(6)),
+)
+"""The arguments of all bodies. Dividers: see `order.divider`."""
+
+
+@dataclass(frozen=True)
+class HopperKernel(Gemm):
+    """A kernel for Hopper. options: its configuration."""
+
+    name: str
+    summary: str
+    options: Hopper
+
+    signature = SIGNATURE
+    stacks = True
+    unit = 16
+    """TMA reads lines that start on 16 bytes."""
+
+    needs = FEATURES["wgmma"]
+
+    @property
+    def dtypes(self):
+        """Of A, B and C."""
+        return self.options.dtype, self.options.dtype, self.options.out
+
+    @property
+    def majors(self):
+        """The contiguous dimensions of A, B and C."""
+        config = self.options
+        return config.a_major.replace("MN", "M"), config.b_major.replace("MN", "N"), config.c_major
+
+    @property
+    def claim(self):
+        """What `prove` proves, as a sentence."""
+        return self.plan.proves
+
+    @property
+    def body(self):
+        """The kernel's Python function."""
+        return self.options.python
+
+    @property
+    def block(self):
+        """Threads per CTA."""
+        return self.options.block
+
+    @property
+    def shared_bytes(self):
+        """Dynamic shared memory per CTA, in bytes."""
+        return self.options.shared_bytes
+
+    @property
+    def resident(self):
+        """CTAs that an SM is to hold."""
+        return self.options.resident
+
+    @property
+    def cluster(self):
+        """CTAs of a cluster."""
+        return self.options.cluster_ctas
+
+    @property
+    def compiled_as(self):
+        """The kernel without what is only passed at the launch: its order of tiles."""
+        return HopperKernel(self.options.body, "", self.options.program)
+
+    @cached_property
+    def plan(self):
+        """What it does to shared memory."""
+        return plan_of(self.options)
+
+    def prove(self):
+        """The plan's certificates."""
+        return self.plan.prove()
+
+    def fitted(self, problem):
+        """The variant for a problem: C is stored directly where its lines do not start on 16 bytes."""
+        direct = self.options.store == "direct" or not (self.leading(problem)[2] % 8 or problem.c % 16)
+        return self if direct else self.variant(store="direct")
+
+    def taking(self, dtype, out, majors=None):
+        """The variant for operands of a dtype, and results of another, whose contiguous dimensions are `majors`, "K" or "MN"
+        of each. Where c_major is "M" it makes the transpose of C: its A is the product's B."""
+        return self.with_options(self.options.taking(dtype, out, majors))
+
+    def as_record(self):
+        """Its configuration as plain values."""
+        return asdict(self.options)
+
+    def launch_shape(self, problem):
+        """Its launch: one CTA per tile or, persistent, as many as the GPU holds."""
+        config = self.options
+        grid = config.grid(problem.M, problem.N, problem.K, problem.matrices, problem.sms)
+        return LaunchShape((grid, 1, 1), self.block, self.shared_bytes, self.cluster, config.launch_registers,
+                           together=config.split and cut(self, problem)[1] > 1)
+
+    def workspace(self, problem):
+        """Where parts of tiles meet, and their counters."""
+        sizes = self.options.workspace(problem.M, problem.N, problem.K, problem.matrices, problem.sms)
+        return dict(zip(("split", "counters"), sizes))
+
+    def predict(self, problem):
+        """What the plan predicts of a problem; the grid is for the problem's SMs."""
+        return self.plan.predict(problem.M, problem.N, problem.K, problem.sms)
+
+    def described(self, problem):
+        """(the plan, its bounds) as text."""
+        config, said, how = self.options, self.predict(problem), self.plan.multiply
+        stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
+        plan = (f"tile {config.tile_m}x{config.tile_n}x{DEPTH}, {config.block} threads, {stages} and "
+                f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {said.ctas}, tiles: "
+                f"{config.sharing * config.tiles(problem.M, problem.N)}, K steps: {said.steps}")
+        return plan, (f"{said.mma_clocks:.0f} clocks of {how}, {said.shared_clocks} of shared memory for its operands per K "
+                      f"step of a CTA: bound by {how if said.bound == 'mma' else said.bound}")
+
+
+def kernel_of(config):
+    """The HopperKernel of a configuration."""
+    return HopperKernel(config.body, SUMMARIES[config.body], config)
+
+
+HOPPER_KERNELS = {name: HopperKernel(name, SUMMARIES[name], config) for name, config in HOPPER.items()}
+"""The kernels for Hopper by name."""
+
