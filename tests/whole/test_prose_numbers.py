@@ -1,0 +1,101 @@
+"""Numbers in the prose of the README and the guide are those of the records. Tables are in test_readme."""
+
+import json
+from statistics import median
+
+import pytest
+from texts import ROOT
+
+from cuda_kernels.bench import default_variants, record
+from cuda_kernels.bench import steps as ladder
+from cuda_kernels.lab import stalls
+
+DATA = ROOT / "tests" / "data"
+
+
+def read(name):
+    return json.loads((DATA / name).read_text())
+
+
+def says(page, *fragments):
+    """Asserts that a page holds the fragments, however its lines are broken."""
+    path = ROOT / "README.md" if page == "README" else ROOT / "simlayout" / "guide" / f"{page}.md"
+    text = " ".join(path.read_text().split())
+    for fragment in fragments:
+        assert fragment in text, fragment
+
+
+@pytest.mark.parametrize("page", ["README", "accuracy"])
+def test_the_recorded_cases_of_one_instruction(page):
+    files = json.loads((ROOT / "simlayout/hardware/tables/measured/h200.json").read_text())
+    cases = [of for file in files for of in file["cases"].values()]
+    assert not any(wrong for _, wrong in cases)
+    says(page, f"{sum(number for number, _ in cases):,} recorded cases")
+
+
+def test_what_was_counted_of_whole_kernels():
+    says("accuracy", f"{len(dict(default_variants()))} kernel variants")
+    exercises = read("h200_exercises.json")["variants"]
+    counts = sum(1 + sum(len(access["known"]) for access in one["accesses"]) for one in exercises)      # 1: of no access
+    says("ladder", f"all {len(exercises)} cases of these and of warptile, {counts:,} counts")
+
+
+def test_products_that_reach_cublas():
+    found = record.read(DATA / "h200_matmul.json")
+    named, random = [], []
+    for name in ("squares", "layers", "few", "transposes", "random"):
+        rows = [row for row in found.of(name) if row.label == "matmul"]
+        (random if name == "random" else named).extend(rows)
+    least = min(named, key=lambda row: row.share)
+    p = least.problem
+    says("matmul", f"Of the {len(named)} named products {sum(row.share >= 1 for row in named)} reach cuBLAS",
+         f"the least is {p.M} x {p.N} x {p.K} ({least.share:.3f})",
+         f"Of the {len(random)} random ones {sum(row.share >= 1 for row in random)} do",
+         *(f"{row.problem.M} x {row.problem.N} x {row.problem.K} ({row.share:.3f})" for row in random if row.share < 0.99))
+
+
+def test_what_a_call_costs_the_host():
+    host = read("h200_host.json")
+    us = {row["call"]: f"{row['us']:.1f}" for row in host["rows"]}
+    says("matmul", f"costs the host {us['matmul']} microseconds (torch.matmul: {us['torch.matmul']})",
+         f"{us['matmul with out']} with `out` (torch: {us['torch.matmul with out']}), and {us['prepared']} if it was",
+         f"{host['first call s']:.1f} s, or {host['cached s']:.2f} s")
+
+
+def test_the_ladders_shares_and_waits():
+    share = {row.label.split(":")[0].split()[1]: row.share for row in record.read(DATA / "h200_ladder.json").of("ladder")}
+    waits = {row[0]: row[stalls.HEAD.index("waits for: global memory")].replace("%", " %")
+             for row in stalls.cells(read("h200_stalls.json"))}
+    says("ladder", f"{share['mma_async']:.2f} and {share['mma_permuted']:.2f} of cuBLAS",
+         f"{waits['mma_padded']} and {waits['mma_permuted']} of their time, with three in {waits['mma_async_stage3']}")
+
+
+def test_cublas_beside_the_steps():
+    rows = [row for row in record.read(DATA / "h200_steps.json").of("steps") if row.problem.M == ladder.SIZE]
+    flops = 2 * ladder.SIZE**3
+    made = median(flops / row.cublas_us * 1e-6 for row in rows)
+    says("ladder", f"cuBLAS made {ladder.PUBLISHED_CUBLAS} TFLOP/s", f"here it made {made:.0f} on an H200")
+
+
+def test_random_programs():
+    numbers = {}
+    for run in read("h200_programs.json")["runs"]:
+        assert run["different"] == 0
+        numbers.update({(run.get("on", "Numba"), kind): run[kind] for kind in ("expressions", "programs") if kind in run})
+    says("accuracy", f"{numbers['Numba', 'expressions']:,} random expressions and {numbers['Numba', 'programs']:,} random "
+         f"programs beside Numba, and {numbers['GPU', 'expressions']:,} and {numbers['GPU', 'programs']} beside an H200")
+
+
+def test_how_fast_the_model_counts():
+    speed = read("speed.json")
+    numba, other = speed["bulk"]["Numba"], speed["tensor-layouts"]
+    millions = {name: round(value / 1e6) for name, value in numba.items()}
+    says("notes", f"{millions['ld.shared.b32']} million accesses a second for 32-bit loads",
+         f"{millions['ld.shared.b128']} million for 128-bit loads and {millions['ldmatrix.x4']} million for ldmatrix.x4",
+         f"beside {other['ld.shared.b32']:,.0f} and {other['ld.shared.b128']:.0f} a second of tensor-layouts")
+
+
+def test_a_step_of_mma_in_clocks():
+    clocks = min(read("h200_rates.json")["clocks_by_warps"]["m16n8k16.f32.f16.f16.f32"].values())
+    flops = 2 * 16 * 8 * 16 / clocks
+    says("ladder", f"At {clocks:.2f} clocks per m16n8k16", f"{flops / 4096:.0%}".replace("%", " %") + " of the 4096")
