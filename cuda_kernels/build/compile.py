@@ -11,7 +11,7 @@ from cuda_kernels.build.quick import quick_numba
 from cuda_kernels.intrinsics import Instruction, Scalar
 from cuda_kernels.intrinsics.address import as_address
 from cuda_kernels.intrinsics.instruction import numba_type
-from simlayout.errors import VerificationError
+from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 FIRST_MARK = 1_000_001
@@ -74,18 +74,22 @@ class _Binder:
 
 def _narrow(function, count, result):
     """An index function that takes 32-bit integers (Numba computes in 64; LLVM then narrows it all) and returns them as
-    `result` makes them."""
+    `result` makes them. A row per number of arguments, because Numba inlines no function with *args."""
     from numba.cuda import types
 
     u32 = types.uint32
-    return {
+    made = {
         1: lambda a: result(function(u32(a))),
         2: lambda a, b: result(function(u32(a), u32(b))),
         3: lambda a, b, c: result(function(u32(a), u32(b), u32(c))),
         4: lambda a, b, c, d: result(function(u32(a), u32(b), u32(c), u32(d))),
         5: lambda a, b, c, d, e: result(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
         6: lambda a, b, c, d, e, f: result(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
-    }[count]
+    }
+    if count not in made:
+        raise SimlayoutError(f"an index function with {count} arguments: a kernel calls one with 1 to {max(made)}, tid and "
+                             "loop variables")
+    return made[count]
 
 
 def bound_kernel(body, marks=None):
@@ -141,40 +145,32 @@ def on_device(function, access):
     import numpy as np
     from numba import cuda
 
-    device_function = _Binder()(function)
-    points = [np.broadcast_to(p, access.offsets().shape).reshape(-1).astype(np.uint32) for p in access.points()]
-    out = cuda.device_array(points[0].size, np.uint32)
-    cuda.jit(_calls(device_function, len(points)))[-(-out.size // 128), 128](out, *map(cuda.to_device, points))
+    points = np.stack([np.broadcast_to(p, access.offsets().shape).reshape(-1) for p in access.points()]).astype(np.uint32)
+    out = cuda.device_array(points.shape[1], np.uint32)
+    at_point = cuda.jit(device=True, inline="always")(_at_point(_Binder()(function), len(points)))
+    cuda.jit(_calls(at_point))[-(-out.size // 128), 128](out, cuda.to_device(points))
     return out.copy_to_host().astype(np.int64).reshape(access.offsets().shape)
 
 
-def _calls(function, count):
-    """A kernel body out[i] = function(columns[0][i], ...) for a number of columns."""
+def _at_point(function, count):
+    """An index function's value at point i of points [count, n]: rows as of `_narrow`."""
+    return {
+        1: lambda p, i: function(p[0, i]),
+        2: lambda p, i: function(p[0, i], p[1, i]),
+        3: lambda p, i: function(p[0, i], p[1, i], p[2, i]),
+        4: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i]),
+        5: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i]),
+        6: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i], p[5, i]),
+    }[count]
+
+
+def _calls(at_point):
+    """A kernel body out[i] = at_point(points, i)."""
     from numba import cuda
 
-    def two(out, a, b):
+    def calls(out, points):
         i = cuda.grid(1)
         if i < out.size:
-            out[i] = function(a[i], b[i])
+            out[i] = at_point(points, i)
 
-    def three(out, a, b, c):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = function(a[i], b[i], c[i])
-
-    def four(out, a, b, c, d):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = function(a[i], b[i], c[i], d[i])
-
-    def five(out, a, b, c, d, e):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = function(a[i], b[i], c[i], d[i], e[i])
-
-    def six(out, a, b, c, d, e, f):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = function(a[i], b[i], c[i], d[i], e[i], f[i])
-
-    return {2: two, 3: three, 4: four, 5: five, 6: six}[count]
+    return calls

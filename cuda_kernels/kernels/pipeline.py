@@ -2,7 +2,8 @@
 
 A kernel hands in what differs: how it copies a chunk of K into a stage, loads the fragments of one k16 step into a
 buffer, and multiplies a buffer. While one buffer is multiplied the other is loaded, and stages - 1 chunks are under
-way from global memory.
+way from global memory. What the copies read is one tuple, `source`: addresses of the thread's first bytes of A and B, the
+tile's first row and column, M, N, K, and elements from row to row of A and of B.
 """
 
 from cuda_kernels.intrinsics import bar_sync, bar_sync_zero, cp_async_commit_group, cp_async_wait_group
@@ -34,10 +35,10 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
     commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
     last = steps - 1
 
-    def copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def copy_ahead(smem, tid, chunks, source):
         for s in range(stages - 1):
             if s < chunks:
-                copy_chunk(smem, tid, s, s * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+                copy_chunk(smem, tid, s, s * chunk_k, source)
             commit()
 
     def load_and_multiply_between(smem, tid, stage, ra, rb, acc):
@@ -48,9 +49,9 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             load_fragments(smem, tid, ks + 2, stage, 1, ra, rb)
             multiply_fragments(0, ra, rb, acc)
 
-    def one_stage(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def one_stage(smem, tid, ra, rb, acc, source, K):
         for chunk in range((K + chunk_k - 1) // chunk_k):
-            copy_chunk(smem, tid, 0, chunk * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            copy_chunk(smem, tid, 0, chunk * chunk_k, source)
             bar_sync()
             load_fragments(smem, tid, 0, 0, 0, ra, rb)
             load_fragments(smem, tid, 1, 0, 1, ra, rb)
@@ -59,9 +60,9 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             multiply_fragments(1, ra, rb, acc)
             bar_sync()
 
-    def pipelined(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def pipelined(smem, tid, ra, rb, acc, source, K):
         chunks = (K + chunk_k - 1) // chunk_k
-        copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        copy_ahead(smem, tid, chunks, source)
         wait()                                       # this thread's share of chunk 0 is there
         bar_sync()                                   # everyone's is
         load_fragments(smem, tid, 0, 0, 0, ra, rb)
@@ -69,7 +70,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
         for chunk in range(chunks - 1):
             load_fragments(smem, tid, 1, stage, 1, ra, rb)
             if chunk + stages - 1 < chunks:
-                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, source)
             commit()                                 # also when empty: the count of groups must not stop
             multiply_fragments(0, ra, rb, acc)
             load_and_multiply_between(smem, tid, stage, ra, rb, acc)
@@ -89,24 +90,24 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
         load_fragments(smem, tid, ks, stage, 0, ra, rb)
         multiply_fragments(0, ra, rb, acc)
 
-    def one_of_each(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def one_of_each(smem, tid, ra, rb, acc, source, K):
         for chunk in range((K + chunk_k - 1) // chunk_k):
-            copy_chunk(smem, tid, 0, chunk * chunk_k, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            copy_chunk(smem, tid, 0, chunk * chunk_k, source)
             bar_sync()
             for ks in range(steps):
                 load_and_multiply(smem, tid, ks, 0, ra, rb, acc)
             bar_sync()
 
-    def one_buffer(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def one_buffer(smem, tid, ra, rb, acc, source, K):
         chunks = (K + chunk_k - 1) // chunk_k
-        copy_ahead(smem, tid, chunks, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        copy_ahead(smem, tid, chunks, source)
         stage, fill, ahead = 0, stages - 1, (stages - 1) * chunk_k
         for chunk in range(chunks):
             wait()                                   # this chunk is there, and everyone has left the one before:
             bar_sync()                               # its stage may be filled
             load_and_multiply(smem, tid, 0, stage, ra, rb, acc)
             if chunk + stages - 1 < chunks:
-                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+                copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, source)
             commit()
             for ks in range(1, steps):
                 load_and_multiply(smem, tid, ks, stage, ra, rb, acc)

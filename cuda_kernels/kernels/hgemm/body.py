@@ -66,7 +66,8 @@ def make_body(index, tiling, options):
 
     first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
 
-    def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def copy_chunk(smem, tid, stage, k, source):
+        from_a, from_b, row0, col0, M, N, K, lda, ldb = source
         kk, along = k + copy_col(tid), u64(2) * u64(k)
         row0, col0 = here(row0), here(col0)              # which rows exist is not kept in registers
         for i in range(deep_a):
@@ -100,7 +101,7 @@ def make_body(index, tiling, options):
                     acc[i, j, r] = 0
         from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # further rows are `below` down, each
         from_b = element(b, col0 + copy_b_row(tid, 0), ldb, copy_col(tid))
-        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        main_loop(smem, tid, ra, rb, acc, (from_a, from_b, row0, col0, M, N, K, lda, ldb), K)
         for i in range(4):
             for j in range(8):
                 for r in range(2):

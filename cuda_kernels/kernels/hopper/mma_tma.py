@@ -127,7 +127,8 @@ def make_body(config):
     begin_steps, bands, turn, end_steps = make_steps(config.dtype)
     store = make_store(config.out)
 
-    def fill(smem, map_a, map_b, stage, parity, chunk, row, col, matrix_a, matrix_b, down, right):
+    def fill(smem, stage, parity, chunk, source, down, right):
+        map_a, map_b, row, col, matrix_a, matrix_b = source
         full, at = u32(smem + at_full + 8 * stage), s32(smem + stage_bytes * stage)
         mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
         mbarrier_arrive_expect_tx(full, u32(stage_bytes))
@@ -153,7 +154,7 @@ def make_body(config):
         down, right = place(rank_in_cluster())
         row, col = first_row(tile_row, down), first_col(tile_col, right)
         matrix_a, matrix_b, chunks = s32(matrix * batched_a), s32(matrix * batched_b), quotient(K + DEPTH - 1, DEPTH)
-        lane = s32(tid % 32)
+        source, lane = (map_a, map_b, row, col, matrix_a, matrix_b), s32(tid % 32)
         tells = teller(lane, down, right)
         acc = register_array((BANDS, COLUMNS, 4), f32)
         ra, rb = register_array((2, 4), b32), register_array((COLUMNS, 2), b32)
@@ -164,7 +165,7 @@ def make_body(config):
         if tid == 0:
             for s in range(last):
                 if s < chunks:
-                    fill(smem, map_a, map_b, s32(s), s32(1), s32(s), row, col, matrix_a, matrix_b, down, right)
+                    fill(smem, s32(s), s32(1), s32(s), source, down, right)
         chunk, stage, parity = s32(0), s32(0), s32(0)
         filled, filling, before = s32(last), s32(1), s32(last)
         mbarrier_wait(u32(smem + at_full), u32(0))
@@ -176,7 +177,7 @@ def make_body(config):
                 bands(smem, tid, ks, stage, ra, rb, acc)
                 turn(smem, tid, ks + 1, stage, ra, rb, acc)
             if tid == 0 and chunk + last < chunks:       # so late, all warps of the cluster have come that far
-                fill(smem, map_a, map_b, filled, filling, s32(chunk + last), row, col, matrix_a, matrix_b, down, right)
+                fill(smem, filled, filling, s32(chunk + last), source, down, right)
             filling = next_parity(filling, filled)
             filled = next_stage(filled)
             bands(smem, tid, STEPS - 1, stage, ra, rb, acc)

@@ -24,7 +24,7 @@ from cuda_kernels.kernels.tutorial.plan import BLOCK, CHUNK_K, copy_col, element
 
 
 def make_copy(index, options):
-    """(copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb), first row, first column): the copy of
+    """(copy_chunk(smem, tid, stage, k, source), first row, first column): the copy of
     a chunk of A and B into a stage, and where a thread begins."""
     copy_row, element_row, _ = make_rows(options)
     if options.copies == "elements":
@@ -36,7 +36,8 @@ def make_copy(index, options):
     below = 32 * options.warps * width // CHUNK_K    # rows that all threads copy at once
     deep = BLOCK // below
 
-    def copy_chunk(smem, tid, stage, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def copy_chunk(smem, tid, stage, k, source):
+        from_a, from_b, row0, col0, M, N, K, lda, ldb = source
         kk, along = k + col(tid), u64(2) * u64(k)
         for i in range(deep):
             copy(smem + copy_a(tid, i, stage), from_a + (along + u64(2 * below * i) * u64(lda)),
@@ -72,7 +73,7 @@ def make_body(index, options):
                     acc[i, j, r] = 0
         from_a = element(a, row0 + copy_row(tid, 0), lda, copy_from(tid))     # further rows are some way down, each
         from_b = element(b, col0 + copy_row(tid, 0), ldb, copy_from(tid))
-        main_loop(smem, tid, ra, rb, acc, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+        main_loop(smem, tid, ra, rb, acc, (from_a, from_b, row0, col0, M, N, K, lda, ldb), K)
         store_tile(smem, tid, acc)
         bar_sync()
         for i in range(pieces):
