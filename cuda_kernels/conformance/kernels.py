@@ -177,8 +177,8 @@ def launch_all(folder):
     """Runs every build of a folder once on random normal matrices, and checks C: what ncu watches."""
     import numpy as np
 
+    from cuda_kernels.run.check import compare as check
     from cuda_kernels.run.cuda import Gpu
-    from cuda_kernels.run.job import compare as check
 
     builds = json.loads((folder / "builds.json").read_text())
     M, N, K = builds["problem"]

@@ -29,8 +29,8 @@ from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.warptile.warptile import KERNEL
+from cuda_kernels.run.check import rounded
 from cuda_kernels.run.cuda import Gpu
-from cuda_kernels.run.job import rounded
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable, write_whole
 from simlayout.kernel import Kernel, Problem

@@ -31,7 +31,7 @@ def bytes_needed(M, N, K, device):
     >>> bytes_needed(4096, 4096, 4096, "cpu"), bytes_needed(4096, 4096, 4096, "gpu")
     (503316480, 411041792)
     """
-    from cuda_kernels.run.job import FULL_CHECK
+    from cuda_kernels.run.check import FULL_CHECK
 
     matrices = 2 * (M * K + N * K + M * N)
     rows = M if M * N * K <= FULL_CHECK else min(M, ROWS)

@@ -266,7 +266,7 @@ def test_gemm_passes_the_options_that_are_given_and_prints_json(capsys):
 
 
 def test_gemm_exits_with_1_when_the_product_is_wrong(capsys, monkeypatch):
-    import cuda_kernels.run.job as job
+    import cuda_kernels.job as job
 
     monkeypatch.setattr(job, "compare", lambda *_: (float("inf"), "nothing is right"))
     monkeypatch.setattr(job, "emit_again", lambda kernel: "emitted")
@@ -323,7 +323,7 @@ def test_an_interrupt_is_one_line_and_130(capsys, monkeypatch):
 
 
 def test_too_large_a_problem_is_one_line(capsys, monkeypatch):
-    import cuda_kernels.run.job as job
+    import cuda_kernels.job as job
 
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 1 EiB")

@@ -180,7 +180,7 @@ def test_json_leaves_the_word_after_it_to_the_command_unless_that_is_a_file(caps
 
 
 def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(capsys, tmp_path, monkeypatch):
-    import cuda_kernels.run.job as job
+    import cuda_kernels.job as job
 
     monkeypatch.setattr(job, "main_job", lambda *_, **__: pytest.fail("worked first"))
     for path in (tmp_path / "none" / "x.json", tmp_path):

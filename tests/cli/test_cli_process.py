@@ -68,14 +68,14 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("module", [
-    "numpy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("simlayout.cli.arguments", "cuda_kernels.run.job"))])
+    "numpy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("simlayout.cli.arguments", "cuda_kernels.job"))])
 def test_ctrl_c_while_modules_load_is_one_line_and_130(module):
     assert interrupted(WHILE_LOADING.format(module=module)) == (130, "simlayout: interrupted\n")
 
 
 ENDLESS = """
 import sys
-import cuda_kernels.run.job as job
+import cuda_kernels.job as job
 from cuda_kernels.intrinsics import tid_x
 from simlayout import machine
 from simlayout.cli import main

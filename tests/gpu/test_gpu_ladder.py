@@ -7,8 +7,8 @@ import pytest
 
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.kernels import named
+from cuda_kernels.run.check import compare, rounded
 from cuda_kernels.run.device import gpu_problem
-from cuda_kernels.run.job import compare, rounded
 from cuda_kernels.run.runner import run
 from simlayout.kernel import Problem
 

@@ -22,8 +22,8 @@ from cuda_kernels.intrinsics import (
     mma_m16n8k16_f32_f16_f16_f32,
 )
 from cuda_kernels.kernels import ALL_KERNELS
+from cuda_kernels.run.check import compare, rounded, values_of
 from cuda_kernels.run.device import gpu_problem
-from cuda_kernels.run.job import compare, rounded, values_of
 from cuda_kernels.run.runner import run
 from simlayout import DeviceError, SimlayoutError
 from simlayout.kernel import Problem

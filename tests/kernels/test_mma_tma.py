@@ -14,12 +14,12 @@ from tiers import slow_but
 from cuda_kernels import KERNELS
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.intrinsics import Instruction
+from cuda_kernels.job import main_job
 from cuda_kernels.kernels import named
 from cuda_kernels.kernels.hopper import mma_tma
 from cuda_kernels.kernels.hopper import plan as tma_plan
 from cuda_kernels.kernels.hopper.config import HOPPER
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.run.job import main_job
 from cuda_kernels.run.runner import run
 from simlayout.errors import HazardError, MachineError, SimlayoutError, VerificationError
 

@@ -20,6 +20,7 @@ PACKAGES = ("cuda_kernels", "simlayout")
 FLOORS = (
     ("cuda_kernels.__main__",),
     ("cuda_kernels.lab",),
+    ("cuda_kernels.job",),
     ("cuda_kernels.conformance",),
     ("cuda_kernels.bench",),
     ("cuda_kernels",),

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_kernels import KERNELS
+from cuda_kernels.job import main_job
 from cuda_kernels.kernels.common import valid_bytes
-from cuda_kernels.run.job import main_job
 from simlayout import Access, AddressError, Layout, LayoutError, SimlayoutError, analyze
 from simlayout.kernel import Problem
 from simlayout.plan import Plan

@@ -7,10 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-import cuda_kernels.run.job as job
-from cuda_kernels import KERNELS
+from cuda_kernels import KERNELS, job
 from cuda_kernels.kernels import HOPPER_KERNELS
-from cuda_kernels.run import foresight
+from cuda_kernels.run import check, foresight
 from simlayout import machine
 from simlayout.cli import main
 from simlayout.errors import MachineError, SimlayoutError
@@ -19,14 +18,14 @@ from simlayout.progress import progress
 
 @pytest.mark.parametrize("M, N, K, full", [(300, 500, 200, True), (600, 300, 500, False), (40, 20, 3000, True)])
 def test_the_bytes_needed_are_those_that_operands_and_comparison_take(M, N, K, full, monkeypatch):
-    monkeypatch.setattr(job, "FULL_CHECK", 2**31 if full else 0)
+    monkeypatch.setattr(check, "FULL_CHECK", 2**31 if full else 0)
     monkeypatch.setattr(foresight, "ROWS", 256)
     generator = np.random.default_rng(0)
     tracemalloc.start()
     try:
-        a, b = (job.rounded("f16", generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
+        a, b = (check.rounded("f16", generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
         c = np.zeros((M, N), np.float16)
-        job.compare(c, a, b, "f32", generator)
+        check.compare(c, a, b, "f32", generator)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -41,7 +40,7 @@ def test_the_machine_keeps_four_bytes_for_each_byte_that_a_product_touches():
 
 @pytest.mark.parametrize("command", [["gemm", "--cpu"], ["trace", "mma_base"]], ids=lambda words: words[0])
 def test_matrices_that_do_not_fit_are_refused_with_their_bytes_before_anything_runs(command, capsys, monkeypatch):
-    for module, name in ((job, "main_job"), (machine, "run"), (foresight, "foretold")):
+    for module, name in ((job, "main_job"), (machine, "execute"), (foresight, "foretold")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("ran first"))
     assert main([*command, "-M", "2000000000", "-N", "8", "-K", "2000000000"]) == 2
     out, err = capsys.readouterr()
