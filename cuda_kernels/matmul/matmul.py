@@ -1,7 +1,7 @@
 """matmul: NumPy's product of arrays that already lie on a GPU.
 
 What a call needs is worked out once per description of its arguments (shapes, strides, dtypes, device, kernel) and kept as a
-Plan; per set of addresses the plan keeps the launches, tensor maps encoded. A call that was made before is two look-ups.
+Recipe; per set of addresses the recipe keeps the launches, tensor maps encoded. A call that was made before is two look-ups.
 """
 
 import sys
@@ -20,9 +20,9 @@ _NEW = (-1,)
 """The description of an out that is yet to be made."""
 
 KEPT = 256
-"""Plans that are kept, and launches per plan; the oldest goes first."""
+"""Recipes that are kept, and launches per recipe; the oldest goes first."""
 
-_plans = {}
+_recipes = {}
 _lock = Lock()
 _workspaces = Workspaces()
 
@@ -150,7 +150,7 @@ def _no_gradient(*tensors):
 
 
 def _lookup(a, b, out, kernel, overlap):
-    """(plan, addresses of a, b and out): the plan of these arrays; made, and all checked, where it is new."""
+    """(recipe, addresses of a, b and out): the recipe of these arrays; made, and all checked, where it is new."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
@@ -158,15 +158,15 @@ def _lookup(a, b, out, kernel, overlap):
     key = look_a, look_b, look_c, kernel, overlap
     if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0]):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in ((at_a, "a"), (at_b, "b"), (at_c, "out")))
-    plan = _plans.get(key)
-    if plan is None:
+    recipe = _recipes.get(key)
+    if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        plan = _keep(_plans, key, Recipe(cuda, *operands, kernel, overlap))
-    if plan.gradients:
+        recipe = _keep(_recipes, key, Recipe(cuda, *operands, kernel, overlap))
+    if recipe.gradients:
         _no_gradient(a, b, out)
     if out is not None:
-        plan.check_apart(at_a, at_b, at_c)
-    return plan, at_a, at_b, at_c
+        recipe.check_apart(at_a, at_b, at_c)
+    return recipe, at_a, at_b, at_c
 
 
 def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
@@ -186,19 +186,19 @@ def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
     cannot be multiplied, DeviceError where no GPU can do it; nothing has been launched then. Legal in a CUDA graph capture
     if the same call was made once before.
     """
-    plan, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
-    handle = plan.stream() if stream is None else arrays.handle(stream)
+    recipe, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
+    handle = recipe.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
-        out = plan.new(a, plan.shape, plan.dtype, pool)
-        at_c = arrays.address(out, plan.kind)
+        out = recipe.new(a, recipe.shape, recipe.dtype, pool)
+        at_c = arrays.address(out, recipe.kind)
     key, keep = (at_a, at_b, at_c, 0, 0, 0), None
-    if not plan.simple:
-        if plan.clears:
-            plan.clear(at_c, handle)
-        scratch, keep = plan.take(a, handle, pool)
+    if not recipe.simple:
+        if recipe.clears:
+            recipe.clear(at_c, handle)
+        scratch, keep = recipe.take(a, handle, pool)
         key = at_a, at_b, at_c, *scratch
-    for launch in plan.launches.get(key) or plan.bind(key):
+    for launch in recipe.launches.get(key) or recipe.bind(key):
         launch(handle)
     del keep                                         # its pool gives it out again behind these launches, in stream order
     return out
@@ -209,16 +209,16 @@ class Prepared:
     one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes,
     `launches` are what a call launches, in order."""
 
-    def __init__(self, plan, a, b, out, addresses):
-        self._plan, self._keep, self.out = plan, [a, b], out
-        stream = plan.stream()
-        scratch, workspace = plan.take(a, stream, None, private=True)
-        if plan.split:
-            plan.cuda.synchronize(plan.device, stream)    # the counters are zero before any stream uses them
+    def __init__(self, recipe, a, b, out, addresses):
+        self._recipe, self._keep, self.out = recipe, [a, b], out
+        stream = recipe.stream()
+        scratch, workspace = recipe.take(a, stream, None, private=True)
+        if recipe.split:
+            recipe.cuda.synchronize(recipe.device, stream)    # the counters are zero before any stream uses them
         self._keep.append(workspace)
         self._at_c = addresses[2]
-        self.launches = plan.bind((*addresses, *scratch)) if plan.steps else ()
-        self._stream = plan.stream
+        self.launches = recipe.bind((*addresses, *scratch)) if recipe.steps else ()
+        self._stream = recipe.stream
 
     def __call__(self, stream=None):
         """Launches the product and returns out at once."""
@@ -228,17 +228,17 @@ class Prepared:
             stream = arrays.handle(stream)
         for launch in self.launches:
             launch(stream)
-        if self._plan.clears:
-            self._plan.clear(self._at_c, stream)
+        if self._recipe.clears:
+            self._recipe.clear(self._at_c, stream)
         return self.out
 
     @property
     def kernel(self):
         """The Kernel, as it is fitted to the arrays; None where nothing is multiplied."""
-        return self._plan.kernel
+        return self._recipe.kernel
 
     def __repr__(self):
-        return f"Prepared({self._plan.shape}, {self._plan.dtype}, {self._plan.kernel and self._plan.kernel.options})"
+        return f"Prepared({self._recipe.shape}, {self._recipe.dtype}, {self._recipe.kernel and self._recipe.kernel.options})"
 
 
 def plan_matmul(a, b, out, *, kernel="auto", overlap=False):
@@ -249,5 +249,5 @@ def plan_matmul(a, b, out, *, kernel="auto", overlap=False):
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    plan, *addresses = _lookup(a, b, out, kernel, overlap)
-    return Prepared(plan, a, b, out, addresses)
+    recipe, *addresses = _lookup(a, b, out, kernel, overlap)
+    return Prepared(recipe, a, b, out, addresses)

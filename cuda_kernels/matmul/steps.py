@@ -1,6 +1,6 @@
 """From checked operands to launches: which kernel, in which order of memory, with which copies and workspace.
 
-A Plan knows everything but the addresses; `bind` adds them. What a step of the work is, is data: a Step per launch.
+A Recipe knows everything but the addresses; `bind` adds them. What a step of the work is, is data: a Step per launch.
 """
 
 from dataclasses import dataclass

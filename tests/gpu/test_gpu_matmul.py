@@ -11,6 +11,7 @@ from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run import driver
 from cuda_kernels.run.device import compute_capability, gpu_problem
+from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 torch = pytest.importorskip("torch") if gpu_problem() is None else None
@@ -102,7 +103,11 @@ def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time
         a = normal(M, K) if order[0] == "N" else normal(K, M).T
         b = normal(K, N) if order[1] == "N" else normal(N, K).T
         out = torch.empty(M, N, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
-        first = matmul(a, b, out, kernel=config).clone()
+        try:
+            first = matmul(a, b, out, kernel=config).clone()
+        except SimlayoutError as refused:                # C's rows do not start on 16 bytes: stored directly it needs more
+            assert N % 8 and config.bands == 2 and "registers" in str(refused)
+            continue
         assert error(first, a, b) < 1
         for _ in range(5):
             assert torch.equal(matmul(a, b, out, kernel=config), first)

@@ -339,7 +339,7 @@ def install(monkeypatch, **machine):
     cuda = driver.Cuda(library)
     monkeypatch.setattr(driver, "cuda", lambda: cuda)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(host, "_plans", {})
+    monkeypatch.setattr(host, "_recipes", {})
     monkeypatch.setattr(host, "_workspaces", Workspaces())
 
     def compiled(config, version=0):
