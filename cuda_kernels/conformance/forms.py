@@ -65,7 +65,7 @@ def _consumed(registers, width):
 
 
 _VECTORS = {8: ("b8",), 16: ("b16",), 32: ("b32",), 64: ("v2.b32", "b64", "v4.b16"), 128: ("v4.b32", "v2.b64")}
-"""Bits of an access -> its PTX types."""
+"""Bits of an access -> its PTX types, where there is more than the vector of 32-bit words."""
 
 _SPACES = (("", ".shared"), (".volatile", ".shared"), (".relaxed.cta", ".shared"), ("", ""), (".volatile", ""))
 """(semantics, state space): weak, volatile, relaxed; without a space the address is generic."""
@@ -77,39 +77,44 @@ def _parts(type_name):
     return int(count[1:] or 1) if count else 1, int(base[1:])
 
 
-def _loads():
-    for bits, types in _VECTORS.items():
-        for spelled in types:
-            count, width = _parts(spelled)
-            names = [f"v{i}" for i in range(count)]
-            list_of = names[0] if count == 1 else "{" + ", ".join(names) + "}"
+def _plain(op):
+    """(PTX type, semantics, state space, row) of all that is written of ld or st. What a store has no row of its own for, a
+    generic address, costs what the shared one does."""
+    shared = {8 * row.bytes: row for row in INSTRUCTIONS.values() if row.name.startswith(f"{op}.shared.")}
+    for bits, row in sorted(shared.items()):
+        generic = row if op == "st" else INSTRUCTIONS.get(f"{op}.b{bits}")
+        for spelled in _VECTORS.get(bits, (f"v{bits // 32}.b32",)):
             for semantics, space in _SPACES:
-                at = "$1" if space else "$2"
-                if width == 16 and count > 1:
-                    fold = f"mov.b64 q, {list_of}; .reg .b32 l, h; mov.b64 {{l, h}}, q; xor.b32 $0, l, h;"
-                    registers = f".reg .b16 {', '.join(names)}; .reg .b64 q;"
-                else:
-                    fold = _consumed(names, width)
-                    registers = f".reg .b{max(width, 32)} {', '.join(names)};"
-                name = f"ld{semantics}{space}.{spelled}"
-                yield Form(name, INSTRUCTIONS[f"ld{space}.b{bits}"],
-                           f"{{ {registers} {name} {list_of}, [{at}]; {fold} }}", generic=not space)
+                if space or generic:
+                    yield spelled, semantics, space, row if space else generic
+
+
+def _loads():
+    for spelled, semantics, space, row in _plain("ld"):
+        count, width = _parts(spelled)
+        names = [f"v{i}" for i in range(count)]
+        list_of = names[0] if count == 1 else "{" + ", ".join(names) + "}"
+        if width == 16 and count > 1:
+            fold = f"mov.b64 q, {list_of}; .reg .b32 l, h; mov.b64 {{l, h}}, q; xor.b32 $0, l, h;"
+            registers = f".reg .b16 {', '.join(names)}; .reg .b64 q;"
+        else:
+            fold = _consumed(names, width)
+            registers = f".reg .b{max(width, 32)} {', '.join(names)};"
+        name, at = f"ld{semantics}{space}.{spelled}", "$1" if space else "$2"
+        yield Form(name, row, f"{{ {registers} {name} {list_of}, [{at}]; {fold} }}", generic=not space)
 
 
 def _stores():
-    for bits, types in _VECTORS.items():
-        for spelled in types:
-            count, width = _parts(spelled)
-            value, setup = "$1", ""
-            if width == 64:
-                value, setup = "q", ".reg .b64 q; mov.b64 q, {$1, $1};"
-            elif width == 16 and count > 1:
-                value, setup = "h", ".reg .b16 h; cvt.u16.u32 h, $1;"
-            list_of = value if count == 1 else "{" + ", ".join([value] * count) + "}"
-            for semantics, space in _SPACES:
-                name, at = f"st{semantics}{space}.{spelled}", "$1" if space else "$2"
-                yield Form(name, INSTRUCTIONS[f"st.shared.b{bits}"],
-                           f"{{ {setup} {name} [{at}], {list_of}; mov.b32 $0, $1; }}", generic=not space)
+    for spelled, semantics, space, row in _plain("st"):
+        count, width = _parts(spelled)
+        value, setup = "$1", ""
+        if width == 64:
+            value, setup = "q", ".reg .b64 q; mov.b64 q, {$1, $1};"
+        elif width == 16 and count > 1:
+            value, setup = "h", ".reg .b16 h; cvt.u16.u32 h, $1;"
+        list_of = value if count == 1 else "{" + ", ".join([value] * count) + "}"
+        name, at = f"st{semantics}{space}.{spelled}", "$1" if space else "$2"
+        yield Form(name, row, f"{{ {setup} {name} [{at}], {list_of}; mov.b32 $0, $1; }}", generic=not space)
 
 
 def _matrices():

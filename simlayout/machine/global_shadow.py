@@ -15,7 +15,7 @@ import numpy as np
 
 from simlayout.machine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access
 from simlayout.machine.hazards import hazard, ordered_ints
-from simlayout.machine.memory import rows_of
+from simlayout.machine.memory import room_for, rows_of
 from simlayout.machine.proxies import KEPT
 
 LISTED = 2**19
@@ -93,7 +93,7 @@ class GlobalShadow:
         """Enters the listed reads by CTAs that have ended. Of each byte one is enough: nothing will ever be ordered after
         any of them, and a plain one races with all that a strong one races with."""
         if self._numbers is None:
-            self._numbers = rows_of(np.zeros(-(-self._size // 16) * 16, np.uint32))
+            self._numbers = rows_of(np.zeros(room_for(self._size), np.uint32))
         past = [access for access in self._reads if access.group != self._group]
         self._reads = [access for access in self._reads if access.group == self._group]
         self._rows = sum(len(access.rows) for access in self._reads)

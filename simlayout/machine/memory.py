@@ -9,6 +9,7 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.instructions import INSTRUCTIONS
 
 POISON = 0xFF
 """The byte that fills fresh shared memory and registers: NaN in f16, bf16 and f32, so that a read too early shows."""
@@ -25,13 +26,22 @@ def lane_addresses(addresses, what):
     return made.astype(np.int64, copy=False)
 
 
-WIDTHS = 1, 2, 4, 8, 16
-"""Bytes that one lane can move to or from shared memory."""
+WIDTHS = tuple(sorted({row.bytes for row in INSTRUCTIONS.values()}))
+"""Bytes that one lane can move to or from shared memory: powers of two."""
+
+
+def room_for(size):
+    """The size rounded up to whole rows of the widest access.
+
+    >>> room_for(1000) >= 1000, room_for(1024)
+    (True, 1024)
+    """
+    return -(-size // WIDTHS[-1]) * WIDTHS[-1]
 
 
 def rows_of(cells):
-    """{n: view} of an array whose size is a multiple of 16, as rows of n entries, n in WIDTHS: an aligned access is some of
-    its rows."""
+    """{n: view} of an array of as many entries as `room_for` gives, as rows of n entries, n in WIDTHS: an aligned access is
+    some of its rows."""
     return {n: cells.reshape(-1, n) for n in WIDTHS}
 
 
@@ -62,7 +72,7 @@ class SharedMemory:
 
     def __init__(self, size):
         self.size = size
-        room = np.full(-(-size // 16) * 16, POISON, np.uint8)
+        room = np.full(room_for(size), POISON, np.uint8)
         self.bytes = room[:size]
         self._tables = rows_of(room)
 
@@ -72,7 +82,8 @@ class SharedMemory:
         Raises AddressError, naming `instruction` and the lane, if one is outside or not aligned.
         """
         if nbytes not in self._tables:
-            raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves 1, 2, 4, 8 or 16")
+            raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves "
+                               f"{', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]}")
         used = addresses if active is None else addresses[active]
         # One reduction checks all lanes: as the last legal address is aligned, used | (last - used) is negative where a
         # lane is outside, and has low bits where one is misaligned.
@@ -99,8 +110,8 @@ class SharedMemory:
         return self._tables[nbytes].take(rows, axis=0)
 
     def words(self, dtype):
-        """All of it as a flat array of a dtype, a view; up to a multiple of 16 bytes."""
-        return self._tables[16].reshape(-1).view(dtype)
+        """All of it as a flat array of a dtype, a view; up to what `room_for` gives."""
+        return self._tables[WIDTHS[-1]].reshape(-1).view(dtype)
 
     def store(self, rows, data):
         """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""

@@ -12,7 +12,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.elements import UNKNOWN
 from simlayout.machine.hazards import hazard, ordered_ints
-from simlayout.machine.memory import rows_of, touching
+from simlayout.machine.memory import room_for, rows_of, touching
 from simlayout.machine.proxies import KEPT, AsyncReads, pruned
 
 UNWRITTEN = 0xFFFFFFFF
@@ -102,7 +102,7 @@ class SharedShadow:
     """
 
     def __init__(self, size, clocks, log, elements=None):
-        self._cells = -(-size // 16) * 16
+        self._cells = room_for(size)
         self._clocks, self._log, self._elements = clocks, log, elements
         self._written = rows_of(np.full(self._cells, UNWRITTEN, np.uint32))
         self._read = rows_of(np.zeros(self._cells, np.uint32))

@@ -71,7 +71,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
     # ---- shared memory -------------------------------------------------------------------------------------------
 
     def shared_load(self, instruction, addresses, nbytes):
-        """Loads nbytes (1, 2, 4, 8 or 16) per lane: uint8 [32, nbytes], zeros in inactive lanes."""
+        """Loads nbytes (of `memory.WIDTHS`) per lane: uint8 [32, nbytes], zeros in inactive lanes."""
         rows = self._rows(instruction, addresses, nbytes)
         if self.cta.shadow is not None:
             self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes))
