@@ -35,7 +35,7 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False):
     memory too small.
     """
     try:
-        sets, ours = _made(case, library, overlap)
+        sets, ours = _prepared(case, library, overlap)
         if library.cublas:
             _check(library, case, ours[0], sets[0])
         return _timed(case, library, sets, ours, rounds, seconds)
@@ -44,7 +44,7 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False):
                           "out with --only or --sizes") from None
 
 
-def _made(case, library, overlap=False):
+def _prepared(case, library, overlap=False):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
     sets = rotated(library, case.problem)
     return sets, [prepared(case.kernel, *three, overlap) for three in sets]
@@ -146,7 +146,7 @@ def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
     library, results = array_library(), []
     for kernel in map(as_kernel, kernels):
         case = Case("gemm", "", Product(M, N, K, kernel.dtypes[0]), kernel)
-        row = _timed(case, library, *_made(case, library), rounds, seconds)
+        row = _timed(case, library, *_prepared(case, library), rounds, seconds)
         found = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
         results.append(found if row.share is None else
                        found | {"cublas_tflops": row.cublas_tflops, "share": row.share})

@@ -44,15 +44,15 @@ class _Binder:
     """Resolves what a kernel names: instructions to intrinsics, plain functions to device functions."""
 
     def __init__(self, marks=None):
-        self.made, self.marks = {}, marks
+        self.functions, self.marks = {}, marks
 
     def __call__(self, value):
         if isinstance(value, Instruction | Scalar):
             return value.numba
         if _is_plain(value):
-            if value not in self.made:
-                self.made[value] = self.device(value)
-            return self.made[value]
+            if value not in self.functions:
+                self.functions[value] = self.device(value)
+            return self.functions[value]
         return value
 
     def device(self, function):

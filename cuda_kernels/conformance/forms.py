@@ -183,7 +183,7 @@ def _folded(register, kind):
     return f".reg .b32 l, h; mov.b64 {{l, h}}, {register}; xor.b32 $0, l, h;"
 
 
-FORMS = {f.name: f for made in (_loads, _stores, _matrices, _copies, _atomics) for f in made()}
+FORMS = {f.name: f for family in (_loads, _stores, _matrices, _copies, _atomics) for f in family()}
 """Every form, by its PTX spelling."""
 
 

@@ -15,7 +15,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.tables.arch import LANES
 
-NOWHERE = -1
+NO_ELEMENT = -1
 """The row and column of what is no element."""
 
 
@@ -35,17 +35,17 @@ def from_digits(digits, dtype):
 
 
 def places(numbers, shape):
-    """Numbers from 1 -> (row, col) of the element of a matrix that has it, int16 [..., 2]; NOWHERE for none of them."""
+    """Numbers from 1 -> (row, col) of the element of a matrix that has it, int16 [..., 2]; NO_ELEMENT for none of them."""
     at = np.stack(np.divmod(numbers - 1, shape[1]), axis=-1)
-    return np.where(((numbers > 0) & (numbers <= shape[0] * shape[1]))[..., None], at, NOWHERE).astype(np.int16)
+    return np.where(((numbers > 0) & (numbers <= shape[0] * shape[1]))[..., None], at, NO_ELEMENT).astype(np.int16)
 
 
 def holders(numbers, made):
     """[rows, cols] of numbers from 1 of (lane, value), in lane order -> (row, col) by lane and value, int16 [32, values, 2].
 
-    NOWHERE for a value that is not there, or there twice.
+    NO_ELEMENT for a value that is not there, or there twice.
     """
-    found = np.full((LANES * made.values, 2), NOWHERE, np.int16)
+    found = np.full((LANES * made.values, 2), NO_ELEMENT, np.int16)
     number, first, count = np.unique(numbers, return_index=True, return_counts=True)
     sound = (number > 0) & (number <= len(found)) & (count == 1)
     found[number[sound] - 1] = np.stack(np.unravel_index(first[sound], made.shape), axis=-1)

@@ -25,7 +25,7 @@ from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.matmul.choose.candidates import ORDERS
 from cuda_kernels.matmul.choose.choice import PROGRAMS
-from cuda_kernels.matmul.choose.model import lie_of
+from cuda_kernels.matmul.choose.model import misalignment_of
 from simlayout.files import write_record
 
 WORTH, MOST, IN_ORDERS = 1.4, 60, 2
@@ -87,7 +87,7 @@ def with_fewer_stages(configs, parts):
 def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
     """The configurations for a product, at most so many, likely ones first, each program in so many orders of tiles; of
     those whose orders are the same there, one."""
-    guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, lie_of(problem.K)), {}, Counter()
+    guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, misalignment_of(problem.K)), {}, Counter()
     for i in np.argsort(guesses, kind="stable"):
         if guesses[i] > WORTH * guesses.min() or len(made) == most:
             break
@@ -134,13 +134,13 @@ def measure_all(library, work, seconds, source):
             faults += wrong
             found = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in found]
             rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
-            print(f"{len(rows):>4} {told(rows[-1], list(tried))}", flush=True)
+            print(f"{len(rows):>4} {row_text(rows[-1], list(tried))}", flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
     return list(tried), rows, faults
 
 
-def told(row, configs):
+def row_text(row, configs):
     """A row of the record as a line: the best of its configurations."""
     (M, N, K, dtype), cublas, found = row
     best, time = min(found, key=lambda f: f[1], default=(None, float("inf")))

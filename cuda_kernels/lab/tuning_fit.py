@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.matmul.choose.model import H200, Estimates, Rates, lie_of
+from cuda_kernels.matmul.choose.model import H200, Estimates, Rates, misalignment_of
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
@@ -64,7 +64,7 @@ class Measured:
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
-        return estimates, estimates.work(M, N, K, 1, SMS, lie_of(K))
+        return estimates, estimates.work(M, N, K, 1, SMS, misalignment_of(K))
 
     @cached_property
     def _over_least(self):

@@ -20,7 +20,7 @@ class _Tensor(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Found:
+class CapsuleContents:
     """What a capsule says: address; shape; strides in ELEMENTS or None if contiguous; dtype; device index, None on a CPU.
 
     owner holds the capsule, whose memory stays alive with it.
@@ -49,6 +49,6 @@ def read(x):
     strides = tuple(tensor.strides[:n]) if tensor.strides else None
     on_gpu = tensor.device_type in (CUDA, CUDA_MANAGED)
     dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    return Found((tensor.data or 0) + tensor.byte_offset, tuple(tensor.shape[:n]), strides,
-                 dtype or f"DLPack type {tensor.code} of {tensor.bits} bits", tensor.device if on_gpu else None, True,
-                 (x, capsule))
+    return CapsuleContents((tensor.data or 0) + tensor.byte_offset, tuple(tensor.shape[:n]), strides,
+                           dtype or f"DLPack type {tensor.code} of {tensor.bits} bits",
+                           tensor.device if on_gpu else None, True, (x, capsule))

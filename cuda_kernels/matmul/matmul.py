@@ -19,19 +19,19 @@ from simlayout.errors import SimlayoutError
 _NEW = (-1,)
 """The description of an out that is yet to be made."""
 
-KEPT = 256
-"""Recipes that are kept, and launches per recipe; the oldest goes first."""
+CACHE_SIZE = 256
+"""Recipes in the cache, and launches per recipe; the oldest goes first."""
 
 _recipes = {}
 _lock = Lock()
 _workspaces = Workspaces()
 
 
-def _keep(kept, key, value):
+def _cache(cache, key, value):
     with _lock:
-        while len(kept) >= KEPT:
-            del kept[next(iter(kept))]
-        kept[key] = value
+        while len(cache) >= CACHE_SIZE:
+            del cache[next(iter(cache))]
+        cache[key] = value
     return value
 
 
@@ -70,9 +70,9 @@ class Recipe:
         """The launches for addresses of a, b, c, scratch, split and counters; kept."""
         addresses = dict(zip(("a", "b", "c", "scratch", "split", "counters"), key))
         made = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
-        return _keep(self.launches, key, made)
+        return _cache(self.launches, key, made)
 
-    def check_apart(self, at_a, at_b, at_c):
+    def check_overlap(self, at_a, at_b, at_c):
         """Raises SimlayoutError if out shares memory with a or b, judged by their whole extents."""
         end = at_c + self.extents[2]
         for name, at, size in (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1])):
@@ -161,11 +161,11 @@ def _lookup(a, b, out, kernel, overlap):
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        recipe = _keep(_recipes, key, Recipe(cuda, *operands, kernel, overlap))
+        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap))
     if recipe.gradients:
         _no_gradient(a, b, out)
     if out is not None:
-        recipe.check_apart(at_a, at_b, at_c)
+        recipe.check_overlap(at_a, at_b, at_c)
     return recipe, at_a, at_b, at_c
 
 

@@ -15,7 +15,7 @@ class Workspaces:
     """Device memory by (device, stream), allocated on first use and kept."""
 
     def __init__(self):
-        self._kept, self._lock = {}, Lock()
+        self._by_stream, self._lock = {}, Lock()
 
     def get(self, cuda, device, stream, nbytes, counter_bytes):
         """(address of nbytes, address of counter_bytes that are zero between launches); (0, 0): the caller must bring them.
@@ -27,14 +27,14 @@ class Workspaces:
         counters = -(-counter_bytes // 4096) * 4096
         if nbytes > room or counters > 4096 or cuda.capturing(stream):
             return 0, 0
-        at = self._kept.get((device, stream))
+        at = self._by_stream.get((device, stream))
         if at is None:
             with self._lock:
-                at = self._kept.get((device, stream))
+                at = self._by_stream.get((device, stream))
                 if at is None:
-                    if len(self._kept) >= STREAMS:
+                    if len(self._by_stream) >= STREAMS:
                         return 0, 0
                     at = cuda.allocate(device, 4096 + room)
                     cuda.zero(at, (1,), (4096,), 1, stream, device)
-                    self._kept[device, stream] = at
+                    self._by_stream[device, stream] = at
         return at + 4096, at

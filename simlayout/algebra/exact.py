@@ -130,8 +130,9 @@ def _point_by_point(function, arguments, shape, what, point, error):
     flat = [np.broadcast_to(a, shape).reshape(-1).tolist() for a in arguments]
     unseen = isinstance(error, Unseen)
     if len(flat[0]) > MOST_ONE_BY_ONE:
-        raise LayoutError(f"{what} is more than integer operators ({_said(error)}), so it is called for one point after the "
-                          f"other, and {len(flat[0])} points are more than {MOST_ONE_BY_ONE}: write arithmetic") from None
+        raise LayoutError(f"{what} is more than integer operators ({_message(error)}), so it is called for one point "
+                          f"after the other, and {len(flat[0])} points are more than {MOST_ONE_BY_ONE}: write "
+                          "arithmetic") from None
     found = []
     with np.errstate(all="raise"):
         for number, values in enumerate(zip(*flat)):
@@ -143,18 +144,18 @@ def _point_by_point(function, arguments, shape, what, point, error):
                 raise UndefinedError(f"{what}{_at(point(number))}: {fault.text}", {"point": point(number)}) from None
             except Exception as wrong:
                 at = point(number)
-                raise UndefinedError(f"{what}{_at(at)} raises {_said(wrong)}", {"point": at}) from wrong
+                raise UndefinedError(f"{what}{_at(at)} raises {_message(wrong)}", {"point": at}) from wrong
             found.append(made)
         if not unseen:
-            raise LayoutError(f"{what} takes one int at a time alone; with arrays of them it raises {_said(error)}: an "
+            raise LayoutError(f"{what} takes one int at a time alone; with arrays of them it raises {_message(error)}: an "
                               "index function is arithmetic on its arguments, without branches on them") from error
         if _shifts_left(function):
-            raise LayoutError(f"{what} is more than integer operators ({_said(error)}), and shifts left: NumPy's lone ints "
-                              "lose bits there; multiply by a power of two instead")
+            raise LayoutError(f"{what} is more than integer operators ({_message(error)}), and shifts left: NumPy's lone "
+                              "ints lose bits there; multiply by a power of two instead")
         try:
             again = _as_tables(function(*(np.broadcast_to(a, shape) for a in arguments)), shape)
         except Exception as wrong:
-            raise LayoutError(f"{what} raises {_said(wrong)} for arrays") from wrong
+            raise LayoutError(f"{what} raises {_message(wrong)} for arrays") from wrong
     return _agreed(_stacked(found, shape), again, shape, what, point)
 
 
@@ -183,7 +184,7 @@ def _shifts_left(function):
     return False
 
 
-def _said(error):
+def _message(error):
     text = str(error)
     return f"{text} on them" if isinstance(error, Unseen) else f"{type(error).__name__}: {text[:200]}"
 

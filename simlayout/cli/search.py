@@ -160,7 +160,7 @@ def parse_access(text, tile, dtype):
 
 
 @contextmanager
-def _asked(options):
+def _search_arguments(options):
     """The arguments of `search` that the command line gives, as a dict; processes end with it."""
     pool = workers(options.jobs) if options.jobs > 1 else None
     try:
@@ -175,7 +175,7 @@ def _asked(options):
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
 def _of_tile(accesses, options):
-    with _asked(options) as arguments:
+    with _search_arguments(options) as arguments:
         found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
     if options.test:
         if not found:
@@ -184,9 +184,9 @@ def _of_tile(accesses, options):
         tell(options.json, {"layout": str(found[0].layout), "source": source}, source.rstrip())
         return 0 if found.conflict_free else 1
     reason = _none(found, options)
-    told = [reason] if reason else []
+    reasons = [reason] if reason else []
     tell(options.json, lambda: {**_report(found, options.prove), "reason": reason},
-         lambda: fit("\n".join([str(found), *told, *_proofs(found, options.prove), *_told(found)])))
+         lambda: fit("\n".join([str(found), *reasons, *_proofs(found, options.prove), *_cost_lines(found)])))
     return 0 if found.conflict_free else 1
 
 
@@ -200,7 +200,7 @@ def _none(found, options):
     return f"none is allowed by {' and '.join(limits)}: give more, or other --families"
 
 
-def _told(found):
+def _cost_lines(found):
     """Where no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
     if not found or not found[0].excess:
         return []
@@ -262,16 +262,16 @@ def _of_kernel(options):
         raise SimlayoutError("--kernel brings its own accesses: leave out --op, --access, --domain, --dtype, --rearrange "
                              "and --test")
     kernel = registry.named(options.kernel).variant(**dict(map(_option, options.set)))
-    with _asked(options) as arguments:
+    with _search_arguments(options) as arguments:
         tiles = search_plan(kernel.plan, tuple(dict.fromkeys(options.families or FAMILIES)), **arguments)
     tell(options.json, lambda: {"kernel": kernel.name, "tiles": [_tile_report(tile, options.prove) for tile in tiles]},
-         lambda: fit("\n\n".join("\n".join([str(tile), *_proofs(tile.found, options.prove)]) for tile in tiles)))
-    return 0 if all(tile.found.conflict_free for tile in tiles) else 1
+         lambda: fit("\n\n".join("\n".join([str(tile), *_proofs(tile.result, options.prove)]) for tile in tiles)))
+    return 0 if all(tile.result.conflict_free for tile in tiles) else 1
 
 
 def _tile_report(tile, prove):
     return {"accesses": tile.names, "plain": str(tile.plain), "plain_excess": tile.plain_excess,
-            "own": _row(tile.own), "at_least_as_good": tile.at_least_as_good, **_report(tile.found, prove)}
+            "own": _row(tile.own), "at_least_as_good": tile.at_least_as_good, **_report(tile.result, prove)}
 
 
 def _option(text):

@@ -81,7 +81,7 @@ def run_translate(options):
     wanted = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
     found = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
     tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": found},
-         "\n".join(_told(to, answer) for to, answer in found.items()))
+         "\n".join(_lines_of(to, answer) for to, answer in found.items()))
     return 0 if any(answer["text"] for answer in found.values()) else 1
 
 
@@ -98,7 +98,7 @@ def _attempt(source, to, tile, dtype):
     return answer
 
 
-def _told(to, answer):
+def _lines_of(to, answer):
     """The same as lines."""
     if answer["text"] is None:
         return field(to, f"none: {answer['why']}")

@@ -90,7 +90,7 @@ def sum_of(constant, terms):
         return terms[0][0]
     lo, hi = _interval(constant, terms)
     bits = 0
-    for part in _apart(constant, terms) if lo >= 0 else ():
+    for part in _disjoint_parts(constant, terms) if lo >= 0 else ():
         bits |= _part_bits(part)
     return Expr("sum", (constant, terms), lo, hi, bits)
 
@@ -114,7 +114,7 @@ def _disjoint(constant, terms):
     return parts
 
 
-def _apart(constant, terms):
+def _disjoint_parts(constant, terms):
     """constant + terms, a sum that is never negative, as parts that share no bits: [(atom or None, power of two or
     constant)]. A sum within which carries run is one part, whose atom has the trailing zeros of its terms taken out."""
     parts = _disjoint(constant, terms)
@@ -123,7 +123,7 @@ def _apart(constant, terms):
     low = gcd(constant, *(c for _, c in terms))
     zeros = low & -low
     if zeros > 1:
-        return [(a, c * zeros) for a, c in _apart(constant // zeros, tuple((a, c // zeros) for a, c in terms))]
+        return [(a, c * zeros) for a, c in _disjoint_parts(constant // zeros, tuple((a, c // zeros) for a, c in terms))]
     for unit in sorted({c & -c for _, c in terms if c & -c > 1}):
         high, low = _split_linear(constant, terms, unit)
         lo, hi = limits(low)
@@ -133,9 +133,10 @@ def _apart(constant, terms):
 
 
 def parts_of(x):
-    """x as parts that share no bits: [(atom or None, power of two)], as of `_apart`; one part where x may be negative."""
+    """x as parts that share no bits: [(atom or None, power of two)], as of
+    `_disjoint_parts`; one part where x may be negative."""
     constant, terms = linear(x)
-    return [(x, 1)] if bits_of(x) is None else _apart(constant, tuple(terms.items()))
+    return [(x, 1)] if bits_of(x) is None else _disjoint_parts(constant, tuple(terms.items()))
 
 
 def add(x, y):

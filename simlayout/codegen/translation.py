@@ -22,7 +22,7 @@ from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle,
 from simlayout.algebra.translate import TritonSwizzle
 from simlayout.codegen.notations import TmaSwizzle, text_of
 from simlayout.codegen.translators import (
-    Asked,
+    TiledSource,
     TranslationError,
     to_cute,
     to_f2,
@@ -78,15 +78,15 @@ def translate(source, to, tile=None, dtype="f16"):
     """
     if to not in _TRANSLATORS:
         raise LayoutError(f"no notation {to!r}; there are {', '.join(NOTATIONS)}")
-    asked = _asked(source, tile, dtype)
-    result = asked.source if _is_already(asked.source, to, dtype) else _TRANSLATORS[to](asked)
-    proof = equivalent(asked.source, result, asked.domain)
+    tiled = _tiled_source(source, tile, dtype)
+    result = tiled.source if _is_already(tiled.source, to, dtype) else _TRANSLATORS[to](tiled)
+    proof = equivalent(tiled.source, result, tiled.domain)
     if not proof:
-        raise VerificationError(f"{asked.name} as {text_of(result)}: {proof}", proof.counterexample)
+        raise VerificationError(f"{tiled.name} as {text_of(result)}: {proof}", proof.counterexample)
     return Translation(to, result, text_of(result), proof)
 
 
-def _asked(source, tile, dtype):
+def _tiled_source(source, tile, dtype):
     """The source over its tile."""
     if isinstance(source, Tile):
         source, tile = source.function, source.shape
@@ -105,7 +105,7 @@ def _asked(source, tile, dtype):
         raise LayoutError(f"a tile of {sizes[0]} x {sizes[1]} elements: at most {MOST} are compared")
     if isinstance(source, (TritonSwizzle, TmaSwizzle)) and source.columns != sizes[1]:
         raise LayoutError(f"{text_of(source)} is of {source.columns} columns, the tile has {sizes[1]}")
-    return Asked(source, *sizes, dtype)
+    return TiledSource(source, *sizes, dtype)
 
 
 def _sizes(tile):
@@ -128,8 +128,8 @@ def _is_already(source, to, dtype):
     if to == "rotation":
         return len(layers) == 1 and isinstance(layers[0], Rotation)
     if to == "f2":
-        return len(layers) == 1 and isinstance(layers[0], F2Map) and Asked(source, *_sizes(source.layout)).row_major == (
-            source.layout) and source.offset == 0
+        return len(layers) == 1 and isinstance(layers[0], F2Map) and source.offset == 0 and (
+            TiledSource(source, *_sizes(source.layout)).row_major == source.layout)
     if to == "tma":
         return isinstance(source, TmaSwizzle) and source.dtype == dtype
     return to == "triton" and isinstance(source, TritonSwizzle)

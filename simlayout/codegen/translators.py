@@ -43,8 +43,8 @@ class TranslationError(LayoutError):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An index function with its tile. dtype: of the elements, for TMA."""
+class TiledSource:
+    """An index function with the tile that it is translated for. dtype: of the elements; only TMA needs it."""
 
     source: object
     rows: int
@@ -103,57 +103,57 @@ class Asked:
 
 # ---- F2 maps, swizzles and plain layouts ----------------------------------------------------------------------------
 
-def to_f2(asked):
+def to_f2(tiled):
     """An F2Map over the row-major tile."""
-    return _f2(asked, "no F2 map", asked.row_major) @ asked.row_major
+    return _f2(tiled, "no F2 map", tiled.row_major) @ tiled.row_major
 
 
-def to_cute(asked):
+def to_cute(tiled):
     """A Layout, or a Swizzle over a compact one."""
-    plain = _plain(asked)
+    plain = _plain(tiled)
     if plain is not None:
         return plain
-    for base in asked.bases:
-        swizzle = _swizzle_over(asked, base)
+    for base in tiled.bases:
+        swizzle = _swizzle_over(tiled, base)
         if swizzle is not None:
             return swizzle @ base
-    base = asked.bases[0]
+    base = tiled.bases[0]
     what = f"no Swizzle<B,M,S> of {base}"
-    bits, why = not_a_swizzle(_f2(asked, what, base))
-    _, places = asked.along(base)
-    return asked.refuse(what, f"of its offset {why}", [places[0], *(places[1 << i] for i in bits)])
+    bits, why = not_a_swizzle(_f2(tiled, what, base))
+    _, places = tiled.along(base)
+    return tiled.refuse(what, f"of its offset {why}", [places[0], *(places[1 << i] for i in bits)])
 
 
-def _f2(asked, what, base):
+def _f2(tiled, what, base):
     """The F2Map over a base; refuses where bits do not XOR, saying that the source is `what`."""
-    values, places = asked.along(base)
+    values, places = tiled.along(base)
     if values.min() < 0:
-        asked.refuse(what, "it has offsets below 0", [places[int(values.argmin())]])
+        tiled.refuse(what, "it has offsets below 0", [places[int(values.argmin())]])
     made, wrong = f2_of_values(values)
     if wrong is not None:
-        at, rest = asked.point(places[wrong]), wrong & (wrong - 1)
-        asked.refuse(what, f"its bits do not XOR: at row = {at['row']}, col = {at['col']} it is {at['value']}, and its bits "
+        at, rest = tiled.point(places[wrong]), wrong & (wrong - 1)
+        tiled.refuse(what, f"its bits do not XOR: at row = {at['row']}, col = {at['col']} it is {at['value']}, and its bits "
                      f"give {made(wrong)}", places[[0, wrong ^ rest, rest, wrong]])
     return made
 
 
-def _swizzle_over(asked, base):
+def _swizzle_over(tiled, base):
     """The Swizzle with source == swizzle @ base on the tile, or None."""
-    values, _ = asked.along(base)
+    values, _ = tiled.along(base)
     if values.min() < 0:
         return None
     made, wrong = f2_of_values(values)
     return f2_to_swizzle(made) if wrong is None and not_a_swizzle(made) is None else None
 
 
-def _plain(asked):
+def _plain(tiled):
     """The Layout that the values are, or None."""
-    values = asked.values
+    values = tiled.values
     steps = values[:, 0] - values[0, 0], values[0] - values[0, 0]
     if values[0, 0] or min(steps[0].min(), steps[1].min()) < 0:
         return None
     found = make_layout(*map(_mode, steps))
-    return found if asked.is_(found) else None
+    return found if tiled.is_(found) else None
 
 
 def _mode(steps):
@@ -166,83 +166,83 @@ def _mode(steps):
 
 # ---- rotations -------------------------------------------------------------------------------------------------------
 
-def to_rotation(asked):
+def to_rotation(tiled):
     """A Rotation over a compact layout."""
-    for base in asked.bases:
-        for rotation in rotations_like(asked.along(base)[0]):
-            if asked.is_(rotation @ base):
+    for base in tiled.bases:
+        for rotation in rotations_like(tiled.along(base)[0]):
+            if tiled.is_(rotation @ base):
                 return rotation @ base
-    base = asked.bases[0]
-    values, places = asked.along(base)
+    base = tiled.bases[0]
+    values, places = tiled.along(base)
     near = rotations_like(values)
     first = int(np.argmax(values != np.arange(len(values))))
     if not near:
-        at = asked.point(places[first])
-        return asked.refuse(f"no Rotation of {base}", f"the first element that moves, row = {at['row']}, col = {at['col']}, "
+        at = tiled.point(places[first])
+        return tiled.refuse(f"no Rotation of {base}", f"the first element that moves, row = {at['row']}, col = {at['col']}, "
                             f"goes from {first} to {at['value']}; a rotation would move it up, by a divisor of {first}",
                             [places[first]])
     wrong = [int(np.argmax(values != rotation(np.arange(len(values))))) for rotation in near]
     last = max(wrong)
-    at, nearest = asked.point(places[last]), near[wrong.index(last)]
-    return asked.refuse(f"no Rotation of {base}", f"the nearest is {nearest}, which at row = {at['row']}, col = {at['col']} "
+    at, nearest = tiled.point(places[last]), near[wrong.index(last)]
+    return tiled.refuse(f"no Rotation of {base}", f"the nearest is {nearest}, which at row = {at['row']}, col = {at['col']} "
                         f"gives {nearest(last)}, not {at['value']}", [places[w] for w in dict.fromkeys([first, *wrong])])
 
 
 # ---- families that are tried -----------------------------------------------------------------------------------------
 
-def to_triton(asked):
+def to_triton(tiled):
     """A TritonSwizzle."""
-    family = triton_swizzles(asked.rows, asked.columns)
-    layer = asked.source.layers[0] if isinstance(asked.source, Composed) and asked.source.layers else None
-    if isinstance(layer, Swizzle) and asked.source == layer @ asked.row_major:
+    family = triton_swizzles(tiled.rows, tiled.columns)
+    layer = tiled.source.layers[0] if isinstance(tiled.source, Composed) and tiled.source.layers else None
+    if isinstance(layer, Swizzle) and tiled.source == layer @ tiled.row_major:
         with suppress(LayoutError):
-            known = swizzle_to_triton(layer, asked.columns)     # on few rows others equal it: it is equal on all of them
+            known = swizzle_to_triton(layer, tiled.columns)     # on few rows others equal it: it is equal on all of them
             family = [known, *(t for t in family if t != known)]
-    why = f"none of the {len(family)} on rows of {asked.columns}"
-    swizzle = _swizzle_over(asked, asked.row_major)
+    why = f"none of the {len(family)} on rows of {tiled.columns}"
+    swizzle = _swizzle_over(tiled, tiled.row_major)
     if swizzle is not None:
         try:
-            swizzle_to_triton(swizzle, asked.columns)
+            swizzle_to_triton(swizzle, tiled.columns)
         except LayoutError as error:
             why = f"{error}; none of the {len(family)}"
-    return _one_of(asked, family, "none of Triton's swizzles", f"{why} goes through")
+    return _one_of(tiled, family, "none of Triton's swizzles", f"{why} goes through")
 
 
-def to_tma(asked):
+def to_tma(tiled):
     """A TmaSwizzle."""
     family, faults = [], []
     for mode in SWIZZLE_MODES:
         try:
-            family.append(TmaSwizzle(mode, asked.dtype, asked.columns))
+            family.append(TmaSwizzle(mode, tiled.dtype, tiled.columns))
         except LayoutError as error:
             faults.append(str(error))
     if not family:
-        raise TranslationError(f"{asked.name} is no tile of TMA: {faults[0]}", [asked.point(asked.columns - 1)])
+        raise TranslationError(f"{tiled.name} is no tile of TMA: {faults[0]}", [tiled.point(tiled.columns - 1)])
     modes = " or ".join(map(str, family))
-    return _one_of(asked, family, "no tile of TMA", f"rows of {asked.columns} {asked.dtype} lie as {modes} says, which does "
+    return _one_of(tiled, family, "no tile of TMA", f"rows of {tiled.columns} {tiled.dtype} lie as {modes} says, which does "
                    "not go through")
 
 
-def _one_of(asked, family, what, why):
+def _one_of(tiled, family, what, why):
     """The first of a family that is the source on the tile. Where none is, each is wrong at one of a few points."""
     places = []
     while family:
-        found = equivalent(asked.source, family[0], asked.domain)
+        found = equivalent(tiled.source, family[0], tiled.domain)
         if found:
             return family[0]
         row, column = found.counterexample["row"], found.counterexample["col"]
-        places.append(row * asked.columns + column)
+        places.append(row * tiled.columns + column)
         family = [f for f in family if f(row, column) == found.counterexample["left"]]
-    said = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(asked.point, places)]
-    return asked.refuse(what, f"{why} {' and '.join(said)}", places)
+    said = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(tiled.point, places)]
+    return tiled.refuse(what, f"{why} {' and '.join(said)}", places)
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------
 
-def to_formula(asked):
+def to_formula(tiled):
     """A Formula of row and col, simplified with the tile's ranges."""
     try:
-        made = asked.source(symbol("row", asked.rows), symbol("col", asked.columns))
+        made = tiled.source(symbol("row", tiled.rows), symbol("col", tiled.columns))
         return formula(expression_text(made))
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise TranslationError(f"{asked.name} has no formula: {error}", [asked.point(0)]) from error
+        raise TranslationError(f"{tiled.name} has no formula: {error}", [tiled.point(0)]) from error

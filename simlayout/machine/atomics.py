@@ -35,14 +35,14 @@ class AtomicTwins:
         """ld.acquire.gpu.u32 again and again, until every active lane has found at least `value`."""
         wanted = np.broadcast_to(np.asarray(value), LANES)
 
-        def found():
+        def present():
             return pointer.peek(self.active, 4).view(np.uint32)[self.active, 0]
 
         def text():
-            return (f"{pointer}, which holds {int(found().min())}, to reach {int(wanted[self.active].max())}"
+            return (f"{pointer}, which holds {int(present().min())}, to reach {int(wanted[self.active].max())}"
                     f"{self._not_there()}")
 
-        self.block_until(lambda: bool((found() >= wanted[self.active]).all()), text)
+        self.block_until(lambda: bool((present() >= wanted[self.active]).all()), text)
         pointer.read(self.active, 4, strong=True)
         if self.cta.shadow is not None:
             for lane in np.flatnonzero(self.active).tolist():

@@ -69,13 +69,13 @@ class Loop:
     broke: those of `break` past it.
     """
 
-    __slots__ = ("warp", "names", "entered", "entered_count", "outside", "size", "apart", "skipped", "finished", "broke")
+    __slots__ = ("warp", "names", "entered", "entered_count", "outside", "size", "diverged", "skipped", "finished", "broke")
 
     def __init__(self, warp, names):
         self.warp, self.names = warp, names
         self.entered, self.entered_count, self.outside = warp.active, warp.count, warp.parted
         self.size = warp.count                           # lanes in the present trip
-        self.apart, self.skipped, self.finished, self.broke = False, [], [], []
+        self.diverged, self.skipped, self.finished, self.broke = False, [], [], []
 
     # ---- the head ------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Loop:
     def _leave(self, edges, lanes, frame):
         """Lanes take an edge with the values that the names have in a frame."""
         edges.append((lanes, _values(self.names, frame.f_locals)))
-        self.apart = True
+        self.diverged = True
         self.warp.parted = frame.f_code.co_filename, frame.f_lineno
 
     # ---- jumps: True where Python's own jump does it, as all lanes of this trip jump -----------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from simlayout.machine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access
 from simlayout.machine.hazards import hazard, ordered_ints
 from simlayout.machine.memory import room_for, rows_of
-from simlayout.machine.proxies import KEPT
+from simlayout.machine.proxies import PRUNE_AT
 
 LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
@@ -34,7 +34,7 @@ class GlobalShadow:
         self._launch, self._size = launch, size
         self._numbers = None                             # {n: uint32 [size / n, n]}: the number of each byte; 0: nobody
         self._accesses = {}                              # number -> the Accesses it stands for; the last one entered it
-        self._number, self._most = 0, KEPT
+        self._number, self._most = 0, PRUNE_AT
         self._reads, self._rows = [], 0                  # Accesses that are not entered, and how many rows they have
         self._written = False                            # whether a write has come, or more reads than are listed
         self._group, self._flying = None, []             # serial of the clocks; their Accesses that have an agent
@@ -164,7 +164,7 @@ class GlobalShadow:
             if number in there:
                 left[number] = accesses
         self._accesses = left
-        self._most = max(KEPT, 2 * len(self._accesses))
+        self._most = max(PRUNE_AT, 2 * len(self._accesses))
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 

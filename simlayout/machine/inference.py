@@ -42,14 +42,14 @@ class Callee:
     kernel that is made again is not rewritten again. function: a weak reference."""
 
     __slots__ = ("function", "code", "names", "__weakref__")
-    _made = weakref.WeakKeyDictionary()
+    _known_callees = weakref.WeakKeyDictionary()
 
     @classmethod
     def of(cls, function):
         """The Callee of a function."""
-        made = cls._made.get(function)
+        made = cls._known_callees.get(function)
         if made is None:
-            made = cls._made[function] = cls()
+            made = cls._known_callees[function] = cls()
             made.function, made.code, made.names = weakref.ref(function), function.__code__, ()
             made.names = known(function)                 # of one that leads back to itself: as far as it was known then
         return made

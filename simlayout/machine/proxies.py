@@ -9,8 +9,8 @@ import numpy as np
 CELL = 16
 """Bytes that engines read and write at least, and aligned to."""
 
-KEPT = 4096
-"""Touches that are kept before those are dropped that nothing refers to any more."""
+PRUNE_AT = 4096
+"""With so many touches, those that nothing refers to any more are dropped."""
 
 
 class AsyncReads:
@@ -49,7 +49,7 @@ class AsyncReads:
 
 def pruned(touches, tables):
     """{serial: Touch}: those that are still in one of the tables of serials, where there are many."""
-    if len(touches) < KEPT or len(touches) & (len(touches) - 1):
+    if len(touches) < PRUNE_AT or len(touches) & (len(touches) - 1):
         return touches
     left = set()
     for table in tables:

@@ -13,7 +13,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.elements import UNKNOWN
 from simlayout.machine.hazards import hazard, ordered_ints
 from simlayout.machine.memory import room_for, rows_of, touching
-from simlayout.machine.proxies import KEPT, AsyncReads, pruned
+from simlayout.machine.proxies import PRUNE_AT, AsyncReads, pruned
 
 UNWRITTEN = 0xFFFFFFFF
 IN_FLIGHT = 0x80000000
@@ -208,7 +208,7 @@ class SharedShadow:
     def _enter(self, touch):
         self.serial += 1
         touch.serial, touch.epoch = self.serial, self._clocks.epochs[touch.warp.number]
-        if len(self._touches) >= KEPT:                   # warps that only meet at mbarriers never clear them
+        if len(self._touches) >= PRUNE_AT:                   # warps that only meet at mbarriers never clear them
             self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers))])
         self._touches[self.serial] = touch              # after that: no table refers to it yet
         return self.serial

@@ -46,7 +46,7 @@ if __warp.count:
 """
 
 _AFTER = """
-if {loop}.apart:
+if {loop}.diverged:
     [{targets}] = {loop}.end()
 """
 """After a loop: who left before others comes back."""

@@ -56,7 +56,7 @@ def index_of(access, warp=0, **loops):
     return index * (access.domain["tid"] // 32) + warp
 
 
-def lies_along(access):
+def neighbour_step(access):
     """(down, across): the step from an element that a lane moves to the next, in rows and columns.
 
     (0, 1) where the elements of a row are neighbours in memory, (1, 0) where those of a column are.
@@ -86,7 +86,7 @@ def touched(access, indices=(0,), colour="instruction", title=""):
     >>> [box[:4] for box in touched(copy, [1]).boxes[7:9]]
     [(56, 0, 8, 1), (0, 1, 8, 1)]
     """
-    down, across = lies_along(access)
+    down, across = neighbour_step(access)
     found = list(_lanes(access, indices))
     top, left = (min(int(c[k].min()) for *_, c in found) for k in (0, 1))
     boxes = []
@@ -125,7 +125,7 @@ def in_memory(access, indices=(0,), colour="instruction", title="", lines=None, 
         late = _late(analysis, index)
         for lane in active:
             line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
-            place = (columns if lies_along(access)[1] else rows)[lane] // access.elements
+            place = (columns if neighbour_step(access)[1] else rows)[lane] // access.elements
             shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
                      "chunk": int(place)}[colour]
             boxes.append(Box(byte / WORD_BYTES, line, size / WORD_BYTES, 1, shade, _name(access, indices, index, lane),

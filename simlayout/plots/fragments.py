@@ -8,12 +8,12 @@ from simlayout.plots.panel import Box, Panel, draw
 from simlayout.plots.style import SLIDE
 
 WHOLE, PERIOD = 32, 16
-"""Rows of cells up to which all are drawn; of more, those that KEPT names of the 16 of each warp."""
+"""Rows of cells up to which all are drawn; of more, those that DRAWN_ROWS names of the 16 of each warp."""
 
 MOST_COLUMNS = 24
 """Columns of cells of which no slide holds more."""
 
-KEPT = (0, 1, 7, 8, 9, 15)
+DRAWN_ROWS = (0, 1, 7, 8, 9, 15)
 
 
 def holders(fragment):
@@ -107,7 +107,7 @@ def _rows(count, step):
     """The rows that are drawn."""
     if count <= WHOLE * step:
         return list(range(0, count, step))
-    return [row for row in range(0, count, step) if row // step % PERIOD in KEPT]
+    return [row for row in range(0, count, step) if row // step % PERIOD in DRAWN_ROWS]
 
 
 def fragment(which, rows=None, columns=None, ax=None):

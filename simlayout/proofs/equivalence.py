@@ -81,8 +81,8 @@ def equivalent(left, right, domain=None, names=None):
             return Equivalence(False, f"{start + i + 1} of {counted(total, 'point')} compared",
                                {**box_point(names, box, i), "left": int(one.flat[i]), "right": int(other.flat[i])}, compared)
         start += one.size
-    beyond = _beyond(left, right, names) if domain is None else None
-    return Equivalence(True, f"all {counted(total, 'point')}", None, compared) if beyond is None else beyond
+    mismatch = _size_mismatch(left, right, names) if domain is None else None
+    return Equivalence(True, f"all {counted(total, 'point')}", None, compared) if mismatch is None else mismatch
 
 
 def _called(function, side):
@@ -147,7 +147,7 @@ def _check_shape(function, shape, sizes):
         raise LayoutError(f"{function} has rows of {columns} columns, the domain {sizes[1]}: give a domain inside them")
 
 
-def _beyond(left, right, names):
+def _size_mismatch(left, right, names):
     """The Equivalence of two layouts that agree wherever both have a coordinate, but one has more of them; else None."""
     one, other = mode_sizes(left), mode_sizes(right)
     if one is None or other is None or one == other:

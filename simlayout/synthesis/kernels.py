@@ -4,18 +4,18 @@ from dataclasses import dataclass
 
 from simlayout.algebra import Layout, Tile
 from simlayout.errors import LayoutError, SimlayoutError
-from simlayout.synthesis.found import Candidate, Found
+from simlayout.synthesis.result import Candidate, SearchResult
 from simlayout.synthesis.search import FAMILIES, search
 
 
 @dataclass(frozen=True)
-class TileFound:
+class TileResult:
     """What a search says of one tile of a plan. own: the plan's layout, as a Candidate of the family "own"; plain: the tile
-    without it, which the search was given; found: the Found."""
+    without it, which the search was given; result: the SearchResult."""
 
     own: Candidate
     plain: Layout
-    found: Found
+    result: SearchResult
 
     @property
     def names(self):
@@ -25,7 +25,7 @@ class TileFound:
     @property
     def at_least_as_good(self):
         """Whether the best layout found has no more excess than the plan's own."""
-        return bool(self.found) and self.found[0].excess <= self.own.excess
+        return bool(self.result) and self.result[0].excess <= self.own.excess
 
     @property
     def plain_excess(self):
@@ -33,7 +33,7 @@ class TileFound:
         return _excess(a.with_tile(self.plain) for a in self.own.accesses)
 
     def __str__(self):
-        return (f"{', '.join(self.names)}\nown: {self.own}\nplain: {self.plain}: excess {self.plain_excess}\n{self.found}")
+        return (f"{', '.join(self.names)}\nown: {self.own}\nplain: {self.plain}: excess {self.plain_excess}\n{self.result}")
 
 
 def plain_tile(tile):
@@ -74,7 +74,7 @@ def _compact(shape, steps):
 
 
 def search_plan(plan, families=FAMILIES, **options):
-    """(TileFound of each tile of a plan): the best layouts of the plain tile for all its accesses at once.
+    """(TileResult of each tile of a plan): the best layouts of the plain tile for all its accesses at once.
 
     plan: a Plan, or anything with `accesses`. families, options: as of `search`. Accesses with one tile and dtype belong
     together. Raises SimlayoutError for a plan without accesses; LayoutError for tiles that are functions.
@@ -103,7 +103,7 @@ def _searched(tile, accesses, families, options):
     plain = plain_tile(tile)
     itemsize = accesses[0].bytes // accesses[0].elements
     own = Candidate("own", tile, _excess(accesses), itemsize * (tile.cosize - plain.cosize), tuple(accesses))
-    return TileFound(own, plain, search([a.with_tile(plain) for a in accesses], families, **options))
+    return TileResult(own, plain, search([a.with_tile(plain) for a in accesses], families, **options))
 
 
 def _excess(accesses):

@@ -17,7 +17,7 @@ from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
 from simlayout.synthesis.f2_banks import LINE_BYTES, WORD_BYTES, differences, kernels
 from simlayout.synthesis.families import paddings, rotations, swizzles
-from simlayout.synthesis.found import Candidate, Found, Share
+from simlayout.synthesis.result import Candidate, SearchResult, Share
 
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
@@ -30,7 +30,7 @@ F2_CANDIDATES = 32
 
 def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, progress=None, executor=None, *, tma=False,
            base=None):
-    """The Found of some accesses to one tile: which layout of it serves them all.
+    """The SearchResult of some accesses to one tile: which layout of it serves them all.
 
     accesses: Accesses (or one) with the same tile, a plain Layout, which the search replaces. families: of FAMILIES:
     "swizzle" (and with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the
@@ -88,7 +88,7 @@ def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, pro
         share, more = _of_f2(task, layers_of_f2, every - len(plans))
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
-    return Found(_ranked(task, plans, excess, limit), tuple(shares))
+    return SearchResult(_ranked(task, plans, excess, limit), tuple(shares))
 
 
 @dataclass(frozen=True)

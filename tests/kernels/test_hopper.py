@@ -249,10 +249,10 @@ def test_consumers_in_turns_are_estimated_to_hide_every_store_but_the_last_one(c
 @example(Hopper(128, 64, 8, group=2), 1024, 1024, 1024)
 def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one_of_them(config, M, N, K):
     work = Estimates((config,)).work(M, N, K)
-    least = work.apart / (18 if config.sharing == 1 else 16)
-    assert least <= work.gathered <= work.paired <= work.apart
+    least = work.requested / (18 if config.sharing == 1 else 16)
+    assert least <= work.gathered <= work.paired <= work.requested
     if config.sharing > 1:
-        assert work.paired == work.apart                 # its CTAs are one another's neighbours
+        assert work.paired == work.requested           # its CTAs are one another's neighbours
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
 from cuda_kernels.matmul.choose.candidates import CANDIDATES
-from cuda_kernels.matmul.choose.model import H200, Estimates, lie_of
+from cuda_kernels.matmul.choose.model import H200, Estimates, misalignment_of
 from simlayout.errors import ParseError
 
 
@@ -29,7 +29,7 @@ def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchma
 @pytest.mark.parametrize("problem", [Product(1, 4096, 4096), Product(8192, 8192, 8192), Product(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     found = tuning.worth_measuring(problem, 132)
-    sizes = problem.M, problem.N, problem.K, 1, 132, lie_of(problem.K)
+    sizes = problem.M, problem.N, problem.K, 1, 132, misalignment_of(problem.K)
     guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
     assert guesses[0] == tuning.ESTIMATES(*sizes).min() and list(guesses) == sorted(guesses)
@@ -165,7 +165,7 @@ def record(tmp_path, rates):
     for problem in tuning.problems(12, 3)[:20]:
         M, N, K = problem.M, problem.N, problem.K
         estimates = Estimates(configs)
-        times = estimates.times(estimates.work(M, N, K, 1, 132, lie_of(K)), 132, rates)
+        times = estimates.times(estimates.work(M, N, K, 1, 132, misalignment_of(K)), 132, rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
     path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))

@@ -390,14 +390,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
 
 
-@given_few(80, 400, st.integers(0, 2**32 - 1), st.sampled_from([proxies.KEPT, 2]))
+@given_few(80, 400, st.integers(0, 2**32 - 1), st.sampled_from([proxies.PRUNE_AT, 2]))
 def test_races_with_engines_in_shared_memory_are_those_of_the_twin(folder, seed, kept):
     program = Program(random.Random(seed))
     lines, numbers = program.text()
     kernel, races = imported(folder, lines), Twin(program, numbers).races()
     with pytest.MonkeyPatch.context() as patch:
         for module in (proxies, shadow):
-            patch.setattr(module, "KEPT", kept)
+            patch.setattr(module, "PRUNE_AT", kept)
         every = every_hazard(lambda: launch(program, kernel, "report"))
     found = [hazard for hazard in every if hazard.kind not in ("early exit", "global race")]    # of what nobody waits for
     for hazard in found:

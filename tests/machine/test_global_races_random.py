@@ -381,7 +381,7 @@ def launch(program, kernel, mode):
         **shape.options)
 
 
-LIMITS = {}, {"LISTED": 70, "KEPT": 3, "THINNED": 1}
+LIMITS = {}, {"LISTED": 70, "PRUNE_AT": 3, "THINNED": 1}
 """Of what is kept: the machine's own, and some that short runs reach."""
 
 

@@ -176,7 +176,7 @@ def test_what_was_called_before_makes_no_new_plan_and_no_tensor_map(machine):
 
 def test_plans_and_launches_are_bounded(machine, monkeypatch):
     _, torch = machine
-    monkeypatch.setattr(host, "KEPT", 4)
+    monkeypatch.setattr(host, "CACHE_SIZE", 4)
     a, b = torch.Tensor(aligned(numbers((16, 16)))), torch.Tensor(aligned(numbers((16, 16))))
     for n in range(1, 8):
         host.matmul(a, torch.Tensor(aligned(numbers((16, n)))))

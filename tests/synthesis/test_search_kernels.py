@@ -39,34 +39,34 @@ def test_the_kernels_have_one_plain_tile_and_the_layout_of_each_is_found_on_it_i
     assert ab.plain == padded.plain == KERNELS["mma_base"].plan.accesses[0].tile
     assert (ab.plain_excess, c.plain_excess) == (6144, 3584)
     for tile in (ab, c):
-        assert tile.own.excess == tile.found.least == 0
-        assert tile.own.layout in [f.layout for f in tile.found if f.excess == 0]
-    found = {f.layout: f for f in padded.found}
+        assert tile.own.excess == tile.result.least == 0
+        assert tile.own.layout in [f.layout for f in tile.result if f.excess == 0]
+    found = {f.layout: f for f in padded.result}
     assert padded.own.layout in found and found[padded.own.layout].excess == padded.own.excess == 768
     assert min(f.excess for f in found.values()) == padded.own.excess
 
 
 def test_two_rows_per_line_and_a_swizzle_are_the_tutorials_crosswise_layout():
     ab, c = search_plan(KERNELS["mma_crosswise"].plan, ("swizzle", "f2"))
-    assert ab.own.excess == c.own.excess == 0 and ab.found[0].excess == c.found[0].excess == 0
-    assert ab.found[0].layout == sl.Swizzle(2, 3, 3) @ ab.plain and ab.found[0].ops < ab.own.ops
+    assert ab.own.excess == c.own.excess == 0 and ab.result[0].excess == c.result[0].excess == 0
+    assert ab.result[0].layout == sl.Swizzle(2, 3, 3) @ ab.plain and ab.result[0].ops < ab.own.ops
     here = {"row": 128, "col": 32, "stage": 4, "operand": 2}
-    assert sl.equivalent(ab.found[0].layout, ab.own.layout, here)
-    assert c.found[0].layout == c.own.layout == sl.Swizzle(2, 3, 4) @ c.plain
+    assert sl.equivalent(ab.result[0].layout, ab.own.layout, here)
+    assert c.result[0].layout == c.own.layout == sl.Swizzle(2, 3, 4) @ c.plain
 
 
 def test_the_scalar_c_store_of_the_crosswise_kernel_has_a_better_layout_than_its_own():
     _, c = search_plan(KERNELS["mma_crosswise"].variant(c_store="scalar").plan, ("swizzle", "f2"), limit=40)
     assert c.names == ("store C scalar", "read C") and (c.plain_excess, c.own.excess) == (3584, 512)
-    assert c.at_least_as_good and c.found[0].excess == 0 and c.found[0].wasted_bytes == 0
+    assert c.at_least_as_good and c.result[0].excess == 0 and c.result[0].wasted_bytes == 0
     known = sl.formula("row * 128 + (col ^ ((row & 3) << 3) ^ ((row >> 2) & 1))")
-    assert [f.ops for f in c.found if sl.equivalent(f.layout, known, {"row": 128, "col": 128})][0] >= c.found[0].ops
+    assert [f.ops for f in c.result if sl.equivalent(f.layout, known, {"row": 128, "col": 128})][0] >= c.result[0].ops
 
 
 def test_kernels_without_conflicts_stay_without_and_others_lose_theirs():
     for name in ("mma_blocks", "mma_swizzled", "wgmma_persistent"):
         for tile in search_plan(ALL_KERNELS[name].plan, ("swizzle",), limit=1):
-            assert tile.at_least_as_good and tile.found.least == 0, (name, tile.names)
+            assert tile.at_least_as_good and tile.result.least == 0, (name, tile.names)
 
 
 def test_a_plan_without_accesses_says_who_does_the_work():

@@ -8,7 +8,7 @@ import numpy as np
 
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
-from cuda_kernels.matmul.choose.model import Estimates, lie_of
+from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.errors import SimlayoutError
 
 PROGRAMS = Estimates(CANDIDATES)
@@ -27,11 +27,11 @@ def choose(M, N, K, matrices, sms, a_major, b_major, dtype, out):
     >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
     ('M', 16)
     """
-    lie = lie_of(K if a_major == "K" else M, K if b_major == "K" else N)
-    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, K, matrices, sms, lie), sms), kind="stable")
+    misalignment = misalignment_of(K if a_major == "K" else M, K if b_major == "K" else N)
+    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, K, matrices, sms, misalignment), sms), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = PROGRAMS.take(near).in_orders(ORDERS)
-        for i in np.argsort(estimates(M, N, K, matrices, sms, lie), kind="stable").tolist():
+        for i in np.argsort(estimates(M, N, K, matrices, sms, misalignment), kind="stable").tolist():
             config = suited(estimates.configs[i], a_major, b_major, dtype, out)
             if config is not None:
                 return _without_split(config, M, N, K, matrices, sms)

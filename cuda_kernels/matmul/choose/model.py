@@ -12,56 +12,61 @@ from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.trees import features, of_h200
 
 GHZ = 1.485
-"""The clock that clocks below are counted in. The GPU's own moves between 1.2 and 1.98 GHz with the power that it draws."""
+"""The clock in which numbers of clocks below are counted. The GPU's own moves between 1.2 and 1.98 GHz with the power that
+it draws."""
 
 ROW_BYTES = 2 * DEPTH
-"""Of a row of A or a column of B in a stage."""
+"""Bytes of a row of A or a column of B in a stage."""
 
 GPCS = 8
-"""Of an H200. CTAs fill one GPC before the next, in the order of their numbers; clusters go to the GPCs in turns (%smid,
-measured)."""
+"""GPCs of an H200. CTAs fill one GPC before the next, in the order of their numbers; clusters go to the GPCs in turns
+(measured with %smid)."""
 
 
 DRIFT_STEPS = 32
-"""Of 64 along K: until then CTAs load together what they load together at first."""
+"""Steps of 64 along K during which CTAs that began together still load the same rows at the same time."""
 
 
-KEPT_BYTES = 25e6
-"""Of an operand that L2 keeps until it is walked along once more: it has 50 MB, but both of its halves keep what SMs of
-both load."""
+L2_OPERAND_BYTES = 25e6
+"""Bytes of an operand that L2 keeps until the next pass over it. L2 has 50 MB, but both of its halves keep a copy of what
+SMs of both load."""
 
 
 LEAN = 1 / 128
-"""Rows that a CTA asks for in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
+"""Rows that a CTA requests in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
 
 LONG = 5
-"""Microseconds: what takes longer has more time to overlap."""
+"""Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What an estimate is made of, for one GPU.
+    """The fitted rates of one GPU, from which an estimate is computed.
 
-    A launch, microseconds: launch; cluster: in clusters, more; skew: until all SMs have begun, where all do.
-    A step of 64 along K: column_clocks of a wgmma m64nNk16 per column; tall: times as much for more than two consumers;
-    turn: clocks at least, turn_pair times as many for two or more consumers; latency: microseconds of a load that only the
-    stages ahead hide; row: clocks of TMA per row; beyond: what a row outside of the matrix costs a CTA, in rows inside;
-    nowhere: such rows per nanosecond of all CTAs together; delivered: bytes per nanosecond that all SMs take; l2: that L2
-    serves, a row for several CTAs of a cluster counted once. L2 serves CTAs near one another that ask for the same row at
-    about the same time together: pair, near, near_clusters are the parts of such rows that it does (1: all), for the two SMs
-    of a TPC, the others of a GPC, and clusters of a GPC. peers_2, peers_4, peers_8: a step in clusters of so many CTAs
-    takes so many times as long. Where rows lie across L2's lines of 128 bytes, for they start on odd multiples of 64, 32 or
-    16 bytes: row_64, row_32, row_16: TMA takes so many times as long; l2_64 ...: L2 serves so much of what it does else;
-    near_64 ...: and so much of what it does for CTAs near one another, which drift apart: beyond DRIFT_STEPS steps, by this
-    power of them less.
-    A tile, microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: of these, the part that a second
-    CTA of the SM adds. Adding up the parts of a cut tile, microseconds: through global memory reduce, and reduce_load per
-    round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
-    dram: bytes per nanosecond; sustained: TFLOP/s that the GPU's power allows where CTAs ask for LEAN
-    rows per element of C; energy: by so much less per row more. hard, hard_l2, hard_memory, hard_power: the
-    power in which times that overlap are added: 1 is a sum, much is a maximum; within a step of a CTA, of that and L2, of
-    that and DRAM where DRAM takes LONG (longer: with this power of its time the former grows), and of all that and the
-    GPU's power.
+    A launch, in microseconds: launch; cluster: added for clusters; skew: until all SMs have begun, if all have work.
+
+    A step of 64 along K. column_clocks: clocks per column of a wgmma m64nNk16; tall: the factor for more than two consumers;
+    turn: the least clocks of a step, times turn_pair for two or more consumers; latency: microseconds of a load, which only
+    the stages ahead hide; row: clocks of TMA per row; outside: the cost of a row outside of the matrix, in rows inside it;
+    outside_rate: how many such rows per nanosecond all CTAs together can request; delivered: bytes per nanosecond that all
+    SMs receive; l2: bytes per nanosecond that L2 serves, where a row for several CTAs of a cluster counts once. peers_2,
+    peers_4, peers_8: the factor of a step in clusters of so many CTAs.
+
+    L2 serves CTAs near one another together if they request the same row at about the same time. pair, near, near_clusters:
+    the part of such rows for which it does (1: all), for the two SMs of a TPC, the others of a GPC, and clusters of a GPC.
+    drift: after DRIFT_STEPS steps that part falls with this power of the steps, because the CTAs drift apart.
+
+    Rows that start on odd multiples of 64, 32 or 16 bytes cross L2's lines of 128 bytes. row_64, row_32, row_16: the factor
+    of TMA's time; l2_64 ...: the factor of what L2 serves; near_64 ...: the factor of pair, near and near_clusters.
+
+    A tile, in microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: the part of these that a
+    second CTA of the SM adds. Adding up the parts of a cut tile, in microseconds: through global memory reduce, and
+    reduce_load per round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
+
+    dram: bytes per nanosecond; sustained: TFLOP/s that the GPU's power allows where CTAs request LEAN rows per element of
+    C; energy: how much less it is per row more. hard, hard_l2, hard_memory, hard_power: the power of the norm that combines
+    times that overlap (1: their sum, large: their maximum): within a step of a CTA; of that and L2; of that and DRAM where
+    DRAM takes LONG (longer: the power of DRAM's time with which hard_memory grows); of all that and the GPU's power.
     """
 
     launch: float
@@ -73,8 +78,8 @@ class Rates:
     turn_pair: float
     latency: float
     row: float
-    beyond: float
-    nowhere: float
+    outside: float
+    outside_rate: float
     delivered: float
     l2: float
     pair: float
@@ -112,27 +117,28 @@ class Rates:
 
 
 H200 = Rates(launch=1.8, cluster=0.0862, skew=0.223, column_clocks=0.476, tall=0.996, turn=128, turn_pair=1.26,
-             latency=0.159, row=0.0498, beyond=0.19, nowhere=19, delivered=28600, l2=8840, pair=0.965, near=1,
+             latency=0.159, row=0.0498, outside=0.19, outside_rate=19, delivered=28600, l2=8840, pair=0.965, near=1,
              near_clusters=0.474, peers_2=1.02, peers_4=1, peers_8=1.16, row_64=15.9, row_32=21, row_16=38.4, l2_64=0.915,
              l2_32=0.839, l2_16=0.82, near_64=0.65, near_32=0.587, near_16=0.0785, drift=0.107, tile=8.08e-06,
              corner=1.69, box=0.0844, second=0.893, reduce=3.42, reduce_load=0.167, exchange=2.16, exchange_load=0.172,
              dram=4270, sustained=691, energy=3, hard=2.74, hard_l2=16.3, hard_memory=2.05, longer=0.146, hard_power=7.5)
-"""Fitted to the measurements in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They are for
-choosing: not each of them is what its name says. Not fitted is energy: in a tuning run all configurations heat the GPU
-together. In the benchmark, where each has the power for itself, 4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128 and
-1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
+"""Fitted to the measurements in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They serve to
+choose; not each of them alone is what its name says. energy is not fitted, because in a tuning run all configurations heat
+the GPU together. In the benchmark, where each has the power for itself, 4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128
+and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What Estimates have to do for a product, each an array with a value per configuration (steps, memory, flops: of the
-    product, perhaps a number).
+    """The work of a product: each field is an array with a value per configuration (steps, memory and flops belong to the
+    product and may be numbers).
 
-    rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each of those;
-    waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave and with the cut tiles; usual, most:
-    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; lie: of `lie_of`;
-    apart: rows that a CTA asks for in a step; paired, gathered: how many if those that a TPC, a GPC has in common counted
-    once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K with what tiles have beyond C.
+    rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each cut tile;
+    waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave, and with the cut tiles; usual, most:
+    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; misalignment: as
+    `misalignment_of` returns it; requested: rows that a CTA requests in a step; paired, gathered: the same if rows that a
+    TPC or a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including
+    the part of the tiles outside C.
     """
 
     rows: np.ndarray
@@ -147,8 +153,8 @@ class Work:
     busy_cut: np.ndarray
     usual: np.ndarray
     most: np.ndarray
-    lie: np.ndarray
-    apart: np.ndarray
+    misalignment: np.ndarray
+    requested: np.ndarray
     paired: np.ndarray
     gathered: np.ndarray
     memory: np.ndarray
@@ -156,8 +162,8 @@ class Work:
 
 
 class Picked(Sequence):
-    """Of some configurations those with these numbers, with these values of `group`, if they are given: made when they are
-    asked for, since checking thousands of them takes longer than estimating them.
+    """The configurations with these numbers, with these values of `group` if they are given. Each is built when it is
+    indexed, because checking thousands of them takes longer than estimating them.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> [c.group for c in Picked([Hopper()], [0, 0], [1, 4])]
@@ -176,8 +182,8 @@ class Picked(Sequence):
 
 
 class Estimates:
-    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: those
-    of an H200, if none are given.
+    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: the
+    correction, by default that of an H200.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -208,52 +214,53 @@ class Estimates:
         """The Estimates of each of the configurations with each of these numbers as its `group`, on which no other option
         depends."""
         numbers = np.repeat(np.arange(len(self.configs)), len(groups))
-        made = self.take(numbers)
-        made.group = np.tile(groups, len(self.configs))
-        made.configs = Picked(self.configs, numbers, made.group)
-        return made
+        estimates = self.take(numbers)
+        estimates.group = np.tile(groups, len(self.configs))
+        estimates.configs = Picked(self.configs, numbers, estimates.group)
+        return estimates
 
-    def __call__(self, M, N, K, matrices=1, sms=132, lie=0, rates=H200):
-        """float64 [configurations]: microseconds; infinity for slices that cut nothing and a second CTA of each SM that has
-        nothing to do, which the same without them does better. M, N: of C; a configuration whose c_major is "M" makes its
-        transpose. lie: of the rows of A and B, as of `lie_of`. All of them may be arrays with a value for each
-        configuration."""
-        work = self.work(M, N, K, matrices, sms, lie)
+    def __call__(self, M, N, K, matrices=1, sms=132, misalignment=0, rates=H200):
+        """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
+        to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
+        computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it. Each argument may be
+        an array with a value per configuration."""
+        work = self.work(M, N, K, matrices, sms, misalignment)
         return self.corrected(work, self.times(work, sms, rates))
 
     def corrected(self, work, times):
-        """float64 [configurations]: the times for the Work, times what the trees say."""
-        found, trees = np.isfinite(times), of_h200() if self.trees is None else self.trees
-        return times * np.where(found, trees(features(self, work, np.where(found, times, 1.0))), 1.0)
+        """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
+        finite, trees = np.isfinite(times), of_h200() if self.trees is None else self.trees
+        return times * np.where(finite, trees(features(self, work, np.where(finite, times, 1.0))), 1.0)
 
-    def work(self, M, N, K, matrices=1, sms=132, lie=0):
-        """The Work at a product; no rate is in it."""
+    def work(self, M, N, K, matrices=1, sms=132, misalignment=0):
+        """The Work of a product, which does not depend on rates."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         tiles, free, steps = tall * wide * matrices, slots(self, sms), _up(K, DEPTH)
         whole, parts = cut_tiles(self, tiles, free, steps)
         left, waves = tiles - whole, _up(whole, free)
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
-        beyond_m, beyond_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
+        outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
         shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
-                    beyond_m / (tall * self.sharing) + beyond_n / (wide * self.sharing),
-                    np.minimum(beyond_m, self.tile_m) / self.cluster_n + np.minimum(beyond_n, self.tile_n) / self.cluster_m,
-                    lie, *shared,
+                    outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
+                    np.minimum(outside_m, self.tile_m) / self.cluster_n
+                    + np.minimum(outside_n, self.tile_n) / self.cluster_m,
+                    misalignment, *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K)
 
     def _again(self, tall, wide, nbytes, free):
-        """Bytes of B (`nbytes` of a matrix) that come from DRAM again: each group of rows of tiles walks along all of it,
-        and what L2 does not keep is gone by the next one. Groups that are worked on at a time walk together."""
+        """Bytes of B (`nbytes` of a matrix) that come from DRAM again. Each group of rows of tiles reads all of B, and what
+        L2 does not keep must be loaded again by the next group; groups that are worked on at the same time share a pass."""
         group = np.minimum(self.group, tall)
         together = group * np.maximum(1, free // (group * wide))
-        return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - KEPT_BYTES)
+        return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - L2_OPERAND_BYTES)
 
     def _shared(self, rows, cols, tall, wide, units, parts, left, sms):
-        """(apart, paired, gathered) of Work: by looking at the units that one GPC works on at a time."""
+        """(requested, paired, gathered) of Work, from the units that one GPC works on at a time."""
         tall, wide, parts, left, units = (np.asarray(x, np.int32) for x in (tall, wide, parts, np.maximum(left, 1), units))
         group = np.minimum(self.group, tall).astype(np.int32)
         clustered, count = self.sharing > 1, np.maximum(units // GPCS, 1)
@@ -261,25 +268,25 @@ class Estimates:
         at = np.where(clustered[:, None], 3 + GPCS * i, 3 * count[:, None] + i)
         have = i < count[:, None]
         parts, left = parts[:, None], np.where(parts > 1, left, tall * wide)[:, None]
-        sliced = (self.slices > 1)[:, None]              # tile by tile, others part by part
+        sliced = (self.slices > 1)[:, None]              # slices: tile by tile; otherwise part by part
         tile, part = np.where(sliced, at // parts, at % left), np.where(sliced, at % parts, at // left)
         g, w = group[:, None], wide[:, None]
         first = tile // (g * w) * g
         rest, height = tile - first * w, np.clip(tall[:, None] - first, 1, g)
         row, col = (first + rest % height) * parts + part, rest // height * parts + part
         own_m, own_n = np.minimum(rows, self.tile_m) / self.cluster_n, np.minimum(cols, self.tile_n) / self.cluster_m
-        apart = own_m + own_n
+        requested = own_m + own_n
         gathered = (own_m * _different(row, have) + own_n * _different(col, have)) / count
         neighbours = have[:, 1:] & (i[1:] % 2 == 1)      # a second CTA of a TPC
         pairs = np.where(clustered, 0, np.clip(2 - sms / np.maximum(units, 1), 0, 1))
         alike = [((x[:, 1:] == x[:, :-1]) & neighbours).sum(1) / np.maximum(neighbours.sum(1), 1) for x in (row, col)]
-        paired = apart - pairs * (own_m * alike[0] + own_n * alike[1]) / 2
-        return apart, paired, np.minimum(paired, gathered)
+        paired = requested - pairs * (own_m * alike[0] + own_n * alike[1]) / 2
+        return requested, paired, np.minimum(paired, gathered)
 
     def times(self, work, sms=132, rates=H200):
         """float64 [configurations]: microseconds for the Work, not corrected."""
         served = self._served(rates, work)
-        usual, last, cut = (self._step(rates, work, served, beyond, busy, sms) for beyond, busy in (
+        usual, last, cut = (self._step(rates, work, served, outside, busy, sms) for outside, busy in (
             (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
         tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * self.boxes
         tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
@@ -290,7 +297,7 @@ class Estimates:
         time = np.where(self.pingpong, np.maximum(steps + tile, (steps + tiles) / 2), steps + tiles)
         memory = work.memory / rates.dram / 1e3
         time = _together(np.maximum(1, rates.hard_memory * (memory / LONG) ** rates.longer), time, memory)
-        power = 1 + rates.energy * np.maximum(0, work.apart / (self.tile_m * self.tile_n) - LEAN)
+        power = 1 + rates.energy * np.maximum(0, work.requested / (self.tile_m * self.tile_n) - LEAN)
         time = _together(rates.hard_power, time, power * work.flops / rates.sustained / 1e6)
         ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(work.busy / sms, 1)
         ends = ends + (work.left > 0) * self._add_up(rates, work.parts)
@@ -300,25 +307,26 @@ class Estimates:
     def _served(self, rates, work):
         """Rows per CTA and step that L2 serves."""
         drifted = np.minimum(1, DRIFT_STEPS / work.steps) ** rates.drift
-        together = np.choose(work.lie, (1, rates.near_64 * drifted, rates.near_32 * drifted, rates.near_16 * drifted))
+        crossing = rates.near_64 * drifted, rates.near_32 * drifted, rates.near_16 * drifted
+        together = np.choose(work.misalignment, (1, *crossing))
         pair = together * np.minimum(rates.pair, 1)
         near = together * np.minimum(np.where(self.sharing > 1, rates.near_clusters, rates.near), 1)
-        return work.apart - pair * (work.apart - work.paired) - near * (work.paired - work.gathered)
+        return work.requested - pair * (work.requested - work.paired) - near * (work.paired - work.gathered)
 
-    def _step(self, rates, work, served, beyond, busy, sms):
-        """Microseconds of a step of all CTAs that are busy. served: of `_served`; beyond: rows outside of the matrix that a
-        CTA loads."""
+    def _step(self, rates, work, served, outside, busy, sms):
+        """Microseconds of a step of all busy CTAs. served: from `_served`; outside: rows outside of the matrix that a CTA
+        loads."""
         resident = _up(busy, sms)                        # CTAs of an SM
         multiply = resident * self.tile_m * self.tile_n / 16 * rates.column_clocks
         multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
         turn = rates.turn * np.where(self.tile_consumers > 1, rates.turn_pair, 1)
-        tma = resident * (work.apart + rates.beyond * beyond) * rates.row
-        tma = tma * np.choose(work.lie, (1, rates.row_64, rates.row_32, rates.row_16))
-        serves = rates.l2 * np.choose(work.lie, (1, rates.l2_64, rates.l2_32, rates.l2_16))
-        served = (served + rates.beyond * beyond) / serves
+        tma = resident * (work.requested + rates.outside * outside) * rates.row
+        tma = tma * np.choose(work.misalignment, (1, rates.row_64, rates.row_32, rates.row_16))
+        serves = rates.l2 * np.choose(work.misalignment, (1, rates.l2_64, rates.l2_32, rates.l2_16))
+        served = (served + rates.outside * outside) / serves
         delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered
         step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
-                         ROW_BYTES * busy * delivered / 1e3, busy * work.usual / rates.nowhere / 1e3)
+                         ROW_BYTES * busy * delivered / 1e3, busy * work.usual / rates.outside_rate / 1e3)
         step = _together(rates.hard_l2, step, ROW_BYTES * busy * served / 1e3)
         peers = (1, 1, rates.peers_2, rates.peers_2, rates.peers_4, 1, 1, 1, rates.peers_8)
         return step * np.choose(self.sharing, peers)
@@ -330,19 +338,19 @@ class Estimates:
                         rates.reduce + rates.reduce_load * _up(self.rounds, parts) * parts)
 
 
-def lie_of(*sizes):
-    """How rows of so many 16-bit elements lie in memory, one after another: 0 on lines of 128 bytes; else across them, their
-    starts on odd multiples of 64 bytes (1), 32 (2) or 16 (3). The worst of several, or of several arrays.
+def misalignment_of(*sizes):
+    """How contiguous rows of so many 16-bit elements are aligned: 0 if each starts on a line of 128 bytes, else 1, 2 or 3
+    if their starts are odd multiples of 64, 32 or 16 bytes. The worst of several sizes, or of several arrays of sizes.
 
-    >>> lie_of(4096, 128), lie_of(4096, 96), lie_of(4096, 96, 144), lie_of(136)
+    >>> misalignment_of(4096, 128), misalignment_of(4096, 96), misalignment_of(4096, 96, 144), misalignment_of(136)
     (0, 1, 2, 3)
     """
-    found = np.max([sum(np.asarray(n) % whole > 0 for whole in (64, 32, 16)) for n in sizes], axis=0)
-    return found if found.ndim else int(found)
+    worst = np.max([sum(np.asarray(n) % whole > 0 for whole in (64, 32, 16)) for n in sizes], axis=0)
+    return worst if worst.ndim else int(worst)
 
 
 def _different(values, have):
-    """int64 [configurations]: how many different values there are in each row, where `have`."""
+    """int64 [configurations]: how many different values each row has where `have` is true."""
     ordered = np.sort(np.where(have, values, -1), axis=1)
     return (ordered[:, 0] >= 0) + ((ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)).sum(1)
 
@@ -352,6 +360,6 @@ def _up(a, b):
 
 
 def _together(power, *times):
-    """The norm of times that overlap: at least the longest of them."""
+    """The norm of order `power` of times that overlap: at least the longest of them."""
     longest = np.maximum.reduce(np.broadcast_arrays(*times))
     return longest * sum((x / longest) ** power for x in times) ** (1 / power)

@@ -1,7 +1,7 @@
-"""What an estimate of `hopper_model` still lacks: a factor, learned from measurements as a sum of regression trees.
+"""A factor that corrects an estimate of `choose.model`, learned from measurements as a sum of regression trees.
 
-The estimate says what is understood; where it chose among configurations within a few percent of each other it was right too
-seldom. The trees see what it sees, and its answer.
+The estimate covers what is understood. Among configurations within a few percent of each other its choice was right too
+seldom, so the trees correct it; they see the same inputs as the estimate, and its result.
 """
 
 import json
@@ -17,14 +17,14 @@ from simlayout.files import write_record
 PATH = Path(__file__).with_name("h200_trees.json")
 
 UNIT = 1e-5
-"""Of the leaves in a file, which are whole numbers: of the logarithm of the factor."""
+"""The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
            "turned", "boxes")
-WORK = ("lie", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
-FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "apart", "beyond",
+WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
+FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
             "memory", "time", "power")
-"""What the trees ask about: attributes of `hopper_model.Estimates` and of its `Work`, and what `features` makes of them."""
+"""The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
 
 
 def features(estimates, work, times):
@@ -32,11 +32,12 @@ def features(estimates, work, times):
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
-    made = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
-                wide=wide, paired=work.paired / work.apart, gathered=work.gathered / work.apart, apart=work.apart / tile,
-                beyond=work.flops / (work.rows * work.cols * work.steps), memory=work.memory / times, time=times,
-                power=work.flops / times)
-    columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK] + list(made.values())
+    derived = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
+                   wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
+                   requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
+                   memory=work.memory / times, time=times, power=work.flops / times)
+    columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
+    columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
     for row, column in zip(table, columns):
         row[:] = column
@@ -45,9 +46,11 @@ def features(estimates, work, times):
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Trees whose nodes of a depth all ask the same: feature [trees, depth], a number of FEATURES; border [trees, depth],
-    float32: whether the feature is more; leaf [trees, 2**depth], float64: what is added to the logarithm of the factor, by
-    the answers, the first of which is the lowest bit."""
+    """Trees in which all nodes of a depth compare the same feature with the same border.
+
+    feature [trees, depth]: its number in FEATURES; border [trees, depth], float32: the bit of this depth is set where the
+    feature is larger; leaf [trees, 2**depth], float64: what is added to the logarithm of the factor, by the number that
+    these bits make, the first depth being the lowest bit."""
 
     feature: np.ndarray
     border: np.ndarray
@@ -64,18 +67,18 @@ class Trees:
         """
         trees, depth = self.feature.shape
         more = table[self.feature.ravel()] > self.border.reshape(-1, 1)
-        found = (more.reshape(trees, depth, -1) << np.arange(depth, dtype=np.uint8)[:, None]).sum(1, dtype=np.uint8)
-        return np.exp(np.take_along_axis(self.leaf, found.astype(np.intp), 1).sum(0))
+        leaves = (more.reshape(trees, depth, -1) << np.arange(depth, dtype=np.uint8)[:, None]).sum(1, dtype=np.uint8)
+        return np.exp(np.take_along_axis(self.leaf, leaves.astype(np.intp), 1).sum(0))
 
     def write(self, path, head):
-        """Writes a file that `read` reads; head: what goes before, {name: value}."""
+        """Writes a file that `read` reads; head: {name: value} at its beginning."""
         write_record(path, {**head, "features": FEATURES},
                      trees=[[f.tolist(), [float(f"{x:.9g}") for x in b], np.rint(v / UNIT).astype(int).tolist()]
                             for f, b, v in zip(self.feature, self.border, self.leaf)])
 
 
 def read(path=PATH):
-    """The Trees of a file that `Trees.write` wrote; ParseError for another one, or for other FEATURES."""
+    """The Trees of a file that `Trees.write` wrote. Raises ParseError for any other file, and for other FEATURES."""
     try:
         record = json.loads(Path(path).read_text())
         feature, border, leaf = (np.array(part) for part in zip(*record["trees"]))
@@ -90,5 +93,5 @@ def read(path=PATH):
 
 @lru_cache(None)
 def of_h200():
-    """Those of an H200."""
+    """The trees of an H200."""
     return read()

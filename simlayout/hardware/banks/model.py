@@ -137,17 +137,17 @@ def paired(keys):
     It does when every active lane has the same address as lane ^ 1, or that partner is inactive; or when this holds
     with lane ^ 2. The test is over the whole warp. Measured, not documented: not with ^ 3, and not with ^ 4.
     """
-    most = np.maximum.reduce(_apart(keys), axis=2)
+    most = np.maximum.reduce(_differences(keys), axis=2)
     return np.minimum(most[:, 0], most[:, 1]) <= 0
 
 
 def partners_agree(keys, step):
     """For the 16 pairs (lane, lane ^ step), in order of their lower lane: same address, or one is inactive; [n, 16].
     step: 1 or 2."""
-    return _apart(keys)[:, step - 1] <= 0
+    return _differences(keys)[:, step - 1] <= 0
 
 
-def _apart(keys):
+def _differences(keys):
     """For both steps and their pairs, int32 [n, 2, 16]: above 0 where both lanes are active and their keys differ. (Keys of
     active lanes have no sign bit, and that of an idle one is -1.)"""
     pairs = keys.take(_PAIRS, axis=1)

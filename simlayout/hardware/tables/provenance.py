@@ -42,7 +42,7 @@ class Summary:
 
 
 @lru_cache(None)
-def _kept():
+def _summaries():
     """The summaries in measured/*.json."""
     made = []
     for path in sorted(FOLDER.glob("*.json")):
@@ -66,7 +66,7 @@ def provenance(row, chip):
     >>> print(provenance(INSTRUCTIONS["ld.shared.b64"], ARCHES["sm_80"]))    # doctest: +ELLIPSIS
     assumed: the rule of sm_90, taken to hold on sm_80 (...)
     """
-    found = [s for s in (*_kept(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
+    found = [s for s in (*_summaries(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
     cases = sum(s.cases[row.name][0] for s in found)
     wrong = sum(s.cases[row.name][1] for s in found)
     if found:

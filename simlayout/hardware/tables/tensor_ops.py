@@ -81,7 +81,7 @@ def _warpgroup_level():
                                        suffix, _HAVE_WGMMA)
 
 
-TENSOR_OPS = {op.name: op for made in (_warp_level, _warpgroup_level) for op in made()}
+TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in level()}
 """Every instruction, by name: `m16n8k16.f32.f16.f16.f32` (shape, types of D, A, B, C) for mma.sync,
 `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D."""
 

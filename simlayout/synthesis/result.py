@@ -85,7 +85,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search came to: a sequence of its candidates.
 
     candidates: best first, by excess, wasted bytes and operations, at most as many as were asked for. shares: what is known
