@@ -3,8 +3,10 @@
 Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 8 points.
 """
 
+from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
+from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part
 from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, legend, patch, wrapped
@@ -199,3 +201,29 @@ def _legend_entries(analyses, found):
     for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
         entries.append((patch(facecolor="none"), wrapped(f"not known exactly: {caveat}", 100, 3)))
     return entries
+
+
+# ---- for the command line ------------------------------------------------------------------------------------------------
+
+def _draw_banks(asked):
+    index = asked.options.index[0]
+    access, analysis = asked.access()
+    title = f"{access.instruction}, instruction {index} of {len(analysis)}: {access.tile}"
+    return banks(analysis, index, title=title), counts(analysis, index)
+
+
+def _draw_compare(asked):
+    if asked.options.other is None:
+        raise SimlayoutError("--kind compare draws two layouts: name the other with --with LAYOUT")
+    index = asked.options.index[0]
+    first, analysis = asked.access()
+    second, other = asked.access(layout=asked.options.other)
+    titles = [f"{access.instruction} of {access.tile}" for access in (first, second)]
+    return comparison(analysis, other, index, titles), f"{counts(analysis, index)}; then {counts(other, index)}"
+
+
+BANKS_KIND = Kind("banks", "a LAYOUT, --op: who is served in which bank and wavefront (the default)",
+                  ("'(16,64):(64,1)' -o before.svg",
+                   "'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png"), _draw_banks)
+COMPARE_KIND = Kind("compare", "a LAYOUT and --with another: the same before and after",
+                    ("'(16,64):(64,1)' --kind compare --with 'Sw<3,3,3> o (16,64):(64,1)' -o both.svg",), _draw_compare)

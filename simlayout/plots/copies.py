@@ -10,6 +10,7 @@ from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.tables.arch import LANES
+from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
 from simlayout.proofs.source import analyze_copies
@@ -220,3 +221,14 @@ def copies(access, indices=(0,), colour="instruction", ax=None):
     """
     return draw(touched(access, indices, colour), ax)
 
+
+def _draw_copy(asked):
+    indices = asked.options.index
+    access, analysis = [asked.access(index) for index in indices][0]
+    total = sum(int(analysis.wavefronts[i]) for i in indices)
+    return copy_map(access, indices, title=f"{access.instruction}: {access.tile}"), f"{total} wavefronts"
+
+
+COPY_KIND = Kind("copy", "a LAYOUT, --op: which element each lane moves, in the tile and in shared memory; --index may name "
+                 "several", ("'Sw<3,3,3> o (16,64):(64,1)' --kind copy --op st.shared.b128 --index 0 1 -o copy.svg",),
+                 _draw_copy, several=True)

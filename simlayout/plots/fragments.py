@@ -1,8 +1,12 @@
 """Fragments in the PTX manual's form, T0:{a0,a1}, and what a choice of ldmatrix loads."""
 
+import re
+
 import numpy as np
 
 from simlayout.errors import LayoutError
+from simlayout.hardware import fragment as fragment_of
+from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import numbers
 from simlayout.plots.panel import Box, Panel, draw
 from simlayout.plots.style import SLIDE
@@ -149,3 +153,13 @@ def choice(made, copy=0):
     words = "T and a number: the lane that names these 16 bytes; colour: the 8x8 matrix, which comes to register 0, 1, 2, 3"
     return Panel(title, columns, rows, boxes, numbers(columns, 4), numbers(rows), frames=frames,
                  legend=((tuple(range(4)), words),), xlabel="k", ylabel=along)
+
+
+def _draw_fragment(asked):
+    operand = None if re.match(r"(ld|st)matrix", asked.options.layout) else asked.options.operand
+    found = fragment_of(asked.options.layout, operand)
+    return fragment(found), f"{found.shape[0]} x {found.shape[1]} {found.dtype}, {found.values} per thread"
+
+
+FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}",
+                     ("m16n8k16.f32.f16.f16.f32 --kind fragment --operand A -o a.svg",), _draw_fragment)

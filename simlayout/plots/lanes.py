@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
+from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.wording import counted
@@ -82,3 +83,13 @@ def matrix_phases(access, index=0, only=None, ax=None):
     """
     title = f"{access.name}: {access.instruction} of {access.tile}: {costs(access.analyze(), index)}"
     return draw(of_access(access, index, only, title), ax)
+
+
+def _draw_phases(asked):
+    access, analysis = asked.access()
+    index = asked.options.index[0]
+    return matrix_phases(access, index), counts(analysis, index)
+
+
+PHASES_KIND = Kind("phases", "a LAYOUT, --op: the row that each lane names, and the banks that each phase fills",
+                   ("'(16,64):(64,1)' --kind phases --op ldmatrix.x4 -o phases.svg",), _draw_phases)

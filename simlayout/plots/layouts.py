@@ -8,6 +8,7 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 from simlayout.proofs.natural import CHUNK_BYTES
@@ -170,3 +171,12 @@ def layout_map(tile, by="offset", dtype="f16", ax=None):
     panels = [logical(tile, by, dtype), memory(tile, dtype)]
     wide = sum(p.size()[0] for p in panels) > SLIDE - 0.6
     return together(panels, 1 if wide else 2, ax=ax)
+
+
+def _draw_layout(asked):
+    tile, dtype = asked.tile(), asked.options.dtype
+    return layout_map(tile, asked.options.by, dtype), f"{tile.size} elements of {dtype}"
+
+
+LAYOUT_KIND = Kind("layout", "a LAYOUT, --by offset, bank or chunk: where each coordinate lies, and what lies where",
+                   ("'Sw<3,3,3> o (16,64):(64,1)' --kind layout --by bank -o layout.svg",), _draw_layout)

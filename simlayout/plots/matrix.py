@@ -2,9 +2,11 @@
 
 from math import prod
 
-from simlayout.algebra import F2Map, dtype_of
+from simlayout.algebra import F2Map, dtype_of, parse
 from simlayout.algebra.layout import flatten
+from simlayout.codegen.notations import open_names
 from simlayout.errors import LayoutError
+from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, draw
 
 WITHIN, BANK, LINE = 1, 0, 4
@@ -72,3 +74,17 @@ def matrix(layout, dtype="f16", ax=None):
     'Sw<3,3,3> o (8,64):(64,1), rank 9'
     """
     return draw(bit_matrix(layout, dtype), ax)
+
+
+def _draw_f2(asked):
+    options = asked.options
+    bare = not options.domain and open_names(options.layout) == ()
+    layout = parse(options.layout) if bare else None
+    if not isinstance(layout, F2Map):
+        layout = asked.tile()
+    made, _ = bits(layout)
+    return matrix(layout, options.dtype), f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
+
+
+F2_KIND = Kind("f2", "a LAYOUT whose bits XOR: its matrix over F2",
+               ("'Sw<3,3,3> o (16,64):(64,1)' --kind f2 -o matrix.svg",), _draw_f2)

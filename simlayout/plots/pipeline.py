@@ -8,6 +8,7 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
+from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
 from simlayout.plots.place import one_axes
@@ -137,3 +138,13 @@ def pipeline(made, ax=None):
     entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), made.meaning[kind]) for kind in shown]
     style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(rows))), ncols=ACROSS)
     return ax
+
+
+def _draw_pipeline(asked):
+    made = of_kernel(asked.kernel(), asked.options.steps)
+    return pipeline(made), f"{made.stages} stage{'s' * (made.stages > 1)}, {made.clocks} clocks"
+
+
+PIPELINE_KIND = Kind("pipeline", "a kernel with stages: what threads or TMA copy, what is read and released when, as the "
+                     "CPU machine runs it", ("mma_permuted --kind pipeline --stages 3 -o pipeline.svg",
+                                         "wgmma_specialized --kind pipeline --steps 8 -o tma.svg"), _draw_pipeline)

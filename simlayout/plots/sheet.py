@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from simlayout.errors import SimlayoutError
+from simlayout.kernel import Problem
 from simlayout.plan import is_copy
 from simlayout.plots import style
+from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import inches, one_axes
 
@@ -131,3 +133,15 @@ def _written(line):
     excess = line.wavefronts - line.ideal
     share = "<1%" if 0 < line.share < 0.005 else f"{line.share:.0%}"
     return f"{share}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")
+
+
+def _draw_plan(asked):
+    problem = [getattr(asked.options, name) or size for name, size in zip("MNK", PROBLEM, strict=True)]
+    kernel = asked.kernel().fitted(Problem(*problem))
+    made = plan_sheet(kernel.plan, problem, kernel.name)
+    return sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
+
+
+PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (4096 each unless told), --stages: its accesses, "
+                 "wavefronts and shares of the clocks",
+                 ("mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg",), _draw_plan)

@@ -3,13 +3,18 @@
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
+from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import Box, Panel, draw, together
 
 ATOM_BYTES = max(mode.period for mode in SWIZZLE_MODES.values())
 """What is drawn of a mode: the longest period of a swizzle."""
+
+SPANS = {str(mode): span for span, mode in SWIZZLE_MODES.items()}
+"""Name of a swizzle mode -> its span in bytes."""
 
 WORDS = "numbers: row of the box, 16-byte chunk of the row; colour: that chunk"
 
@@ -64,3 +69,16 @@ def tma_modes(spans=tuple(SWIZZLE_MODES), ax=None):
     ['SWIZZLE_NONE', 'SWIZZLE_128B']
     """
     return together([landing(atom(span)) for span in spans], 2, ax=ax)
+
+
+def _draw_tma(asked):
+    name = asked.options.layout
+    if name == "all":
+        return tma_modes(), "four modes"
+    if name not in SPANS:
+        raise SimlayoutError(f"no swizzle mode {name!r}: give {', '.join(SPANS)} or all")
+    return tma(atom(SPANS[name])), f"{ATOM_BYTES} bytes"
+
+
+TMA_KIND = Kind("tma", "SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, or all: where the chunks of a box land",
+                ("SWIZZLE_128B --kind tma -o tma.svg",), _draw_tma)

@@ -1,12 +1,15 @@
 """A kernel's sheet and its stages in time; `simlayout plot` and what it refuses."""
 
+import shlex
 from dataclasses import replace
 
 import pytest
 
 import simlayout as sl
 from cuda_kernels import KERNELS
+from simlayout import plots
 from simlayout.cli import main
+from simlayout.cli.arguments import command_line
 from simlayout.kernel import Problem
 from simlayout.plots import of_kernel, pipeline, plan_sheet, sheet, timeline
 from simlayout.plots.pipeline import Span, Timeline
@@ -105,6 +108,15 @@ KINDS = [
     (["mma_base", "--kind", "plan", "-M", "256", "-N", "128", "-K", "32"], "6848 wavefronts"),
     (["mma_permuted", "--kind", "pipeline", "--stages", "2", "--steps", "2"], "2 stages, 2432 clocks"),
 ]
+
+
+def test_every_kind_of_figure_is_drawn_here_and_has_an_example_that_the_command_takes():
+    drawn = [command_line().parse_args(["plot", *arguments, "-o", "a.svg"]).kind for arguments, _ in KINDS]
+    assert list(dict.fromkeys(drawn)) == list(plots.KINDS)
+    for name, kind in plots.KINDS.items():
+        assert kind.name == name and kind.examples
+        for example in kind.examples:
+            assert command_line().parse_args(["plot", *shlex.split(example)]).kind == name
 
 
 @pytest.mark.parametrize("arguments, said", KINDS)
