@@ -15,7 +15,7 @@ from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.errors import LayoutError
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware import instruction as instruction_of
-from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
 from simlayout.proofs.natural import CHUNK_BYTES, natural_access
 from simlayout.testing.patterns import PATTERNS
 
@@ -278,17 +278,20 @@ def accesses(*, instructions=None, dtypes=("f16", "f32", "s8", "f64"), kinds=KIN
              max_rows=64, max_row_bytes=256):
     """A whole Access: one warp that moves all of a tile, piece by piece.
 
-    instructions: PTX names, None: all that `analyze` models. dtypes: those are drawn that are no wider than the instruction.
-    lane_maps: "natural" (see `natural_access`), "permuted" (the same with other lanes), "columns" (lanes below each other,
-    for instructions that move no matrices). excess: what the Access declares: with None `verify` takes all of them, with 0
-    it refuses those that have conflicts, and only those. The rest as of `tiles`. Raises InstructionError for an unknown
-    instruction, LayoutError for limits that leave nothing.
+    instructions: PTX names, None: all that `analyze` takes where nobody names an architecture. dtypes: those are drawn that
+    are no wider than the instruction. lane_maps: "natural" (see `natural_access`), "permuted" (the same with other lanes),
+    "columns" (lanes below each other, for instructions that move no matrices). excess: what the Access declares: with None
+    `verify` takes all of them, with 0 it refuses those that have conflicts, and only those. The rest as of `tiles`. Raises
+    InstructionError for an unknown instruction, LayoutError for limits that leave nothing.
 
     >>> found = smallest(accesses(instructions=["ldmatrix.x4"]), lambda access: access.analyze().excess.any())
     >>> print(found.name, "|", found.tile, "|", found.domain)
     natural ldmatrix.x4 | (16,16):(16,1) | {'tid': 32}
     """
-    rows = [instruction_of(name) for name in (INSTRUCTIONS if instructions is None else instructions)]
+    if instructions is None:
+        rows = [row for row in INSTRUCTIONS.values() if row.since <= arch_of(DEFAULT_ARCH).capability]
+    else:
+        rows = [instruction_of(name) for name in instructions]
     lane_maps = _known(lane_maps, LANE_MAPS, "lane_maps")
     if lane_maps == ("columns",):
         rows = [row for row in rows if not row.needs_whole_warp]

@@ -17,6 +17,7 @@ from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze
 from simlayout.hardware.banks import analysis, fast
 from simlayout.hardware.banks import model as banks
 from simlayout.hardware.banks.geometry import geometry
+from simlayout.hardware.tables.instructions import QUARTERS
 
 COMMON = settings(max_examples=150, deadline=None)
 PATHS = {"NumPy": sys.maxsize, "Numba": 0}
@@ -83,6 +84,18 @@ def test_the_first_access_with_a_wrong_address_is_named(path, dtype):
     assert on(path, "ld.shared.b128", addresses, LANE != 31).startswith("access 39000, lane 3: address 232448 is out")
     addresses[39_000] = 0
     assert on(path, "ld.shared.b128", addresses, LANE != 31).ideal.sum() == 80_000
+
+
+@pytest.mark.parametrize("paired", (None, QUARTERS))
+def test_an_instruction_wider_than_all_there_are_is_counted_by_both_alike(paired):
+    row = replace(INSTRUCTIONS["ld.shared.b128"], bytes=32, groups=tuple(tuple(range(i, i + 4)) for i in range(0, 32, 4)),
+                  paired_groups=paired)
+    assert fast.can_count(row, 48 * 1024)
+    addresses = crowd(np.random.default_rng(1), row, 400)
+    addresses[::2] = np.repeat(addresses[::2, ::2], 2, axis=1)               # lanes in pairs
+    one, other = (on(path, row, addresses) for path in PATHS)
+    assert (one.wavefronts == other.wavefronts).all() and (one.ideal == other.ideal).all()
+    assert one.ideal.min() == (4 if paired else 8) and one.wavefronts.max() > one.ideal.max()
 
 
 def test_an_instruction_of_other_lane_groups_is_left_to_numpy():

@@ -72,7 +72,8 @@ def _network():
 
 
 _RUNS = _network()
-_TO_8, _TO_16, _TO_32 = (np.array(pairs, np.uintp) for pairs in (_RUNS[2] + _RUNS[4] + _RUNS[8], _RUNS[16], _RUNS[32]))
+_TO_4, _TO_8, _TO_16, _TO_32 = (np.array(pairs, np.uintp)
+                                for pairs in (_RUNS[2] + _RUNS[4], _RUNS[8], _RUNS[16], _RUNS[32]))
 
 
 class _Forgiving:
@@ -126,14 +127,16 @@ def _count(addresses, mask, numbers, wavefronts, ideal):
                 keys[lane, k] = rows[k, lane]
         if numbers.paired_span:
             _pair(keys, together)
-        _merge(keys, _TO_8)
+        _merge(keys, _TO_4)
+        if numbers.span > 4:
+            _merge(keys, _TO_8)
         if numbers.span > 8:
             _merge(keys, _TO_16)
         if numbers.span > 16:
             _merge(keys, _TO_32)
         _measure(keys, numbers.span, numbers, queues[0], busy[0])
         if together.any():
-            _merge(keys, _TO_16 if numbers.span == 8 else _TO_32)
+            _merge(keys, _TO_8 if numbers.span == 4 else _TO_16 if numbers.span == 8 else _TO_32)
             _measure(keys, numbers.paired_span, numbers, queues[1], busy[1])
         for k in range(size):
             way = np.int64(together[k])
