@@ -4,12 +4,14 @@ Layouts, fragments and accesses lie below the figures and import nothing from th
 and `simlayout.plots` loads when the first one is drawn. This is the one place that names what lies above it.
 """
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 FIGURES = "simlayout.plots"
 
 
-def drawn_by(figure, says):
+def drawn_by(figure: str, says: str) -> Callable[..., Any]:
     """The method `plot` of a class: draws its object with a function of `simlayout.plots`, and returns what that returns.
 
     figure: the name of a function whose first argument is the object; what `plot` is given besides goes to it. says: the
@@ -19,9 +21,9 @@ def drawn_by(figure, says):
     >>> Layout((16, 64), (64, 1)).plot("bank").get_title(loc="left")
     '(16,64):(64,1)'
     """
-    def plot(self, *arguments, **options):
+    def plot(self: Any, *arguments: Any, **options: Any) -> Any:
         return getattr(import_module(FIGURES), figure)(self, *arguments, **options)
 
-    plot.figure = figure
+    plot.figure = figure                # type: ignore[attr-defined]
     plot.__doc__ = f"{says} Takes the arguments of `{FIGURES}.{figure}`."
     return plot

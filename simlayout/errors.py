@@ -27,7 +27,7 @@ class VerificationError(SimlayoutError):
     `counterexample` is a dict that holds the first place where it fails (coordinates, lanes, addresses).
     """
 
-    def __init__(self, message, counterexample=None):
+    def __init__(self, message: str, counterexample: object = None):
         super().__init__(message)
         self.counterexample = counterexample or {}
 
@@ -49,7 +49,7 @@ class HazardError(MachineError):
     `hazard` is the `simlayout.machine.Hazard`: its kind, the two source lines, warps, lanes and bytes.
     """
 
-    def __init__(self, message, hazard=None):
+    def __init__(self, message: str, hazard: object = None):
         super().__init__(message)
         self.hazard = hazard
 

@@ -157,7 +157,7 @@ class Kernel(ABC):
     """What it is, in a line."""
     options: Any
     """A frozen dataclass."""
-    signature: tuple
+    signature: tuple[Argument, ...]
     """Its Arguments, in order; maps come first."""
 
     needs = FEATURES["cp.async"]
@@ -210,7 +210,7 @@ class Kernel(ABC):
 
     def with_options(self, options: Any) -> "Kernel":
         """The same kernel with these options."""
-        return replace(self, options=options)
+        return replace(self, options=options)        # type: ignore[type-var]   # every Kernel is a dataclass
 
     def fitted(self, problem: Any) -> "Kernel":
         """The variant for a problem: with the copies and stores that its sizes and its alignment allow."""

@@ -11,6 +11,8 @@ from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.kernel import AccessCount, Problem
+from simlayout.proofs.access import Access
+from simlayout.proofs.certificate import Certificate
 from simlayout.proofs.source import Operand, cost
 from simlayout.proofs.verify import verify
 
@@ -25,7 +27,7 @@ class Prediction:
     kernels, by tests/data/h200_stalls.json, more wavefronts passed than there were clocks).
     """
 
-    counts: tuple
+    counts: tuple[AccessCount, ...]
     ctas: int
     steps: int
     shared_clocks: int
@@ -35,25 +37,25 @@ class Prediction:
     """What takes the mma_clocks."""
 
     @property
-    def bound(self):
+    def bound(self) -> str:
         """Which of the two is the larger: "shared memory" or "mma"."""
         return "shared memory" if self.shared_clocks > self.mma_clocks else self.multiplied_by
 
     @property
-    def clocks(self):
+    def clocks(self) -> str:
         """The two clocks of a K step, as text."""
         copies = any(is_copy(c.instruction) for c in self.counts)
         return (f"{self.shared_clocks} clocks of shared memory{' (copies by what they write)' * copies}, "
                 f"{self.mma_clocks:.0f} of {self.multiplied_by}")
 
-    def count(self, name):
+    def count(self, name: str) -> AccessCount:
         """The AccessCount of the access called `name`."""
         for c in self.counts:
             if c.name == name:
                 return c
         raise SimlayoutError(f"no access {name!r}; this plan has {', '.join(repr(c.name) for c in self.counts)}")
 
-    def by_instruction(self):
+    def by_instruction(self) -> dict[str, tuple[int, int, int]]:
         """Totals per instruction class, as Nsight Compute splits them: {"LDSM": (instructions, wavefronts, ideal)}."""
         totals = {}
         for c in self.counts:
@@ -62,7 +64,7 @@ class Prediction:
             totals[key] = (old[0] + c.instructions, old[1] + c.wavefronts, old[2] + c.ideal)
         return totals
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         rows = [{"name": c.name, "instruction": c.instruction, "instructions": c.instructions,
                  "wavefronts": c.wavefronts, "ideal": c.ideal, "excess": c.excess, "exact": c.exact}
@@ -104,8 +106,8 @@ class Plan:
     warps: int
     stages: int
     mma: str
-    each_step: tuple
-    each_tile: tuple
+    each_step: tuple[Access, ...]
+    each_tile: tuple[Access, ...]
     agreements: tuple
     shared_bytes: int
 
@@ -127,11 +129,11 @@ class Plan:
                                   "says what a copy of each K step reads: leave out source")
 
     @property
-    def accesses(self):
+    def accesses(self) -> tuple[Access, ...]:
         """All accesses, in the order of a kernel's life."""
         return self.each_step + self.each_tile
 
-    def access(self, name):
+    def access(self, name: str) -> Access:
         """The access called `name`."""
         for a in self.accesses:
             if a.name == name:
@@ -143,20 +145,21 @@ class Plan:
     def _analyses(self):
         return {a.name: a.analyze() for a in self.accesses}
 
-    def ctas(self, problem):
+    def ctas(self, problem: Problem) -> int:
         """CTAs that compute a tile of C."""
         return -(-problem.M // self.tile[0]) * -(-problem.N // self.tile[1])
 
-    def steps(self, problem):
+    def steps(self, problem: Problem) -> int:
         """K steps of each CTA."""
         return -(-problem.K // self.tile[2])
 
-    def mma_instructions(self):
+    def mma_instructions(self) -> int:
         """mma instructions of one CTA in one K step."""
         one = mma_of(self.mma)
         return prod(self.tile) // (one.m * one.n * one.k)
 
-    def predict(self, M, N, K, *, lda=None, ldb=None, a=0, b=0):
+    def predict(self, M: int, N: int, K: int, *, lda: int | None = None, ldb: int | None = None, a: int = 0,
+                b: int = 0) -> Prediction:
         """Warp instructions, wavefronts and ideal of every access for one problem, and the two bounds per K step.
 
         lda, ldb: elements from row to row of A and B, K by default; a, b: their byte addresses. They matter to copies with a
@@ -192,7 +195,7 @@ class Plan:
 
     plot = drawn_by("plan", "Draws one sheet: the accesses with their wavefronts and shares of the clocks.")
 
-    def multiply_clocks(self):
+    def multiply_clocks(self) -> float:
         """Clocks of an SM that the multiplications of one CTA in one K step take."""
         return self.mma_instructions() * mma_clocks(self.mma)
 
@@ -215,7 +218,7 @@ class Plan:
         return AccessCount(access.name, access.instruction, total("instructions"), total("wavefronts"), total("ideal"),
                            bool(self._analyses[access.name].exact))
 
-    def verify(self, arch=DEFAULT_ARCH):
+    def verify(self, arch: str = DEFAULT_ARCH) -> dict[str, Certificate]:
         """Proves every access, that loads meet what was stored, and that the CTA's shared memory exists.
 
         Returns the certificates by access name; raises VerificationError or SimlayoutError.

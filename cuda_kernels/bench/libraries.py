@@ -13,7 +13,8 @@ class Library:
     full: the exception for a lack of memory.
     """
 
-    how, dtypes, cublas = "back-to-back launches", ("f16",), True
+    how, cublas = "back-to-back launches", True
+    dtypes: tuple[str, ...] = ("f16",)
 
     def operands(self, problem):
         """(a, b, out) of a Product, a and b random normal."""

@@ -10,7 +10,7 @@ from cuda_kernels.intrinsics import Instruction, ctaid_x, dynamic_shared, tid_x,
 from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import Argument
 
-SIGNATURE = tuple(Argument(name, type, "", None) for name, type in (
+SIGNATURE = tuple(Argument(name, type, "", None) for name, type in (           # type: ignore[arg-type]
     ("a", "u64"), ("b", "u64"), ("c", "u64"), ("out", "u64"), ("b_count", "s32"), ("c_count", "s32")))
 
 

@@ -78,7 +78,8 @@ def wmma_mma(a_layout="row", b_layout="col", dtype="f16", result="f32"):
     'wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32 {$0, $1, $2'
     """
     kinds = [fragment(f"wmma.{SHAPE}.{dtype}.{layout}", f"load.{x}") for x, layout in (("a", a_layout), ("b", b_layout))]
-    count_a, count_b, count_c = (*(f.registers for f in kinds), 8 if result == "f32" else 4)
+    count_a, count_b = (f.registers for f in kinds)
+    count_c = 8 if result == "f32" else 4
     types = f"{result}.{result}" if dtype == "f16" else f"{result}.{dtype}.{dtype}.{result}"
     groups, first = [], 0
     for count in (count_c, count_a, count_b, count_c):

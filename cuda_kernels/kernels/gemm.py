@@ -58,7 +58,7 @@ def in_lines(x, unit, packed):
 class Gemm(Kernel):
     """C (M, N) = A (M, K) @ B (K, N), by NumPy's rules; a subclass says the types, the orders of memory, and the launch."""
 
-    signature = SIGNATURE
+    signature: tuple[Argument, ...] = SIGNATURE
     dtypes = "f16", "f16", "f16"
     """Of A, of B and of C."""
     majors = "K", "K", "N"

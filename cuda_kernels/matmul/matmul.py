@@ -6,6 +6,7 @@ Recipe; per set of addresses the recipe keeps the launches, tensor maps encoded.
 
 import sys
 from threading import Lock
+from typing import Any
 
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
@@ -15,6 +16,7 @@ from cuda_kernels.matmul.workspace import Workspaces
 from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
+from simlayout.kernel import Kernel
 
 _NEW = (-1,)
 """The description of an out that is yet to be made."""
@@ -169,7 +171,8 @@ def _lookup(a, b, out, kernel, overlap):
     return recipe, at_a, at_b, at_c
 
 
-def matmul(a, b, out=None, *, kernel="auto", stream=None, overlap=False):
+def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
+           overlap: bool = False) -> Any:
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): float16 or bfloat16, both the same; vectors and broadcast batches as in numpy.matmul; any
@@ -209,7 +212,7 @@ class Prepared:
     one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes,
     `launches` are what a call launches, in order."""
 
-    def __init__(self, recipe, a, b, out, addresses):
+    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int]):
         self._recipe, self._keep, self.out = recipe, [a, b], out
         stream = recipe.stream()
         scratch, workspace = recipe.take(a, stream, None, private=True)
@@ -233,7 +236,7 @@ class Prepared:
         return self.out
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel | None:
         """The Kernel, as it is fitted to the arrays; None where nothing is multiplied."""
         return self._recipe.kernel
 
@@ -241,7 +244,7 @@ class Prepared:
         return f"Prepared({self._recipe.shape}, {self._recipe.dtype}, {self._recipe.kernel and self._recipe.kernel.options})"
 
 
-def plan_matmul(a, b, out, *, kernel="auto", overlap=False):
+def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False) -> Prepared:
     """out = a @ b prepared for many calls: a Prepared, to be called with a stream or without.
 
     Arguments, checks and errors as of `matmul`; all are checked here and not again. What the arrays hold may change between

@@ -149,7 +149,7 @@ class Dim(tuple):
     def __new__(cls, size, a, b, c):
         return tuple.__new__(cls, (size, a, b, c))
 
-    size, a, b, c = (property(lambda self, i=i: self[i]) for i in range(4))
+    size, a, b, c = (property(lambda self, i=i: self[i]) for i in range(4))     # type: ignore[misc]
 
 
 def _matrix(x, two, is_b):

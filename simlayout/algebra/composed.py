@@ -15,6 +15,9 @@ import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
 from simlayout.algebra.exact import exactly
 from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
 from simlayout.drawn import drawn_by
@@ -73,7 +76,7 @@ class Composed(Layer):
         if join(self.parts()) != self:
             raise LayoutError(f"{self.layers} over {self.layout} is not in its simplest form: compose with @")
 
-    def parts(self):
+    def parts(self) -> tuple:
         """The whole chain, outermost first: layers, then the offset if there is one, then the layout."""
         offset = (self.offset,) if self.offset else ()
         return self.layers + offset + (() if self.layout is None else (self.layout,))
@@ -99,30 +102,30 @@ class Composed(Layer):
         return self.layout
 
     @property
-    def shape(self):
+    def shape(self) -> Shape:
         """The shape of the coordinates it takes."""
         return self._domain().shape
 
     @property
-    def size(self):
+    def size(self) -> int:
         """How many coordinates it has."""
         return self._domain().size
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """How many modes its coordinates have."""
         return self._domain().rank
 
     @cached_property
-    def cosize(self):
+    def cosize(self) -> int:
         """One more than the largest offset, in elements, by enumeration: what it needs."""
         return int(self.offsets().max()) + 1
 
-    def coordinates(self):
+    def coordinates(self) -> tuple[np.ndarray, ...]:
         """The domain in CuTe's order: one int64 array [size] for each top-level mode, leftmost fastest."""
         return self._domain().coordinates()
 
-    def offsets(self):
+    def offsets(self) -> np.ndarray:
         """The offsets of the whole domain in CuTe's order, in elements: int64 array [size].
 
         Raises UndefinedError where a layer leaves 64 bits, LayoutError for more than 2**26 coordinates.
@@ -132,7 +135,7 @@ class Composed(Layer):
 
         return piecewise(some, self, f"layout {self}")
 
-    def byte_address(self, *coordinate, dtype, base=0):
+    def byte_address(self, *coordinate: Coordinate, dtype: AnyDType, base: Index = 0) -> Index:
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 
@@ -147,7 +150,7 @@ class Composed(Layer):
         return " @ ".join(map(repr, self.parts()))
 
 
-def compose(outer, inner):
+def compose(outer: IndexFunction, inner: IndexFunction) -> IndexFunction:
     """outer o inner for layers, layouts and compositions in any order; what `@` does.
 
     Neighbouring layouts become one by `composition`, whose LayoutError passes through.

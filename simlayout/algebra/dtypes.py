@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from simlayout.errors import LayoutError
 
@@ -37,12 +38,12 @@ class DType:
     accumulators: tuple = ()
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Size of one element in shared memory, in bytes."""
         return self.bits // 8
 
     @property
-    def numpy(self):
+    def numpy(self) -> np.dtype:
         """The NumPy dtype that stores it. bf16, e4m3 and e5m2 need the package ml_dtypes, imported when asked for."""
         try:
             return np.dtype(self.storage)
@@ -164,7 +165,7 @@ _ELSEWHERE = {
 _BY_STORAGE = {row.storage: row for row in reversed(DTYPES.values())}
 
 
-def dtype_of(dtype):
+def dtype_of(dtype: DType | DTypeLike) -> DType:
     """The DType meant by a DType, one of our names ("f16"), or a NumPy dtype, scalar type or full name ("float16").
 
     Short NumPy codes such as "f8" are refused: NumPy means 8 bytes by it, a CUDA programmer 8 bits.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simlayout.algebra.composed import Layer
-from simlayout.algebra.layout import as_index, flatten
+from simlayout.algebra.composed import Composed, Layer
+from simlayout.algebra.layout import Layout, as_index, flatten
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
@@ -50,7 +50,7 @@ class F2Map(Layer):
         object.__setattr__(self, "constant", int(self.constant))
 
     @classmethod
-    def of(cls, layout):
+    def of(cls, layout: Layout | Composed) -> "F2Map":
         """The map from a layout's linear index (its coordinates colexicographic, the first mode fastest) to its offset.
 
         layout: a Layout or a composition with one. Raises LayoutError with the first coordinate at which its bits do not
@@ -77,26 +77,26 @@ class F2Map(Layer):
         return made
 
     @property
-    def inputs(self):
+    def inputs(self) -> int:
         """Bits that the columns read."""
         return len(self.columns)
 
     @property
-    def outputs(self):
+    def outputs(self) -> int:
         """Bits that they may set."""
         return max([self.constant, *self.columns]).bit_length()
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Of the matrix: the columns reach 2**rank results."""
         return rank(self.columns)
 
     @property
-    def injective(self):
+    def injective(self) -> bool:
         """Whether different arguments, of `inputs` bits, have different results."""
         return self.rank == self.inputs
 
-    def kernel(self):
+    def kernel(self) -> int | None:
         """The least argument above 0 that has the result of 0; None where the map is injective."""
         reduced = {}                                     # highest bit -> (column, which columns made it)
         for i, column in enumerate(self.columns):
@@ -109,7 +109,7 @@ class F2Map(Layer):
             reduced[column.bit_length()] = column, made
         return None
 
-    def inverse(self):
+    def inverse(self) -> "F2Map":
         """The map back. Raises LayoutError where two arguments meet, or where results of as many bits are never reached."""
         if not self.injective:
             raise LayoutError(f"{self} has no inverse: 0 and {self.kernel()} both give {self.constant}")
@@ -139,7 +139,7 @@ class F2Map(Layer):
             total = total ^ (moved << shift if shift > 0 else moved >> -shift if shift < 0 else moved)
         return total
 
-    def diagonals(self):
+    def diagonals(self) -> list[tuple[int, int]]:
         """[(shift, mask)]: the map XORs x & mask, shifted left by that many bits (right where negative), for each of them.
 
         >>> F2Map((1, 2, 4 ^ 1)).diagonals()
@@ -157,7 +157,7 @@ class F2Map(Layer):
             return product(self, inner)
         return super().__matmul__(inner)
 
-    def text(self):
+    def text(self) -> str:
         """The matrix: a row per bit of the result, the highest first, a column per bit of x, the highest first.
 
         >>> print(F2Map((1, 2, 4 ^ 1)).text())

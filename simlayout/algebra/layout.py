@@ -18,11 +18,14 @@ Reference: CuTe documentation, 01_layout.md and 02_layout_algebra.md (NVIDIA CUT
 
 import operator
 import reprlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
@@ -57,7 +60,7 @@ class Layout:
     """
 
     shape: int | tuple
-    stride: int | tuple | None = None
+    stride: int | tuple = None               # type: ignore[assignment]   # __post_init__ fills it in
 
     def __post_init__(self):
         check_nesting(self.shape)
@@ -74,7 +77,7 @@ class Layout:
                               f"offset is {self.cosize - 1}, its largest stride {max(flatten(stride))}")
 
     @classmethod
-    def row_major(cls, *shape):
+    def row_major(cls, *shape: Shape) -> "Layout":
         """The compact layout with the rightmost mode fastest; the arguments are its sizes.
 
         >>> print(Layout.row_major(16, 64))
@@ -88,39 +91,42 @@ class Layout:
         return _offset(coordinate[0] if len(coordinate) == 1 else coordinate, self.shape, self.stride, self)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """How many coordinates the layout has."""
         return prod(flatten(self.shape))
 
     @property
-    def cosize(self):
+    def cosize(self) -> int:
         """One more than the largest offset, in elements: what the layout needs. `cosize - size` is padding."""
         return 1 + sum((s - 1) * d for s, d in self.modes())
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """How many modes the layout has at its top level."""
         return len(self.shape) if isinstance(self.shape, tuple) else 1
 
     @property
-    def depth(self):
+    def depth(self) -> int:
         """How deep the shape is nested; 0 for an int."""
         return _depth(self.shape)
 
     def __len__(self):
         return self.rank
 
-    def __getitem__(self, mode):
+    def __iter__(self) -> Iterator["Layout"]:
+        return (self[mode] for mode in range(self.rank))
+
+    def __getitem__(self, mode: Any) -> "Layout":
         """The layout of one top-level mode."""
         if not isinstance(self.shape, tuple):
             return (self,)[mode]
-        return Layout(self.shape[mode], self.stride[mode])
+        return Layout(self.shape[mode], self.stride[mode])      # type: ignore[index]   # nested as the shape is
 
-    def modes(self):
+    def modes(self) -> tuple[tuple[int, int], ...]:
         """Every (size, stride) at the bottom of the nesting, left to right."""
         return tuple(zip(flatten(self.shape), flatten(self.stride), strict=True))
 
-    def coordinates(self):
+    def coordinates(self) -> tuple[np.ndarray, ...]:
         """The domain in CuTe's order: one int64 array [size] for each top-level mode, leftmost fastest.
 
         >>> [c.tolist() for c in Layout((2, 3)).coordinates()]
@@ -130,7 +136,7 @@ class Layout:
         sizes = [mode.size for mode in self]
         return tuple(np.unravel_index(np.arange(self.size), sizes, order="F"))
 
-    def offsets(self):
+    def offsets(self) -> np.ndarray:
         """The offsets of the whole domain in CuTe's order, in elements: int64 array [size].
 
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
@@ -138,7 +144,7 @@ class Layout:
         """
         return piecewise(self, self, f"layout {self}")
 
-    def byte_address(self, *coordinate, dtype, base=0):
+    def byte_address(self, *coordinate: Coordinate, dtype: AnyDType, base: Index = 0) -> Index:
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element.
 
         >>> Layout((16, 64), (72, 1)).byte_address(1, 8, dtype="f16", base=1024)
@@ -158,7 +164,7 @@ class Layout:
         return f"Layout({self.shape}, {self.stride})"
 
 
-def byte_address(layout, *coordinate, dtype, base=0):
+def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType, base: Index = 0) -> Index:
     """The byte address of a coordinate under any index function: base (bytes) + offset * the bytes of one element.
 
     >>> byte_address(Layout((16, 64), (64, 1)), 2, 8, dtype="f16")
@@ -281,7 +287,7 @@ def _depth(shape):
     return 1 + max(map(_depth, shape)) if isinstance(shape, tuple) else 0
 
 
-def make_layout(*layouts):
+def make_layout(*layouts: Layout) -> Layout:
     """The layout whose modes are the given layouts.
 
     >>> print(make_layout(Layout(4, 2), Layout((2, 2))))
@@ -295,7 +301,7 @@ def from_modes(modes):
     return Layout(*modes[0]) if len(modes) == 1 else Layout(*zip(*modes, strict=True))
 
 
-def coalesce(layout):
+def coalesce(layout: Layout) -> Layout:
     """The shortest flat layout that is the same function of the linear index on the domain.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
@@ -315,7 +321,7 @@ def _merge(modes):
     return merged
 
 
-def composition(outer, inner):
+def composition(outer: Layout, inner: Layout | Shape) -> Layout:
     """The layout with `composition(a, b)(i) == a(b(i))`, whose modes are those of b (each may become a nested one).
 
     inner: a Layout; or a tuple of tilers, applied mode by mode (modes without one stay); an int n means Layout(n).
@@ -375,7 +381,7 @@ def _run_through(modes, size, stride, reach, text):
     return result + [(size, stride * modes[-1][1])]
 
 
-def as_layout(tiler):
+def as_layout(tiler: Layout | Shape) -> Layout:
     """A tiler as a Layout: an int n means Layout(n)."""
     return tiler if isinstance(tiler, Layout) else Layout(tiler)
 

@@ -40,7 +40,7 @@ _TUPLES = {"(": ")", "Shape": ">", "Stride": ">", "Tile": ">", "Tuple": ">", "ma
 _LAYERS = {"Swizzle": Swizzle, "Sw": Swizzle, "S": Swizzle, "Rotation": Rotation, "Rot": Rotation}
 
 
-def parse(text):
+def parse(text: str) -> Layout | Swizzle | Rotation | F2Map | Composed:
     """The Layout, Swizzle, Rotation, F2Map or Composed that a text denotes; `parse(str(x)) == x`.
 
     Raises ParseError, whose first line says what was expected where, and whose next two show the text with a caret

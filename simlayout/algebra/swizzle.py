@@ -45,12 +45,12 @@ class Swizzle(Layer):
             raise LayoutError(f"{self} touches bits beyond {_BITS}: bits + base + |shift| must be at most {_BITS}")
 
     @property
-    def source_mask(self):
+    def source_mask(self) -> int:
         """The bits of the offset that are read (CUTLASS's yyy_mask)."""
         return ((1 << self.bits) - 1) << (self.base + max(self.shift, 0))
 
     @property
-    def target_mask(self):
+    def target_mask(self) -> int:
         """The bits of the offset that are changed (CUTLASS's zzz_mask)."""
         return ((1 << self.bits) - 1) << (self.base + max(-self.shift, 0))
 

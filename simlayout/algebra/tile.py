@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
 from simlayout.drawn import drawn_by
@@ -28,7 +29,7 @@ class Tile:
     (64, (16, 64), 1024)
     """
 
-    function: object
+    function: IndexFunction
     domain: tuple
 
     def __post_init__(self):
@@ -57,32 +58,32 @@ class Tile:
         return (*made, index)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The sizes of the coordinates."""
         return tuple(size for _, size in self.domain)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """How many coordinates it has."""
         return prod(self.shape)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """How many modes its coordinates have."""
         return len(self.domain)
 
     @cached_property
-    def cosize(self):
+    def cosize(self) -> int:
         """One more than the largest offset, in elements."""
         return 1 + int(self.offsets().max())
 
-    def coordinates(self):
+    def coordinates(self) -> tuple[np.ndarray, ...]:
         """The domain, leftmost fastest: one int64 array [size] for each coordinate."""
         if self.size > MOST:
             raise LayoutError(f"{self} has {self.size} elements: at most {MOST} are written out; use a smaller tile")
         return tuple(np.unravel_index(np.arange(self.size), self.shape, order="F"))
 
-    def offsets(self):
+    def offsets(self) -> np.ndarray:
         """The offsets of the whole domain, leftmost fastest, in elements: int64 array [size].
 
         Raises UndefinedError where the function has no value in 64-bit integers: see `exact`.
@@ -91,7 +92,7 @@ class Tile:
         return np.array(exact_offsets(self.function, list(points), str(self), lambda number: {
             name: int(x[number]) for (name, _), x in zip(self.domain, points, strict=True)}))
 
-    def byte_address(self, *coordinate, dtype, base=0):
+    def byte_address(self, *coordinate: Coordinate, dtype: AnyDType, base: Index = 0) -> Index:
         """The byte address of a coordinate: base (bytes) + offset * the bytes of one element."""
         return byte_address(self, *coordinate, dtype=dtype, base=base)
 

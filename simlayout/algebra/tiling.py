@@ -6,6 +6,7 @@ The names and the results are CuTe's (02_layout_algebra.md of the CuTe documenta
 
 from math import prod
 
+from simlayout.algebra.aliases import Shape
 from simlayout.algebra.layout import (
     Layout,
     as_layout,
@@ -21,7 +22,7 @@ from simlayout.algebra.layout import (
 from simlayout.errors import LayoutError
 
 
-def complement(layout: Layout, cotarget=1) -> Layout:
+def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
     """The layout of the offsets that `layout` leaves out: together they reach every offset below `cotarget` once.
 
     cotarget: elements, as an int or a shape; the result rounds it up to whole repetitions. The strides of the result
@@ -44,7 +45,7 @@ def complement(layout: Layout, cotarget=1) -> Layout:
     return coalesce(from_modes([*result, (-(-target // filled), filled)]))
 
 
-def logical_divide(layout: Layout, tiler) -> Layout:
+def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """The layout with each tiled mode split into (the tile, the tiles): ((tile, rest), ...).
 
     >>> print(logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)))
@@ -59,7 +60,7 @@ def logical_divide(layout: Layout, tiler) -> Layout:
     return composition(layout, make_layout(tiler, complement(tiler, layout.size)))
 
 
-def zipped_divide(layout: Layout, tiler) -> Layout:
+def zipped_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """The layout as (all that is inside a tile, which tile): two modes, however many the tiler has.
 
     >>> print(zipped_divide(Layout((16, 64), (64, 1)), (8, 32)))
@@ -68,7 +69,7 @@ def zipped_divide(layout: Layout, tiler) -> Layout:
     return make_layout(*_unzip(logical_divide(layout, tiler), tiler))
 
 
-def tiled_divide(layout: Layout, tiler) -> Layout:
+def tiled_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """The layout as (all that is inside a tile, tile index 0, tile index 1, ...).
 
     >>> print(tiled_divide(Layout((16, 64), (64, 1)), (8, 32)))
@@ -87,7 +88,7 @@ def _unzip(divided, tiler):
     return make_layout(*inside), make_layout(*which, *modes[len(tiler):])
 
 
-def logical_product(block: Layout, tiler) -> Layout:
+def logical_product(block: Layout, tiler: Layout | Shape) -> Layout:
     """The block repeated as the tiler says: (the block, the repetitions), which lie where the block leaves room.
 
     A tuple repeats mode by mode, and then each mode is a product of its own: the blocks of two modes may collide

@@ -10,8 +10,10 @@ import linecache
 import operator
 import re
 import textwrap
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
-from simlayout.proofs import Access, verify
+from simlayout.proofs import Access, Certificate, verify
 
 SAMPLE = 1 << 22
 """Points at most at which the CUDA C++ text is run."""
@@ -42,13 +44,14 @@ class Emitted:
     parameters: tuple
     source: str
     cuda: str
-    function: object
-    certificate: object
+    function: Callable[..., Any]
+    certificate: Certificate
     unit: str
     operations: int
 
 
-def emit(access, *, unit="elements", stored_by=(), arch=DEFAULT_ARCH, name=None):
+def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str = DEFAULT_ARCH,
+         name: str | None = None) -> Emitted:
     """Proves an access, then returns its index function as source, compiled function and certificate.
 
     access: an Access. unit: what the function returns: the offset in "elements", or the address from the start of

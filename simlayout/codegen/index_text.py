@@ -2,6 +2,7 @@
 evaluated as Python. What the two languages, or ints and arrays, would answer differently is refused where it arises."""
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ class Index:
         return " ".join(self.text.split())
 
 
-def parse_index(text, names):
+def parse_index(text: str, names: Sequence[str]) -> "Index":
     """The function of `names` that a text of integer arithmetic denotes; it returns a tuple, one entry per coordinate.
 
     Raises ParseError, one line with the column, for anything outside the grammar (see `index_grammar`), for more than
@@ -80,7 +81,7 @@ class Formula:
         return f"formula({self.index.text!r}, {self.index.names})"
 
 
-def formula(text, names=("row", "col")):
+def formula(text: str, names: Sequence[str] = ("row", "col")) -> "Formula":
     """The index function of `names` that a text denotes, an offset for `equivalent` and for tiles of accesses. Errors as of
     `parse_index`.
 

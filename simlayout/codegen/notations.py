@@ -10,10 +10,12 @@ Of those that do not say how large their tile is, `tile` takes the sizes, or the
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
+from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import as_index, flatten
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
@@ -100,7 +102,7 @@ _OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|Layout|com
 """How a layout begins: a word of it, or numbers and a colon, or numbers alone."""
 
 
-def tile(text, domain=None, dtype="f16"):
+def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "f16") -> IndexFunction:
     """What the user has, as a tile with its shape: a text in any of the notations above.
 
     domain: {name: size}, the sizes of a formula's coordinates, in their order (row before col), and of the rows and columns

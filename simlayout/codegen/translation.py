@@ -19,6 +19,7 @@ row = 2, col = 8 it is 80, and its bits give 64
 from dataclasses import dataclass
 
 from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
+from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.translate import TritonSwizzle
 from simlayout.codegen.notations import TmaSwizzle, text_of
 from simlayout.codegen.translators import (
@@ -62,7 +63,8 @@ class Translation:
         return self.text
 
 
-def translate(source, to, tile=None, dtype="f16"):
+def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | None = None,
+              dtype: AnyDType = "f16") -> Translation:
     """The Translation of an index function of a two-dimensional tile.
 
     source: a Layout, a composition, a bare Swizzle, Rotation or F2Map, a TritonSwizzle, a TmaSwizzle, a Formula, a Tile,

@@ -1,5 +1,6 @@
 """What those who watch a run are told: who moves which bytes of shared memory, in the order in which the machine does it."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -43,11 +44,11 @@ class Event:
     wavefronts: int = 0
 
 
-_watch = ContextVar("watch", default=None)
+_watch: "ContextVar[Callable[[Event], object] | None]" = ContextVar("watch", default=None)
 
 
 @contextmanager
-def watching(watch):
+def watching(watch: "Callable[[Event], object]") -> Iterator[None]:
     """Within it, `simlayout.machine.run` calls watch(Event) for all that moves bytes of shared memory, and the mbarriers
     that order it, in the order in which it is executed; the inner one of two is called. Whoever starts the run.
 

@@ -86,14 +86,14 @@ class Hazard:
     count: int = 1
 
     @property
-    def lines(self):
+    def lines(self) -> tuple[tuple[str, int], ...]:
         """The source lines of the two places, ((file, line), ...)."""
         return tuple((p.file, p.line) for p in (self.first, self.second) if p is not None)
 
     def __str__(self):
         return f"{self.kind}: {self.text}"
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         places = {name: None if p is None else vars(p) for name, p in (("first", self.first), ("second", self.second))}
         return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count, **places}

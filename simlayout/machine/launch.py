@@ -1,9 +1,12 @@
 """run: a kernel, a grid, a block and arguments, executed on the CPU."""
 
+from collections.abc import Callable, Iterable
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from simlayout.algebra.aliases import Progress
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, MOST_THREADS
 from simlayout.machine.cta import Residents
@@ -15,7 +18,8 @@ from simlayout.machine.memory import Allocation, GlobalPointer
 from simlayout.machine.numbers import cast, kind_of
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.scheduler import run_residents
-from simlayout.machine.trace import Recorder
+from simlayout.machine.trace import Recorder, Trace
+from simlayout.proofs import Access
 
 MOST_TOGETHER = 2**14
 """Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
@@ -72,8 +76,9 @@ class Launch:
         return self.recorder.trace(() if self.log is None else self.log.hazards())
 
 
-def run(kernel, grid, block, *args, shared_bytes=0, arch=DEFAULT_ARCH, progress=None, hazards="raise", accesses=(),
-        cluster=1, together=False, registers=None):
+def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any,
+        shared_bytes: int = 0, arch: str = DEFAULT_ARCH, progress: Progress | None = None, hazards: str = "raise",
+        accesses: Iterable[Access] = (), cluster: int = 1, together: bool = False, registers: int | None = None) -> Trace:
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -158,7 +163,7 @@ def _check_together(ctas, threads, shared_bytes, watched):
                            f"the operating system, at most {MOST_WARPS}: use a smaller grid")
 
 
-def _three(size, what):
+def _three(size, what) -> tuple[int, ...]:
     """(x, y, z) of an int or a tuple of up to three."""
     made = tuple(size) if isinstance(size, tuple | list) else (size,)
     try:

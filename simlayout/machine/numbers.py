@@ -166,8 +166,8 @@ def _narrowed(value, kind, active):
 
 CASTS = {"s32": s32, "b32": lambda value, active=None: cast(value, "u32", active),
          "b16": lambda value, active=None: cast(cast(value, "u32", active) & np.uint32(0xFFFF), "u32")}
-CASTS |= {kind: lambda value, active=None, kind=kind: cast(value, kind, active) for kind in KINDS}
-CASTS |= {kind: lambda value, active=None, kind=kind: _narrowed(value, kind, active) for kind in _NARROW}
+CASTS |= {kind: lambda value, active=None, kind=kind: cast(value, kind, active) for kind in KINDS}     # type: ignore[misc]
+CASTS |= {kind: lambda value, active=None, kind=kind: _narrowed(value, kind, active) for kind in _NARROW}  # type: ignore[misc]
 """How a number becomes an operand or a result of an instruction: its declared type -> (value, active) -> value."""
 
 

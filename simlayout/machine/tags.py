@@ -1,5 +1,7 @@
 """Arrays that remember which access they address, so that counts come out per access and not only per line."""
 
+from typing import Any
+
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
@@ -21,7 +23,7 @@ class Tagged(np.ndarray):
         self.access, self.marks = getattr(source, "access", None), getattr(source, "marks", None)
 
 
-def tag(value, name, marks=None):
+def tag(value: Any, name: str, marks: Any = None) -> Any:
     """Marks lane-varying value(s) with an access name; a uniform integer becomes one per lane."""
     if isinstance(value, tuple):
         return tuple(tag(v, name, marks) for v in value)
@@ -29,5 +31,5 @@ def tag(value, name, marks=None):
         return value
     made = np.asarray(value)
     made = (made if made.ndim else np.full(LANES, made)).view(Tagged)
-    made.access, made.marks = name, marks
+    made.access, made.marks = name, marks           # type: ignore[attr-defined]
     return made

@@ -9,7 +9,7 @@ import numpy as np
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import AccessCount
-from simlayout.machine.listing import listing, source_lines
+from simlayout.machine.listing import SourceLine, listing, source_lines
 
 CHUNK = 1024
 """Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""
@@ -39,11 +39,11 @@ class Trace:
     notes: tuple = ()
 
     @property
-    def accesses(self):
+    def accesses(self) -> tuple[AccessCount, ...]:
         """One AccessCount per access name and instruction, in the order of the source; untagged lines stay apart."""
         return _grouped(self.lines, lambda c: (c.name, c.instruction))
 
-    def count(self, name):
+    def count(self, name: str) -> AccessCount:
         """The AccessCount of the access called `name`; raises SimlayoutError if there is none, or several."""
         found = [c for c in self.accesses if c.name == name]
         if len(found) == 1:
@@ -54,22 +54,22 @@ class Trace:
         known = ", ".join(repr(c.name) for c in self.accesses)
         raise SimlayoutError(f"no access {name!r} in this trace; it has {known or 'none'}")
 
-    def by_instruction(self):
+    def by_instruction(self) -> tuple[AccessCount, ...]:
         """One AccessCount per PTX instruction, its name the instruction's."""
         return _grouped((replace(c, name=c.instruction) for c in self.lines), lambda c: c.instruction)
 
-    def source_lines(self):
+    def source_lines(self) -> tuple[SourceLine, ...]:
         """One SourceLine per executed line: its text, its executions, and the sums of its accesses, by file and line."""
         return source_lines(self)
 
-    def listing(self, every_line=True):
+    def listing(self, every_line: bool = True) -> str:
         """The source with its counts, and the hazards, as text.
 
         every_line: every line that was executed, or only those that access shared memory.
         """
         return listing(self, every_line)
 
-    def totals(self):
+    def totals(self) -> AccessCount:
         """One AccessCount over everything, called "total"."""
         start = AccessCount("total", "", 0, 0, 0)
         for c in self.lines:

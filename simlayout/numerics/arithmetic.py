@@ -9,9 +9,11 @@ from itertools import product
 
 import numpy as np
 
+from simlayout.hardware.tables.tensor_ops import TensorOp
 from simlayout.numerics.fma import fma
 from simlayout.numerics.formats import exact
 from simlayout.numerics.fused import NAN, fused_step, operand
+from simlayout.numerics.rules import Rule
 
 PRODUCTS, COLUMNS = 1 << 17, 512
 """Products of a step, and columns, that a block has at most: 1.3 MB with exponents and integers."""
@@ -23,7 +25,7 @@ def compute(op, rule, a, b, c):
         return _KINDS[rule.kind](op, rule, a, b, c)
 
 
-def compute_tile(op, rule, ab, c):
+def compute_tile(op: TensorOp, rule: Rule, ab: np.ndarray, c: np.ndarray) -> np.ndarray:
     """One instruction on one tile, quickly. ab: [k, 1, m + n], A's column k and then B's row k; c and d: [1, n, m], that is
     transposed (the longer rows are the quicker ones)."""
     if rule.kind != "fused" or rule.step != op.k or op.a != op.b:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.algebra.aliases import ArrayLike
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
@@ -10,7 +11,7 @@ from simlayout.numerics.arithmetic import compute
 from simlayout.numerics.rules import rule
 
 
-def mma(name, a, b, c=None, arch=DEFAULT_ARCH):
+def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
 
     name: an mma.sync ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B, C) or a wgmma
@@ -39,7 +40,7 @@ def mma(name, a, b, c=None, arch=DEFAULT_ARCH):
     return _multiplied(op, rule(name, arch), a, b, c)
 
 
-def gemm(name, a, b, c=None, arch=DEFAULT_ARCH):
+def gemm(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """a b + c as a kernel computes it whose loop over K repeats one instruction, in ascending order of K.
 
     name, dtypes, arch: as for `mma`. a: [..., M, K], b: [..., K, N], c: [..., M, N] or None, of any M, N and K; K is
@@ -90,7 +91,7 @@ def _chain(x, batch, k):
     return np.ascontiguousarray(x).reshape(-1, k, *x.shape[1:])
 
 
-def _checked(op, a, b, c):
+def _checked(op, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The three operands as arrays that the arithmetic takes; raises InstructionError for a wrong dtype."""
     if c is None or isinstance(c, int) and c == 0:
         c = np.zeros((1, 1), TYPES[op.c].plain)

@@ -87,7 +87,7 @@ _TABLE = (
 
 
 @lru_cache(None)
-def rule(name, arch=DEFAULT_ARCH):
+def rule(name: str, arch: str = DEFAULT_ARCH) -> Rule:
     """The Rule of an instruction on an architecture, with its provenance.
 
     Raises InstructionError for an unknown name, or an architecture without the instruction.

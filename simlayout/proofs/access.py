@@ -2,18 +2,22 @@
 
 import operator
 import reprlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from simlayout.algebra import dtype_of, parse
+from simlayout.algebra.aliases import Index, IndexFunction
 from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, instruction
+from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.proofs.source import Source
 
@@ -46,9 +50,9 @@ class Access:
 
     name: str
     instruction: str
-    tile: object
-    lanes: object = None
-    domain: dict = field(default_factory=lambda: {"tid": LANES})
+    tile: Any
+    lanes: Callable[..., Any] | None = None
+    domain: dict[str, int] = field(default_factory=lambda: {"tid": LANES})
     dtype: str = "f16"
     excess: int | None = 0
     source: Source | None = None
@@ -102,73 +106,73 @@ class Access:
         return hash((self.name, self.instruction, self.dtype))
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Bytes that the instruction moves per address (16 for every ldmatrix row)."""
         return instruction(self.instruction).bytes
 
     @property
-    def elements(self):
+    def elements(self) -> int:
         """Elements that the instruction moves per address."""
         return self.bytes // dtype_of(self.dtype).bytes
 
     @property
-    def is_store(self):
+    def is_store(self) -> bool:
         """Whether the instruction writes shared memory."""
         return instruction(self.instruction).kind in ("store", "stmatrix", "copy")
 
-    def coordinate(self, *point):
+    def coordinate(self, *point: Index) -> tuple:
         """The coordinate that the domain point (tid, *loop variables) gives, as a tuple."""
         made = point if self.lanes is None else self.lanes(*point)
         return made if isinstance(made, tuple) else (made,)
 
-    def offset(self, *point):
+    def offset(self, *point: Index) -> Index:
         """Offset in elements at a domain point; ints, arrays and symbols alike."""
         return self.tile(*self.coordinate(*point))
 
-    def points(self):
+    def points(self) -> list[np.ndarray]:
         """The whole domain as int arrays, one per variable, that broadcast to [loop variables..., tid]."""
         *loops, threads = box_arguments([(0, n) for n in self.table_order()[1]])
         return [threads, *loops]
 
-    def table_order(self):
+    def table_order(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """(variables, sizes) of the axes of `offsets()`: [loop variables..., tid]."""
         (tid, threads), *loops = self.domain.items()
         names, sizes = zip(*loops, (tid, threads))
         return names, sizes
 
-    def boxes(self):
+    def boxes(self) -> Sequence[tuple]:
         """The domain cut into boxes that are worked off one by one, each whole warp instructions; in order."""
         check_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
         return pieces(self.table_order()[1])
 
-    def over(self, function, box):
+    def over(self, function: Callable[..., Any], box: tuple) -> Any:
         """What a function of (tid, *loop variables) gives on a box of the domain, int64 (or tuples of such), exactly."""
         *loops, threads = box_arguments(box)
         names = self.table_order()[0]
         return exactly(function, [threads, *loops], f"access {self.name!r}", lambda number: box_point(names, box, number))
 
-    def everywhere(self, function):
+    def everywhere(self, function: Callable[..., Any]) -> Any:
         """What a function of (tid, *loop variables) gives over the whole domain, int64 [loop variables..., tid], or tuples
         of such, exactly."""
         return _joined([self.over(function, box) for box in self.boxes()], self.table_order()[1])
 
-    def coordinates(self):
+    def coordinates(self) -> tuple:
         """The coordinates over the whole domain, a tuple, nested as `coordinate` gives it, of int64 [loop variables...,
         tid]."""
         return self.everywhere(self.coordinate)
 
-    def offsets(self):
+    def offsets(self) -> np.ndarray:
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
         made = self.everywhere(self.offset)
         if isinstance(made, tuple):
             raise LayoutError(f"access {self.name!r}: the tile gives a tuple of {len(made)}, an offset is one int")
         return made
 
-    def addresses(self):
+    def addresses(self) -> np.ndarray:
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
         return self.in_bytes(self.offsets().reshape(-1, LANES))
 
-    def in_bytes(self, offsets, first=0):
+    def in_bytes(self, offsets: np.ndarray, first: int = 0) -> np.ndarray:
         """The byte addresses of offsets, int64 [instructions, 32], of which the first is that of instruction `first`."""
         size = dtype_of(self.dtype).bytes
         wrong = (offsets > GREATEST // size) | (offsets < -GREATEST // size)
@@ -180,32 +184,32 @@ class Access:
                                  "byte address beyond 64 bits: use a smaller tile", {"point": point})
         return offsets * size
 
-    def used_lanes(self):
+    def used_lanes(self) -> np.ndarray:
         """bool [32]: the lanes whose address the instruction reads (ldmatrix.x2 ignores lanes 16-31)."""
         used = np.zeros(LANES, bool)
         for group in instruction(self.instruction).groups:
             used[list(group)] = True
         return used
 
-    def point(self, row, lane):
+    def point(self, row: int, lane: int) -> dict[str, int]:
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
         names, sizes = self.table_order()
         found = box_point(names, [(0, n) for n in sizes], row * LANES + lane)
         return {variable: found[variable] for variable in self.domain}
 
-    def analyze(self, arch=DEFAULT_ARCH):
+    def analyze(self, arch: str = DEFAULT_ARCH) -> Analysis:
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""
         return analyze(self.instruction, self.addresses(), arch=arch)
 
-    def with_tile(self, tile):
+    def with_tile(self, tile: IndexFunction | str) -> "Access":
         """The same access to another tile."""
         return replace(self, tile=tile)
 
-    def restricted(self, **sizes):
+    def restricted(self, **sizes: int) -> "Access":
         """The same access over fewer values of some loop variables."""
         return replace(self, domain={**self.domain, **sizes})
 
-    def instructions(self):
+    def instructions(self) -> int:
         """How many warp instructions the domain holds."""
         return prod(self.domain.values()) // LANES
 

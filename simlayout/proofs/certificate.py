@@ -29,11 +29,11 @@ class Certificate:
     provenance: str = ""
 
     @property
-    def excess(self):
+    def excess(self) -> int:
         """Wavefronts beyond the ideal, over the whole domain."""
         return self.wavefronts - self.ideal
 
-    def lines(self):
+    def lines(self) -> list[str]:
         """The certificate as lines of text, for the head of an emitted function."""
         over = ", ".join(f"{v} < {n}" for v, n in self.domain.items())
         what = f"{self.instruction}, {self.dtype}, {self.arch}: " if self.instruction else ""
@@ -48,12 +48,12 @@ class Certificate:
     def __str__(self):
         return "\n".join(self.lines())
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {**asdict(self), "claims": list(self.claims), "excess": self.excess}
 
 
-def digest(offsets):
+def digest(offsets: np.ndarray) -> str:
     """SHA-256 over the shape and the int64 values of an offset table, as hex.
 
     >>> digest([[0, 1]]) == digest(np.array([[0, 1]], np.int32))

@@ -2,11 +2,13 @@
 
 import operator
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from simlayout.algebra.aliases import Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import flatten
@@ -42,7 +44,8 @@ class Equivalence:
         return f"different at {at}: {one} and {other} ({self.how})"
 
 
-def equivalent(left, right, domain=None, names=None):
+def equivalent(left: IndexFunction, right: IndexFunction, domain: Domain | None = None,
+               names: Sequence[str] | None = None) -> Equivalence:
     """An Equivalence of two index functions: layouts, compositions, formulas, or any functions of integer arrays.
 
     domain: {name: size} or sizes, a point being a value below the size for each; None: the shape of the sides, one size for

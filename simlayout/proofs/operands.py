@@ -1,13 +1,19 @@
 """prove_operand, prove_tile: that wgmma, or a kernel's own layout, has every element of a tile exactly where TMA put it."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from simlayout.errors import LayoutError, VerificationError
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import K_BYTES, Descriptor, operand_addresses
 from simlayout.proofs.certificate import Certificate, digest
 
 
-def prove_operand(tensor, loads, descriptors, rows, origin=(0, 0), major="K", element=None):
+def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], descriptors: Sequence[Descriptor | int],
+                  rows: int, origin: tuple[int, int] = (0, 0), major: str = "K",
+                  element: Callable[..., Any] | None = None) -> Certificate:
     """Proves an operand as a kernel loads and multiplies it: the boxes that it moves against the descriptors that it gives.
 
     tensor: the TensorMap of the loads, which are [(coordinates, innermost first; shared byte address)]. descriptors: of the
@@ -40,7 +46,8 @@ def prove_operand(tensor, loads, descriptors, rows, origin=(0, 0), major="K", el
                        dtype=tensor.dtype, arch="sm_90", digest=digest(read))
 
 
-def prove_tile(tensor, loads, addresses, origin=(0, 0), major="K"):
+def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], addresses: np.ndarray,
+               origin: tuple[int, int] = (0, 0), major: str = "K") -> Certificate:
     """Proves a tile whose elements a kernel's own accesses, ldmatrix say, find by a layout: the boxes that it moves against
     the layout.
 

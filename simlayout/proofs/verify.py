@@ -4,11 +4,13 @@ A check either holds everywhere, and becomes a line of the certificate, or it ra
 first point where it fails: the coordinates, the lanes, the addresses, and what would mend it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from simlayout.algebra import parse
+from simlayout.algebra.aliases import IndexFunction
 from simlayout.errors import AddressError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, arch_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -19,7 +21,8 @@ from simlayout.proofs.tables import Tables, modes
 from simlayout.wording import counted
 
 
-def verify(subject, conflict_free_for=(), *, stored_by=(), arch=DEFAULT_ARCH):
+def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Collection[Access] = (), *,
+           stored_by: Access | Collection[Access] = (), arch: str = DEFAULT_ARCH) -> Certificate:
     """Proves a tile or an access over its whole domain.
 
     subject: an Access, or a tile (Layout, Swizzle @ Layout, ..., or its text). A tile is proved one-to-one and in bounds,
@@ -58,13 +61,14 @@ def verify(subject, conflict_free_for=(), *, stored_by=(), arch=DEFAULT_ARCH):
     claims, offsets = _tile_claims(subject)
     made = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
     claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in made]
-    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": int(subject.size)}, arch=arch,
+    size = int(subject.size)                         # type: ignore[union-attr]   # a tile: _tile_claims takes no other
+    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": size}, arch=arch,
                        instructions=sum(c.instructions for c in made), wavefronts=sum(c.wavefronts for c in made),
                        ideal=sum(c.ideal for c in made), digest=digest(offsets),
                        provenance=made[0].provenance if made else "")
 
 
-def _accesses(given, what):
+def _accesses(given, what) -> tuple[Access, ...]:
     """The Accesses of an argument: several of them, or one alone."""
     found = (given,) if isinstance(given, Access) else tuple(given) if isinstance(given, (list, tuple, set)) else (given,)
     for one in found:

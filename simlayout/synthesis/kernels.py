@@ -1,8 +1,11 @@
 """Whole kernels: the layouts of a plan's tiles found again from its accesses alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from simlayout.algebra import Layout, Tile
+from simlayout.algebra.aliases import IndexFunction
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.synthesis.result import Candidate, SearchResult
 from simlayout.synthesis.search import FAMILIES, search
@@ -18,17 +21,17 @@ class TileResult:
     result: SearchResult
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         """The accesses of the tile."""
         return tuple(a.name for a in self.own.accesses)
 
     @property
-    def at_least_as_good(self):
+    def at_least_as_good(self) -> bool:
         """Whether the best layout found has no more excess than the plan's own."""
         return bool(self.result) and self.result[0].excess <= self.own.excess
 
     @property
-    def plain_excess(self):
+    def plain_excess(self) -> int:
         """The excess of the same accesses to the plain tile."""
         return _excess(a.with_tile(self.plain) for a in self.own.accesses)
 
@@ -36,7 +39,7 @@ class TileResult:
         return (f"{', '.join(self.names)}\nown: {self.own}\nplain: {self.plain}: excess {self.plain_excess}\n{self.result}")
 
 
-def plain_tile(tile):
+def plain_tile(tile: IndexFunction) -> Layout:
     """A layout without what serves against conflicts: its top-level modes, compact, in the order of their strides.
 
     Swizzles, rotations, padding and nesting go; which mode is contiguous stays. Of a `Tile`, which is a function with a
@@ -73,7 +76,7 @@ def _compact(shape, steps):
     return Layout(shape, tuple(stride))
 
 
-def search_plan(plan, families=FAMILIES, **options):
+def search_plan(plan: Any, families: Sequence[str] = FAMILIES, **options: Any) -> tuple[TileResult, ...]:
     """(TileResult of each tile of a plan): the best layouts of the plain tile for all its accesses at once.
 
     plan: a Plan, or anything with `accesses`. families, options: as of `search`. Accesses with one tile and dtype belong

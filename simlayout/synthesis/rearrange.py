@@ -16,7 +16,7 @@ import numpy as np
 
 from simlayout.errors import InstructionError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, fragment, instruction
-from simlayout.proofs import verify
+from simlayout.proofs import Access, Certificate, verify
 from simlayout.synthesis.row_orders import GROUPS, ROWS, best_order, by_masks, counted, least_wavefronts
 
 ROW_BYTES = 16
@@ -33,7 +33,7 @@ class Rearrangement:
     that order. least: no order takes fewer. reason: why.
     """
 
-    access: object
+    access: Access
     order: tuple
     exchange: np.ndarray
     before: int
@@ -42,22 +42,22 @@ class Rearrangement:
     reason: str
 
     @property
-    def helps(self):
+    def helps(self) -> bool:
         """Whether the order takes fewer wavefronts."""
         return self.after < self.before
 
     @property
-    def conflict_free(self):
+    def conflict_free(self) -> bool:
         """Whether no wavefront is left beyond the ideal."""
         return self.after == self.access.instructions() * len(instruction(self.access.instruction).groups)
 
     @property
-    def optimal(self):
+    def optimal(self) -> bool:
         """Whether no order takes fewer."""
         return self.after == self.least
 
     @property
-    def registers(self):
+    def registers(self) -> np.ndarray | None:
         """int64 [32, registers]: the register of its own from which each lane takes each register; None where values must
         move between lanes, or halves of registers apart from one another."""
         lanes, values = self.exchange[..., 0], self.exchange[..., 1]
@@ -65,7 +65,7 @@ class Rearrangement:
         return values[:, ::2] // 2 if own and (values[:, ::2] % 2 == 0).all() else None
 
     @cached_property
-    def certificate(self):
+    def certificate(self) -> Certificate:
         """The Certificate of the access in its order, with the claim that the exchange puts every value right: checked by
         moving every element of the tile that the access names. Raises VerificationError."""
         made = verify(replace(self.access, excess=None))
@@ -103,7 +103,7 @@ def _spans(lanes):
     return ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in zip(starts, ends))
 
 
-def rearrange(access):
+def rearrange(access: Access) -> Rearrangement:
     """The Rearrangement of an access by ldmatrix or stmatrix: one order of rows for all its instructions.
 
     The tile stays as it is. Raises InstructionError for other instructions; SimlayoutError where an instruction is given a

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from simlayout.algebra.aliases import IndexFunction
 from simlayout.codegen.emit import trace
 from simlayout.codegen.printer import count_instructions
 from simlayout.codegen.symbols import symbol
-from simlayout.proofs import verify
+from simlayout.proofs import Access, Certificate, verify
 from simlayout.wording import counted
 
 
@@ -19,24 +20,24 @@ class Candidate:
     """
 
     family: str
-    layout: object
+    layout: IndexFunction
     excess: int
     wasted_bytes: int
-    accesses: tuple
+    accesses: tuple[Access, ...]
 
     @cached_property
-    def ops(self):
+    def ops(self) -> int:
         """Integer instructions of the emitted addresses of all accesses together (`count_instructions`: a mask goes with the
         xor that takes it); of one whose lanes are no integer arithmetic (a table, say), those of the layout alone."""
         return sum(_operations(access) for access in self.accesses)
 
     @cached_property
-    def certificates(self):
+    def certificates(self) -> dict[str, Certificate]:
         """{access: Certificate}: each proved with this layout, its excess as it is. Raises VerificationError."""
         return {access.name: verify(replace(access, excess=None)) for access in self.accesses}
 
     @cached_property
-    def certificate(self):
+    def certificate(self) -> Certificate:
         """The Certificate of the layout: one-to-one, in bounds, and what each access costs. Raises VerificationError."""
         each = self.certificates
         made = verify(self.layout)
@@ -94,8 +95,8 @@ class SearchResult:
     goes with it, no layout of the families has less excess.
     """
 
-    candidates: tuple
-    shares: tuple
+    candidates: tuple[Candidate, ...]
+    shares: tuple[Share, ...]
 
     def __iter__(self):
         return iter(self.candidates)
@@ -107,37 +108,37 @@ class SearchResult:
         return self.candidates[index]
 
     @property
-    def conflict_free(self):
+    def conflict_free(self) -> int:
         """Layouts without excess."""
         return sum(s.conflict_free for s in self.shares)
 
     @property
-    def examined(self):
+    def examined(self) -> int:
         """Layouts tried or excluded."""
         return sum(s.examined for s in self.shares)
 
     @property
-    def total(self):
+    def total(self) -> int:
         """Layouts of the families."""
         return sum(s.total for s in self.shares)
 
     @property
-    def exhausted(self):
+    def exhausted(self) -> bool:
         """Whether no layout of the families is left."""
         return self.examined == self.total
 
     @property
-    def least(self):
+    def least(self) -> int | None:
         """The least excess that was reached."""
         return min((s.least for s in self.shares if s.least is not None), default=None)
 
     @property
-    def bound(self):
+    def bound(self) -> int:
         """What no layout of the families is below: the least excess, where that is proved."""
         return min((s.bound for s in self.shares if s.total), default=0)
 
     @property
-    def proof(self):
+    def proof(self) -> str:
         """What is proved, a line for each family."""
         return "\n".join(map(str, self.shares))
 

@@ -1,6 +1,8 @@
 """search: which layout serves all of some accesses at once, within families, with its proof or the proof that none does."""
 
 import reprlib
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -8,6 +10,7 @@ from math import gcd
 import numpy as np
 
 from simlayout.algebra import Tile
+from simlayout.algebra.aliases import Progress
 from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
@@ -28,8 +31,9 @@ F2_CANDIDATES = 32
 """Layouts of the family f2, all of the least excess that it has, whose operations are counted at least."""
 
 
-def search(accesses, families=("swizzle",), layers=1, limit=10, budget=None, progress=None, executor=None, *, tma=False,
-           base=None):
+def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swizzle",), layers: int = 1, limit: int = 10,
+           budget: int | None = None, progress: Progress | None = None, executor: Executor | None = None, *,
+           tma: bool = False, base: int | None = None) -> SearchResult:
     """The SearchResult of some accesses to one tile: which layout of it serves them all.
 
     accesses: Accesses (or one) with the same tile, a plain Layout, which the search replaces. families: of FAMILIES:

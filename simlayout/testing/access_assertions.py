@@ -4,17 +4,22 @@ What fails raises CounterexampleError, an AssertionError: its text explains and 
 `counterexample` holds the two. Arguments that make no sense raise the library's own errors, which are ValueErrors.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from simlayout.algebra.aliases import ArrayLike, IndexFunction
 from simlayout.errors import SimlayoutError
-from simlayout.hardware import Analysis, analyze
+from simlayout.hardware import Analysis, Instruction, analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.plan import Plan
 from simlayout.proofs import Access
 from simlayout.testing.conflicts import Subject, conflict, explanation, subjects
 from simlayout.testing.counterexample import refuted
 
 
-def assert_conflict_free(subject, *, for_=(), active=None, arch=DEFAULT_ARCH):
+def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
+                         active: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> None:
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
 
     subject: an Access, whatever excess it declares; a Plan, for all its accesses; an Analysis; or a tile, any index
@@ -58,7 +63,9 @@ wavefronts, 4 without them, in 1 of 1
             raise conflict(one, index, claim)
 
 
-def assert_wavefronts(subject, expected, addresses=None, *, active=None, arch=DEFAULT_ARCH):
+def assert_wavefronts(subject: Access | Analysis | Instruction | str, expected: int | Sequence[int],
+                      addresses: ArrayLike | None = None, *, active: ArrayLike | None = None,
+                      arch: str = DEFAULT_ARCH) -> None:
     """An access takes exactly the wavefronts expected.
 
     subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the

@@ -28,14 +28,15 @@ class Place:
     lane: int | None = None
 
     @property
-    def words(self):
+    def words(self) -> range:
         """The numbers of the 4-byte words that it touches; empty where there is no address in shared memory."""
         if self.address is None or self.address < 0:
             return range(0)
-        return range(self.address // WORD_BYTES, (self.address + self.bytes - 1) // WORD_BYTES + 1)
+        past = self.address + self.bytes             # type: ignore[operator]   # an address comes with its bytes
+        return range(self.address // WORD_BYTES, (past - 1) // WORD_BYTES + 1)
 
     @property
-    def banks(self):
+    def banks(self) -> tuple[int, ...]:
         """The banks that it touches, a tuple."""
         return tuple(word % BANKS for word in self.words)
 
@@ -64,7 +65,7 @@ class Counterexample:
     places: tuple = ()
 
     @property
-    def lanes(self):
+    def lanes(self) -> tuple[int, ...]:
         """The lanes concerned, at most two; empty where the claim is about coordinates alone."""
         return tuple(dict.fromkeys(place.lane for place in self.places if place.lane is not None))
 
@@ -72,7 +73,7 @@ class Counterexample:
 class CounterexampleError(AssertionError):
     """A property of a layout or an access that does not hold; `counterexample` shows it, the text draws it."""
 
-    def __init__(self, text, counterexample):
+    def __init__(self, text: str, counterexample: Counterexample):
         super().__init__(text)
         self.counterexample = counterexample
 

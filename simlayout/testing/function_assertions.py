@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import Layer, Layout, dtype_of
+from simlayout.algebra.aliases import AnyDType, Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.errors import LayoutError
 from simlayout.hardware.tables.arch import LANES
@@ -22,7 +23,8 @@ MOST = 1 << 24
 """Points that `assert_bijective` compares at most: it holds them all at once."""
 
 
-def assert_bijective(subject, domain=None, size=None, *, dtype=None):
+def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = None, size: int | None = None, *,
+                     dtype: AnyDType | None = None) -> None:
     """Every point of a domain has an offset of its own, and together they are 0 to size - 1 (or some of these).
 
     subject: a layout, a composition, or any function of integer arrays to offsets in elements; or an Access, whose
@@ -121,7 +123,8 @@ def _access_points(access, domain):
                    lambda number, _: place_of(access, *divmod(int(used[number // each]), LANES)))
 
 
-def assert_equivalent(left, right, domain=None, *, dtype=None):
+def assert_equivalent(left: Access | IndexFunction, right: Access | IndexFunction, domain: Domain | None = None, *,
+                      dtype: AnyDType | None = None) -> None:
     """Two index functions are one, on a domain.
 
     left, right: layouts, compositions, formulas, functions of integer arrays to offsets in elements, or Accesses, which
@@ -149,17 +152,18 @@ equal: 288 and 256 (257 of 1024 points compared)
     __tracebackhide__ = True
     accesses = [side for side in (left, right) if isinstance(side, Access)]
     if any(access.domain != accesses[0].domain for access in accesses):
-        raise LayoutError(f"accesses {left.name!r} and {right.name!r} have the domains {left.domain} and {right.domain}: "
+        one, other = accesses
+        raise LayoutError(f"accesses {one.name!r} and {other.name!r} have the domains {one.domain} and {other.domain}: "
                           "compare accesses of the same threads and loops")
     if accesses and domain is None:
         domain = accesses[0].domain
     if accesses and dtype is None:
         dtype = accesses[0].dtype
     functions = [side.offset if isinstance(side, Access) else side for side in (left, right)]
-    found = equivalent(*functions, domain)
+    found = equivalent(functions[0], functions[1], domain)
     if found:
         return
-    at, step = dict(found.counterexample), None if dtype is None else dtype_of(dtype).bytes
+    at, step = dict(found.counterexample or ()), None if dtype is None else dtype_of(dtype).bytes
     one, other = at.pop("left"), at.pop("right")
     lane = at["tid"] % LANES if accesses and "tid" in at else None
     of = "" if lane is None else f", lane {lane},"

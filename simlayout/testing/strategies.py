@@ -4,20 +4,27 @@ Everything that they draw is valid: swizzles are bijective, addresses aligned an
 shrinks towards the simple: no swizzle, one row, lanes side by side.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
+from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.errors import LayoutError
-from simlayout.hardware import INSTRUCTIONS
+from simlayout.hardware import INSTRUCTIONS, Instruction
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
+from simlayout.proofs import Access
 from simlayout.proofs.natural import CHUNK_BYTES, natural_access
 from simlayout.testing.patterns import PATTERNS
+
+Drawn = TypeVar("Drawn")
 
 SHARED_BYTES = 48 * 1024
 """Bytes of shared memory that a kernel has without asking for more."""
@@ -47,7 +54,7 @@ def _at_least(**limits):
             raise LayoutError(f"{name} = {value}: it must be at least {least}")
 
 
-def smallest(strategy, condition=lambda value: True):
+def smallest(strategy: SearchStrategy[Drawn], condition: Callable[[Drawn], bool] = lambda value: True) -> Drawn:
     """The simplest value of a strategy for which a condition holds, the same one every time.
 
     It is `hypothesis.find` without chance and without a database of what failed before. Raises NoSuchExample (of
@@ -73,7 +80,7 @@ def _nest(shape, supply):
     return next(supply) if isinstance(shape, int) else tuple(_nest(inner, supply) for inner in shape)
 
 
-def layouts(*, max_size=1024, max_rank=3, max_stride=64):
+def layouts(*, max_size: int = 1024, max_rank: int = 3, max_stride: int = 64) -> SearchStrategy[Layout]:
     """Any Layout, flat or nested, half of the time a compact one.
 
     max_size: coordinates; max_rank: modes at each level; max_stride: elements, of those that are not compact. Raises
@@ -93,7 +100,7 @@ def layouts(*, max_size=1024, max_rank=3, max_stride=64):
     return shapes.map(Layout) | shapes.flatmap(strided)
 
 
-def one_to_one_layouts(*, max_size=1024, max_rank=3, max_gap=3):
+def one_to_one_layouts(*, max_size: int = 1024, max_rank: int = 3, max_gap: int = 3) -> SearchStrategy[Layout]:
     """A Layout that gives every coordinate an offset of its own: its modes in any order, with gaps between them.
 
     max_gap: how much further than compact a stride may be, as a factor. The rest as of `layouts`.
@@ -122,7 +129,8 @@ def _spread(shape, sizes, order, gaps):
 
 # ---- permutations of offsets -----------------------------------------------------------------------------------------
 
-def swizzles(*, min_bits=0, max_bits=3, min_base=0, max_base=4, min_shift=-5, max_shift=5):
+def swizzles(*, min_bits: int = 0, max_bits: int = 3, min_base: int = 0, max_base: int = 4, min_shift: int = -5,
+             max_shift: int = 5) -> SearchStrategy[Swizzle]:
     """A Swizzle, always bijective: |shift| is at least bits. It shrinks towards fewer bits, then a smaller base and shift.
 
     min_base = log2 of the elements of a chunk keeps chunks whole; min_shift = 1 leaves out those that read lower bits than
@@ -140,7 +148,7 @@ def swizzles(*, min_bits=0, max_bits=3, min_base=0, max_base=4, min_shift=-5, ma
     return st.sampled_from(found[:1] + [swizzle for swizzle in found[1:] if swizzle.bits])     # one identity is enough
 
 
-def rotations(*, max_chunk=8, max_count=8, max_rows=4, max_period=8):
+def rotations(*, max_chunk: int = 8, max_count: int = 8, max_rows: int = 4, max_period: int = 8) -> SearchStrategy[Rotation]:
     """A Rotation of 1 to max_count chunks of 1 to max_chunk elements, which advances every 1 to max_rows of its rows, and
     starts again after its count, or after 1 to max_period lines.
 
@@ -155,7 +163,8 @@ def rotations(*, max_chunk=8, max_count=8, max_rows=4, max_period=8):
                      st.none() | st.integers(1, max_period))
 
 
-def tiles(dtype="f16", *, kinds=KINDS, max_rows=64, max_row_bytes=256, max_bytes=SHARED_BYTES):
+def tiles(dtype: AnyDType = "f16", *, kinds: Sequence[str] = KINDS, max_rows: int = 64, max_row_bytes: int = 256,
+          max_bytes: int = SHARED_BYTES) -> SearchStrategy[IndexFunction]:
     """A row-major tile of two modes, (rows, columns), that fits shared memory: a Layout, or a composition with one.
 
     kinds: some of "plain", "padded" (rows further apart), "rotated" and "swizzled". Rows are a multiple of 16, their bytes
@@ -203,7 +212,8 @@ _MAKERS = {"plain": lambda rows, columns, chunk: st.just(Layout.row_major(rows, 
 
 # ---- warps -----------------------------------------------------------------------------------------------------------
 
-def addresses(instruction, *, max_accesses=4, patterns=None, max_bytes=SHARED_BYTES):
+def addresses(instruction: str | Instruction, *, max_accesses: int = 4, patterns: Sequence[str] | None = None,
+              max_bytes: int = SHARED_BYTES) -> SearchStrategy[np.ndarray]:
     """Byte addresses, int64 [n, 32], that an instruction takes: aligned, below max_bytes; n is 1 to max_accesses.
 
     patterns: some of "strided", "xored", "blocks", "rows", "permuted", "paired" and "random"; None: all of them. Raises
@@ -221,7 +231,7 @@ def addresses(instruction, *, max_accesses=4, patterns=None, max_bytes=SHARED_BY
     return st.lists(one, min_size=1, max_size=max_accesses).map(lambda units: row.bytes * np.stack(units).astype(np.int64))
 
 
-def lane_masks(instruction=None, *, min_active=0):
+def lane_masks(instruction: str | Instruction | None = None, *, min_active: int = 0) -> SearchStrategy[np.ndarray]:
     """Which lanes of a warp are active, bool [32]: all of them, the first few, every so many, or any.
 
     instruction: where it needs the whole warp (ldmatrix, stmatrix) all lanes are active; None: any mask. min_active: lanes,
@@ -274,8 +284,9 @@ class Columns:
         return piece % self.rows, self.size * (piece // self.rows)
 
 
-def accesses(*, instructions=None, dtypes=("f16", "f32", "s8", "f64"), kinds=KINDS, lane_maps=LANE_MAPS, excess=None,
-             max_rows=64, max_row_bytes=256):
+def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str] = ("f16", "f32", "s8", "f64"),
+             kinds: Sequence[str] = KINDS, lane_maps: Sequence[str] = LANE_MAPS, excess: int | None = None,
+             max_rows: int = 64, max_row_bytes: int = 256) -> SearchStrategy[Access]:
     """A whole Access: one warp that moves all of a tile, piece by piece.
 
     instructions: PTX names, None: all that `analyze` takes where nobody names an architecture. dtypes: those are drawn that
@@ -301,7 +312,7 @@ def accesses(*, instructions=None, dtypes=("f16", "f32", "s8", "f64"), kinds=KIN
                           "the instructions: give narrower dtypes, or other maps")
     made = {dtype: tiles(dtype, kinds=kinds, max_rows=max_rows, max_row_bytes=max_row_bytes) for _, dtype in choices}
     return st.sampled_from(choices).flatmap(lambda chosen: made[chosen[1]].flatmap(
-        lambda tile: _walks(*chosen, tile, lane_maps).map(lambda access: replace(access, excess=excess))))
+        lambda tile: _walks(chosen[0], chosen[1], tile, lane_maps).map(lambda access: replace(access, excess=excess))))
 
 
 def _walks(row, dtype, tile, lane_maps):

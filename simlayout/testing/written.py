@@ -74,7 +74,7 @@ def test_source(accesses):
                         coordinates=", ".join(f"st.integers(0, {size - 1})" for size in sizes))
 
 
-test_source.__test__ = False        # a name that pytest would collect
+test_source.__test__ = False        # type: ignore[attr-defined]   # a name that pytest would collect
 
 
 def _listed(items):

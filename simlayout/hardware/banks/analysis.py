@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from simlayout.algebra.aliases import ArrayLike
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware.banks import model
 from simlayout.hardware.banks.copies import past_cache, through_cache
@@ -24,7 +25,7 @@ from simlayout.hardware.banks.retries import retried
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.hardware.tables.instructions import instruction as instruction_of
-from simlayout.hardware.tables.provenance import provenance
+from simlayout.hardware.tables.provenance import Provenance, provenance
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
 """The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that gives a Count. The rule
@@ -64,32 +65,32 @@ class Analysis:
     valid: np.ndarray | None = None
 
     @cached_property
-    def addresses(self):
+    def addresses(self) -> np.ndarray:
         """Bytes, int64 [n, 32], 0 in idle lanes; made when first asked for."""
         return addresses_of(self.given, self.mask)
 
     @property
-    def active(self):
+    def active(self) -> np.ndarray:
         """bool [n, 32], False also where the instruction ignores the address."""
         return active_of(self.mask, len(self))
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """Whether the numbers are the hardware's: a bool for all n accesses. Otherwise `caveat` says why not."""
         return self.at_least is self.at_most or bool((self.at_least == self.at_most).all())
 
     @property
-    def provenance(self):
+    def provenance(self) -> Provenance:
         """Where the rule comes from: the records that confirm it (see `tables.provenance`), or why it is believed."""
         return provenance(self.instruction, self.arch)
 
     @property
-    def excess(self):
+    def excess(self) -> np.ndarray:
         """Wavefronts beyond the ideal, int64 [n]."""
         return self.wavefronts - self.ideal
 
     @property
-    def conflicts(self):
+    def conflicts(self) -> np.ndarray:
         """What Nsight Compute's bank-conflict counter shows, int64 [n].
 
         The passes of all groups beyond the first of each: the excess, but for atomics, which pass several times (cas) or
@@ -125,7 +126,7 @@ class Analysis:
 
         return summary(self)
 
-    def explain(self, index=0):
+    def explain(self, index: int = 0) -> str:
         """Text, at most 100 columns: access `index` by phases, banks, words and lanes. See `explain.explain`."""
         from simlayout.hardware.banks.explain import explain
 
@@ -133,7 +134,7 @@ class Analysis:
             raise AddressError(f"access {index!r} of {len(self)}: they count from 0")
         return explain(self, index)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON: the totals and one list entry per access."""
         return {
             "instruction": self.instruction.name,
@@ -152,7 +153,8 @@ class Analysis:
         }
 
 
-def analyze(instruction, addresses, active=None, arch=DEFAULT_ARCH, sources=None, valid=None):
+def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayLike | None = None,
+            arch: str | Arch = DEFAULT_ARCH, sources: ArrayLike | None = None, valid: ArrayLike | None = None) -> Analysis:
     """Counts the wavefronts of n accesses of a warp to shared memory, as the hardware does.
 
     instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32") or an Instruction.

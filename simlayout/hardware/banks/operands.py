@@ -123,7 +123,7 @@ def _of_copy(row, name, values, mask, n):
     return np.where(active_of(mask, n), given, 0)
 
 
-def sources_of(row, sources, mask, n):
+def sources_of(row, sources, mask, n) -> np.ndarray | None:
     """The sources of a copy as int64 [n, 32], 0 in idle lanes, or None; raises AddressError where they cannot be any."""
     if sources is None:
         return None
@@ -136,7 +136,7 @@ def sources_of(row, sources, mask, n):
     return given
 
 
-def valid_of(row, valid, mask, n):
+def valid_of(row, valid, mask, n) -> np.ndarray | None:
     """The src-size of a copy as int64 [n, 32], or None; raises AddressError outside 0 to the bytes of the copy."""
     if valid is None:
         return None

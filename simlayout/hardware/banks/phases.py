@@ -1,9 +1,13 @@
 """Which word each lane gets in which wavefront: the bank x wavefront grid as data, which a picture only draws."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks import model
+
+if TYPE_CHECKING:
+    from simlayout.hardware.banks.analysis import Analysis
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,12 @@ class Phase:
     times: int = 1
 
     @property
-    def extra(self):
+    def extra(self) -> "tuple[Served, ...]":
         """The words in wavefronts beyond the first: what a conflict-free access would not need."""
         return tuple(s for s in self.served if s.wavefront)
 
 
-def phases(analysis, index=0):
+def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     """The phases of access `index`; their wavefronts add up to `analysis.wavefronts[index]`.
 
     Of cp.async they are those of the destinations. Atomics that retry have rounds, not phases: SimlayoutError.
@@ -59,7 +63,8 @@ def phases(analysis, index=0):
         raise SimlayoutError(f"{row} is a loop, whose rounds are no phases of banks to draw: `explain` lists them")
     keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
     merged = row.paired_groups and bool(model.paired(keys)[0])
-    return tuple(_phase(row, group, addresses, active) for group in (row.paired_groups if merged else row.groups))
+    groups = row.paired_groups if merged and row.paired_groups else row.groups
+    return tuple(_phase(row, group, addresses, active) for group in groups)
 
 
 def _phase(row, group, addresses, active):

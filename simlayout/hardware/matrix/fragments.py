@@ -81,7 +81,7 @@ FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS
 """Every fragment that a warp holds, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 
 
-def fragment(name, operand=None):
+def fragment(name: str, operand: str | None = None) -> Fragment:
     """The fragment of an operand of an instruction; its `source` says whether the map is measured, documented or assumed.
 
     name and operand: an mma ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B and C; for m8n8k4 of f16 the layouts of A

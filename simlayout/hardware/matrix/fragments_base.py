@@ -47,26 +47,26 @@ class Fragment:
         return self.formula(_below(lane, self.lanes, "lane", self), _below(value, self.values, "value", self))
 
     @property
-    def title(self):
+    def title(self) -> str:
         """What errors call it: the instruction, and its operand."""
         return self.name if self.operand is None else f"{self.operand} of {self.name}"
 
     @cached_property
-    def values(self):
+    def values(self) -> int:
         """Elements per lane."""
         return self.shape[0] * self.shape[1] * self.copies // self.lanes
 
     @property
-    def per_register(self):
+    def per_register(self) -> int:
         """Elements per register."""
         return per_register(self.dtype)
 
     @property
-    def registers(self):
+    def registers(self) -> int:
         """Registers per lane: of 32 bits, or of 64 bits for f64."""
         return self.values // self.per_register
 
-    def coordinates(self):
+    def coordinates(self) -> np.ndarray:
         """(row, col) of every lane and value: int64 [lanes, values, 2].
 
         >>> from simlayout.hardware import fragment

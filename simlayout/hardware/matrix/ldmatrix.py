@@ -7,6 +7,7 @@ of the tile is register i of every lane, first the registers of one mma, then th
 
 from dataclasses import dataclass
 
+from simlayout.algebra.aliases import Index
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.mma import mma_of
@@ -47,11 +48,11 @@ class LdmatrixChoice:
     repetitions: tuple
 
     @property
-    def copies(self):
+    def copies(self) -> int:
         """Instructions that load the whole tile."""
         return len(self.feeds) // self.matrices
 
-    def address(self, lane, copy=0):
+    def address(self, lane: Index, copy: Index = 0) -> tuple[Index, Index]:
         """The coordinate (mn, k) in the tile of the 16 bytes that a lane points at, in instruction `copy`.
 
         The 16 bytes run along k where the tile is K-major, along mn where it is MN-major. Takes ints, arrays and
@@ -65,7 +66,8 @@ class LdmatrixChoice:
         return (mn + lane % 8, k) if self.major == "K" else (mn, k + lane % 8)
 
 
-def choose_ldmatrix(mma, operand, val_layout=(1, 1, 1), major="K", want=None):
+def choose_ldmatrix(mma: str, operand: str, val_layout: tuple[int, int, int] = (1, 1, 1), major: str = "K",
+                    want: str | None = None) -> LdmatrixChoice:
     """The widest ldmatrix for operand "A" or "B" of an mma whose warp repeats it val_layout times along (M, N, K).
 
     major: "K" where k is contiguous in shared memory, "MN" where m (or n) is; want: "x1", "x2", "x4" to insist.

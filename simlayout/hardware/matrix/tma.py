@@ -7,12 +7,15 @@ acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 2
 """
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.aliases import AnyDType
 from simlayout.algebra.dtypes import TYPES
 from simlayout.algebra.swizzle_modes import ROWS_ABOVE, swizzle_mode
 from simlayout.drawn import drawn_by
@@ -63,11 +66,11 @@ class TensorMap:
     dims: tuple
     strides: tuple
     box: tuple
-    element_strides: tuple = None
+    element_strides: Any = None
     swizzle: int = 0
     fill: str = "zero"
     address: int = 0
-    array: object = field(default=None, compare=False, repr=False)
+    array: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         if self.element_strides is None:
@@ -117,7 +120,8 @@ class TensorMap:
             _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
 
     @classmethod
-    def of(cls, array, box, swizzle=128, dtype=None, fill="zero"):
+    def of(cls, array: np.ndarray, box: Sequence[int], swizzle: int = 128, dtype: AnyDType | None = None,
+           fill: str = "zero") -> "TensorMap":
         """The map of a NumPy array whose last axis is contiguous; box innermost first. dtype: for types that NumPy lacks,
         held in unsigned integers of their size.
 
@@ -134,42 +138,42 @@ class TensorMap:
         return cls(kind.name, array.shape[::-1], strides, tuple(box), None, swizzle, fill, 0, array)
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes of an element."""
         return dtype_of(self.dtype).bytes
 
     @property
-    def row_bytes(self):
+    def row_bytes(self) -> int:
         """Bytes of a row of the box."""
         return self.box[0] * self.itemsize
 
     @property
-    def enum(self):
+    def enum(self) -> int:
         """The CUtensorMapSwizzle of the swizzle."""
         return swizzle_mode(self.swizzle).tensor_map
 
     @property
-    def dtype_enum(self):
+    def dtype_enum(self) -> int:
         """The CUtensorMapDataType of the elements."""
         return DTYPES[self.dtype].tma
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Elements of the box that are moved along each dimension, innermost last, as of an array."""
         steps = zip(self.box[1:], self.element_strides[1:], strict=True)
         return (self.box[0], *(-(-n // s) for n, s in steps))[::-1]
 
     @property
-    def box_bytes(self):
+    def box_bytes(self) -> int:
         """Bytes of a box, outside elements included: what its mbarrier counts."""
         return prod(self.shape) * self.itemsize
 
-    def offsets(self):
+    def offsets(self) -> np.ndarray:
         """int64 [box, innermost last]: byte offset of every element from the start of a box that lies on the pattern's
         period."""
         return self.landing(0)
 
-    def landing(self, address):
+    def landing(self, address: int) -> np.ndarray:
         """int64 [box, innermost last]: absolute shared byte address of every element of a box at `address`.
 
         Raises AddressError unless `address` is a multiple of 128; LayoutError for several rows narrower than the swizzle:
@@ -185,7 +189,7 @@ class TensorMap:
 
     plot = drawn_by("tma", "Draws where the 16-byte chunks of a box land.")
 
-    def coordinates(self, coords):
+    def coordinates(self, coords: Sequence[int]) -> tuple[np.ndarray, ...]:
         """The tensor coordinates of every element of the box at element coordinates `coords`: a tuple, innermost first, of
         int64 arrays [box, innermost last]. They may lie outside. AddressError for another number of coordinates.
 
@@ -198,7 +202,7 @@ class TensorMap:
         axes = [int(c) + s * np.arange(n, dtype=np.int64) for c, n, s in zip(coords[::-1], self.shape, steps, strict=True)]
         return tuple(np.meshgrid(*axes, indexing="ij")[::-1])
 
-    def inside(self, coords):
+    def inside(self, coords: Sequence[int]) -> np.ndarray:
         """bool [box, innermost last]: which elements of the box at element coordinates exist."""
         return self._inside(coords)[1]
 
@@ -210,7 +214,7 @@ class TensorMap:
         inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(index, self.array.shape, strict=True)])
         return [np.where(inside, i, 0) for i in index], inside
 
-    def spans(self, coords):
+    def spans(self, coords: Sequence[int]) -> tuple[np.ndarray, int]:
         """(int64 [n], bytes): where the rows of the box at element coordinates start, counted from the array's first
         element, and how long each of them is, as far as they lie inside.
 
@@ -227,7 +231,7 @@ class TensorMap:
             starts = (stride * index[:, None] + starts).reshape(-1)
         return starts, max(high - low, 0) * self.itemsize
 
-    def gather(self, coords):
+    def gather(self, coords: Sequence[int]) -> np.ndarray:
         """The box at element coordinates (innermost first; they may lie outside), an array [box, innermost last]."""
         index, inside = self._inside(coords)
         values = self.array[tuple(index)]
@@ -235,7 +239,7 @@ class TensorMap:
         bits[~inside] = FILLS[self.dtype] if self.fill == "nan" else 0
         return values
 
-    def scatter(self, coords, values):
+    def scatter(self, coords: Sequence[int], values: np.ndarray) -> None:
         """Writes a box, as `gather` returns it, where it lies inside of the tensor."""
         if values.shape != self.shape:
             _fault(f"values of shape {values.shape} for boxes of shape {self.shape}")

@@ -54,13 +54,13 @@ class Descriptor:
         if self.base_offset not in range(8):
             raise LayoutError(f"wgmma descriptor: base offset {self.base_offset}; it has 3 bits")
 
-    def encode(self):
+    def encode(self) -> int:
         """The 64 bits."""
         return (self.address >> 4 | self.leading >> 4 << 16 | self.stride >> 4 << 32 | self.base_offset << 49
                 | swizzle_mode(self.swizzle).descriptor << 62)
 
     @classmethod
-    def decode(cls, bits):
+    def decode(cls, bits: int) -> "Descriptor":
         """The Descriptor of 64 bits."""
         swizzle = next(mode.span for mode in SWIZZLE_MODES.values() if mode.descriptor == bits >> 62 & 3)
         return cls((bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, swizzle, bits >> 49 & 7)
@@ -76,7 +76,7 @@ def _size_of(dtype, major, what):
     return dtype_of(name).bytes
 
 
-def operand_addresses(descriptor, mn, k, dtype, major):
+def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, major: str) -> np.ndarray:
     """int64 [mn, k]: the shared byte address of every element that one wgmma reads.
 
     mn: 64 for A, N for B; k: elements along K, K_BYTES in all. major: "K", or "MN" (16-bit elements).
@@ -113,7 +113,7 @@ def operand_addresses(descriptor, mn, k, dtype, major):
     return swizzled(first + row // block * leading + row % block * 2 + col // 8 * stride + col % 8 * span, span)
 
 
-def operand_wavefronts(name, a="shared"):
+def operand_wavefronts(name: str, a: str = "shared") -> tuple[int, Provenance]:
     """(wavefronts, Provenance) with which one wgmma reads its operands: 16 for A from shared memory, N / 4 for B.
 
     No layout changes it. a: "shared" or "registers". Raises InstructionError for what is no wgmma.
@@ -125,7 +125,7 @@ def operand_wavefronts(name, a="shared"):
     return (16 if a == "shared" else 0) + op.n // 4, MEASURED if dtype_of(op.b).bits == 16 else ASSUMED
 
 
-def fewest_clocks(name, a="shared"):
+def fewest_clocks(name: str, a: str = "shared") -> int:
     """Clocks of an SM below which no wgmma stays: the larger of N / 2, for the products in its four tensor cores, and its
     operand wavefronts, one clock for each 128 bytes of shared memory. Takes the arguments of `operand_wavefronts`.
 
@@ -178,33 +178,33 @@ class OperandTile:
             raise LayoutError(f"operand tile: {self.rows} x {self.depth}: no side of a box has more than 256 elements")
 
     @property
-    def span(self):
+    def span(self) -> int:
         """Bytes of a box's rows."""
         return swizzle_mode(self.swizzle).row
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Bytes of the tile."""
         return self.rows * self.depth * dtype_of(self.dtype).bytes
 
     @property
-    def box(self):
+    def box(self) -> tuple[int, int]:
         """The box of its tensor map, innermost first, in elements."""
         wide = self.span // dtype_of(self.dtype).bytes
         return (wide, self.rows) if self.major == "K" else (wide, self.depth)
 
     @property
-    def box_bytes(self):
+    def box_bytes(self) -> int:
         """Bytes of a box: from one box of the tile to the next."""
         return self.span * self.box[1]
 
     @property
-    def boxes(self):
+    def boxes(self) -> int:
         """How many boxes it takes."""
         return self.bytes // self.box_bytes
 
     @property
-    def starts(self):
+    def starts(self) -> tuple[int, ...]:
         """Bytes to add to the descriptor's address for each instruction along K of the tile."""
         steps = self.depth * dtype_of(self.dtype).bytes // K_BYTES
         if self.major == "MN":
@@ -213,7 +213,7 @@ class OperandTile:
             return tuple(2 * self.box_bytes * s for s in range(steps))
         return tuple(K_BYTES * s // self.span * self.box_bytes + K_BYTES * s % self.span for s in range(steps))
 
-    def descriptor(self, address=0):
+    def descriptor(self, address: int = 0) -> Descriptor:
         """The Descriptor of its first instruction along K, for a tile at shared byte address `address`: its low 18 bits, a
         multiple of the swizzle's period (AddressError)."""
         period = swizzle_mode(self.swizzle).period
@@ -224,7 +224,7 @@ class OperandTile:
                    ("MN", True): (self.box_bytes, 8 * self.span), ("MN", False): (128, self.box_bytes)}
         return Descriptor(address & 0x3FFFF, *strides[self.major, self.swizzle > 0], self.swizzle)
 
-    def put(self, address=0):
+    def put(self, address: int = 0) -> np.ndarray:
         """int64 [rows, depth]: the shared byte address at which TMA puts each element."""
         wide, deep = self.box
         tensor = TensorMap(self.dtype, self.box, (self.span,), self.box, swizzle=self.swizzle)
@@ -233,14 +233,14 @@ class OperandTile:
             return boxes.transpose(1, 0, 2).reshape(self.rows, self.depth)
         return boxes.transpose(0, 2, 1).reshape(self.rows, self.depth)
 
-    def read(self, address=0):
+    def read(self, address: int = 0) -> np.ndarray:
         """int64 [rows, depth]: the shared byte address at which wgmma reads each element."""
         first, k = self.descriptor(address), K_BYTES // dtype_of(self.dtype).bytes
         steps = (Descriptor(first.address + start, first.leading, first.stride, self.swizzle) for start in self.starts)
         parts = [operand_addresses(step, self.rows, k, self.dtype, self.major) for step in steps]
         return np.concatenate(parts, axis=1)
 
-    def prove(self, address=0):
+    def prove(self, address: int = 0) -> "OperandProof":
         """The OperandProof that wgmma reads element (row, k) exactly where TMA put it; VerificationError with the first
         element for which it does not."""
         wrong = self.put(address) != self.read(address)

@@ -49,12 +49,12 @@ class Instruction:
         return self.name
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """Whether the rule gives the hardware's number for every access (of copies, with their sources)."""
         return not self.caveat
 
     @property
-    def needs_whole_warp(self):
+    def needs_whole_warp(self) -> bool:
         """Whether PTX wants all 32 lanes active (the .sync.aligned matrix instructions)."""
         return self.kind in ("ldmatrix", "stmatrix")
 
@@ -133,7 +133,7 @@ _NOT_MODELLED = (
 )
 
 
-def instruction(name):
+def instruction(name: str | Instruction) -> Instruction:
     """The row of an instruction, by its own name or by a PTX spelling of it; an Instruction is returned as it is.
 
     Types of one width are one instruction (ld.shared.f32 is ld.shared.b32), vectors are their width (ld.shared.v4.f32

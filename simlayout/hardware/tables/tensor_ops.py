@@ -86,7 +86,7 @@ TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in
 `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D."""
 
 
-def tensor_op(name, arch=DEFAULT_ARCH):
+def tensor_op(name: str, arch: str = DEFAULT_ARCH) -> TensorOp:
     """The TensorOp of a name on an architecture. Raises InstructionError: an unknown name (with the nearest ones), or an
     architecture without the instruction.
 

@@ -1,0 +1,75 @@
+"""Types: every parameter and every result of the public API is annotated, and others' type checkers are told so."""
+
+import dataclasses
+import inspect
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("simlayout", "cuda_kernels")
+PLACES = ("simlayout", "simlayout.numerics", "simlayout.testing", "cuda_kernels", "cuda_kernels.run.runner")
+"""The modules whose public names are looked at: `__all__`, or what a module without one defines."""
+
+
+def public(place):
+    """{name: class or function} of a module."""
+    module = import_module(place)
+    names = getattr(module, "__all__", None) or [name for name, value in vars(module).items()
+                                                 if not name.startswith("_") and getattr(value, "__module__", "") == place]
+    return {f"{place}.{name}": getattr(module, name) for name in names}
+
+
+def functions(name, value):
+    """(name, function) of what a person calls: a function, or the methods, properties and __init__ of a class of ours."""
+    if not inspect.isclass(value):
+        if callable(value):
+            yield name, inspect.unwrap(value)
+        return
+    for cls in value.__mro__:
+        if cls.__module__.partition(".")[0] in PACKAGES:
+            for key, member in vars(cls).items():
+                member = getattr(member, "__func__", None) or getattr(member, "fget", None) or (
+                    member.func if isinstance(member, cached_property) else member)
+                given = key == "__init__" and not dataclasses.is_dataclass(cls)
+                if inspect.isfunction(member) and (given or not key.startswith("_")):
+                    yield f"{name}.{key}", member
+
+
+def untyped(name, function):
+    """The parameters without an annotation, with "->" for the result."""
+    signature = inspect.signature(function)
+    found = [each.name for each in signature.parameters.values()
+             if each.annotation is each.empty and each.name not in ("self", "cls")]
+    return found + ["->"] * (signature.return_annotation is signature.empty and not name.endswith(".__init__"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_parameter_and_every_result_of_a_public_name_has_a_type(place):
+    looked_at = [pair for name, value in public(place).items() for pair in functions(name, value)]
+    assert looked_at
+    assert not {name: missing for name, function in looked_at if (missing := untyped(name, function))}
+
+
+def test_the_walk_sees_methods_properties_and_what_they_lack():
+    class Bad:
+        def __init__(self, size):
+            self.size = size
+
+        @property
+        def half(self):
+            return self.size / 2
+
+        @classmethod
+        def of(cls, size: int, *more) -> "Bad":
+            return cls(size)
+
+    Bad.__module__ = "simlayout"
+    assert {name: untyped(name, function) for name, function in functions("Bad", Bad)} == {
+        "Bad.__init__": ["size"], "Bad.half": ["->"], "Bad.of": ["more"]}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_that_it_has_types(package):
+    assert (Path(import_module(package).__file__).parent / "py.typed").is_file()
