@@ -9,7 +9,7 @@ from cuda_kernels.kernels.warptile import warptile
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel
 
-KERNELS = hgemm.KERNELS | tutorial.KERNELS
+KERNELS: dict[str, Kernel] = hgemm.KERNELS | tutorial.KERNELS
 """Those of mma.sync: f16, A and B by K."""
 
 ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS

@@ -1,5 +1,6 @@
 """Types: every parameter and every result of the public API is annotated, and others' type checkers are told so."""
 
+import ast
 import dataclasses
 import inspect
 from functools import cached_property
@@ -68,6 +69,17 @@ def test_the_walk_sees_methods_properties_and_what_they_lack():
     Bad.__module__ = "simlayout"
     assert {name: untyped(name, function) for name, function in functions("Bad", Bad)} == {
         "Bad.__init__": ["size"], "Bad.half": ["->"], "Bad.of": ["more"]}
+
+
+@pytest.mark.parametrize("package", ("simlayout", "simlayout.lessons", "simlayout.testing"))
+def test_type_checkers_are_told_where_the_names_of_a_lazy_package_come_from(package):
+    module = import_module(package)
+    tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
+    told = {alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert {name: source for name, source in told.items() if source != package} == {
+        name: f"{package}.{source}" for source, names in module._MODULES.items() for name in names}
+    listed = next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign))
+    assert set(listed) == set(told) >= set(module.__all__) and set(told) <= set(dir(module))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -32,7 +32,8 @@ def geometry(instruction, shared_bytes):
     word_bytes = max(instruction.bytes, WORD_BYTES)
     span, used = len(instruction.groups[0]), sum(map(len, instruction.groups))
     paired_span = len(instruction.paired_groups[0]) if instruction.paired_groups else 0
-    if (instruction.bytes not in (1, 2, 4, 8, 16, 32) or span not in (4, 8, 16, 32) or instruction.groups != _runs(span, used)
+    if (instruction.bytes not in (1, 2, 4, 8, 16, 32) or span not in (4, 8, 16, 32)
+            or instruction.groups != _runs(span, used)
             or paired_span and (paired_span != 2 * span or instruction.paired_groups != _runs(paired_span, used))):
         return None
     return Geometry(last_address(instruction, shared_bytes), instruction.bytes - 1, word_bytes.bit_length() - 1,
