@@ -15,8 +15,8 @@ def when_used(package, modules, also=()):
 
     def get(name):
         if name in home:
-            made = vars(sys.modules[package])[name] = getattr(import_module(f"{package}.{home[name]}"), name)
-            return made
+            value = vars(sys.modules[package])[name] = getattr(import_module(f"{package}.{home[name]}"), name)
+            return value
         if name in modules:
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -37,9 +37,9 @@ class Pages:
     def all(self):
         """All Pages of the folder, in order; those that the order does not name come last, by name."""
         place = {name: i for i, name in enumerate(self.order)}
-        found = [Page(f.name[:-len(ENDING)], f.read_text("utf-8"))
+        pages = [Page(f.name[:-len(ENDING)], f.read_text("utf-8"))
                  for f in files(self.package).joinpath(self.folder).iterdir() if f.name.endswith(ENDING)]
-        return sorted(found, key=lambda p: (place.get(p.name, len(place)), p.name))
+        return sorted(pages, key=lambda p: (place.get(p.name, len(place)), p.name))
 
     def page(self, name):
         """The Page of that name; SimlayoutError, with the nearest name and all that there are, if there is none."""

@@ -228,9 +228,9 @@ class Plan:
             raise SimlayoutError(f"plan {self.name} needs {self.shared_bytes} bytes of shared memory; {arch} has "
                                  f"{limit} per CTA: use fewer stages or a smaller tile")
         stored = {load: tuple(self.access(s) for s in stores) for stores, load in self.agreements}
-        made = {a.name: verify(a, stored_by=stored.get(a.name, ()), arch=arch) for a in self.accesses}
+        certificates = {a.name: verify(a, stored_by=stored.get(a.name, ()), arch=arch) for a in self.accesses}
         for a in self.accesses:
             top = int(a.addresses()[:, a.used_lanes()].max()) + a.bytes
             if top > self.shared_bytes:
                 raise LayoutError(f"plan {self.name}: access {a.name!r} reaches byte {top} of {self.shared_bytes}")
-        return made
+        return certificates

@@ -79,9 +79,9 @@ for _name in dir(np.ndarray):
 
 def checked(values, span=None):
     """A Checked array of integers; span: as of it, computed where it is not given."""
-    made = np.ndarray.view(np.asarray(values, np.int64), Checked)
-    made.span = span or (int(values.min()), int(values.max()))
-    return made
+    array = np.ndarray.view(np.asarray(values, np.int64), Checked)
+    array.span = span or (int(values.min()), int(values.max()))
+    return array
 
 
 # ---- operators --------------------------------------------------------------------------------------------------------
@@ -121,9 +121,9 @@ def _apply(ufunc, inputs):
 def _one_by_one(symbol, python, values):
     """The same with Python's integers, where the ranges do not tell that nothing leaves 64 bits."""
     given = [np.asarray(v, object) for v in values]
-    found = np.asarray(np.frompyfunc(python, len(given), 1)(*given), object)
-    _refuse_where((found < LEAST) | (found > GREATEST), symbol, values, f"leaves 64 bits: {KEEP}")
-    return checked(found.astype(np.int64))
+    results = np.asarray(np.frompyfunc(python, len(given), 1)(*given), object)
+    _refuse_where((results < LEAST) | (results > GREATEST), symbol, values, f"leaves 64 bits: {KEEP}")
+    return checked(results.astype(np.int64))
 
 
 def _refuse_where(wrong, symbol, values, why):

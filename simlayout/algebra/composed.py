@@ -185,7 +185,7 @@ def _composed(chain):
     offset = chain.pop() if layout is not None and isinstance(chain[-1], int) else 0
     if max((part for part in (*chain, offset) if isinstance(part, int)), default=0) >= INDEX_LIMIT:
         raise LayoutError(f"an offset must be below {INDEX_LIMIT}: addresses have 64 bits")
-    made = object.__new__(Composed)         # the chain is in its simplest form: no need to check it again
+    composed = object.__new__(Composed)         # the chain is in its simplest form: no need to check it again
     for name, value in (("layers", tuple(chain)), ("layout", layout), ("offset", offset)):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(composed, name, value)
+    return composed

@@ -187,10 +187,10 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
         name = dtype.name
     elif isinstance(dtype, type) and issubclass(dtype, np.generic):
         name = np.dtype(dtype).name
-    found = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
-    if found is None:
+    known = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
+    if known is None:
         raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}{_hint(name)}; known: {' '.join(DTYPES)}")
-    return found
+    return known
 
 
 def _hint(name):

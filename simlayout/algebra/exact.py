@@ -51,9 +51,9 @@ def exactly(function, arguments, what, point=lambda number: {}):
     shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
     function = getattr(function, "py_func", function)     # of a function compiled by Numba its Python, which is the same
     try:
-        made = _called(function, arguments, shape)
-        _compare_some(function, arguments, shape, made)
-        return made
+        result = _called(function, arguments, shape)
+        _compare_some(function, arguments, shape, result)
+        return result
     except Fault as fault:
         fault, number = _earliest(function, arguments, shape, fault)
         raise UndefinedError(f"{what}{_at(point(number))}: {fault.text}", {"point": point(number)}) from None
@@ -67,10 +67,10 @@ def exactly(function, arguments, what, point=lambda number: {}):
 
 def exact_offsets(function, arguments, what, point=lambda number: {}):
     """The same for a function that gives one offset, no tuple; LayoutError otherwise."""
-    made = exactly(function, arguments, what, point)
-    if isinstance(made, tuple):
-        raise LayoutError(f"{what} gives a tuple of {len(made)}: an offset is one int")
-    return made
+    offsets = exactly(function, arguments, what, point)
+    if isinstance(offsets, tuple):
+        raise LayoutError(f"{what} gives a tuple of {len(offsets)}: an offset is one int")
+    return offsets
 
 
 def _at(point):
@@ -133,11 +133,11 @@ def _point_by_point(function, arguments, shape, what, point, error):
         raise LayoutError(f"{what} is more than integer operators ({_message(error)}), so it is called for one point "
                           f"after the other, and {len(flat[0])} points are more than {MOST_ONE_BY_ONE}: write "
                           "arithmetic") from None
-    found = []
+    results = []
     with np.errstate(all="raise"):
         for number, values in enumerate(zip(*flat)):
             try:
-                made = _plain(function(*values))
+                result = _plain(function(*values))
             except (SimlayoutError, KeyboardInterrupt):
                 raise
             except Fault as fault:
@@ -145,7 +145,7 @@ def _point_by_point(function, arguments, shape, what, point, error):
             except Exception as wrong:
                 at = point(number)
                 raise UndefinedError(f"{what}{_at(at)} raises {_message(wrong)}", {"point": at}) from wrong
-            found.append(made)
+            results.append(result)
         if not unseen:
             raise LayoutError(f"{what} takes one int at a time alone; with arrays of them it raises {_message(error)}: an "
                               "index function is arithmetic on its arguments, without branches on them") from error
@@ -156,7 +156,7 @@ def _point_by_point(function, arguments, shape, what, point, error):
             again = _as_tables(function(*(np.broadcast_to(a, shape) for a in arguments)), shape)
         except Exception as wrong:
             raise LayoutError(f"{what} raises {_message(wrong)} for arrays") from wrong
-    return _agreed(_stacked(found, shape), again, shape, what, point)
+    return _agreed(_stacked(results, shape), again, shape, what, point)
 
 
 def _shifts_left(function):

@@ -65,16 +65,16 @@ class F2Map(Layer):
         size, modes = layout.size, flatten(layout.shape)
         if any(n & (n - 1) for n in modes):
             raise LayoutError(f"{layout} is no F2 map: its sizes must be powers of two")
-        found = np.asarray(layout(np.arange(size)), np.int64)
-        made = cls(tuple(int(found[1 << i] ^ found[0]) for i in range(size.bit_length() - 1)), int(found[0]))
-        wrong = found != made(np.arange(size))
+        offsets = np.asarray(layout(np.arange(size)), np.int64)
+        f2 = cls(tuple(int(offsets[1 << i] ^ offsets[0]) for i in range(size.bit_length() - 1)), int(offsets[0]))
+        wrong = offsets != f2(np.arange(size))
         if wrong.any():
             at = int(np.argmax(wrong))
             rest = at & (at - 1)                         # the index without its lowest bit: the first one for which it fails
             where = tuple(map(int, np.unravel_index(at, modes, order="F")))
-            raise LayoutError(f"{layout} is no F2 map: at {where} it is {found[at]}, and its bits give "
-                              f"{found[at ^ rest]} ^ {found[rest] ^ found[0]}")
-        return made
+            raise LayoutError(f"{layout} is no F2 map: at {where} it is {offsets[at]}, and its bits give "
+                              f"{offsets[at ^ rest]} ^ {offsets[rest] ^ offsets[0]}")
+        return f2
 
     @property
     def inputs(self) -> int:
@@ -100,13 +100,13 @@ class F2Map(Layer):
         """The least argument above 0 that has the result of 0; None where the map is injective."""
         reduced = {}                                     # highest bit -> (column, which columns made it)
         for i, column in enumerate(self.columns):
-            made = 1 << i
+            combination = 1 << i
             while column and column.bit_length() in reduced:
                 other, of = reduced[column.bit_length()]
-                column, made = column ^ other, made ^ of
+                column, combination = column ^ other, combination ^ of
             if not column:
-                return made
-            reduced[column.bit_length()] = column, made
+                return combination
+            reduced[column.bit_length()] = column, combination
         return None
 
     def inverse(self) -> "F2Map":
@@ -119,10 +119,10 @@ class F2Map(Layer):
         for bit in range(self.inputs):                   # Gauss and Jordan: until column `bit` is 1 << bit
             pivot = next(k for k in range(bit, self.inputs) if rows[k][0] >> bit & 1)
             rows[bit], rows[pivot] = rows[pivot], rows[bit]
-            for k, (column, made) in enumerate(rows):
+            for k, (column, image) in enumerate(rows):
                 if k != bit and column >> bit & 1:
-                    rows[k] = column ^ rows[bit][0], made ^ rows[bit][1]
-        linear = F2Map(tuple(made for _, made in rows))
+                    rows[k] = column ^ rows[bit][0], image ^ rows[bit][1]
+        linear = F2Map(tuple(image for _, image in rows))
         return F2Map(linear.columns, linear(self.constant))
 
     def __call__(self, index):

@@ -224,11 +224,11 @@ def piecewise(function, layout, what):
     """The offsets that a function of an int64 array gives for a layout's linear indices, int64 [size], some at a time: what
     is computed on the way takes little memory."""
     check_points(layout.size, what)
-    made = np.empty(layout.size, np.int64)
+    offsets = np.empty(layout.size, np.int64)
     for start in range(0, layout.size, PIECE):
         index = np.arange(start, min(start + PIECE, layout.size))
-        made[index[0]:index[-1] + 1] = function(index)
-    return made
+        offsets[index[0]:index[-1] + 1] = function(index)
+    return offsets
 
 
 def check_nesting(nested):

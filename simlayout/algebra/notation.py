@@ -103,8 +103,8 @@ class _Parser:
         raise ParseError(f"column {at + 1}: {fault}\n    {shown}\n    {caret}^") from None
 
     def expected(self, what):
-        found = "the end of the text" if self.kind == "end" else repr(self.token)
-        self.fail(f"expected {what}, found {found}")
+        actual = "the end of the text" if self.kind == "end" else repr(self.token)
+        self.fail(f"expected {what}, found {actual}")
 
     def accept(self, *tokens):
         if self.token not in tokens or self.kind in ("int", "end"):

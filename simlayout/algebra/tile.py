@@ -34,10 +34,10 @@ class Tile:
 
     def __post_init__(self):
         pairs = self.domain.items() if isinstance(self.domain, dict) else self.domain
-        made = tuple((str(name), _size(name, size)) for name, size in pairs)
-        if not made or len(dict(made)) < len(made):
+        domain = tuple((str(name), _size(name, size)) for name, size in pairs)
+        if not domain or len(dict(domain)) < len(domain):
             raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")
-        object.__setattr__(self, "domain", made)
+        object.__setattr__(self, "domain", domain)
 
     def __call__(self, *coordinate):
         if len(coordinate) == 1 and isinstance(coordinate[0], tuple):
@@ -51,11 +51,11 @@ class Tile:
 
     def _counted(self, index):
         """The coordinate that a linear index counts to; the last one has no end."""
-        made = []
+        coordinates = []
         for size in self.shape[:-1]:
-            made.append(index % size)
+            coordinates.append(index % size)
             index = index // size
-        return (*made, index)
+        return (*coordinates, index)
 
     @property
     def shape(self) -> tuple[int, ...]:

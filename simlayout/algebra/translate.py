@@ -123,9 +123,9 @@ def f2_to_swizzle(made):
     >>> f2_to_swizzle(swizzle_to_f2(Swizzle(2, 3, 3)))
     Swizzle(2, 3, 3)
     """
-    found = not_a_swizzle(made)
-    if found:
-        raise LayoutError(f"{made} is no Swizzle<B,M,S>: {found[1]}")
+    reason = not_a_swizzle(made)
+    if reason:
+        raise LayoutError(f"{made} is no Swizzle<B,M,S>: {reason[1]}")
     moves = _moves(made)
     if not moves:
         return Swizzle(0, 0, 1)
@@ -184,9 +184,9 @@ def f2_of_values(values):
     (F2Map((1, 2)), 3)
     """
     zero = int(values[0])
-    made = F2Map(tuple(int(values[1 << i]) ^ zero for i in range((len(values) - 1).bit_length())), zero)
-    wrong = made(np.arange(len(values))) != values
-    return made, int(np.argmax(wrong)) if wrong.any() else None
+    f2 = F2Map(tuple(int(values[1 << i]) ^ zero for i in range((len(values) - 1).bit_length())), zero)
+    wrong = f2(np.arange(len(values))) != values
+    return f2, int(np.argmax(wrong)) if wrong.any() else None
 
 
 def triton_swizzles(rows, columns):
@@ -197,9 +197,9 @@ def triton_swizzles(rows, columns):
     [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 1, 2), (2, 2, 2), (1, 1, 4)]
     """
     powers = [1 << i for i in range(max(rows, columns).bit_length())]
-    found = [TritonSwizzle(vec, per_phase, phases, columns) for phases in powers[1:] for vec in powers
-             if columns % (vec * phases) == 0 for per_phase in powers if per_phase * phases // 2 < rows]
-    return [TritonSwizzle(1, 1, 1, columns), *found]
+    swizzles = [TritonSwizzle(vec, per_phase, phases, columns) for phases in powers[1:] for vec in powers
+                if columns % (vec * phases) == 0 for per_phase in powers if per_phase * phases // 2 < rows]
+    return [TritonSwizzle(1, 1, 1, columns), *swizzles]
 
 
 def rotations_like(values):

@@ -176,18 +176,18 @@ def _search_arguments(options):
 
 def _of_tile(accesses, options):
     with _search_arguments(options) as arguments:
-        found = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
+        result = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
     if options.test:
-        if not found:
+        if not result:
             raise SimlayoutError("--test: no layout of the families is allowed, so there is none to test")
-        source = test_source(found[0].accesses)
-        tell(options.json, {"layout": str(found[0].layout), "source": source}, source.rstrip())
-        return 0 if found.conflict_free else 1
-    reason = _none(found, options)
+        source = test_source(result[0].accesses)
+        tell(options.json, {"layout": str(result[0].layout), "source": source}, source.rstrip())
+        return 0 if result.conflict_free else 1
+    reason = _none(result, options)
     reasons = [reason] if reason else []
-    tell(options.json, lambda: {**_report(found, options.prove), "reason": reason},
-         lambda: fit("\n".join([str(found), *reasons, *_proofs(found, options.prove), *_cost_lines(found)])))
-    return 0 if found.conflict_free else 1
+    tell(options.json, lambda: {**_report(result, options.prove), "reason": reason},
+         lambda: fit("\n".join([str(result), *reasons, *_proofs(result, options.prove), *_cost_lines(result)])))
+    return 0 if result.conflict_free else 1
 
 
 def _none(found, options):
@@ -245,10 +245,11 @@ def _row(candidate):
 def _rearranged(accesses, options):
     if options.families or options.tma or options.base or options.budget:
         raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --tma, --base and --budget")
-    found = [rearrange(access) for access in accesses]
-    tell(options.json, {"accesses": [_order_report(made) for made in found]},
-         fit("\n".join(line for made in found for line in (str(made), *([str(made.certificate)] if options.prove else [])))))
-    return 0 if all(made.conflict_free for made in found) else 1
+    results = [rearrange(access) for access in accesses]
+    tell(options.json, {"accesses": [_order_report(result) for result in results]},
+         fit("\n".join(line for result in results
+                       for line in (str(result), *([str(result.certificate)] if options.prove else [])))))
+    return 0 if all(result.conflict_free for result in results) else 1
 
 
 def _order_report(made):

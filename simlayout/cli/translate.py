@@ -79,21 +79,21 @@ def run_translate(options):
     tile = tuple(sizes.values()) or None
     source = read_notation(body, tile[1] if tile else None, options.dtype, tuple(sizes) or NAMES)
     wanted = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
-    found = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
-    tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": found},
-         "\n".join(_lines_of(to, answer) for to, answer in found.items()))
-    return 0 if any(answer["text"] for answer in found.values()) else 1
+    answers = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
+    tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": answers},
+         "\n".join(_lines_of(to, answer) for to, answer in answers.items()))
+    return 0 if any(answer["text"] for answer in answers.values()) else 1
 
 
 def _attempt(source, to, tile, dtype):
     """What `translate --json` says of one notation."""
     try:
-        made = translate(source, to, tile, dtype)
+        translation = translate(source, to, tile, dtype)
     except TranslationError as error:
         return {"text": None, "why": str(error), "witness": list(error.witness)}
-    answer = {"text": made.text, "proof": str(made.proof)}
+    answer = {"text": translation.text, "proof": str(translation.proof)}
     if to == "f2":
-        layers = getattr(made.result, "layers", ())
+        layers = getattr(translation.result, "layers", ())
         answer["matrix"] = next(a for a in layers if isinstance(a, F2Map)).text().splitlines()
     return answer
 

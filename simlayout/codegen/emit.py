@@ -85,10 +85,10 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
     expression = trace(access) * scale[unit]
     _check_range(access, expression)
     source = _python_source(name, parameters, expression, certificate, unit)
-    made = Emitted(name, parameters, source, _cuda_source(name, parameters, expression, certificate, unit),
-                   compile_source(source)[name], certificate, unit, count_operations(expression))
-    _check_calls(made, access, made.function, "as plain Python")
-    return made
+    emitted = Emitted(name, parameters, source, _cuda_source(name, parameters, expression, certificate, unit),
+                      compile_source(source)[name], certificate, unit, count_operations(expression))
+    _check_calls(emitted, access, emitted.function, "as plain Python")
+    return emitted
 
 
 _RESERVED = frozenset("""
@@ -108,8 +108,8 @@ def _is_name(text):
 
 def identifier(name):
     """The function name for an access name: "load A" -> "load_a"."""
-    made = re.sub(r"\W+", "_", name.strip().lower(), flags=re.ASCII).strip("_")
-    return made if _is_name(made) else f"access_{made}"
+    text = re.sub(r"\W+", "_", name.strip().lower(), flags=re.ASCII).strip("_")
+    return text if _is_name(text) else f"access_{text}"
 
 
 def checked_name(name):
@@ -152,11 +152,11 @@ def trace(access):
     """
     try:
         with np.errstate(all="raise"):
-            made = access.offset(*(symbol(v, n) for v, n in access.domain.items()))
-        return made if isinstance(made, Expr) else operator.index(made)
+            offset = access.offset(*(symbol(v, n) for v, n in access.domain.items()))
+        return offset if isinstance(offset, Expr) else operator.index(offset)
     except Exception as error:                           # the user's own function: it may raise anything
-        said = "an index function must not look up its arguments in a table" if isinstance(error, LookupError) else error
-        raise SimlayoutError(f"access {access.name!r} cannot be emitted: {said}; what is emitted is a formula of + - * "
+        reason = "an index function must not look up its arguments in a table" if isinstance(error, LookupError) else error
+        raise SimlayoutError(f"access {access.name!r} cannot be emitted: {reason}; what is emitted is a formula of + - * "
                              f"// % & | ^ << >> on {', '.join(access.domain)} and constants") from error
 
 
@@ -205,9 +205,9 @@ def check(emitted, access, function=None, how="as plain Python"):
     True
     """
     total = _check_calls(emitted, access, function or emitted.function, how)
-    made = Points(total)
-    made.how = how if function else f"{how}; {_check_cuda(emitted, access)}"
-    return made
+    points = Points(total)
+    points.how = how if function else f"{how}; {_check_cuda(emitted, access)}"
+    return points
 
 
 def _check_calls(emitted, access, function, how):
@@ -276,11 +276,11 @@ def index_function(access):
     >>> load(3), load.access_name, inspect.getsource(load).splitlines()[-1].strip()
     (12, 'load', 'return tid << 2')
     """
-    made = emit(access, unit="bytes")
-    text = _marked(made)
-    file = f"<emitted {made.name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"      # one name for one text
+    emitted = emit(access, unit="bytes")
+    text = _marked(emitted)
+    file = f"<emitted {emitted.name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"      # one name for one text
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    return compile_source(text, file)[made.name]
+    return compile_source(text, file)[emitted.name]
 
 
 def _marked(emitted):

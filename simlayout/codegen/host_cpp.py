@@ -70,8 +70,8 @@ def run_cuda_text(name, text, points, compiler):
             program = _compile(compiler, source, folder)
             subprocess.run([str(program), str(given), str(values)], check=True, timeout=PATIENCE, capture_output=True)
         except subprocess.CalledProcessError as error:
-            said = error.stderr if isinstance(error.stderr, str) else f"it stops with {error.returncode}"
-            raise SimlayoutError(f"the CUDA C++ text of {name} does not run as C++: {said[:500]}") from None
+            reason = error.stderr if isinstance(error.stderr, str) else f"it stops with {error.returncode}"
+            raise SimlayoutError(f"the CUDA C++ text of {name} does not run as C++: {reason[:500]}") from None
         except subprocess.TimeoutExpired:
             raise SimlayoutError(f"the CUDA C++ text of {name} takes more than {PATIENCE} s as C++") from None
         return np.fromfile(values, np.uint32).astype(np.int64)

@@ -111,8 +111,8 @@ def _fail(column, fault):
 
 def _tokens(text):
     """The text as _Tokens, the last of kind "end"; its parentheses pair up, none too deep."""
-    found, at, opened = [], 0, []
-    while not found or found[-1].kind != "end":
+    tokens, at, opened = [], 0, []
+    while not tokens or tokens[-1].kind != "end":
         match = _TOKEN.match(text, at)
         kind, at = match.lastgroup, match.end()
         token = _Token(kind, match[kind], match.start(kind) + 1)
@@ -126,10 +126,10 @@ def _tokens(text):
             _fail(token.column, "')' closes nothing")
         elif token.text == ")":
             opened.pop()
-        found.append(token)
+        tokens.append(token)
     if opened:
         _fail(opened[-1], "'(' is never closed")
-    return found
+    return tokens
 
 
 class _Reader:

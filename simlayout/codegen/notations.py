@@ -84,13 +84,13 @@ def read_notation(text, columns=None, dtype="f16", names=("row", "col")):
     >>> read_notation("SWIZZLE_64B", columns=32)(2, 8), read_notation("row * 64 + col")(1, 3)
     (64, 67)
     """
-    found = _TRITON.fullmatch(text.strip()) or _TMA.fullmatch(text.strip())
-    if found:
+    match = _TRITON.fullmatch(text.strip()) or _TMA.fullmatch(text.strip())
+    if match:
         if columns is None:
             raise LayoutError(f"{text!r} does not say how wide its tile is: give the tile's rows and columns")
-        if found.re is _TRITON:
-            return TritonSwizzle(*map(int, found.groups()), columns)
-        return TmaSwizzle(int(found[1] or 0), dtype, columns)
+        if match.re is _TRITON:
+            return TritonSwizzle(*map(int, match.groups()), columns)
+        return TmaSwizzle(int(match[1] or 0), dtype, columns)
     return formula(text, names) if _is_formula(text, names) else parse(text)
 
 
@@ -123,8 +123,8 @@ def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "
     body, sizes = sized(text, domain)
     if not sizes and _is_formula(body, ()):
         names = _coordinates(body) or ["row", "col"]
-        found = formula(body, names)                # a text that cannot be read is told before what it leaves out
-        raise SizesError(body, _guessed(found, names))
+        function = formula(body, names)                # a text that cannot be read is told before what it leaves out
+        raise SizesError(body, _guessed(function, names))
     columns = list(sizes.values())[1] if len(sizes) == 2 else None
     if columns is None and _without_sizes(body):
         mode = _TMA.fullmatch(body.strip())
@@ -187,8 +187,8 @@ _ARITHMETIC = re.compile(r"[-+*/%&|^~=\[?]|<<|>>|[A-Za-z_]\w*(?:\.|->)[A-Za-z_]|
 
 def _coordinates(text):
     """The names in a formula that it does not define itself, as they come; row before col."""
-    found = [n for n in dict.fromkeys(_NAME.findall(text)) if not is_word(n) and not re.search(rf"\b{n}\s*=(?!=)", text)]
-    return sorted(found, key=("row", "col").index) if set(found) == {"row", "col"} else found
+    names = [n for n in dict.fromkeys(_NAME.findall(text)) if not is_word(n) and not re.search(rf"\b{n}\s*=(?!=)", text)]
+    return sorted(names, key=("row", "col").index) if set(names) == {"row", "col"} else names
 
 
 def _guessed(function, names):

@@ -42,11 +42,11 @@ class TileText:
 def access_of_text(options):
     """The Access that a TileText (or the command line's options, which have its fields) names; its excess is None: reported,
     not demanded."""
-    made, loops = tile_of_text(options)
+    layout, loops = tile_of_text(options)
     dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
     if options.lanes is None:
-        return natural_access(made, options.op, dtype, name)
-    return access_of_lanes(name, options.op, made, options.lanes, loops, dtype)
+        return natural_access(layout, options.op, dtype, name)
+    return access_of_lanes(name, options.op, layout, options.lanes, loops, dtype)
 
 
 def access_of_lanes(name, instruction, made, lanes, loops, dtype):
@@ -82,9 +82,10 @@ def tile_of_text(options, lanes=()):
         known = f", which has {', '.join(names)}" if names else ""
         raise LayoutError(f"--domain {' '.join(loops)}: no variable of {body!r}{known}, so it could only name loops of "
                           "--lanes: give both or neither")
-    made = _of_sizes(options.layout, own, options.dtype) if names is None else read_tile(options.layout, own, options.dtype)
-    check_size(made, dtype_of(options.dtype), arch_of(getattr(options, "arch", DEFAULT_ARCH)))
-    return made, loops
+    read = _of_sizes if names is None else read_tile
+    layout = read(options.layout, own, options.dtype)
+    check_size(layout, dtype_of(options.dtype), arch_of(getattr(options, "arch", DEFAULT_ARCH)))
+    return layout, loops
 
 
 def read_tile(text, domain=None, dtype="f16"):
@@ -98,12 +99,12 @@ def read_tile(text, domain=None, dtype="f16"):
 
 def _of_sizes(text, sizes, dtype):
     """A layout, whose own sizes --domain may repeat."""
-    made = tile(text, dtype=dtype)
-    own = [prod(flatten(mode)) for mode in (made.shape if isinstance(made.shape, tuple) else (made.shape,))]
+    layout = tile(text, dtype=dtype)
+    own = [prod(flatten(mode)) for mode in (layout.shape if isinstance(layout.shape, tuple) else (layout.shape,))]
     if sizes and own != list(sizes.values()):
-        raise LayoutError(f"{made} brings its own sizes, {' x '.join(map(str, own))}, so --domain could only name the loops "
-                          "of --lanes: give both or neither")
-    return made
+        raise LayoutError(f"{layout} brings its own sizes, {' x '.join(map(str, own))}, so --domain could only name the "
+                          "loops of --lanes: give both or neither")
+    return layout
 
 
 def domain_of(pairs):

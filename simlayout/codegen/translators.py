@@ -129,12 +129,12 @@ def _f2(tiled, what, base):
     values, places = tiled.along(base)
     if values.min() < 0:
         tiled.refuse(what, "it has offsets below 0", [places[int(values.argmin())]])
-    made, wrong = f2_of_values(values)
+    f2, wrong = f2_of_values(values)
     if wrong is not None:
         at, rest = tiled.point(places[wrong]), wrong & (wrong - 1)
         tiled.refuse(what, f"its bits do not XOR: at row = {at['row']}, col = {at['col']} it is {at['value']}, and its bits "
-                     f"give {made(wrong)}", places[[0, wrong ^ rest, rest, wrong]])
-    return made
+                     f"give {f2(wrong)}", places[[0, wrong ^ rest, rest, wrong]])
+    return f2
 
 
 def _swizzle_over(tiled, base):
@@ -142,8 +142,8 @@ def _swizzle_over(tiled, base):
     values, _ = tiled.along(base)
     if values.min() < 0:
         return None
-    made, wrong = f2_of_values(values)
-    return f2_to_swizzle(made) if wrong is None and not_a_swizzle(made) is None else None
+    f2, wrong = f2_of_values(values)
+    return f2_to_swizzle(f2) if wrong is None and not_a_swizzle(f2) is None else None
 
 
 def _plain(tiled):
@@ -152,8 +152,8 @@ def _plain(tiled):
     steps = values[:, 0] - values[0, 0], values[0] - values[0, 0]
     if values[0, 0] or min(steps[0].min(), steps[1].min()) < 0:
         return None
-    found = make_layout(*map(_mode, steps))
-    return found if tiled.is_(found) else None
+    layout = make_layout(*map(_mode, steps))
+    return layout if tiled.is_(layout) else None
 
 
 def _mode(steps):
@@ -227,12 +227,12 @@ def _one_of(tiled, family, what, why):
     """The first of a family that is the source on the tile. Where none is, each is wrong at one of a few points."""
     places = []
     while family:
-        found = equivalent(tiled.source, family[0], tiled.domain)
-        if found:
+        equivalence = equivalent(tiled.source, family[0], tiled.domain)
+        if equivalence:
             return family[0]
-        row, column = found.counterexample["row"], found.counterexample["col"]
+        row, column = equivalence.counterexample["row"], equivalence.counterexample["col"]
         places.append(row * tiled.columns + column)
-        family = [f for f in family if f(row, column) == found.counterexample["left"]]
+        family = [f for f in family if f(row, column) == equivalence.counterexample["left"]]
     said = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(tiled.point, places)]
     return tiled.refuse(what, f"{why} {' and '.join(said)}", places)
 
@@ -242,7 +242,7 @@ def _one_of(tiled, family, what, why):
 def to_formula(tiled):
     """A Formula of row and col, simplified with the tile's ranges."""
     try:
-        made = tiled.source(symbol("row", tiled.rows), symbol("col", tiled.columns))
-        return formula(expression_text(made))
+        offset = tiled.source(symbol("row", tiled.rows), symbol("col", tiled.columns))
+        return formula(expression_text(offset))
     except (TypeError, ValueError, ArithmeticError) as error:
         raise TranslationError(f"{tiled.name} has no formula: {error}", [tiled.point(0)]) from error

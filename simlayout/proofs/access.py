@@ -122,8 +122,8 @@ class Access:
 
     def coordinate(self, *point: Index) -> tuple:
         """The coordinate that the domain point (tid, *loop variables) gives, as a tuple."""
-        made = point if self.lanes is None else self.lanes(*point)
-        return made if isinstance(made, tuple) else (made,)
+        coordinate = point if self.lanes is None else self.lanes(*point)
+        return coordinate if isinstance(coordinate, tuple) else (coordinate,)
 
     def offset(self, *point: Index) -> Index:
         """Offset in elements at a domain point; ints, arrays and symbols alike."""
@@ -163,10 +163,10 @@ class Access:
 
     def offsets(self) -> np.ndarray:
         """Offsets in elements over the whole domain, int64 [loop variables..., tid]."""
-        made = self.everywhere(self.offset)
-        if isinstance(made, tuple):
-            raise LayoutError(f"access {self.name!r}: the tile gives a tuple of {len(made)}, an offset is one int")
-        return made
+        offsets = self.everywhere(self.offset)
+        if isinstance(offsets, tuple):
+            raise LayoutError(f"access {self.name!r}: the tile gives a tuple of {len(offsets)}, an offset is one int")
+        return offsets
 
     def addresses(self) -> np.ndarray:
         """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
@@ -194,8 +194,8 @@ class Access:
     def point(self, row: int, lane: int) -> dict[str, int]:
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
         names, sizes = self.table_order()
-        found = box_point(names, [(0, n) for n in sizes], row * LANES + lane)
-        return {variable: found[variable] for variable in self.domain}
+        at = box_point(names, [(0, n) for n in sizes], row * LANES + lane)
+        return {variable: at[variable] for variable in self.domain}
 
     def analyze(self, arch: str = DEFAULT_ARCH) -> Analysis:
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""

@@ -60,9 +60,9 @@ def digest(offsets: np.ndarray) -> str:
     True
     """
     table = np.asarray(offsets)
-    made = Digest(table.shape)
-    made.update(table)
-    return made.text()
+    result = Digest(table.shape)
+    result.update(table)
+    return result.text()
 
 
 class Digest:

@@ -136,15 +136,15 @@ def _shared(left, right, one, other):
 
 def _check_shape(function, shape, sizes):
     """Refuses a domain that leaves a layout's shape (a single size counts its linear index), or the columns of a tile."""
-    asked = ", ".join(map(str, sizes))
+    domain = ", ".join(map(str, sizes))
     if shape is not None:
         limits = shape if len(sizes) == len(shape) else (prod(shape),)
         if len(limits) != len(sizes):
             raise LayoutError(f"{function} takes {len(shape)} coordinates below {', '.join(map(str, shape))}, or one below "
-                              f"{prod(shape)}; the domain has {len(sizes)}: {asked}")
+                              f"{prod(shape)}; the domain has {len(sizes)}: {domain}")
         if any(n > limit for n, limit in zip(sizes, limits)):
             raise LayoutError(f"{function} has coordinates below {', '.join(map(str, limits))} alone, the domain goes to "
-                              f"{asked}: give a domain inside its shape")
+                              f"{domain}: give a domain inside its shape")
     columns = getattr(function, "columns", None)
     if isinstance(columns, int) and len(sizes) == 2 and sizes[1] > columns:
         raise LayoutError(f"{function} has rows of {columns} columns, the domain {sizes[1]}: give a domain inside them")

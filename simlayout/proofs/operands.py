@@ -110,12 +110,12 @@ def _landings(tensor, loads, shape, origin, element):
 
 def _claim_bytes(owner, at, mn, k):
     """Enters in `owner` (byte -> element) what a box brings."""
-    for byte, *found in zip(at.tolist(), mn.tolist(), k.tolist(), strict=True):
-        before = owner.setdefault(byte, found)
-        if before != found:
-            raise VerificationError(f"byte {byte} holds element (mn {found[0]}, k {found[1]}) and element (mn {before[0]}, "
-                                    f"k {before[1]}) of the matrix: their boxes overlap",
-                                    {"byte": byte, "first": tuple(before), "second": tuple(found)})
+    for byte, *element in zip(at.tolist(), mn.tolist(), k.tolist(), strict=True):
+        before = owner.setdefault(byte, element)
+        if before != element:
+            raise VerificationError(f"byte {byte} holds element (mn {element[0]}, k {element[1]}) and element "
+                                    f"(mn {before[0]}, k {before[1]}) of the matrix: their boxes overlap",
+                                    {"byte": byte, "first": tuple(before), "second": tuple(element)})
 
 
 def _compare(put, read, boxes, found, reads, mend):

@@ -94,12 +94,12 @@ class Table:
     @classmethod
     def of(cls, access):
         """The Table of an Access with a Source; LayoutError where that gives no rows and columns."""
-        made = access.everywhere(access.source.element)
-        if not isinstance(made, tuple) or len(made) != 2 or any(isinstance(part, tuple) for part in made):
+        elements = access.everywhere(access.source.element)
+        if not isinstance(elements, tuple) or len(elements) != 2 or any(isinstance(part, tuple) for part in elements):
             raise LayoutError(f"access {access.name!r}: its source must give two integers, (row, column)")
         variables = list(access.domain)
         stages = access.everywhere(lambda *point: point[variables.index("stage")] if "stage" in variables else 0)
-        row, column, stage = (part.reshape(-1, LANES) for part in (*made, stages))
+        row, column, stage = (part.reshape(-1, LANES) for part in (*elements, stages))
         return cls(access, access.addresses(), row, column, stage[:, 0])
 
     def filling(self, stage):
@@ -157,13 +157,13 @@ def _check_tile(table, operand):
 
 def _kinds(operand, size, stages):
     """{(place in a line, rows, columns that exist, stage): how many tiles of the operand are so}."""
-    found = Counter()
+    kinds = Counter()
     down, along = operand.tile
     for y, below, rows in _blocks(operand.rows, down, size * operand.leading * down, 1):
         for x, beside, columns in _blocks(operand.columns, along, size * along, stages):
             place = (operand.address + size * (y * down * operand.leading + x * along)) % LINE_BYTES
-            found[place, rows, columns, x % stages] += below * beside
-    return found
+            kinds[place, rows, columns, x % stages] += below * beside
+    return kinds
 
 
 def _blocks(length, block, step, cycle):

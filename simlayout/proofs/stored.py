@@ -48,8 +48,8 @@ class Stored:
             return
         i = int(np.argmax(wrong))
         element, offset = tuple(keys[i].tolist()), int(offsets[i])
-        found = tuple(self.keys[offset].tolist()) if self.there[offset] else None
-        what = "was never stored" if found is None else f"holds element {found}"
+        stored = tuple(self.keys[offset].tolist()) if self.there[offset] else None
+        what = "was never stored" if stored is None else f"holds element {stored}"
         raise VerificationError(f"access {name!r} reads element {element} at offset {offset}, which {what} (stored by "
                                 f"{', '.join(map(repr, self.names))})",
-                                {"element": element, "offset": offset, "stored": found})
+                                {"element": element, "offset": offset, "stored": stored})

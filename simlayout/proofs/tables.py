@@ -118,8 +118,8 @@ def _limits(form, shape):
         return [size(shape)]
     if not isinstance(shape, tuple) or len(form) != len(shape):
         return None
-    found = [_limits(f, s) for f, s in zip(form, shape, strict=True)]
-    return None if None in found else [limit for limits in found for limit in limits]
+    limits_of_modes = [_limits(f, s) for f, s in zip(form, shape, strict=True)]
+    return None if None in limits_of_modes else [limit for limits in limits_of_modes for limit in limits]
 
 
 def _linear(coordinate, shape):

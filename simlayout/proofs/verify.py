@@ -59,23 +59,24 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     if stored_by:
         raise SimlayoutError("stored_by goes with an Access that loads: verify(access, stored_by=[store])")
     claims, offsets = _tile_claims(subject)
-    made = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
-    claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in made]
+    certificates = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
+    claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in certificates]
     size = int(subject.size)                         # type: ignore[union-attr]   # a tile: _tile_claims takes no other
     return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": size}, arch=arch,
-                       instructions=sum(c.instructions for c in made), wavefronts=sum(c.wavefronts for c in made),
-                       ideal=sum(c.ideal for c in made), digest=digest(offsets),
-                       provenance=made[0].provenance if made else "")
+                       instructions=sum(c.instructions for c in certificates),
+                       wavefronts=sum(c.wavefronts for c in certificates),
+                       ideal=sum(c.ideal for c in certificates), digest=digest(offsets),
+                       provenance=certificates[0].provenance if certificates else "")
 
 
 def _accesses(given, what) -> tuple[Access, ...]:
     """The Accesses of an argument: several of them, or one alone."""
-    found = (given,) if isinstance(given, Access) else tuple(given) if isinstance(given, (list, tuple, set)) else (given,)
-    for one in found:
+    accesses = (given,) if isinstance(given, Access) else tuple(given) if isinstance(given, (list, tuple, set)) else (given,)
+    for one in accesses:
         if not isinstance(one, Access):
             raise SimlayoutError(f"{what} takes a list of Accesses, not {type(one).__name__}: wrap a layout in "
                                  "Access(name, instruction, layout, lanes, domain)")
-    return found
+    return accesses
 
 
 def _check_roles(access, stored_by):
@@ -142,8 +143,8 @@ class _Sums:
         self.wavefronts += int(analysis.wavefronts.sum())
         self.ideal += int(analysis.ideal.sum())
         self.exact = self.exact and analysis.exact
-        for kept, values in ((self.addresses, used), (self.excess, analysis.excess), (self.each, analysis.ideal)):
-            kept[:] = min([*kept, int(values.min())]), max([*kept, int(values.max())])
+        for limits, values in ((self.addresses, used), (self.excess, analysis.excess), (self.each, analysis.ideal)):
+            limits[:] = min([*limits, int(values.min())]), max([*limits, int(values.max())])
 
 
 def _verify_access(access, stored_by, arch):
@@ -203,8 +204,8 @@ def _text(point):
 def _address_fault(table, addresses, arch, error):
     """The VerificationError for what `analyze` refused, at its domain point."""
     access = table.access
-    beyond = (addresses < 0) | (addresses > arch_of(arch).shared_bytes_per_cta - access.bytes)
-    wrong = beyond & table.used if (beyond & table.used).any() else (addresses % access.bytes != 0) & table.used
+    outside = (addresses < 0) | (addresses > arch_of(arch).shared_bytes_per_cta - access.bytes)
+    wrong = outside & table.used if (outside & table.used).any() else (addresses % access.bytes != 0) & table.used
     row, lane, point = table.first(wrong)
     return VerificationError(f"access {access.name!r}: {error} (at {_text(point)})",
                              {"point": point, "address": int(addresses[row, lane])})
@@ -225,7 +226,7 @@ def _neighbours(tables):
     """The number of the coordinate along which the instruction's elements are neighbours, at consecutive offsets."""
     access, best = tables.access, (-1, 0)
     for mode in range(len(next(iter(tables)).leaves)):
-        first = next((found for table in tables if (found := _torn(table, mode)) is not None), None)
+        first = next((torn for table in tables if (torn := _torn(table, mode)) is not None), None)
         if first is None:
             return mode
         best = max(best, (first, -mode))
@@ -275,13 +276,13 @@ def _check_excess(table, analysis):
     if access.excess is None or not wrong.any():
         return
     row = int(np.argmax(wrong))
-    found, wanted, point = int(analysis.excess[row]), access.excess, table.point(row, 0)
+    excess, wanted, point = int(analysis.excess[row]), access.excess, table.point(row, 0)
     lead = "has bank conflicts" if wanted == 0 else f"does not have the declared excess of {wanted}"
     detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
     raise VerificationError(
-        f"access {access.name!r} {lead}: {found} excess wavefronts per {access.instruction} at "
+        f"access {access.name!r} {lead}: {excess} excess wavefronts per {access.instruction} at "
         f"{_text(point)}, in {int(wrong.sum())} of {counted(wrong.size, 'instruction')}; try a swizzle, "
-        f"padding or rotation, or declare Access(excess={found})\n{detail}", {"point": point, "excess": found})
+        f"padding or rotation, or declare Access(excess={excess})\n{detail}", {"point": point, "excess": excess})
 
 
 def _excess_claim(access, sums, analysis):

@@ -55,7 +55,7 @@ def tma_layouts(tile, dtype):
     while width <= min(columns, BOX):
         plain.append((0, width))
         width *= 2
-    made = []
+    layouts = []
     for span, width in spans + plain:
         below = next(n for n in range(min(rows, BOX), 0, -1) if rows % n == 0)
         if columns % width or width > BOX or (rows > below or columns > width) and below * width * itemsize % 128:
@@ -63,8 +63,8 @@ def tma_layouts(tile, dtype):
         TensorMap(dtype, (columns, rows), (columns * itemsize,) if columns * itemsize % 16 == 0 else (16,), (width, below),
                   swizzle=span)                          # refuses what cuTensorMapEncodeTiled would
         boxes = _in_boxes(tile, inner, row, width)
-        made.append(tma_to_swizzle(span, dtype) @ boxes if span else boxes)
-    return made
+        layouts.append(tma_to_swizzle(span, dtype) @ boxes if span else boxes)
+    return layouts
 
 
 def _rows_of(tile):

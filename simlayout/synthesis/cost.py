@@ -94,10 +94,10 @@ def better_layout(access):
     if not excess or access.instructions() * QUICK_LAYOUTS > QUICK:
         return None
     try:
-        found = search([access.with_tile(plain_tile(access.tile))], ("swizzle", "pad"), limit=1)
+        candidates = search([access.with_tile(plain_tile(access.tile))], ("swizzle", "pad"), limit=1)
     except SimlayoutError:                  # a tile of one element, lanes that nest their coordinates: nothing to propose
         return None
-    return found[0] if found and found[0].excess < excess else None
+    return candidates[0] if candidates and candidates[0].excess < excess else None
 
 
 def replaceable(tile):

@@ -130,16 +130,16 @@ def as_layers(columns, chunk):
     ((Swizzle(2, 3, 3), Swizzle(1, 3, 5)), (F2Map((1, 2, 4, 16, 8)),))
     """
     first = chunk.bit_length() - 1
-    made = [1 << i for i in range(first)] + [column << first for column in columns]
-    while made and made[-1] == 1 << len(made) - 1:
-        made.pop()
-    made = F2Map(made)
-    runs = [(run, bit + up, -up) for up, mask in made.diagonals() if up < 0 for bit, run in _runs(mask) if run <= -up]
+    entries = [1 << i for i in range(first)] + [column << first for column in columns]
+    while entries and entries[-1] == 1 << len(entries) - 1:
+        entries.pop()
+    f2 = F2Map(entries)
+    runs = [(run, bit + up, -up) for up, mask in f2.diagonals() if up < 0 for bit, run in _runs(mask) if run <= -up]
     swizzles = [Swizzle(*of_run) for of_run in sorted(runs, key=lambda r: (r[2], r[1]))]
-    together = F2Map([1 << i for i in range(made.inputs)])
+    together = F2Map([1 << i for i in range(f2.inputs)])
     for swizzle in reversed(swizzles):
-        together = swizzle_to_f2(swizzle, made.inputs) @ together
-    return tuple(swizzles) if together == made else (made,)
+        together = swizzle_to_f2(swizzle, f2.inputs) @ together
+    return tuple(swizzles) if together == f2 else (f2,)
 
 
 def _runs(mask):
@@ -148,11 +148,11 @@ def _runs(mask):
     >>> _runs(0b1100010)
     [(1, 1), (5, 2)]
     """
-    found, bit = [], 0
+    runs, bit = [], 0
     while mask >> bit:
         rest = mask >> bit
         bit += (rest & -rest).bit_length() - 1
         run = (~(mask >> bit) & (mask >> bit) + 1).bit_length() - 1
-        found.append((bit, run))
+        runs.append((bit, run))
         bit += run
-    return found
+    return runs

@@ -83,7 +83,7 @@ def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
     ({8: 4, 16: 4, 24: 4, 32: 4, 40: 4, 48: 4, 56: 4}, (3, 4, 5))
     """
     banks = (LINE_BYTES // chunk_bytes).bit_length() - 1
-    found = {}
+    weight_of = {}
     constant, additive, decides = 0, True, True
     for name, rows in zip(instructions, addresses, strict=True):
         op = row_of(name)
@@ -103,9 +103,9 @@ def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
                 constant, additive = constant + fixed * count, additive and xors
                 for difference, weight in costs:
                     byte = difference * max(op.bytes, WORD_BYTES)
-                    found[byte] = found.get(byte, 0) + weight * count
+                    weight_of[byte] = weight_of.get(byte, 0) + weight * count
     weights = {}
-    for byte, weight in found.items():
+    for byte, weight in weight_of.items():
         chunk = byte // chunk_bytes
         stays = chunk >> bits << bits & (1 << banks) - 1     # bank bits that no layout of the family changes
         if byte % chunk_bytes == 0 and not stays:
@@ -180,12 +180,12 @@ def joined(parts):
 def tables(weights, order):
     """For each bit of `order` (members, weights): the differences whose last bit it is, bool [k, bits before], int [k]."""
     level_of = {bit: level for level, bit in enumerate(order)}
-    found = [[] for _ in order]
+    by_level = [[] for _ in order]
     for difference, weight in weights.items():
         levels = [level_of[i] for i in range(difference.bit_length()) if difference >> i & 1]
-        found[max(levels)].append(([level in levels for level in range(max(levels))], weight))
+        by_level[max(levels)].append(([level in levels for level in range(max(levels))], weight))
     return [(np.array([m for m, _ in rows], bool).reshape(len(rows), level), np.array([w for _, w in rows], np.int64))
-            for level, rows in enumerate(found)]
+            for level, rows in enumerate(by_level)]
 
 
 def grown(job):

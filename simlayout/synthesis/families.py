@@ -15,9 +15,9 @@ def swizzles(tile, chunk):
     ['Sw<1,3,1>', 'Sw<1,3,2>', 'Sw<1,3,3>', 'Sw<1,3,4>', 'Sw<2,3,2>', 'Sw<2,3,3>']
     """
     base, bits = _log(chunk), _log(tile.cosize)
-    found = [Swizzle(b, base, shift) for shift in range(1, bits - base) for b in range(1, shift + 1)
-             if base + b + shift <= bits]
-    return sorted(found, key=lambda s: (s.bits, s.shift))
+    choices = [Swizzle(b, base, shift) for shift in range(1, bits - base) for b in range(1, shift + 1)
+               if base + b + shift <= bits]
+    return sorted(choices, key=lambda s: (s.bits, s.shift))
 
 
 def rotations(tile, chunk):
@@ -27,14 +27,14 @@ def rotations(tile, chunk):
     >>> [str(r) for r in rotations(Layout((8, 16), (16, 1)), 8)][:3]
     ['Rot<8,2,16,2>', 'Rot<8,2,32,2>', 'Rot<8,2,64,2>']
     """
-    found, count = [], 2
+    results, count = [], 2
     while chunk * count <= tile.cosize:
         line = chunk * count
         while line < tile.cosize:
-            found += [Rotation(chunk, count, line, 1 << k) for k in range(1, count.bit_length())]
+            results += [Rotation(chunk, count, line, 1 << k) for k in range(1, count.bit_length())]
             line *= 2
         count *= 2
-    return found
+    return results
 
 
 def paddings(tile, chunk, most=8):
@@ -49,7 +49,7 @@ def paddings(tile, chunk, most=8):
     inner, row, *outer = sorted(range(tile.rank), key=lambda mode: tile.stride[mode])
     if tile.stride[inner] != 1 or tile.stride[row] % chunk or tile.stride[row] < tile.shape[inner]:
         return []
-    made = []
+    layouts = []
     for pad in range(1, most + 1):
         strides = list(tile.stride)
         strides[row] += chunk * pad
@@ -59,8 +59,8 @@ def paddings(tile, chunk, most=8):
                 return []
             strides[mode] = following
             following *= tile.shape[mode]
-        made.append(Layout(tile.shape, tuple(strides)))
-    return made
+        layouts.append(Layout(tile.shape, tuple(strides)))
+    return layouts
 
 
 def _log(n):

@@ -68,11 +68,11 @@ class Rearrangement:
     def certificate(self) -> Certificate:
         """The Certificate of the access in its order, with the claim that the exchange puts every value right: checked by
         moving every element of the tile that the access names. Raises VerificationError."""
-        made = verify(replace(self.access, excess=None))
+        certificate = verify(replace(self.access, excess=None))
         claims = (f"the exchange gives every lane the {self.exchange.shape[1]} values that it had in the order of the "
-                  f"lanes, in each of {made.instructions} instructions",
+                  f"lanes, in each of {certificate.instructions} instructions",
                   f"wavefronts: {self.before} in the order of the lanes, no order below {self.least}: {self.reason}")
-        return replace(made, claims=made.claims + claims)
+        return replace(certificate, claims=certificate.claims + claims)
 
     def __str__(self):
         verdict = "conflict-free" if self.conflict_free else f"no order takes fewer than {self.least}"
@@ -133,11 +133,11 @@ def rearrange(access: Access) -> Rearrangement:
     bounds = [least_wavefronts(tuple(sorted(np.bincount(g, minlength=GROUPS).tolist())), matrices) for g in groups]
     order, masks = best_order(groups, matrices, sum(bounds), op.name.endswith(".trans"))
     hardest = int(np.argmax(bounds))
-    made = Rearrangement(
+    rearrangement = Rearrangement(
         _reordered(access, order, masks), tuple(order), _exchange(op, order), counted(groups, matrices),
         counted(groups[:, order], matrices), sum(bounds), _reason(groups[hardest], bounds[hardest], matrices))
-    _check(access, made)
-    return made
+    _check(access, rearrangement)
+    return rearrangement
 
 
 def _reason(groups, least, matrices):
@@ -174,18 +174,18 @@ def _places(op):
     """(lane, value) of every element [rows, 8] of an instruction's matrices, int64 [rows, 8, 2]."""
     held = fragment(op.name).coordinates()
     lanes, values = np.indices(held.shape[:2])
-    made = np.zeros((ROWS * len(op.groups), 8, 2), np.int64)
-    made[held[..., 0], held[..., 1]] = np.stack([lanes, values], axis=-1)
-    return made
+    places = np.zeros((ROWS * len(op.groups), 8, 2), np.int64)
+    places[held[..., 0], held[..., 1]] = np.stack([lanes, values], axis=-1)
+    return places
 
 
 def _exchange(op, order):
     """int64 [32, values, 2]: as of Rearrangement."""
     places, order = _places(op), np.asarray(order)
-    wanted, found = (places[order], places) if op.kind == "ldmatrix" else (places, places[order])
-    made = np.zeros((32, 2 * len(op.groups), 2), np.int64)
-    made[wanted[..., 0], wanted[..., 1]] = found
-    return made
+    wanted, given = (places[order], places) if op.kind == "ldmatrix" else (places, places[order])
+    exchange = np.zeros((32, 2 * len(op.groups), 2), np.int64)
+    exchange[wanted[..., 0], wanted[..., 1]] = given
+    return exchange
 
 
 def _check(access, made):
@@ -202,14 +202,14 @@ def _check(access, made):
         at = held[take[..., 0], take[..., 1]][places[..., 0], places[..., 1]]
         first, second = (np.argsort(a.reshape(len(a), -1), axis=1) for a in (before, after))
         wrong = held[places[..., 0], places[..., 1]].ravel()[first] != at.ravel()[second]
-    found = int(analyze(op, made.access.addresses()).wavefronts.sum())
-    if wrong.any() or found != made.after:
+    wavefronts = int(analyze(op, made.access.addresses()).wavefronts.sum())
+    if wrong.any() or wavefronts != made.after:
         raise VerificationError(f"the rearrangement of {access.name!r} is wrong: {int(wrong.sum())} values go astray, "
-                                f"{found} wavefronts instead of {made.after}")
+                                f"{wavefronts} wavefronts instead of {made.after}")
 
 
 def _dealt_out(places, elements):
     """int64 [n, 32, values]: what lanes hold after ldmatrix of elements [n, rows, 8]."""
-    made = np.zeros((len(elements), 32, elements.shape[1] // 4), np.int64)
-    made[:, places[..., 0], places[..., 1]] = elements
-    return made
+    registers = np.zeros((len(elements), 32, elements.shape[1] // 4), np.int64)
+    registers[:, places[..., 0], places[..., 1]] = elements
+    return registers

@@ -40,9 +40,10 @@ class Candidate:
     def certificate(self) -> Certificate:
         """The Certificate of the layout: one-to-one, in bounds, and what each access costs. Raises VerificationError."""
         each = self.certificates
-        made = verify(self.layout)
+        certificate = verify(self.layout)
         costs = tuple(f"{c.name} ({c.instruction}): {c.wavefronts} wavefronts, ideal {c.ideal}" for c in each.values())
-        return replace(made, claims=made.claims + costs, instructions=sum(c.instructions for c in each.values()),
+        return replace(certificate, claims=certificate.claims + costs,
+                       instructions=sum(c.instructions for c in each.values()),
                        wavefronts=sum(c.wavefronts for c in each.values()), ideal=sum(c.ideal for c in each.values()))
 
     def __str__(self):

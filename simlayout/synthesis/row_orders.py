@@ -94,14 +94,14 @@ def best_order(groups, matrices, least, trans):
 
 def _in_lanes_by_masks(groups, matrices, trans):
     """(order, masks) of the orders `by_masks` the best, and of these the one with the fewest bits."""
-    found = []
+    orders = []
     for masks in product(range(matrices), repeat=3):
         if trans and masks[0]:                           # rows 2 c and 2 c + 1 are halves of one register
             continue
         order = by_masks(masks)(np.arange(ROWS * matrices))
         bits = sum(mask.bit_count() for mask in masks)
-        found.append((counted(groups[:, order], matrices), bits, masks, order.tolist()))
-    _, _, masks, order = min(found)
+        orders.append((counted(groups[:, order], matrices), bits, masks, order.tolist()))
+    _, _, masks, order = min(orders)
     return order, masks
 
 
@@ -147,13 +147,13 @@ def _in_lanes(groups, matrices, trans):
                 more = 1 << at[:, taken, r]
                 fits = fits and not (bits & more).any()
                 bits = bits | more
-            made = extended(row + step, bits, [*chosen, *[taken] * step]) if fits else None
-            if made is not None:
-                return made
+            lanes = extended(row + step, bits, [*chosen, *[taken] * step]) if fits else None
+            if lanes is not None:
+                return lanes
         return None
 
-    made = extended(0, np.zeros((len(groups), matrices), np.int64), [])
-    return [] if made is None else [[ROWS * made[r][m] + r for m in range(matrices) for r in range(ROWS)]]
+    lanes = extended(0, np.zeros((len(groups), matrices), np.int64), [])
+    return [] if lanes is None else [[ROWS * lanes[r][m] + r for m in range(matrices) for r in range(ROWS)]]
 
 
 def _any_lanes(groups, matrices):

@@ -77,8 +77,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     tell = (lambda done: progress(done, every)) if progress else None
     excess, layers_of_f2 = [], None
     try:
-        for found in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
-            excess += found
+        for part in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
+            excess += part
             if tell:
                 tell(len(excess))
         if with_f2:
@@ -187,26 +187,26 @@ def _coordinates(access):
     given = access.coordinates()
     if any(isinstance(x, tuple) for x in given):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
-    found = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))
+    arrays = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))
     sizes = list(access.domain.values())
-    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, LANES) for x in found]
+    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, LANES) for x in arrays]
 
 
 def _plans(task, families, layers, tma):
     """[(family, layout)] of all candidates that are tried one by one."""
-    tile, chunk, made = task.tile, task.chunk, []
+    tile, chunk, plans = task.tile, task.chunk, []
     if tma:
         return [("tma", layout) for layout in tma_layouts(tile, task.accesses[0].dtype)]
     if "swizzle" in families:
         single = swizzles(tile, chunk)
-        made += [("swizzle", swizzle @ tile) for swizzle in single]
+        plans += [("swizzle", swizzle @ tile) for swizzle in single]
         if layers == 2:
-            made += [("swizzle", outer @ inner @ tile) for outer, inner in product(single, repeat=2)]
+            plans += [("swizzle", outer @ inner @ tile) for outer, inner in product(single, repeat=2)]
     if "rotation" in families:
-        made += [("rotation", rotation @ tile) for rotation in rotations(tile, chunk)]
+        plans += [("rotation", rotation @ tile) for rotation in rotations(tile, chunk)]
     if "pad" in families:
-        made += [("pad", layout) for layout in paddings(tile, chunk)]
-    return made
+        plans += [("pad", layout) for layout in paddings(tile, chunk)]
+    return plans
 
 
 def _excess_of(job):
@@ -244,5 +244,5 @@ def _ranked(task, plans, excess, limit):
                                                tuple(a.with_tile(layout) for a in task.accesses)))
     cost = {layout: (c.excess, c.wasted_bytes) for layout, c in different.items()}
     last = sorted(cost.values())[:limit][-1] if cost else None
-    made = [c for layout, c in different.items() if cost[layout] <= last]
-    return tuple(sorted(made, key=lambda c: (c.excess, c.wasted_bytes, c.ops, period(c.layout)))[:limit])
+    candidates = [c for layout, c in different.items() if cost[layout] <= last]
+    return tuple(sorted(candidates, key=lambda c: (c.excess, c.wasted_bytes, c.ops, period(c.layout)))[:limit])

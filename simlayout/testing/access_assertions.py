@@ -87,18 +87,18 @@ def assert_wavefronts(subject: Access | Analysis | Instruction | str, expected: 
     """
     __tracebackhide__ = True
     one = _analysed(subject, addresses, active, arch)
-    found, wanted = one.analysis.wavefronts, _expected(expected, len(one.analysis))
+    actual, wanted = one.analysis.wavefronts, _expected(expected, len(one.analysis))
     if wanted.ndim:
-        differs, said = found != wanted, _takes(found[found != wanted][:1], wanted[found != wanted][:1])
+        differs, text = actual != wanted, _takes(actual[actual != wanted][:1], wanted[actual != wanted][:1])
     else:                       # the first instruction that strays from the mean to the side to which the total does
-        differs = (found * len(found) - wanted) * np.sign(found.sum() - wanted) > 0
-        said = f"{_takes(found, wanted[None])}{f' in {len(found)} instructions' * (len(found) > 1)}"
+        differs = (actual * len(actual) - wanted) * np.sign(actual.sum() - wanted) > 0
+        text = f"{_takes(actual, wanted[None])}{f' in {len(actual)} instructions' * (len(actual) > 1)}"
     if not differs.any():
         return
     index = int(np.argmax(differs))
-    claim = f"{one.name} {said}"
-    more = found[index] > wanted[index] if wanted.ndim else found.sum() > wanted
-    if more and found[index] > one.free[index]:
+    claim = f"{one.name} {text}"
+    more = actual[index] > wanted[index] if wanted.ndim else actual.sum() > wanted
+    if more and actual[index] > one.free[index]:
         raise conflict(one, index, claim)
     raise refuted(claim, f"the first that differs: {one.where(index)}", (), explanation(one.analysis, index))
 
@@ -108,8 +108,8 @@ def _analysed(subject, addresses, active, arch):
     if isinstance(subject, (Access, Analysis)):
         if addresses is not None:
             raise SimlayoutError(f"addresses go with an instruction, not with {type(subject).__name__}: leave them out")
-        found, = subjects(subject, (), active, arch)
-        return found
+        analysed, = subjects(subject, (), active, arch)
+        return analysed
     if addresses is None:
         raise SimlayoutError(f"{subject}: an instruction needs the byte addresses of its lanes, [n, 32]")
     return Subject(str(subject), analyze(subject, addresses, active, arch))

@@ -156,9 +156,9 @@ def _details(analysis, index, pair, places):
     pair_alone = grid_of_places(places, ("a", "b"))
     if analysis.instruction.rule == "retry":
         return explanation(analysis, index) + pair_alone
-    found = phases(analysis, index)
-    number = next(i for i, phase in enumerate(found) if pair[0] in phase.lanes)
-    return explanation(analysis, index, number) + (picture(found[number]) if found[number].extra else pair_alone)
+    all_phases = phases(analysis, index)
+    number = next(i for i, phase in enumerate(all_phases) if pair[0] in phase.lanes)
+    return explanation(analysis, index, number) + (picture(all_phases[number]) if all_phases[number].extra else pair_alone)
 
 
 def explanation(analysis, index, phase=None):

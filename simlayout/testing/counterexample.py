@@ -42,14 +42,14 @@ class Place:
 
     def __str__(self):
         at = ", ".join(f"{name} = {value}" for name, value in self.at.items())
-        said = [] if self.coordinate is None else [f"coordinate {self.coordinate}"]
-        said += [] if self.offset is None else [f"offset {self.offset}"]
+        parts = [] if self.coordinate is None else [f"coordinate {self.coordinate}"]
+        parts += [] if self.offset is None else [f"offset {self.offset}"]
         if self.address is not None:
-            said.append(_span("byte", self.address, self.address + self.bytes - 1))
+            parts.append(_span("byte", self.address, self.address + self.bytes - 1))
         if self.words:
-            said += [_span("bank", self.banks[0], self.banks[-1]), _span("word", self.words[0], self.words[-1])]
+            parts += [_span("bank", self.banks[0], self.banks[-1]), _span("word", self.words[0], self.words[-1])]
         head = f"{self.name} at {at}" if at else self.name
-        return f"{head}: {', '.join(said)}"
+        return f"{head}: {', '.join(parts)}"
 
 
 def _span(what, first, last):

@@ -46,15 +46,15 @@ def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = No
       second at row = 1, col = 8: offset 40
     """
     __tracebackhide__ = True
-    found = _access_points(subject, domain) if isinstance(subject, Access) else _points(subject, domain, dtype)
-    offsets, size = found.offsets, found.offsets.size if size is None else size
+    points = _access_points(subject, domain) if isinstance(subject, Access) else _points(subject, domain, dtype)
+    offsets, size = points.offsets, points.offsets.size if size is None else size
     if not isinstance(size, int | np.integer) or size < 1:
         raise LayoutError(f"size = {size!r}: it is a number of elements, at least 1")
     outside = (offsets < 0) | (offsets >= size)
     if outside.any():
-        places = [found.place(int(np.argmax(outside)), "first")]
+        places = [points.place(int(np.argmax(outside)), "first")]
         hint = " (of a padded tile give size)" if places[0].offset >= 0 else ""
-        raise refuted(f"{found.name} leaves its {size} elements{hint}",
+        raise refuted(f"{points.name} leaves its {size} elements{hint}",
                       f"smallest counterexample: an offset that is not in 0..{size - 1}", places,
                       grid_of_places(places, "a"))
     _, first, which = np.unique(offsets, return_index=True, return_inverse=True)
@@ -62,8 +62,8 @@ def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = No
     again = earlier < np.arange(offsets.size)
     if again.any():
         second = int(np.argmax(again))
-        places = [found.place(int(earlier[second]), "first"), found.place(second, "second")]
-        raise refuted(f"{found.name} is not one-to-one", f"smallest counterexample: {found.clash}", places,
+        places = [points.place(int(earlier[second]), "first"), points.place(second, "second")]
+        raise refuted(f"{points.name} is not one-to-one", f"smallest counterexample: {points.clash}", places,
                       grid_of_places(places, "ab"))
 
 
@@ -160,15 +160,15 @@ equal: 288 and 256 (257 of 1024 points compared)
     if accesses and dtype is None:
         dtype = accesses[0].dtype
     functions = [side.offset if isinstance(side, Access) else side for side in (left, right)]
-    found = equivalent(functions[0], functions[1], domain)
-    if found:
+    equivalence = equivalent(functions[0], functions[1], domain)
+    if equivalence:
         return
-    at, step = dict(found.counterexample or ()), None if dtype is None else dtype_of(dtype).bytes
+    at, step = dict(equivalence.counterexample or ()), None if dtype is None else dtype_of(dtype).bytes
     one, other = at.pop("left"), at.pop("right")
     lane = at["tid"] % LANES if accesses and "tid" in at else None
     of = "" if lane is None else f", lane {lane},"
     places = [_element(f"{side}{of}", at, value, step, lane) for side, value in (("left", one), ("right", other))
               if value is not None]
     values = " and ".join("nothing" if value is None else str(value) for value in (one, other))
-    raise refuted(f"{name_of(left)} and {name_of(right)} are not equal: {values} ({found.how})",
+    raise refuted(f"{name_of(left)} and {name_of(right)} are not equal: {values} ({equivalence.how})",
                   "smallest counterexample: the first point at which they differ", places, grid_of_places(places, "LR"))

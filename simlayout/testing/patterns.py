@@ -59,10 +59,10 @@ def paired(top):
 
 
 def _pair(units, step, stray):
-    made = units[np.minimum(LANE, LANE ^ step)]
+    addresses = units[np.minimum(LANE, LANE ^ step)]
     if stray is not None:
-        made[stray[0]] = stray[1]
-    return made
+        addresses[stray[0]] = stray[1]
+    return addresses
 
 
 def anywhere(top):

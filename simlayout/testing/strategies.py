@@ -140,12 +140,12 @@ def swizzles(*, min_bits: int = 0, max_bits: int = 3, min_base: int = 0, max_bas
     Swizzle(1, 3, 3)
     """
     shifts = sorted(range(min_shift, max_shift + 1), key=lambda shift: (abs(shift), shift < 0))
-    found = [Swizzle(bits, base, shift) for bits in range(min_bits, max_bits + 1) for base in range(min_base, max_base + 1)
-             for shift in shifts if abs(shift) >= bits]
-    if not found:
+    choices = [Swizzle(bits, base, shift) for bits in range(min_bits, max_bits + 1) for base in range(min_base, max_base + 1)
+               for shift in shifts if abs(shift) >= bits]
+    if not choices:
         raise LayoutError(f"no swizzle has {min_bits} to {max_bits} bits, a base from {min_base} to {max_base} and a shift "
                           f"from {min_shift} to {max_shift}")
-    return st.sampled_from(found[:1] + [swizzle for swizzle in found[1:] if swizzle.bits])     # one identity is enough
+    return st.sampled_from(choices[:1] + [swizzle for swizzle in choices[1:] if swizzle.bits])     # one identity is enough
 
 
 def rotations(*, max_chunk: int = 8, max_count: int = 8, max_rows: int = 4, max_period: int = 8) -> SearchStrategy[Rotation]:
@@ -251,9 +251,9 @@ def lane_masks(instruction: str | Instruction | None = None, *, min_active: int 
 
 
 def _mask(lanes):
-    made = np.zeros(LANES, bool)
-    made[list(lanes)] = True
-    return made
+    mask = np.zeros(LANES, bool)
+    mask[list(lanes)] = True
+    return mask
 
 
 # ---- accesses --------------------------------------------------------------------------------------------------------
@@ -310,22 +310,23 @@ def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str]
     if not choices:
         raise LayoutError(f"none of the dtypes {', '.join(map(str, dtypes))} and lane maps {', '.join(lane_maps)} is one of "
                           "the instructions: give narrower dtypes, or other maps")
-    made = {dtype: tiles(dtype, kinds=kinds, max_rows=max_rows, max_row_bytes=max_row_bytes) for _, dtype in choices}
-    return st.sampled_from(choices).flatmap(lambda chosen: made[chosen[1]].flatmap(
+    by_dtype = {dtype: tiles(dtype, kinds=kinds, max_rows=max_rows, max_row_bytes=max_row_bytes) for _, dtype in choices}
+    return st.sampled_from(choices).flatmap(lambda chosen: by_dtype[chosen[1]].flatmap(
         lambda tile: _walks(chosen[0], chosen[1], tile, lane_maps).map(lambda access: replace(access, excess=excess))))
 
 
 def _walks(row, dtype, tile, lane_maps):
     """A strategy of the Accesses of one tile."""
     natural = natural_access(tile, row, dtype, f"natural {row}")
-    made = {"natural": st.just(natural)}
+    walks = {"natural": st.just(natural)}
     count = sum(map(len, row.groups))
     steps, starts = st.sampled_from(range(1, count, 2)), st.integers(0, count - 1)
-    made["permuted"] = st.builds(lambda step, start: replace(
+    walks["permuted"] = st.builds(lambda step, start: replace(
         natural, name=f"permuted {row}", lanes=Permuted(natural.lanes, count, step, start)), steps, starts)
     if not row.needs_whole_warp:
         size = natural.elements
         trips = prod(tile.shape) // size // LANES
         domain = {"tid": LANES, "k": trips} if trips > 1 else {"tid": LANES}
-        made["columns"] = st.just(replace(natural, name=f"columns {row}", lanes=Columns(tile.shape[0], size), domain=domain))
-    return st.one_of([made[name] for name in lane_maps if name in made])
+        walks["columns"] = st.just(replace(natural, name=f"columns {row}", lanes=Columns(tile.shape[0], size),
+                                           domain=domain))
+    return st.one_of([walks[name] for name in lane_maps if name in walks])

@@ -188,12 +188,12 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     n = len(given)
     mask = mask_of(row, active, n)
     sources, valid = sources_of(row, sources, mask, n), valid_of(row, valid, mask, n)
-    made = _count(row, chip, given, mask, sources, valid)
-    loads = np.zeros(n, np.int64) if made.loads is None else made.loads
-    exact = made.at_least is made.at_most or (made.at_least == made.at_most).all()
+    counts = _count(row, chip, given, mask, sources, valid)
+    loads = np.zeros(n, np.int64) if counts.loads is None else counts.loads
+    exact = counts.at_least is counts.at_most or (counts.at_least == counts.at_most).all()
     caveat = "" if exact else UNKNOWN_SOURCES if row.kind == "copy" and sources is None else row.caveat
-    return Analysis(row, chip, given, mask, made.wavefronts, made.ideal, made.at_least, made.at_most, loads, caveat,
-                    sources, valid)
+    return Analysis(row, chip, given, mask, counts.wavefronts, counts.ideal, counts.at_least, counts.at_most, loads,
+                    caveat, sources, valid)
 
 
 UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: this is what the destinations cost"

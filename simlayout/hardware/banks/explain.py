@@ -51,11 +51,11 @@ def _heading(analysis, index):
     wavefronts, ideal, excess, conflicts, low, high = (
         int(getattr(analysis, name)[index])
         for name in ("wavefronts", "ideal", "excess", "conflicts", "at_least", "at_most"))
-    said = counted(wavefronts, "wavefront")
+    text = counted(wavefronts, "wavefront")
     if low < high:
-        said = f"between {low} and {counted(high, 'wavefront')}, taken as {wavefronts}"
+        text = f"between {low} and {counted(high, 'wavefront')}, taken as {wavefronts}"
     return (f"{analysis.instruction}, access {index % len(analysis)} of {len(analysis)} on {analysis.arch.name}: "
-            f"{said}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
+            f"{text}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
 
 
 def _by_banks(analysis, index):
@@ -100,13 +100,13 @@ def _by_clashes(analysis, index):
 
 def _clash(row, lanes, which, addresses, sources, written, fetched):
     """Whom one lane meets, and in which banks; which: its place in lanes; written, fetched: bool per lane, itself too."""
-    lane, said = lanes[which], []
+    lane, clashes = lanes[which], []
     for verb, place, there in (("writes", addresses[lane], written), ("reads", sources[lane], fetched)):
         others = [other for other, meets in zip(lanes, there, strict=True) if meets and other != lane]
         if others:
             bank = _wide("bank", row, int(place) // row.bytes % (128 // row.bytes))
-            said.append(f"with {_named_lanes(others)}, as it {verb} {bank}")
-    return f"lane{_GLUE}{lane} clashes most: {'; '.join(said)}"
+            clashes.append(f"with {_named_lanes(others)}, as it {verb} {bank}")
+    return f"lane{_GLUE}{lane} clashes most: {'; '.join(clashes)}"
 
 
 def _by_lines(analysis, index):
@@ -120,16 +120,16 @@ def _by_lines(analysis, index):
         alive = alive & (analysis.valid[index] > 0)
     if analysis.sources is None:
         held = _lanes_by(addresses // 128, alive)
-        said = [f"at least one wavefront: shared line {line}, {_named_lanes(lanes)}" for line, lanes in held.items()]
+        sentences = [f"at least one wavefront: shared line {line}, {_named_lanes(lanes)}" for line, lanes in held.items()]
     else:
         sources = analysis.sources[index]
         held = _lanes_by(copies.wavefront_of(addresses[None], sources[None], alive[None])[0], alive)
-        said = [f"wavefront {i}: global line {sources[lanes[0]] // 128} -> shared line {addresses[lanes[0]] // 128}, "
-                f"{_named_lanes(lanes)}" for i, lanes in enumerate(held.values())]
-    for line in said[:_SHOWN_WAVEFRONTS]:
+        sentences = [f"wavefront {i}: global line {sources[lanes[0]] // 128} -> shared line {addresses[lanes[0]] // 128}, "
+                     f"{_named_lanes(lanes)}" for i, lanes in enumerate(held.values())]
+    for line in sentences[:_SHOWN_WAVEFRONTS]:
         lines += _wrapped(line, 2)
-    if len(said) > _SHOWN_WAVEFRONTS:
-        lines.append(f"  and {len(said) - _SHOWN_WAVEFRONTS} more")
+    if len(sentences) > _SHOWN_WAVEFRONTS:
+        lines.append(f"  and {len(sentences) - _SHOWN_WAVEFRONTS} more")
     if analysis.valid is None:
         return lines
     return [*lines, "  and for the zeros of the src-size, as cp.async.ca:", *_by_clashes(analysis, index)]
@@ -146,16 +146,16 @@ def _lanes_by(values, alive):
 def _by_rounds(analysis, index):
     """A loop of exchanges: who tries and who succeeds in each round."""
     row, addresses, active = analysis.instruction, analysis.addresses[index][None], analysis.active[index][None]
-    said = []
+    rounds = []
     for pending, succeeded in retries.rounds(row, addresses, active):
         tried, done = (np.flatnonzero(lanes[0]).tolist() for lanes in (pending, succeeded))
         cost = int(retries.exchanges(row, pending)[0])
-        said.append((cost, f"{_named_lanes(tried)} {'try' if len(tried) > 1 else 'tries'}, {_named_lanes(done)} "
+        rounds.append((cost, f"{_named_lanes(tried)} {'try' if len(tried) > 1 else 'tries'}, {_named_lanes(done)} "
                            f"{'succeed' if len(done) > 1 else 'succeeds'}"))
     lines = []
-    for number, (cost, text) in enumerate(said[:_SHOWN_ROUNDS]):
+    for number, (cost, text) in enumerate(rounds[:_SHOWN_ROUNDS]):
         lines += _wrapped(f"round {number}: {counted(cost, 'wavefront')}: {text}", 2)
-    if rest := said[_SHOWN_ROUNDS:]:
+    if rest := rounds[_SHOWN_ROUNDS:]:
         lines.append(f"  and {counted(len(rest), 'more round')}: {counted(sum(c for c, _ in rest), 'wavefront')}")
     return lines
 

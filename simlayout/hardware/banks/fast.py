@@ -34,21 +34,21 @@ def can_count(instruction, shared_bytes):
 
 def checked_wavefronts(instruction, addresses, mask, shared_bytes):
     """As `model.checked_wavefronts`, for what it `can_count`."""
-    made = np.empty((2, len(addresses)), np.int64)
+    counts = np.empty((2, len(addresses)), np.int64)
     numbers = geometry(instruction, shared_bytes)
 
     def count(rows):
         live = rows_of(mask, rows)
         lanes = np.ascontiguousarray(EVERY if live is None else live)
-        if not _count(_read_only(signed(addresses[rows])), _read_only(lanes), numbers, *made[:, rows]):
+        if not _count(_read_only(signed(addresses[rows])), _read_only(lanes), numbers, *counts[:, rows]):
             return None
         return rows.start + model.first_fault(instruction, addresses_of(addresses[rows], live), shared_bytes)
 
     parts = model.chunks(len(addresses), _CHUNK)
     if len(parts) == 1:
-        return *made, count(parts[0])
+        return *counts, count(parts[0])
     with ThreadPoolExecutor(config.NUMBA_NUM_THREADS) as threads:
-        return *made, next((fault for fault in threads.map(count, parts) if fault is not None), None)
+        return *counts, next((fault for fault in threads.map(count, parts) if fault is not None), None)
 
 
 def _read_only(array):
@@ -104,12 +104,12 @@ class _Forgiving:
 def _jit(function):
     """Compiled when first called; kept in a cache folder, if one can be written."""
     try:
-        made = njit(nogil=True, cache=True)(function)
+        compiled = njit(nogil=True, cache=True)(function)
     except RuntimeError:                                 # no folder can be written
         return njit(nogil=True)(function)
-    if made is not function:                             # else NUMBA_DISABLE_JIT
-        made._cache = _Forgiving(made._cache)
-    return made
+    if compiled is not function:                             # else NUMBA_DISABLE_JIT
+        compiled._cache = _Forgiving(compiled._cache)
+    return compiled
 
 
 @_jit

@@ -125,10 +125,10 @@ def _of_groups(keys, groups, banks):
 @lru_cache(64)
 def _numbered(groups):
     """(bits that number the groups, int32 [32]: for each lane the number of its group, -1 where none has it)."""
-    made = np.full(LANES, _IDLE)
+    group_of = np.full(LANES, _IDLE)
     for number, group in enumerate(groups):
-        made[list(group)] = number
-    return (len(groups) - 1).bit_length(), made
+        group_of[list(group)] = number
+    return (len(groups) - 1).bit_length(), group_of
 
 
 def paired(keys):

@@ -52,10 +52,10 @@ def signed(given):
 @lru_cache(64)
 def _used(groups):
     """bool [1, 32]: the lanes whose address is read; None if all are."""
-    made = np.zeros((1, LANES), bool)
-    made[:, [lane for group in groups for lane in group]] = True
-    made.setflags(write=False)
-    return None if made.all() else made
+    used = np.zeros((1, LANES), bool)
+    used[:, [lane for group in groups for lane in group]] = True
+    used.setflags(write=False)
+    return None if used.all() else used
 
 
 def mask_of(row, active, n):
@@ -91,8 +91,8 @@ def lane_at_fault(row, chip, addresses):
     """(lane, whether it is out of bounds) of an access whose addresses, int64 [32], 0 in idle lanes, are wrong: the first
     one out of bounds, or where none is, the first misaligned one."""
     outside = (addresses < 0) | (addresses > chip.shared_bytes_per_cta - row.bytes)
-    found = bool(outside.any())
-    return int(np.argmax(outside if found else addresses % row.bytes != 0)), found
+    any_outside = bool(outside.any())
+    return int(np.argmax(outside if any_outside else addresses % row.bytes != 0)), any_outside
 
 
 def refuse(row, chip, access, addresses):

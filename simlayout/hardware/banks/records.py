@@ -65,9 +65,9 @@ class Checked:
             return ""
         i, a, c = int(np.argmax(self.wrong)), self.analysis, self.cases
         low, high = int(a.at_least[i]), int(a.at_most[i])
-        said = f"{low}" if low == high else f"{low} to {high}"
-        return (f"{c.form}, case {i} ({c.labels[i]}): {said} wavefronts said, {int(c.wavefronts[i])} measured; conflicts "
-                f"{int(a.conflicts[i])} and {int(c.conflicts[i])}, loads {int(a.loads[i])} and {int(c.loads[i])}\n"
+        predicted = f"{low}" if low == high else f"{low} to {high}"
+        return (f"{c.form}, case {i} ({c.labels[i]}): {predicted} wavefronts said, {int(c.wavefronts[i])} measured; "
+                f"conflicts {int(a.conflicts[i])} and {int(c.conflicts[i])}, loads {int(a.loads[i])} and {int(c.loads[i])}\n"
                 f"{a.explain(i)}")
 
 
@@ -98,7 +98,7 @@ def load_records(path):
             about = json.loads(str(data["about"]))
             str(Summary(about["arch"], about, {}))           # has it everything that a Provenance names?
             active = (data["active"][:, None] >> np.arange(LANES, dtype=np.uint32) & 1).astype(bool)
-            made = []
+            all_cases = []
             for number, (form, name) in enumerate(zip(data["forms"], data["instructions"], strict=True)):
                 rows = np.flatnonzero(data["form"] == number)
                 where = np.searchsorted(data["source_of"], rows)
@@ -107,9 +107,9 @@ def load_records(path):
                 valid = None if valid is None or (valid == NO_SIZE).all() else valid
                 addresses = data["addresses"][rows].astype(np.int64)
                 labels = tuple(str(data["labels"][i]) for i in data["label"][rows])
-                made.append(Cases(str(form), str(name), addresses, active[rows], sources, valid, labels,
-                                  *(data[k][rows].astype(np.int64) for k in COUNTERS)))
-            return about, made
+                all_cases.append(Cases(str(form), str(name), addresses, active[rows], sources, valid, labels,
+                                       *(data[k][rows].astype(np.int64) for k in COUNTERS)))
+            return about, all_cases
     except FileNotFoundError:
         raise SimlayoutError(f"{path} does not exist") from None
     except _UNREADABLE as error:
@@ -165,6 +165,6 @@ def summaries_text(summaries):
 
 def add_records(path):
     """Adds a record file to what `provenance` knows, for this process. Returns its Summary; raises SimlayoutError."""
-    made, _ = check_file(path)
-    add(made)
-    return made
+    summary, _ = check_file(path)
+    add(summary)
+    return summary

@@ -35,9 +35,9 @@ def _counts(analysis):
         rows.append(("loads", f"{int(analysis.loads.sum())}   in the loop of the atomic, counted apart"))
     worst = int(np.argmax(analysis.excess))
     with_excess = int((analysis.excess > 0).sum())
-    said = (f"access {worst}: {int(analysis.wavefronts[worst])} wavefronts where {int(analysis.ideal[worst])} "
+    text = (f"access {worst}: {int(analysis.wavefronts[worst])} wavefronts where {int(analysis.ideal[worst])} "
             f"{'is' if analysis.ideal[worst] == 1 else 'are'} ideal; {with_excess} of {len(analysis)} have excess")
-    return [*rows, ("worst", said if with_excess else "no access has excess")]
+    return [*rows, ("worst", text if with_excess else "no access has excess")]
 
 
 def _lines(label, value):

@@ -44,13 +44,13 @@ def wavefronts_on_gpu(instruction, addresses, active=None, arch=DEFAULT_ARCH):
     mask = mask_of(row, gpu.read(active) if _on_gpu(active) else active, len(given))
 
     def count(part, live, start):
-        made = gpu.empty(len(part)), gpu.empty(len(part))
-        fault = gpu.count(part, gpu.copy(EVERY if live is None else live), numbers, *made)
+        counts = gpu.empty(len(part)), gpu.empty(len(part))
+        fault = gpu.count(part, gpu.copy(EVERY if live is None else live), numbers, *counts)
         if fault is not None:
             only = slice(start + fault, start + fault + 1)
             one = given[only] if host else gpu.read(given[only])
             refuse(row, chip, start + fault, access_of(one, rows_of(mask, only), 0))
-        return made
+        return counts
 
     if not host:
         return count(given, mask, 0)

@@ -107,10 +107,10 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
                                "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
     if name.startswith("wgmma."):
         return wgmma_fragment(name, operand)
-    found = FRAGMENTS.get((name, operand))
-    if found is None:
+    result = FRAGMENTS.get((name, operand))
+    if result is None:
         raise InstructionError(_unknown(name, operand))
-    return found
+    return result
 
 
 def _unknown(name, operand):

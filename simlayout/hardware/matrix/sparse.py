@@ -199,9 +199,9 @@ def metadata_nibbles(name, registers, selector=0):
         raise InstructionError(f"{name} takes metadata from {LANES} lanes, integers [..., {LANES}], not "
                                f"{registers.dtype} of shape {registers.shape}")
     held = registers.astype(np.uint32)[..., None] >> 4 * np.arange(NIBBLES, dtype=np.uint32) & 15
-    made = np.zeros((*registers.shape[:-1], mma.m, mma.groups), np.uint8)
-    made[..., row[row >= 0], group[row >= 0]] = held[..., row >= 0]
-    return made
+    nibbles = np.zeros((*registers.shape[:-1], mma.m, mma.groups), np.uint8)
+    nibbles[..., row[row >= 0], group[row >= 0]] = held[..., row >= 0]
+    return nibbles
 
 
 def _pattern(pattern):
@@ -236,12 +236,12 @@ def compress(a, pattern="2:4"):
         raise InstructionError(f"not {pattern}: row {row}, columns {first} to {first + p.columns - 1} hold "
                                f"{a[row, first:first + p.columns].tolist()}; at most {p.kept} "
                                f"{'pairs' if p.unit == 2 else 'of them'} may be other than zero")
-    kept = np.zeros((*present.shape[:2], p.kept), np.int64)
+    columns = np.zeros((*present.shape[:2], p.kept), np.int64)
     metadata = np.zeros(present.shape[:2], np.uint8)
     for indices, code in reversed(p.codes.items()):              # the first that fits is written last
         fits = ~np.delete(present, indices, axis=-1).any(axis=-1)
-        kept[fits], metadata[fits] = indices, code
-    values = np.take_along_axis(units, kept[..., None], axis=2)
+        columns[fits], metadata[fits] = indices, code
+    values = np.take_along_axis(units, columns[..., None], axis=2)
     return values.reshape(a.shape[0], -1), metadata
 
 
@@ -255,15 +255,15 @@ def stored_columns(metadata, pattern="2:4"):
     """
     p = _pattern(pattern)
     metadata = np.asarray(metadata)
-    kept = np.full((*metadata.shape, p.kept), -1, np.int64)
+    columns = np.full((*metadata.shape, p.kept), -1, np.int64)
     for indices, code in p.codes.items():
-        kept[metadata == code] = indices
-    if (kept < 0).any():
-        *row, group = (int(x[0]) for x in np.nonzero(kept[..., 0] < 0))
+        columns[metadata == code] = indices
+    if (columns < 0).any():
+        *row, group = (int(x[0]) for x in np.nonzero(columns[..., 0] < 0))
         legal = ", ".join(f"{code:04b}" for code in p.codes.values())
         raise InstructionError(f"row {', '.join(map(str, row))}, group {group}: nibble {int(metadata[(*row, group)]):04b} "
                                f"is none of {pattern}'s: {legal}")
-    first = p.columns * np.arange(metadata.shape[-1])[:, None, None] + p.unit * kept[..., None]
+    first = p.columns * np.arange(metadata.shape[-1])[:, None, None] + p.unit * columns[..., None]
     return (first + np.arange(p.unit)).reshape(*metadata.shape[:-1], -1)
 
 
@@ -275,6 +275,6 @@ def expand(values, metadata, pattern="2:4"):
     """
     values = np.asarray(values)
     columns = stored_columns(metadata, pattern)
-    made = np.zeros((len(values), 2 * values.shape[1]), values.dtype)
-    np.put_along_axis(made, columns, values, axis=1)
-    return made
+    dense = np.zeros((len(values), 2 * values.shape[1]), values.dtype)
+    np.put_along_axis(dense, columns, values, axis=1)
+    return dense

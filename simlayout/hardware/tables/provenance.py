@@ -44,11 +44,11 @@ class Summary:
 @lru_cache(None)
 def _summaries():
     """The summaries in measured/*.json."""
-    made = []
+    summaries = []
     for path in sorted(FOLDER.glob("*.json")):
         for entry in json.loads(path.read_text()):
-            made.append(Summary(entry["arch"], entry["about"], {k: tuple(v) for k, v in entry["cases"].items()}))
-    return tuple(made)
+            summaries.append(Summary(entry["arch"], entry["about"], {k: tuple(v) for k, v in entry["cases"].items()}))
+    return tuple(summaries)
 
 
 _added = []
@@ -66,12 +66,12 @@ def provenance(row, chip):
     >>> print(provenance(INSTRUCTIONS["ld.shared.b64"], ARCHES["sm_80"]))    # doctest: +ELLIPSIS
     assumed: the rule of sm_90, taken to hold on sm_80 (...)
     """
-    found = [s for s in (*_summaries(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
-    cases = sum(s.cases[row.name][0] for s in found)
-    wrong = sum(s.cases[row.name][1] for s in found)
-    if found:
+    summaries = [s for s in (*_summaries(), *_added) if arch_of(s.arch) == chip and row.name in s.cases]
+    cases = sum(s.cases[row.name][0] for s in summaries)
+    wrong = sum(s.cases[row.name][1] for s in summaries)
+    if summaries:
         how = "bounds" if row.caveat else "explains"
-        text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, found)))}"
+        text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, summaries)))}"
         return Provenance("measured", text, cases - wrong)
     home = arch_of(DEFAULT_ARCH)
     if chip != home:
