@@ -70,7 +70,7 @@ def predict(config, M, N, K, matrices=1):
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
     tiles = config.sharing * config.tiles(M, N, matrices)
-    stages = tiles * -(-K // 64)
+    stages = tiles * -(-K // config.depth)
     wgmmas = stages * 4 * config.row_bands
     stores = tiles * config.row_bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())

@@ -8,10 +8,11 @@ import numpy as np
 
 from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.order import order_of
-from cuda_kernels.kernels.hopper.parts import DEPTH, load_box
+from cuda_kernels.kernels.hopper.parts import depth_of, load_box
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
-from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.algebra.dtypes import TYPES
+from simlayout.hardware.matrix.wgmma import K_BYTES, OperandTile
 from simlayout.hardware.tables.arch import LANES
 
 BARRIERS = 16
@@ -38,17 +39,18 @@ class Hopper:
     """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
 
     tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
-    warpgroups multiplies, one behind the other; stages of 64 along K; buffers: staging buffers (64 x `box_n`) per consumer
-    for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of tiles walked
-    together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that of C; dtype:
-    "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any
-    C); split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one
-    per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
-    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
-    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
-    CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
-    multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
-    stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
+    warpgroups multiplies, one behind the other; stages of `depth` along K; buffers: staging buffers (64 x `box_n`) per
+    consumer for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of
+    tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
+    of C; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or
+    "direct" (any C); split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles,
+    else there is one per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a
+    producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the
+    loads of B, and beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part
+    of K; resident: CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its
+    tile, the other multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma"
+    (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what
+    does not fit.
     """
 
     tile_m: int = 128
@@ -149,16 +151,21 @@ class Hopper:
         return ONLY.get(self.body, {}).get("a_major", CHOICES["a_major"])
 
     @property
+    def depth(self):
+        """Elements of K per stage."""
+        return depth_of(self.dtype)
+
+    @property
     def wgmma(self):
         """The wgmma that a warpgroup issues."""
-        return f"wgmma.m64n{self.tile_n}k16.f32.{self.dtype}.{self.dtype}"
+        return f"wgmma.m64n{self.tile_n}k{K_BYTES // TYPES[self.dtype].bytes}.f32.{self.dtype}.{self.dtype}"
 
     @property
     def operands(self):
         """What one wgmma k-chunk reads: the OperandTiles of 64 rows of A and of all columns of B, which in an
         MN-major order are loaded by 64."""
         cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
-        return _tile(64, DEPTH, self.dtype, self.a_major), _tile(cols, DEPTH, self.dtype, self.b_major)
+        return _tile(64, self.depth, self.dtype, self.a_major), _tile(cols, self.depth, self.dtype, self.b_major)
 
     @property
     def multiply(self):
@@ -203,7 +210,8 @@ class Hopper:
 
     def boxes(self):
         """The boxes of the maps of A, B and C, innermost first, in elements; `swizzles` go with them."""
-        a, b = load_box(self.a_major, self.tile_m, self.cluster_n), load_box(self.b_major, self.tile_n, self.cluster_m)
+        a = load_box(self.a_major, self.tile_m, self.dtype, self.cluster_n)
+        b = load_box(self.b_major, self.tile_n, self.dtype, self.cluster_m)
         return a, b, (self.box_n, 64, 1) if self.c_major == "N" else (64, self.box_n, 1)
 
     @property
@@ -242,7 +250,7 @@ class Hopper:
         Full waves of tiles stay whole; the rest is cut: into `slices`, if they fit into the last wave, or, with split, so
         that its parts fill the last wave, as far as that is sooner.
         """
-        whole, parts = cut_tiles(self, self.tiles(M, N, matrices), self.slots(sms), -(-K // DEPTH))
+        whole, parts = cut_tiles(self, self.tiles(M, N, matrices), self.slots(sms), -(-K // self.depth))
         return int(whole), int(parts)
 
     def grid(self, M, N, K, matrices=1, sms=132):

@@ -5,7 +5,6 @@ from functools import cached_property, lru_cache
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
-from cuda_kernels.kernels.hopper.parts import DEPTH
 from cuda_kernels.kernels.hopper.plan import plan_of
 from simlayout.hardware.tables.arch import FEATURES
 from simlayout.kernel import Argument, LaunchShape, Map, Pointer
@@ -177,7 +176,7 @@ class HopperKernel(Gemm):
         """(the plan, its bounds) as text."""
         config, said, how = self.options, self.predict(problem), self.plan.multiply
         stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
-        plan = (f"tile {config.tile_m}x{config.tile_n}x{DEPTH}, {config.block} threads, {stages} and "
+        plan = (f"tile {config.tile_m}x{config.tile_n}x{config.depth}, {config.block} threads, {stages} and "
                 f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {said.ctas}, tiles: "
                 f"{config.sharing * config.tiles(problem.M, problem.N)}, K steps: {said.steps}")
         return plan, (f"{said.mma_clocks:.0f} clocks of {how}, {said.shared_clocks} of shared memory for its operands per K "

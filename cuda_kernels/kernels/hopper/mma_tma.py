@@ -33,9 +33,9 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.common import element, store_by_halves, store_whole
-from cuda_kernels.kernels.hopper.mma_tma_plan import BANDS, COLUMNS, READS, STEPS, read_c_col, read_c_row
+from cuda_kernels.kernels.hopper.mma_tma_plan import BANDS, COLUMNS, DEPTH, READS, STEPS, read_c_col, read_c_row
 from cuda_kernels.kernels.hopper.order import quotient, tile_of
-from cuda_kernels.kernels.hopper.parts import DEPTH, make_load
+from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 
 
@@ -123,7 +123,7 @@ def make_body(config):
     next_stage, next_parity, begin = ring.next_stage, ring.next_parity, ring.begin
     rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
     first_row, first_col, first_unit, teller = ctas.first_row, ctas.first_col, ctas.first_unit, ctas.teller
-    load_a, load_b = make_load("K", rows, beside), make_load("K", cols, below)
+    load_a, load_b = make_load("K", rows, config.dtype, beside), make_load("K", cols, config.dtype, below)
     begin_steps, bands, turn, end_steps = make_steps(config.dtype)
     store = make_store(config.out)
 

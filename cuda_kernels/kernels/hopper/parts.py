@@ -23,29 +23,37 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
+from simlayout.algebra.dtypes import TYPES
 
-DEPTH = 64
-"""Elements of K per stage: 128 bytes of a K-major row."""
-
-BLOCK = 64
-"""Elements along the contiguous dimension of a TMA box of 16-bit elements: 128 bytes, the span of the swizzle."""
+SPAN = 128
+"""Bytes along the contiguous dimension of a TMA box, the span of the swizzle; and bytes of K per stage of a K-major row."""
 
 
-def load_box(major, size, parts=1):
-    """The TMA box of an operand of `size` rows or columns, DEPTH of K, of which `parts` CTAs load a part each: elements,
-    innermost first."""
-    return (BLOCK, size // parts if major == "K" else DEPTH // parts, 1)
+def depth_of(dtype):
+    """Elements of K per stage, and elements along the contiguous dimension of a TMA box.
+
+    >>> depth_of("f16"), depth_of("e4m3")
+    (64, 128)
+    """
+    return SPAN // TYPES[dtype].bytes
 
 
-def make_load(major, size, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_multicast):
+def load_box(major, size, dtype, parts=1):
+    """The TMA box of an operand of `size` rows or columns, `depth_of` its dtype of K, of which `parts` CTAs load a part
+    each: elements, innermost first."""
+    depth = depth_of(dtype)
+    return (depth, size // parts if major == "K" else depth // parts, 1)
+
+
+def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_multicast):
     """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of
-    B from `first` on, DEPTH of K from `k` on.
+    B from `first` on, `depth_of` their dtype of K from `k` on.
 
     A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
     K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`. copy,
     copy_to_many: what moves a box; the plan hands in functions that note what is moved.
     """
-    wide = load_box(major, size, parts)[1]
+    wide, depth = load_box(major, size, dtype, parts)[1], depth_of(dtype)
 
     def box(address, tensor_map, mbarrier, c0, c1, c2, ctas):
         if parts == 1:
@@ -55,12 +63,12 @@ def make_load(major, size, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_m
 
     def load_k(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
         mine = wide * part
-        box(address + 2 * BLOCK * mine, tensor_map, mbarrier, k, first + mine, matrix, ctas)
+        box(address + SPAN * mine, tensor_map, mbarrier, k, first + mine, matrix, ctas)
 
     def load_mn(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
         mine = wide * part
-        for i in range(size // BLOCK):
-            box(address + 2 * BLOCK * (DEPTH * i + mine), tensor_map, mbarrier, first + BLOCK * i, k + mine, matrix, ctas)
+        for i in range(size // depth):
+            box(address + SPAN * (depth * i + mine), tensor_map, mbarrier, first + depth * i, k + mine, matrix, ctas)
 
     return load_k if major == "K" else load_mn
 

@@ -8,7 +8,7 @@ import numpy as np
 from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
-from cuda_kernels.kernels.hopper.parts import DEPTH, make_load
+from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
@@ -17,11 +17,11 @@ from simlayout.plan import Prediction
 from simlayout.proofs import prove_operand, prove_tile, verify
 
 
-def loads_of(major, size, parts, first, k):
+def loads_of(major, size, parts, first, k, dtype="f16"):
     """[(coordinates, shared byte address)] of the boxes that `make_load`'s function moves, of all parts.
 
     The kernel's own code, with instructions that note their operands: size rows of A or columns of B from `first` on, and
-    `DEPTH` of K from k on, to address 0.
+    `depth_of` the dtype of K from k on, to address 0.
 
     >>> loads_of("K", 128, 2, 256, 64)
     [((64, 256, 0), 0), ((64, 320, 0), 8192)]
@@ -36,7 +36,7 @@ def loads_of(major, size, parts, first, k):
     def load_multicast(address, tensor_map, mbarrier, ctas, *coords):
         load(address, tensor_map, mbarrier, *coords)
 
-    tile = make_load(major, size, parts, load, load_multicast)
+    tile = make_load(major, size, dtype, parts, load, load_multicast)
     for part in range(parts):
         tile(0, None, 0, first, k, 0, part, 0)
     return moved
@@ -52,7 +52,7 @@ class TmaPlan:
     def tile(self):
         """(rows, columns, depth) of the tile that a CTA, or a cluster, works on at a time."""
         config = self.config
-        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, DEPTH
+        return config.cluster_m * config.tile_m, config.cluster_n * config.tile_n, config.depth
 
     @property
     def operands(self):
@@ -63,7 +63,8 @@ class TmaPlan:
 
     def loaded(self, ctas, steps):
         """The count of the TMA loads of so many CTAs, each of so many K steps."""
-        boxes = sum(len(loads_of(major, size, cluster, 0, 0)) // cluster for major, size, cluster in self.operands)
+        boxes = sum(len(loads_of(major, size, cluster, 0, 0, self.config.dtype)) // cluster
+                    for major, size, cluster in self.operands)
         return AccessCount("load A, B", "cp.async.bulk.tensor", ctas * steps * boxes, 0, 0,
                           bytes=ctas * steps * self.config.stage_bytes)
 
@@ -72,7 +73,7 @@ class TmaPlan:
         at k."""
         boxes = zip(self.operands, self.config.boxes())
         return [(TensorMap(self.config.dtype, (8192, 8192, 1), (16384, 16384), box, swizzle=128),
-                 loads_of(major, size, cluster, first, k)) for (major, size, cluster), box in boxes]
+                 loads_of(major, size, cluster, first, k, self.config.dtype)) for (major, size, cluster), box in boxes]
 
 
 class WgmmaPlan(TmaPlan):
@@ -94,7 +95,7 @@ class WgmmaPlan(TmaPlan):
     def predict(self, M, N, K, sms=CPU_SMS):
         """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
         config, said = self.config, predict(self.config, M, N, K)
-        steps = -(-K // DEPTH)
+        steps = -(-K // config.depth)
         ctas = config.sharing * config.tiles(M, N)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(ctas, steps),
@@ -156,8 +157,8 @@ class MmaPlan(TmaPlan):
         first, k, made = 384, 128, {}
         tile, (rows_a, rows_b, _) = self._of_threads.access("load A").tile, self._of_threads.tile
         for name, (tensor, loads), below, rows in zip("AB", self.tensors(first, k), (0, rows_a), (rows_a, rows_b)):
-            at = 2 * tile(below + np.arange(rows)[:, None], np.arange(DEPTH)[None], 0)
-            loads = [(coords, address + 2 * DEPTH * below) for coords, address in loads]
+            at = 2 * tile(below + np.arange(rows)[:, None], np.arange(self.config.depth)[None], 0)
+            loads = [(coords, address + 2 * self.config.depth * below) for coords, address in loads]
             made[name] = prove_tile(tensor, loads, at, (first, k))
         made |= self._of_threads.verify()
         for access in self.accesses:

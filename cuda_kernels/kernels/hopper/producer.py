@@ -2,7 +2,7 @@
 
 from cuda_kernels.intrinsics import mbarrier_arrive_expect_tx, mbarrier_wait, s32, successor, u32
 from cuda_kernels.kernels.hopper.order import tile_of
-from cuda_kernels.kernels.hopper.parts import DEPTH, make_load
+from cuda_kernels.kernels.hopper.parts import make_load
 
 
 def make_produce(config, places, ring, ctas, unit_at):
@@ -10,9 +10,9 @@ def make_produce(config, places, ring, ctas, unit_at):
     whether they have a matrix each; tiles_m, tiles_n: rows and columns of tiles; work: as of `make_body`."""
     below, beside, stages = config.cluster_m, config.cluster_n, config.stages
     at_b, bytes_a, bytes_b, at_full, at_empty = places.b, places.a_bytes, places.b_bytes, places.full, places.empty
-    load_a = make_load(config.a_major, config.tile_m, beside)
-    load_b = make_load(config.b_major, config.operands[1].rows, below)
-    next_stage, next_parity, cluster = ring.next_stage, ring.next_parity, config.sharing
+    load_a = make_load(config.a_major, config.tile_m, config.dtype, beside)
+    load_b = make_load(config.b_major, config.operands[1].rows, config.dtype, below)
+    next_stage, next_parity, cluster, depth = ring.next_stage, ring.next_parity, config.sharing, config.depth
     place, of_row, of_col, first_row, first_col = ctas.place, ctas.of_row, ctas.of_col, ctas.first_row, ctas.first_col
     first_unit, next_unit = ctas.first_unit, ctas.next_unit
 
@@ -31,9 +31,9 @@ def make_produce(config, places, ring, ctas, unit_at):
                 full = u32(smem + at_full + 8 * stage)
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 mbarrier_arrive_expect_tx(full, u32(bytes_a + bytes_b))
-                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(DEPTH * step), s32(matrix * batched_a),
+                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(depth * step), s32(matrix * batched_a),
                        right, to_row)
-                load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(DEPTH * step), s32(matrix * batched_b),
+                load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(depth * step), s32(matrix * batched_b),
                        down, to_col)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)

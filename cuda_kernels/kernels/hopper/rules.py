@@ -76,8 +76,8 @@ RULES = (
                    f"{c.consumer_registers} registers, {c.accumulators} of them accumulators, and needs "
                    f"{other_registers(c)} more: use producer=1, resident=1 or a smaller tile"),
     Rule(lambda c: c.resident * (c.shared_bytes + RESERVED) > SHARED_LIMIT,
-         lambda c: f"{c.stages} stages of {c.tile_m}x{c.tile_n}x64 need {c.shared_bytes} bytes of shared memory; a CTA has "
-                   f"{SHARED_LIMIT // c.resident - RESERVED}: use fewer stages or buffers"),
+         lambda c: f"{c.stages} stages of {c.tile_m}x{c.tile_n}x{c.depth} need {c.shared_bytes} bytes of shared memory; a "
+                   f"CTA has {SHARED_LIMIT // c.resident - RESERVED}: use fewer stages or buffers"),
 )
 """What options of a configuration do not go together. A rule may rely on those before it."""
 

@@ -26,7 +26,6 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.consumer import make_consume
 from cuda_kernels.kernels.hopper.order import quotient
-from cuda_kernels.kernels.hopper.parts import DEPTH
 from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 from cuda_kernels.kernels.hopper.places import Places
 from cuda_kernels.kernels.hopper.producer import make_produce
@@ -66,7 +65,7 @@ def make_body(config):
     (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map and the address of C, bytes
     from matrix to matrix, (M, N, elements from row to row), the workspace and counters of tiles that are cut.
     """
-    rows, cols, consumers = config.tile_m, config.tile_n, config.consumers
+    rows, cols, depth, consumers = config.tile_m, config.tile_n, config.depth, config.consumers
     by_tma, slices, below, beside = config.store == "tma", config.slices, config.cluster_m, config.cluster_n
     places, ctas = Places.of(config), make_cluster(config)
     ring = make_ring(config.stages, places.full, config.tile_consumers * ctas.peers)
@@ -82,7 +81,7 @@ def make_body(config):
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
         tid, smem, rank = tid_x(), aligned_shared(), rank_in_cluster()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
-        steps, order = quotient(K + DEPTH - 1, DEPTH), (group, by_matrix, by_group, by_rows, by_last)
+        steps, order = quotient(K + depth - 1, depth), (group, by_matrix, by_group, by_rows, by_last)
         left = s32(tiles_m * tiles_n * matrices - whole)
         units, cutting = s32(whole + parts * left), (whole, parts, left, by_parts, by_left)
         work = (units, cutting, steps, order)

@@ -22,7 +22,7 @@ from cuda_kernels.intrinsics import (
     wgmma_wait_group,
 )
 from cuda_kernels.kernels.hopper.order import quotient
-from cuda_kernels.kernels.hopper.parts import DEPTH, make_load, make_store_direct
+from cuda_kernels.kernels.hopper.parts import make_load, make_store_direct
 
 
 def make_body(config):
@@ -31,8 +31,9 @@ def make_body(config):
     tile_a, tile_b = config.operands
     bytes_a, bytes_b = tile_a.bytes, tile_b.bytes
     at_mbarrier, accumulators = bytes_a + bytes_b, cols // 2
-    load_a, load_b = make_load(config.a_major, rows), make_load(config.b_major, tile_b.rows)
-    multiply = config.multiply
+    load_a, load_b = (make_load(major, size, config.dtype)
+                      for major, size in ((config.a_major, rows), (config.b_major, tile_b.rows)))
+    multiply, depth = config.multiply, config.depth
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
     wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(config)
 
@@ -62,7 +63,7 @@ def make_body(config):
             multiply(acc, a, b, k)
             wait_all(acc)
             bar_sync()                                   # everyone's products have read the tiles: they may be loaded again
-            k, parity = s32(k + DEPTH), s32(1 - parity)
+            k, parity = s32(k + depth), s32(1 - parity)
         store(acc, tid, c + u64(matrix) * matrix_c, row, col, (M, N, ldc))
 
     return gemm

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cuda_kernels.kernels.hopper.config import cut_tiles, slots
-from cuda_kernels.kernels.hopper.parts import DEPTH
+from cuda_kernels.kernels.hopper.parts import depth_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.trees import features, of_h200
 
@@ -15,6 +15,7 @@ GHZ = 1.485
 """The clock in which numbers of clocks below are counted. The GPU's own moves between 1.2 and 1.98 GHz with the power that
 it draws."""
 
+DEPTH = depth_of("f16")
 ROW_BYTES = 2 * DEPTH
 """Bytes of a row of A or a column of B in a stage."""
 
