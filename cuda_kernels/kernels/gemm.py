@@ -30,10 +30,11 @@ def matrix(name, x, dtype):
     """
     if getattr(x, "ndim", None) not in (2, 3):
         raise SimlayoutError(f"{name} must be a matrix, not {getattr(x, 'shape', type(x).__name__)}")
-    if x.dtype.name not in ((dtype, "bfloat16", "uint16") if dtype == "bf16" else (TYPES[dtype].plain.name,)):
-        wanted = "bf16, as ml_dtypes.bfloat16 or as its bits in uint16" if dtype == "bf16" else TYPES[dtype].plain.name
+    row = TYPES[dtype]
+    if x.dtype.name not in (row.storage, row.plain.name):
+        wanted = row.storage if row.in_numpy else f"{dtype}, as ml_dtypes.{row.storage} or as its bits in {row.plain.name}"
         raise SimlayoutError(f"{name} is {x.dtype}; this kernel multiplies {wanted}")
-    x = x.view(TYPES[dtype].plain)
+    x = x.view(row.plain)
     return x if x.ndim == 3 else x[None]
 
 
