@@ -19,6 +19,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 SIGNATURE = "u64 u64 s32 s32 u64 u64 u64 u64 u64 u64"
@@ -40,6 +41,11 @@ class Copy:
     arch: str = DEFAULT_TARGET
 
     block, shared_bytes = BLOCK, 0
+
+    def __post_init__(self):
+        if self.size not in (2, 4):
+            raise SimlayoutError(f"elements of {self.size} bytes are not copied on the GPU, those of 2 and 4 are: give an "
+                                 "array whose lines TMA can take")
 
     def grid(self, rows, cols, matrices):
         """CTAs (x, y, z)."""

@@ -14,6 +14,7 @@ from cuda_kernels.run.driver import Launch, Parameters, Shape, TensorMapMaker
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware import TensorMap
+from simlayout.hardware.matrix.wgmma import majors_of
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Kernel, Map, Pointer, Problem
 
@@ -156,7 +157,9 @@ class HopperSteps(Steps):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
         size, size_c = TYPES[self.dtype].bytes, TYPES[self.out].bytes
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        at, majors = list(zip(*work.pieces)), kernel.options.majors if kernel else ("K", "MN")
+        at, majors = list(zip(*work.pieces)), majors_of(self.dtype)
+        if kernel:
+            majors = tuple(major for major in majors if major in kernel.options.majors)
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)

@@ -10,6 +10,7 @@ from host_kit import Device, aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul.repack import Copy
 from cuda_kernels.run import driver
 from simlayout.errors import DeviceError, SimlayoutError
 
@@ -104,3 +105,9 @@ def test_streams_that_disagree_must_be_named(machine):
     host.matmul(a, b, out, stream=5)
     host.matmul(a, Device(aligned(numbers((16, 16)))), out)
     assert [x[4] for x in library.launches] == [5, 7]
+
+
+@pytest.mark.parametrize("size", (1, 8))
+def test_elements_of_a_size_that_no_copy_moves_are_refused_not_moved_as_another(size):
+    with pytest.raises(SimlayoutError, match=f"elements of {size} bytes are not copied"):
+        Copy(size)

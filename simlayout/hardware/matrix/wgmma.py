@@ -66,12 +66,22 @@ class Descriptor:
         return cls((bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, swizzle, bits >> 49 & 7)
 
 
+def majors_of(dtype):
+    """The orders in which wgmma takes an operand from shared memory: by K, and if its elements have 16 bits by rows of A or
+    columns of B (PTX ISA, wgmma.mma_async: imm-trans-a, imm-trans-b).
+
+    >>> majors_of("bf16"), majors_of("e4m3")
+    (('K', 'MN'), ('K',))
+    """
+    return ("K", "MN") if dtype_of(dtype).bits == 16 else ("K",)
+
+
 def _size_of(dtype, major, what):
     """Bytes of an element of an operand that wgmma has; LayoutError for others."""
     name = dtype_of(dtype).name
     if name not in TYPES:
         raise LayoutError(f"{what} of {name}: wgmma takes {', '.join(TYPES)}")
-    if major not in ("K", "MN") or (major == "MN" and dtype_of(name).bits != 16):
+    if major not in majors_of(name):
         raise LayoutError(f"{what}: {major}-major {name}: wgmma takes K-major ones, and MN-major ones of 16 bits")
     return dtype_of(name).bytes
 
