@@ -3,13 +3,18 @@
 Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 8 points.
 """
 
+from collections.abc import Sequence
+
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
+from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part
 from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, legend, patch, wrapped
+from simlayout.proofs import Access
 from simlayout.wording import counted
 
 TOTAL = 10                                  # points
@@ -18,7 +23,7 @@ LEFT, RIGHT, HEAD = 0.55, 1.35, 0.5         # inches: row numbers, totals, and b
 GAP = 1.0                                   # rows between phases: room for two lines beside a phase of one row
 
 
-def banks(analysis, index=0, ax=None, title=None):
+def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draws access `index` of an Analysis: 32 banks across, wavefronts downwards, grouped by phase. Returns the Axes.
 
     Every cell is a word that a wavefront delivers, as wide as the access (16 bytes fill four banks), labelled with the
@@ -38,14 +43,14 @@ def banks(analysis, index=0, ax=None, title=None):
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
     title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [found])
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)
     _draw(ax, analysis, index, found, _rows(found), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
 
 
-def access(which, index=0, ax=None):
+def access(which: Access, index: int = 0, ax: Axes | None = None) -> Axes:
     """Draws instruction `index` of an Access, under the access's name and tile, as `banks` does; returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -58,7 +63,8 @@ def access(which, index=0, ax=None):
     return banks(which.analyze(), index, ax, f"{which.name}: {which.tile}")
 
 
-def comparison(before, after, index=0, titles=("before", "after"), ax=None):
+def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),
+               ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws access `index` of two Analyses side by side, to one scale; returns the two Axes.
 
     ax: where to draw: None makes a figure as wide as a slide; one Axes becomes a frame around both, and of two each gets

@@ -3,6 +3,8 @@
 An access is drawn instruction by instruction: `index` counts the rows of `Access.addresses()`, as everywhere.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from simlayout.errors import LayoutError, SimlayoutError
@@ -10,9 +12,11 @@ from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.tables.arch import LANES
+from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
+from simlayout.proofs import Access
 from simlayout.proofs.source import analyze_copies
 from simlayout.wording import counted
 
@@ -75,7 +79,7 @@ def neighbour_step(access):
                       "column of its tile, so that they are no cell of a picture")
 
 
-def touched(access, indices=(0,), colour="instruction", title=""):
+def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "") -> Panel:
     """The Panel of the tile's part that some instructions touch: each cell is what one lane moves, with its number.
 
     indices: of the instructions; colour: one of COLOURINGS. Threads have their tid where several warps are drawn, else their
@@ -98,16 +102,17 @@ def touched(access, indices=(0,), colour="instruction", title=""):
             shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
                      "chunk": column // access.elements if across else row // access.elements}[colour]
             boxes.append(Box(column - left, row - top, *size, shade, _name(access, indices, index, lane)))
-    wide, high = (max(b[k] + b[k + 2] for b in boxes) for k in (0, 1))
+    wide, high = int(max(b.x + b.width for b in boxes)), int(max(b.y + b.height for b in boxes))
     boxes = list(dict.fromkeys(boxes))
-    step = boxes[0].width
+    step = int(boxes[0].width)
     return Panel(title or f"{access.name}: {access.instruction}", wide, high, _joined(boxes),
                  tuple((x + min(step, 8) / 2, str(x + left)) for x in range(0, wide, max(step, wide // 8, 1))),
                  tuple((y + 0.5, str(y + top)) for y in range(high)), legend=_legend(boxes, colour), xlabel="column",
                  ylabel="row")
 
 
-def in_memory(access, indices=(0,), colour="instruction", title="", lines=None, leading=None):
+def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
+              lines: int | None = None, leading: int | None = None) -> Panel:
     """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
 
     indices, colour: as of `touched`. lines: how many at most, from the first on; lines that nobody touches are left out.
@@ -199,7 +204,8 @@ def _legend(boxes, colour):
     return ((tuple(sorted({b.colour % 8 for b in boxes})), f"{names}; {COLOURINGS[colour]}"),)
 
 
-def copy_map(access, indices=(0,), colour="instruction", title="", ax=None):
+def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
+             ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws some instructions of an access: the tile by rows and columns, and shared memory; returns the two Axes.
 
     ax: where to draw: None, one Axes or two, and title: above both; as of `simlayout.plots.together`.
@@ -214,7 +220,7 @@ def copy_map(access, indices=(0,), colour="instruction", title="", ax=None):
     return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title, ax)
 
 
-def copies(access, indices=(0,), colour="instruction", ax=None):
+def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", ax: Axes | None = None) -> Axes:
     """Draws which element each thread of an access moves (see `touched`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).

@@ -7,6 +7,7 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
+from simlayout.plots.aliases import Drawing
 from simlayout.plots.library import matplotlib
 
 FORMATS = ("svg", "png")
@@ -39,7 +40,7 @@ def figure_of(drawn):
     return found.pop()
 
 
-def rendered(drawn, kind="svg"):
+def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
     """A picture as the bytes of an SVG (text as text, no date: equal figures are equal bytes) or PNG file.
 
     drawn: a Figure, or Axes of one: what any function that draws returns. The file has the whole figure.
@@ -57,7 +58,7 @@ def rendered(drawn, kind="svg"):
     return out.getvalue()
 
 
-def close(drawn):
+def close(drawn: Drawing | str) -> None:
     """Lets go of a figure that pyplot keeps: a Figure, Axes of one, or "all" of them."""
     matplotlib()
     from matplotlib import pyplot
@@ -65,7 +66,7 @@ def close(drawn):
     pyplot.close("all" if isinstance(drawn, str) and drawn == "all" else figure_of(drawn))
 
 
-def save(drawn, path):
+def save(drawn: Drawing, path: str | Path) -> None:
     """Writes a picture (see `rendered`) to FILE.svg or FILE.png.
 
     Raises SimlayoutError for another name, or a file that cannot be written.

@@ -5,7 +5,9 @@ import re
 import numpy as np
 
 from simlayout.errors import LayoutError
+from simlayout.hardware import Fragment, LdmatrixChoice
 from simlayout.hardware import fragment as fragment_of
+from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import numbers
 from simlayout.plots.panel import Box, Panel, draw
@@ -43,7 +45,7 @@ def register_shape(fragment):
     return tuple(shape[0].tolist()) if same and not (low % shape[0]).any() else (1, 1)
 
 
-def table(fragment, rows=None, columns=None):
+def table(fragment: Fragment, rows: int | None = None, columns: int | None = None) -> Panel:
     """The Panel of a Fragment: each cell a register's elements, and who holds them.
 
     A pair of C's and D's elements, which lie side by side, is one cell as well, as in the PTX manual. rows, columns: how
@@ -114,7 +116,7 @@ def _rows(count, step):
     return [row for row in range(0, count, step) if row // step % PERIOD in DRAWN_ROWS]
 
 
-def fragment(which, rows=None, columns=None, ax=None):
+def fragment(which: Fragment, rows: int | None = None, columns: int | None = None, ax: Axes | None = None) -> Axes:
     """Draws a Fragment as the PTX manual does (see `table`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -126,7 +128,7 @@ def fragment(which, rows=None, columns=None, ax=None):
     return draw(table(which, rows, columns), ax)
 
 
-def choice(made, copy=0):
+def choice(made: LdmatrixChoice, copy: int = 0) -> Panel:
     """The Panel of an LdmatrixChoice: the warp's tile, which lane names which 16 bytes, and the register they come to.
 
     Rows are m or n, columns k. Raises LayoutError for a copy that the choice does not have.

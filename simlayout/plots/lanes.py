@@ -1,19 +1,26 @@
 """The phases of ldmatrix, stmatrix and of any other instruction: the row that each lane names, and the banks it fills."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from simlayout.algebra.aliases import ArrayLike
+from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
+from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
+from simlayout.proofs import Access
 from simlayout.wording import counted
 
 WORDS = "number: the wavefront of its phase that serves the lane, from 0 on; colour: the same, mod 8"
 GAP = 0.6                                   # rows between phases
 
 
-def phase_rows(analysis, index=0, only=None, coordinates=None, title=""):
+def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = None,
+               coordinates: Sequence[ArrayLike] | None = None, title: str = "") -> Panel:
     """The Panel of instruction `index` of an Analysis: a row per lane, 32 banks across, phase by phase.
 
     only: the phases to draw, all if None. coordinates: (rows, columns), ints [32] each, which the lanes give; None: not
@@ -71,7 +78,7 @@ def of_access(access, index=0, only=None, title=""):
     return phase_rows(access.analyze(), index, only, coordinates(access, index), title)
 
 
-def matrix_phases(access, index=0, only=None, ax=None):
+def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
     """Draws the phases of an instruction of an Access; returns the Axes.
 
     only: the phases to draw, all if None. ax: where to draw; None makes a figure of the right size (`ax.figure`).

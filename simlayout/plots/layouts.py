@@ -5,9 +5,11 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
@@ -60,7 +62,7 @@ def run(at, size):
     return 1
 
 
-def logical(tile, by="offset", dtype="f16"):
+def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") -> Panel:
     """The Panel of a tile by its rows and columns: each cell says where it lies.
 
     by: "offset" (elements), "bank" or "chunk" (the line of 128 bytes and the 16-byte chunk in it). Neighbours that stay
@@ -117,7 +119,7 @@ def numbers(count, step=1, middle=0.5):
     return tuple((i + middle, str(i)) for i in range(0, count, step))
 
 
-def memory(tile, dtype="f16"):
+def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     """The Panel of shared memory by lines of 128 bytes: each cell says which row and column of the tile lies there.
 
     Raises LayoutError for more than two modes.
@@ -147,7 +149,7 @@ def bank_numbers():
     return numbers(BANKS, 4)
 
 
-def layout(tile, by="offset", dtype="f16", ax=None):
+def layout(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16", ax: Axes | None = None) -> Axes:
     """Draws a tile by its rows and columns (see `logical`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -159,7 +161,8 @@ def layout(tile, by="offset", dtype="f16", ax=None):
     return draw(logical(tile, by, dtype), ax)
 
 
-def layout_map(tile, by="offset", dtype="f16", ax=None):
+def layout_map(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16",
+               ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws a tile twice: its coordinates and where they lie, and shared memory and what lies there; returns the two Axes.
 
     ax: where to draw: None, one Axes or two, as of `simlayout.plots.together`.

@@ -3,9 +3,11 @@
 from math import prod
 
 from simlayout.algebra import F2Map, dtype_of, parse
+from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import flatten
 from simlayout.codegen.notations import open_names
 from simlayout.errors import LayoutError
+from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, draw
 
@@ -37,7 +39,7 @@ def bits(layout):
     return F2Map.of(layout), names
 
 
-def bit_matrix(layout, dtype="f16", title=""):
+def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16", title: str = "") -> Panel:
     """The Panel of an F2 map: a row per bit of the offset and a column per bit of the coordinate, the highest first.
 
     dtype: of the elements: it says which bits of the offset choose the bank.
@@ -64,7 +66,7 @@ def bit_matrix(layout, dtype="f16", title=""):
                  legend=legend, xlabel="bit of the coordinate", ylabel="bit of the offset")
 
 
-def matrix(layout, dtype="f16", ax=None):
+def matrix(layout: IndexFunction, dtype: AnyDType = "f16", ax: Axes | None = None) -> Axes:
     """Draws an F2 map, or a layout that is one, as a matrix (see `bit_matrix`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).

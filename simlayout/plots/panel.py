@@ -3,11 +3,13 @@
 Most figures are panels. What computes one says in its boxes what it found; `draw` and `together` add nothing to it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
+from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, inches, one_axes, own_axes, part, write
 
@@ -48,12 +50,12 @@ class Panel:
     title: str
     width: float
     height: float
-    boxes: tuple
-    columns: tuple = ()
-    rows: tuple = ()
-    sides: tuple = ()
-    frames: tuple = ()
-    legend: tuple = ()
+    boxes: Sequence[Box]
+    columns: Sequence[tuple] = ()
+    rows: Sequence[tuple] = ()
+    sides: Sequence[tuple] = ()
+    frames: Sequence[tuple] = ()
+    legend: Sequence[tuple] = ()
     marked: str = ""
     xlabel: str = ""
     ylabel: str = ""
@@ -65,11 +67,11 @@ class Panel:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
-    def counts_banks(self):
+    def counts_banks(self) -> bool:
         """Whether its columns are banks."""
         return self.xlabel.startswith("bank")
 
-    def unit(self):
+    def unit(self) -> tuple[float, float]:
         """(width, height) in inches of a unit of the grid, in which every text has room."""
         wide = [(style.text_width(b.text) + 0.06) / b.width for b in self.boxes if b.text]
         high = [(style.text_height(b.text) + 0.025) / b.height for b in self.boxes if b.text]
@@ -82,34 +84,34 @@ class Panel:
         narrow = max(NARROW / least[0], BANK if self.counts_banks else 0)
         return max([narrow, *wide]), max([LOW / least[1], *high])
 
-    def margins(self):
+    def margins(self) -> tuple[float, float, float]:
         """Inches (left, right, above) that what stands around the grid needs, but for the title."""
         left = max([style.text_width(t) for _, t in self.rows], default=0) + (0.1 if self.rows else 0)
         right = max([style.text_width(t) for _, t in self.sides], default=0) + (0.12 if self.sides else 0)
         return left + (0.2 if self.ylabel else 0), right, HEAD * (bool(self.columns) + bool(self.xlabel))
 
-    def size(self, unit=None):
+    def size(self, unit: tuple[float, float] | None = None) -> tuple[float, float]:
         """(width, height) in inches, but for the title and the legend. unit: of the grid, None for the panel's own."""
         (wide, high), (left, right, above) = unit or self.unit(), self.margins()
         return self.width * wide + left + right, self.height * high + above
 
-    def without_texts(self):
+    def without_texts(self) -> "Panel":
         """The same without the texts in its boxes."""
         return replace(self, boxes=tuple(b._replace(text="") for b in self.boxes))
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draws it; see `draw`."""
         return draw(self, ax)
 
 
-def draw(panel, ax=None):
+def draw(panel: Panel, ax: Axes | None = None) -> Axes:
     """Draws a panel into Axes, or into a figure of the right size; returns the Axes.
 
     >>> ax = draw(Panel("two", 2, 1, [Box(0, 0, 1, 1, 0, "a"), Box(1, 0, 1, 1, 1, "b", True)], marked="late"))
     >>> [text for *_, text in ax.artists[-1].texts], ax.get_title(loc="left")
     (['a', 'b'], 'two')
     """
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         return together([panel])[0]
     _fill(ax, panel, panel.title)
     entries = _entries([panel])
@@ -118,7 +120,8 @@ def draw(panel, ax=None):
     return ax
 
 
-def together(panels, across=None, title="", ax=None):
+def together(panels: Sequence[Panel], across: int | None = None, title: str = "",
+             ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws several panels, `across` of them beside each other (None: all); returns a tuple of their Axes, in order.
 
     ax: where to draw; None makes a figure of the right size. One Axes becomes an invisible frame, in whose place panels,

@@ -3,10 +3,12 @@
 Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 10 points.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 
 from simlayout.errors import SimlayoutError
+from simlayout.plots.aliases import Axes
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import one_axes
 
@@ -43,7 +45,7 @@ class Bar:
     note: str = ""
 
 
-def share_by_size(dots, ax=None, title="matmul beside cuBLAS"):
+def share_by_size(dots: Sequence[Dot], ax: Axes | None = None, title: str = "matmul beside cuBLAS") -> Axes:
     """Draws shares of cuBLAS against the size of products; returns the Axes.
 
     dots: Dots; x: the edge of the cube with as many multiplications, (M N K)**(1/3). ax: where to draw; None makes a figure
@@ -60,7 +62,8 @@ def share_by_size(dots, ax=None, title="matmul beside cuBLAS"):
     return ax
 
 
-def share_by_waves(dots, ax=None, title="matmul beside cuBLAS, by how often its tiles fill the GPU"):
+def share_by_waves(dots: Sequence[Dot], ax: Axes | None = None,
+                   title: str = "matmul beside cuBLAS, by how often its tiles fill the GPU") -> Axes:
     """Draws shares of cuBLAS against waves of tiles; returns the Axes.
 
     dots: Dots; x: tiles of C over the CTAs that the GPU holds: just above a whole number the last wave is nearly empty. ax,
@@ -80,7 +83,7 @@ def share_by_waves(dots, ax=None, title="matmul beside cuBLAS, by how often its 
     return ax
 
 
-def ladder(bars, ax=None, title="share of cuBLAS"):
+def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of cuBLAS") -> Axes:
     """Draws Bars from the top downwards, measured shares as bars and published ones as diamonds; returns the Axes.
 
     ax, errors: as of `share_by_size`.
@@ -91,7 +94,7 @@ def ladder(bars, ax=None, title="share of cuBLAS"):
     """
     if not bars:
         raise SimlayoutError("no bars to draw: measure something first")
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         ax = shown_figure(figsize=(SLIDE, ladder_height(len(bars))), layout="constrained").add_subplot()
     measured = [(i, bar.share) for i, bar in enumerate(bars) if bar.share is not None]
     published = [(i, bar.published) for i, bar in enumerate(bars) if bar.published is not None]
@@ -139,7 +142,7 @@ def _scatter(dots, ax, title):
     """Dots by series on a logarithmic x axis, the line at 1, the legend, and the names of the lowest."""
     if not dots:
         raise SimlayoutError("no dots to draw: measure something first")
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         ax = shown_figure(figsize=(SLIDE, TALL), layout="constrained").add_subplot()
     names = list(dict.fromkeys(d.series for d in dots))
     for i, name in enumerate(names):

@@ -4,10 +4,14 @@ The machine has no clock but the order in which warps execute. A clock here is a
 after the other, of all warps of the CTA; of copies what their destinations cost, as in the clocks of a `Prediction`.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.plots import style
+from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
@@ -36,7 +40,8 @@ def run_watched(work):
     return [(e.access, e.instruction, e.addresses) for e in events if e.kind == "access"]
 
 
-def timeline(events, copies, loads, title=""):
+def timeline(events: Iterable[tuple], copies: Mapping[str, Mapping[int, int]], loads: Mapping[str, Mapping[int, int]],
+             title: str = "") -> Timeline:
     """The Timeline of events (of `run_watched`).
 
     copies, loads: {access name: {byte address of its lane 0: stage}} of the accesses that fill stages, and that read them. A
@@ -49,7 +54,8 @@ def timeline(events, copies, loads, title=""):
     [('copy', 0, 1), ('read', 1, 2)]
     """
     times = clocks(wavefronts([(name, at, None) for _, name, at in events]))
-    runs, last = [], {}                                  # [stage, kind, start, end]; stage -> its last run
+    runs: list[list[Any]] = []                           # [stage, kind, start, end]
+    last: dict[int, list[Any]] = {}                      # stage -> its last run
     for (name, _, addresses), start, end in zip(events, times, times[1:]):
         kind, stages = ("copy", copies[name]) if name in copies else ("read", loads.get(name))
         if stages is None:
@@ -86,7 +92,7 @@ def _spans(runs):
     return sorted(made, key=lambda s: (s.start, s.stage))
 
 
-def of_kernel(kernel, steps=8):
+def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
     """The Timeline of a GEMM kernel of `cuda_kernels`, for one tile of C and so many K steps.
 
     Its stages are those of the accesses whose loops have a "stage", or those that TMA fills: then it is a TmaTimeline, and
@@ -107,7 +113,7 @@ def of_kernel(kernel, steps=8):
     return timeline(events, copies, loads, title)
 
 
-def pipeline(made, ax=None):
+def pipeline(made: Timeline, ax: Axes | None = None) -> Axes:
     """Draws a Timeline: a row per stage, clocks across; returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -118,7 +124,7 @@ def pipeline(made, ax=None):
     """
     shown = [kind for kind in COLOURS if any(s.kind == kind for s in made.spans)]
     rows = made.rows
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         foot = FOOT + style.LINE * ((len(shown) - 1) // ACROSS)
         high = HEAD + foot + ROW * len(rows)
         ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, foot / high, 0.91, ROW * len(rows) / high))

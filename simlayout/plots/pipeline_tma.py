@@ -4,7 +4,9 @@ All of it is what the machine tells of (`simlayout.machine.Event`). A stage is w
 chunk a wgmma or an ldmatrix reads is told by the bytes that it addresses, and what landed there last.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from simlayout.hardware.tables.instructions import instruction
 from simlayout.plots.timelines import Span, TmaTimeline, clocks, wavefronts
 from simlayout.proofs.natural import CHUNK_BYTES
 
+if TYPE_CHECKING:
+    from simlayout.machine.events import Event
+
 BYTES_PER_CLOCK = 128
 """What shared memory takes from TMA, or gives it, in a clock: one access to each of its 32 banks."""
 
@@ -20,7 +25,8 @@ MANY = 64
 """Tiles that no grid of the CPU machine covers at once, if its CTAs stay."""
 
 
-def tma_timeline(events, steps=1, title="", cta=(0, 0, 0)):
+def tma_timeline(events: "Iterable[Event]", steps: int = 1, title: str = "",
+                 cta: tuple[int, int, int] = (0, 0, 0)) -> TmaTimeline:
     """The TmaTimeline of a CTA from the Events of a run (`simlayout.machine.watching`).
 
     steps: chunks of K of a tile. What other CTAs do counts as far as it fills or frees the stages of this one. Raises

@@ -1,11 +1,14 @@
 """A kernel's plan as one sheet: each access, its wavefronts, and its share of the shared-memory clocks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from simlayout.errors import SimlayoutError
-from simlayout.kernel import Problem
+from simlayout.kernel import AccessCount, Problem
 from simlayout.plan import is_copy
 from simlayout.plots import style
+from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import inches, one_axes
@@ -39,7 +42,7 @@ class Sheet:
     bounds: str
 
 
-def sheet_of(counts, title, bounds=""):
+def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "") -> Sheet:
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
     >>> from simlayout.kernel import AccessCount
@@ -54,7 +57,7 @@ def sheet_of(counts, title, bounds=""):
                                    getattr(c, "bytes", 0)) for c in counts), bounds)
 
 
-def plan_sheet(plan, problem=PROBLEM, name=""):
+def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "") -> Sheet:
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem."""
     said = plan.predict(*problem)
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {' x '.join(map(str, problem))}"
@@ -62,7 +65,7 @@ def plan_sheet(plan, problem=PROBLEM, name=""):
     return sheet_of(said.counts, title, bounds)
 
 
-def plan(which, M=PROBLEM[0], N=PROBLEM[1], K=PROBLEM[2], ax=None):
+def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[2], ax: Axes | None = None) -> Axes:
     """Draws the sheet of a plan (see `plan_sheet`) for C (M, N) = A (M, K) times B (K, N); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -70,7 +73,7 @@ def plan(which, M=PROBLEM[0], N=PROBLEM[1], K=PROBLEM[2], ax=None):
     return sheet(plan_sheet(which, (M, N, K)), ax)
 
 
-def sheet(made, ax=None):
+def sheet(made: Sheet, ax: Axes | None = None) -> Axes:
     """Draws a Sheet: a bar per access, as long as its wavefronts, the excess hatched; returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -80,7 +83,7 @@ def sheet(made, ax=None):
     >>> [int(bar.get_width()) for bar in ax.patches]
     [8, 16]
     """
-    if one_axes(ax) is None:
+    if (ax := one_axes(ax)) is None:
         high, left = HEAD + FOOT + ROW * len(made.lines), max(style.text_width(_label(line)) for line in made.lines) + 0.2
         ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
                                                           ROW * len(made.lines) / high))

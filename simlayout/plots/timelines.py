@@ -40,11 +40,11 @@ class Timeline:
                "read": "fragments are read from the stage"}
 
     @property
-    def rows(self):
+    def rows(self) -> list[str]:
         """The names of what the Spans' stages are."""
         return [f"stage {i}" for i in range(self.stages)]
 
-    def label(self, span):
+    def label(self, span: Span) -> str:
         """What a Span shows where it has room."""
         return str(span.chunk) if span.kind in LABELLED else ""
 
@@ -66,7 +66,7 @@ class TmaTimeline(Timeline):
             "CPU machine executes: as late as PTX allows")
 
     @property
-    def meaning(self):
+    def meaning(self) -> dict[str, str]:             # type: ignore[override]
         """What each kind of Span says."""
         until = ": from issue to the wait for it" if self.reader == "wgmma" else ""
         return {"copy": "TMA writes the stage (number: the chunk of K)", "wait": Timeline.meaning["wait"],
@@ -74,11 +74,11 @@ class TmaTimeline(Timeline):
                 "store": "C passes through shared memory"}
 
     @property
-    def rows(self):
+    def rows(self) -> list[str]:
         """The names of what the Spans' stages are."""
         return [*super().rows, *["C"] * any(span.kind == "store" for span in self.spans)]
 
-    def label(self, span):
+    def label(self, span: Span) -> str:
         """What a Span shows where it has room: the chunk of its own tile."""
         return str(span.chunk % self.steps) if span.kind in LABELLED else ""
 

@@ -1,11 +1,14 @@
 """TMA: where the 16-byte chunks of a box land in shared memory, in each swizzle mode."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import Box, Panel, draw, together
@@ -19,7 +22,7 @@ SPANS = {str(mode): span for span, mode in SWIZZLE_MODES.items()}
 WORDS = "numbers: row of the box, 16-byte chunk of the row; colour: that chunk"
 
 
-def landing(tensor_map, most=64):
+def landing(tensor_map: TensorMap, most: int = 64) -> Panel:
     """The Panel of a TensorMap's box in shared memory: lines of 128 bytes, and the chunk of the box that lies in each place.
 
     most: lines that are drawn. Rows count all dimensions but the innermost. Raises LayoutError where it is not documented
@@ -42,14 +45,14 @@ def landing(tensor_map, most=64):
                  legend=((tuple(range(places.shape[1])[:8]), WORDS),), xlabel=BANK_LABEL, ylabel="line")
 
 
-def atom(span):
+def atom(span: int) -> TensorMap:
     """The TensorMap whose box is 1024 bytes in rows as long as a swizzle of `span` bytes allows (0: 128 bytes)."""
     row = (swizzle_mode(span).span or LINE_BYTES) // 2
     rows = ATOM_BYTES // 2 // row
     return TensorMap("f16", (row, rows), (2 * row,), (row, rows), swizzle=span)
 
 
-def tma(tensor_map, ax=None):
+def tma(tensor_map: TensorMap, ax: Axes | None = None) -> Axes:
     """Draws where a TensorMap's box lands (see `landing`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -60,7 +63,7 @@ def tma(tensor_map, ax=None):
     return draw(landing(tensor_map), ax)
 
 
-def tma_modes(spans=tuple(SWIZZLE_MODES), ax=None):
+def tma_modes(spans: Sequence[int] = tuple(SWIZZLE_MODES), ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws 1024 bytes in several swizzle modes (spans in bytes); returns a tuple of Axes, one per mode.
 
     ax: where to draw: None, one Axes or as many as modes, as of `simlayout.plots.together`.
