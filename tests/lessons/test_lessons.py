@@ -213,7 +213,7 @@ def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
     monkeypatch.setattr(launch, "version", lambda name: installed or lacks(name))
-    run_cells(number, "^import simlayout as sl|^from cuda_kernels.kernels import|gpu_or_cpu[(]")
+    run_cells(number, "^import simlayout as sl|^from cuda_kernels.job import|gpu_or_cpu[(]")
     said = capsys.readouterr().out.splitlines()
     assert sum(line.startswith(f"on the CPU machine: {why}") for line in said) == 1
     assert said[-1].startswith("device: CPU machine")

@@ -50,7 +50,7 @@ def test_the_command_of_the_wheel_multiplies_on_the_cpu_machine(run):
 
 
 def test_exercises_whose_index_functions_are_not_checked_in_run_from_the_wheel(run):
-    printed, _ = run("--problem", "2.1", "--device", "cpu", program=("-m", "cuda_kernels.kernels.practical"))
+    printed, _ = run("--problem", "2.1", "--device", "cpu", program=("-m", "cuda_kernels.conformance.practical"))
     assert "14 of 14 right and as predicted" in printed
 
 
