@@ -48,15 +48,15 @@ class Rung:
     @property
     def excess(self):
         """{access: excess wavefronts per warp instruction} at SIZE^3, of the accesses through index functions with any."""
-        plan, said = self._planned
-        found = {a.name: said.count(a.name).excess_per_instruction if a.source else float(a.analyze().excess.mean())
-                 for a in plan.accesses}
-        return {name: excess for name, excess in found.items() if excess}
+        plan, predicted = self._planned
+        excess_of = {a.name: predicted.count(a.name).excess_per_instruction if a.source else float(a.analyze().excess.mean())
+                     for a in plan.accesses}
+        return {name: excess for name, excess in excess_of.items() if excess}
 
     def bounds(self):
         """(clocks of the shared memory, clocks of mma or wgmma) per K step of a CTA: the larger one bounds the kernel."""
-        _, said = self._planned
-        return said.shared_clocks, said.mma_clocks
+        _, predicted = self._planned
+        return predicted.shared_clocks, predicted.mma_clocks
 
 
 def _matmul_tutorial():
@@ -121,4 +121,4 @@ def rungs(seed=None):
     >>> [r.name for r in rungs("cuda_hgemm")][:3]
     ['mma_base', 'mma_async', 'mma_padded']
     """
-    return [rung for name, made in SEEDS.items() if seed in (None, name) for rung in made()]
+    return [rung for name, make in SEEDS.items() if seed in (None, name) for rung in make()]

@@ -34,7 +34,7 @@ PACKING = {"banks": (33, 4), "twice": (65, 3), "retry": (1057, 2), "copy": (33, 
 """Rule -> (base: more than any count can be; cases of a launch). "twice" is an exchange that passes the banks twice."""
 
 
-def measure(work, told=None, alone=False):
+def measure(work, report=None, alone=False):
     """[(Form, Cases)] -> [records.Cases], in order, by one ncu run per set of counters.
 
     told: called with a line of text before each run. alone: one case per launch.
@@ -44,10 +44,10 @@ def measure(work, told=None, alone=False):
         mine = [(i, f, c) for i, (f, c) in enumerate(work) if COUNTERS[f.row.kind] == counters]
         if mine:
             jobs = [job_of(f, c, alone) for _, f, c in mine]
-            if told:
+            if report:
                 launches = sum(len(j.launches()) for j in jobs)
-                told(f"{sum(len(c) for _, _, c in mine):,} cases, {len(mine)} forms, {launches:,} launches: "
-                     f"{', '.join(counters)}")
+                report(f"{sum(len(c) for _, _, c in mine):,} cases, {len(mine)} forms, {launches:,} launches: "
+                       f"{', '.join(counters)}")
             for (i, f, c), digits in zip(mine, _run(jobs, counters), strict=True):
                 made[i] = _recorded(f, c, digits)
     return [made[i] for i in range(len(work))]

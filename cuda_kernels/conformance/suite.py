@@ -37,7 +37,7 @@ def chosen(names):
     return list(made.values())
 
 
-def run_counters(forms, count, seed, told, keep=None):
+def run_counters(forms, count, seed, report, keep=None):
     """[Checked] of `count` cases of each form, read by Nsight Compute. keep: called with the [records.Cases] when read.
 
     Cases share launches, told apart by repetition; those that disagree are therefore measured again, each by itself.
@@ -46,14 +46,14 @@ def run_counters(forms, count, seed, told, keep=None):
         raise DeviceError(f"{problem}; `simlayout conform --check FILE.npz` needs none")
     if problem := ncu.problem():
         raise DeviceError(f"{problem}; `simlayout conform --clock` needs no Nsight Compute")
-    forms = on_this_gpu(forms, told)
-    made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], told=told)
+    forms = on_this_gpu(forms, report)
+    made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], report=report)
     if keep:
         keep(made)
     checked = [check(c) for c in made]
     wrong = [np.flatnonzero(c.wrong) for c in checked]
     suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, made, wrong, strict=True) if len(w)]
-    again = iter(measure(suspects, told=told, alone=True))
+    again = iter(measure(suspects, report=report, alone=True))
     for i, (cases, rows) in enumerate(zip(made, wrong, strict=True)):
         if len(rows):
             alone = next(again)
@@ -65,14 +65,14 @@ def run_counters(forms, count, seed, told, keep=None):
     return checked
 
 
-def on_this_gpu(forms, told):
+def on_this_gpu(forms, report):
     """The Forms that the current GPU has; tells which it has not. Raises SimlayoutError if there is none."""
     capability = compute_capability()
     missing = [f.name for f in forms if f.row.since > capability]
     if len(missing) == len(forms):
         raise SimlayoutError(f"this GPU (compute capability {'.'.join(map(str, capability))}) has no {', '.join(missing)}")
     if missing:
-        told(f"not on this GPU: {', '.join(missing)}")
+        report(f"not on this GPU: {', '.join(missing)}")
     return [f for f in forms if f.name not in missing]
 
 
@@ -83,13 +83,13 @@ def _suspects(cases, rows):
                  sources, valid)
 
 
-def run_clocks(forms, count, seed, told):
+def run_clocks(forms, count, seed, report):
     """[Timed] of the forms whose time is their wavefronts."""
     problem = gpu_problem()
     if problem:
         raise DeviceError(problem)
     made = []
-    timed = [f for f in on_this_gpu(forms, told) if f.row.kind in KINDS and not f.generic]
+    timed = [f for f in on_this_gpu(forms, report) if f.row.kind in KINDS and not f.generic]
     with progress("instructions timed") as moved:
         for done, f in enumerate(timed):
             moved(done, len(timed))
@@ -126,18 +126,18 @@ def clock_table(timed):
     return "\n".join(lines)
 
 
-def conform(options, told=lambda line: print(line, file=sys.stderr, flush=True)):
+def conform(options, report=lambda line: print(line, file=sys.stderr, flush=True)):
     """Runs the suite as the options say; prints the table; returns 1 if anything is wrong."""
     forms = chosen(options.instructions)
     if options.record:
         check_writable(options.record)
     if options.clock:
-        timed = run_clocks(forms, options.cases, options.seed, told)
+        timed = run_clocks(forms, options.cases, options.seed, report)
         rows = [{"form": t.form, "cases": len(t.clocks), "agree": int(t.agree.sum())} for t in timed]
         _tell(options, clock_table(timed), {"evidence": "clocks", "forms": rows})
         return int(not all(t.agree.all() for t in timed))
     keep = (lambda made: save_records(options.record, about(options), made)) if options.record else None
-    checked = run_counters(forms, options.cases, options.seed, told, keep)
+    checked = run_counters(forms, options.cases, options.seed, report, keep)
     rows = [{"form": c.cases.form, "cases": len(c.wrong), "wrong": int(c.wrong.sum())} for c in checked]
     _tell(options, table(checked), {"evidence": "counters", "forms": rows})
     return int(any(c.wrong.any() for c in checked))

@@ -1,5 +1,4 @@
-"""What all GEMM kernels have in common: matrices in the order of memory that a kernel takes, and the same arguments."""
-
+"""What all GEMM kernels share: matrices in the memory order that a kernel takes, and the same arguments."""
 
 from dataclasses import asdict
 
@@ -39,20 +38,20 @@ def matrix(name, x, dtype):
 
 
 def in_lines(x, unit, packed):
-    """(the same matrices in lines, elements from line to line): as they lie, where they lie so; else a copy.
+    """(the matrices in lines, elements from line to line): x itself if its memory is in such lines, otherwise a copy.
 
-    x: [matrices, lines, along]; unit: lines start on multiples of so many bytes; packed: a copy in any case, without room
-    between lines but for the unit.
+    x: [matrices, lines, along]; unit: lines start on multiples of so many bytes; packed: copies whatever has room between
+    its lines, other than what the unit requires.
     """
     size, (matrices, lines, along) = x.itemsize, x.shape
     pitch = x.strides[1] if lines > 1 else along * size
-    apart = x.strides[0] if matrices > 1 else lines * pitch
-    lies = (along == 1 or x.strides[2] == size) and pitch >= along * size and apart >= lines * pitch
-    starts = pitch, apart, x.ctypes.data
-    if not lies or any(start % unit for start in starts) or (packed and not x.flags.c_contiguous):
-        made = np.zeros((matrices, lines, -(-along * size // unit) * unit // size), x.dtype)
-        made[:, :, :along] = x
-        x, pitch = made[:, :, :along], made.strides[1]
+    matrix_pitch = x.strides[0] if matrices > 1 else lines * pitch
+    contiguous = (along == 1 or x.strides[2] == size) and pitch >= along * size and matrix_pitch >= lines * pitch
+    starts = pitch, matrix_pitch, x.ctypes.data
+    if not contiguous or any(start % unit for start in starts) or (packed and not x.flags.c_contiguous):
+        copied = np.zeros((matrices, lines, -(-along * size // unit) * unit // size), x.dtype)
+        copied[:, :, :along] = x
+        x, pitch = copied[:, :, :along], copied.strides[1]
     return x, pitch // size
 
 
@@ -61,7 +60,7 @@ class Gemm(Kernel):
 
     signature: tuple[Argument, ...] = SIGNATURE
     dtypes = "f16", "f16", "f16"
-    """Of A, of B and of C."""
+    """The types of A, B and C."""
     majors = "K", "K", "N"
     """The dimension of A ("K" or "M"), of B ("K" or "N") and of C ("N" or "M") that is contiguous in memory."""
     unit = 2
@@ -82,20 +81,20 @@ class Gemm(Kernel):
         return self.plan.accesses
 
     def predict(self, problem):
-        """What the plan predicts of a problem."""
+        """The plan's prediction for a problem."""
         lda, ldb, _ = self.leading(problem)
         return self.plan.predict(problem.M, problem.N, problem.K, lda=lda, ldb=ldb, a=problem.a, b=problem.b)
 
     def described(self, problem):
         """(the plan, its bounds) as text."""
-        said, plan = self.predict(problem), self.plan
+        prediction, plan = self.predict(problem), self.plan
         rows, columns, depth = plan.tile
         return (f"tile {rows}x{columns}x{depth}, {plan.warps} warps and {plan.shared_bytes} bytes of shared memory per CTA; "
-                f"CTAs: {said.ctas}, K steps: {said.steps}",
-                f"{said.clocks} per K step of a CTA: bound by {said.bound}")
+                f"CTAs: {prediction.ctas}, K steps: {prediction.steps}",
+                f"{prediction.clocks} per K step of a CTA: bound by {prediction.bound}")
 
     def taking(self, dtype, out, majors=None):
-        """The variant for operands of a dtype, and results of another; SimlayoutError where there is none."""
+        """The variant for operands of type `dtype` and results of type `out`. Raises SimlayoutError if there is none."""
         if self.dtypes != (dtype, dtype, out):
             raise SimlayoutError(f"{self.name} multiplies {self.dtypes[0]} to {self.dtypes[2]}, not {dtype} to {out}: a GPU "
                                  "of compute capability 9.0 has kernels for f16 and bf16, and for f32 results")
@@ -107,7 +106,7 @@ class Gemm(Kernel):
 
     def work(self, a, b, sms=CPU_SMS, packed=False):
         """The Work of a @ b. a: (M, K) or (matrices, M, K); b: (K, N) or (matrices, K, N), NumPy arrays of any strides."""
-        kept = getattr(a, "dtype", None)
+        given = getattr(a, "dtype", None)
         a, b = (matrix(name, x, dtype) for name, x, dtype in zip("ab", (a, b), self.dtypes))
         matrices, M, K, N = max(len(a), len(b)), a.shape[1], a.shape[2], b.shape[2]
         if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
@@ -125,9 +124,9 @@ class Gemm(Kernel):
         problem = Problem(M, N, K, matrices, lda, ldb, lines[1], *steps, c.strides[0], *places, sms=sms)
 
         def results():
-            made = c if major_c == "N" else c.swapaxes(1, 2)
-            made = made.view(kept) if self.dtypes[2] == "bf16" and self.dtypes[0] == "bf16" else made
-            return (made if matrices > 1 else made[0],)
+            product = c if major_c == "N" else c.swapaxes(1, 2)
+            product = product.view(given) if self.dtypes[2] == "bf16" and self.dtypes[0] == "bf16" else product
+            return (product if matrices > 1 else product[0],)
 
         fitted = self.fitted(problem)
         arrays = {role: x if self.stacks else x[0] for role, x in zip("abc", (a, b, c))}

@@ -124,9 +124,9 @@ def look(x, name):
     The description is a hashable tuple that holds the address modulo 16; the device comes first, None where the array does
     not tell it. Raises SimlayoutError for what is no array on a GPU; `name` is what the message calls it.
     """
-    found = _looks.get(type(x)) or _new_look(x, name)
+    read = _looks.get(type(x)) or _new_look(x, name)
     try:
-        return found(x)
+        return read(x)
     except (AttributeError, KeyError, RuntimeError, TypeError) as error:
         text = (str(error) or type(error).__name__).splitlines()[0]
         raise SimlayoutError(f"{name} is no array of numbers in memory ({text})") from None
@@ -157,13 +157,13 @@ def operand(x, name, cuda):
     """
     look(x, name)
     kind = next(k for k, f in _KINDS.items() if f is _looks[type(x)])
-    made = {"torch": _of_torch, "cupy": _of_cupy, "cai": _of_interface, "dlpack": _of_dlpack}[kind](x, name, cuda)
-    for size, stride in zip(made.shape, made.strides):
+    result = {"torch": _of_torch, "cupy": _of_cupy, "cai": _of_interface, "dlpack": _of_dlpack}[kind](x, name, cuda)
+    for size, stride in zip(result.shape, result.strides):
         if stride < 0 and size > 1:
             raise SimlayoutError(f"{name} has a negative stride ({stride} bytes): copy it first")
-    if any(stride % made.itemsize for stride in made.strides) or made.address % made.itemsize:
-        raise SimlayoutError(f"{name} is not aligned to its {made.itemsize}-byte elements: copy it first")
-    return made
+    if any(stride % result.itemsize for stride in result.strides) or result.address % result.itemsize:
+        raise SimlayoutError(f"{name} is not aligned to its {result.itemsize}-byte elements: copy it first")
+    return result
 
 
 def _dtype(name, *texts):

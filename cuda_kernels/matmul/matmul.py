@@ -71,8 +71,8 @@ class Recipe:
     def bind(self, key):
         """The launches for addresses of a, b, c, scratch, split and counters; kept."""
         addresses = dict(zip(("a", "b", "c", "scratch", "split", "counters"), key))
-        made = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
-        return _cache(self.launches, key, made)
+        launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
+        return _cache(self.launches, key, launches)
 
     def check_overlap(self, at_a, at_b, at_c):
         """Raises SimlayoutError if out shares memory with a or b, judged by their whole extents."""

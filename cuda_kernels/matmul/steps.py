@@ -138,8 +138,8 @@ class Steps:
             if aligned and (m.for_tma(size) if tma else m.rows_contiguous(size)):
                 return major, Place(role, matrices), False
         keep_k = "MN" not in majors or ("K" in majors and not matrices.transposed.rows_contiguous(size))
-        made, nbytes = copied(matrices, size, keep_k, count)
-        return "K" if keep_k else "MN", Place("scratch", made, self.room(nbytes)), True
+        packed, nbytes = copied(matrices, size, keep_k, count)
+        return "K" if keep_k else "MN", Place("scratch", packed, self.room(nbytes)), True
 
 
 def row_major(work, itemsize, aligned):
@@ -207,8 +207,8 @@ class HopperSteps(Steps):
         """(Place, whether it is copied to C afterwards)."""
         if work.c.rows_contiguous(size):
             return Place("c", work.c), False
-        made, nbytes = copied(work.c, size, True, work.count)
-        return Place("scratch", made, self.room(nbytes)), True
+        packed, nbytes = copied(work.c, size, True, work.count)
+        return Place("scratch", packed, self.room(nbytes)), True
 
     @staticmethod
     def check_sizes(*sizes):
@@ -231,7 +231,7 @@ class HopperSteps(Steps):
         """{role: the TensorMapMaker} of A, B and, where TMA stores it, C."""
         config = kernel.options
 
-        def made(matrices, box, swizzle, dtype):
+        def maker(matrices, box, swizzle, dtype):
             size = TYPES[dtype].bytes
             pitch = matrices.row_pitch(size)
             dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
@@ -240,7 +240,7 @@ class HopperSteps(Steps):
 
         lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
         used = zip("abc" if config.store == "tma" else "ab", (*lines, c), config.boxes(), config.swizzles, kernel.dtypes)
-        return {role: made(*of) for role, *of in used}
+        return {role: maker(*of) for role, *of in used}
 
 
 class MmaSteps(Steps):

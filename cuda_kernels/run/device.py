@@ -18,11 +18,11 @@ def numba_cuda_problem():
     """Why the numba-cuda that is installed cannot compile the kernels, as a sentence; None if it can. Numba has a CUDA
     target of its own, which finds the GPU as well."""
     try:
-        found = version("numba-cuda")
+        installed = version("numba-cuda")
     except PackageNotFoundError:
         return 'numba-cuda is not installed: pip install "simlayout[cuda]"'
-    if _numbers(found) < NUMBA_CUDA:
-        return (f"numba-cuda {found} is too old, the kernels need {'.'.join(map(str, NUMBA_CUDA))}: "
+    if _numbers(installed) < NUMBA_CUDA:
+        return (f"numba-cuda {installed} is too old, the kernels need {'.'.join(map(str, NUMBA_CUDA))}: "
                 'pip install "simlayout[cuda]", then restart Python')
     return None
 

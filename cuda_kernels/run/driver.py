@@ -109,10 +109,10 @@ class Cuda:
         """The primary context of a device, the one that the CUDA runtime, torch, CuPy and Numba use."""
         with self._lock:
             if device not in self._contexts:
-                made = c_void_p()
-                status = self.library.cuDevicePrimaryCtxRetain(addressof(made), device)
+                context = c_void_p()
+                status = self.library.cuDevicePrimaryCtxRetain(addressof(context), device)
                 self.check(status, f"gives no context of GPU {device}")
-                self._contexts[device] = made.value
+                self._contexts[device] = context.value
         return self._contexts[device]
 
     def device_of(self, address, name):
@@ -138,10 +138,10 @@ class Cuda:
 
     def allocate(self, device, nbytes):
         """The address of new device memory, 256-byte aligned; never freed."""
-        made = c_uint64()
+        address = c_uint64()
         with self.on(device):
-            self.check(self.library.cuMemAlloc_v2(addressof(made), nbytes), f"has no {nbytes} bytes of memory left")
-        return made.value
+            self.check(self.library.cuMemAlloc_v2(addressof(address), nbytes), f"has no {nbytes} bytes of memory left")
+        return address.value
 
     def synchronize(self, device, stream):
         """Waits for a stream."""
@@ -156,15 +156,15 @@ class Cuda:
         key = entry, code
         with self.on(device), self._kernel_lock:
             if key not in self._kernels:
-                library, made = c_void_p(), c_void_p()
+                library, handle = c_void_p(), c_void_p()
                 status = self.library.cuLibraryLoadData(addressof(library), code, None, None, 0, None, None, 0)
                 self.check(status, f"refused the code of {name}")
-                self.check(self.library.cuLibraryGetKernel(addressof(made), library, entry.encode()), f"finds no {entry}")
-                self._kernels[key] = made.value
-            found = self._kernels[key]
-            status = self.library.cuKernelSetAttribute(MAX_DYNAMIC_SHARED, shared_bytes, found, device)
+                self.check(self.library.cuLibraryGetKernel(addressof(handle), library, entry.encode()), f"finds no {entry}")
+                self._kernels[key] = handle.value
+            kernel = self._kernels[key]
+            status = self.library.cuKernelSetAttribute(MAX_DYNAMIC_SHARED, shared_bytes, kernel, device)
             self.check(status, f"refused {shared_bytes} bytes of shared memory for {name}")
-        return found
+        return kernel
 
     def clusters(self, device, kernel, shape):
         """How many clusters of a launch (a Shape) of a kernel (its handle) the GPU holds at a time."""

@@ -41,19 +41,19 @@ def bytes_needed(M, N, K, device):
 
 def bytes_free():
     """Bytes of memory that this process may still take, as Linux says; None where nothing says so."""
-    found = []
+    free = []
     try:
         fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        found.append(1024 * int(fields["MemAvailable"].split()[0]))
+        free.append(1024 * int(fields["MemAvailable"].split()[0]))
     except (OSError, KeyError, ValueError):
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+            free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     try:
         limit, used = (Path("/sys/fs/cgroup", name).read_text().strip() for name in ("memory.max", "memory.current"))
-        found.append(int(limit) - int(used))
+        free.append(int(limit) - int(used))
     except (OSError, ValueError):                        # no such group, or "max"
         pass
-    return min(found, default=None)
+    return min(free, default=None)
 
 
 def require_memory(M, N, K, device):

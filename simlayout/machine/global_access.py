@@ -60,7 +60,7 @@ class Access:
         which, index = touching(self.rows, self.unit, bytes)
         return which, self.lanes[index]
 
-    def told(self, lanes):
+    def place_of(self, lanes):
         """The Place of some lanes."""
         return replace(self.place, lanes=ordered_ints(lanes))
 

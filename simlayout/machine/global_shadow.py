@@ -55,7 +55,7 @@ class GlobalShadow:
         lost = now != data
         if lost.any():
             bytes = positions[:, None] + np.arange(nbytes)
-            here = access.told(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
+            here = access.place_of(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
             self._tell("collision", None, here, bytes[lost], allocation)
 
     def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None):
@@ -196,7 +196,7 @@ class GlobalShadow:
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
         detail = before.state() if before.group == after.group else ""
-        self._tell("global race", before.told(mine), after.told(theirs), bytes, after.allocation, did=did, does=does,
+        self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
 
     def _check_fence(self, before, after, where, clocks):
@@ -205,7 +205,7 @@ class GlobalShadow:
         if proxies and before.kind & WRITES and not before.fenced(after, where, clocks):
             bytes, lanes = after.at(where)
             which, mine = before.on(bytes)
-            self._tell("missing proxy fence", before.told(mine), after.told(lanes), bytes[which], after.allocation,
+            self._tell("missing proxy fence", before.place_of(mine), after.place_of(lanes), bytes[which], after.allocation,
                        does="writes" if after.kind & WRITES else "reads")
 
     def _tell(self, kind, first, second, bytes, allocation, **words):

@@ -58,12 +58,12 @@ class Launch:
 
     def allocation(self, array):
         """The Allocation of an array, watched if hazards are looked for."""
-        made = self._allocations.get(id(array))
-        if made is None:
-            made = self._allocations[id(array)] = Allocation(array)
+        allocation = self._allocations.get(id(array))
+        if allocation is None:
+            allocation = self._allocations[id(array)] = Allocation(array)
             if self.log is not None:
-                made.watched(self._shadows, lambda size: GlobalShadow(self, size))
-        return made
+                allocation.watched(self._shadows, lambda size: GlobalShadow(self, size))
+        return allocation
 
     def ended(self, warp):
         """Notes what a warp leaves behind: copies that nothing has waited for."""
@@ -165,14 +165,14 @@ def _check_together(ctas, threads, shared_bytes, watched):
 
 def _three(size, what) -> tuple[int, ...]:
     """(x, y, z) of an int or a tuple of up to three."""
-    made = tuple(size) if isinstance(size, tuple | list) else (size,)
+    sizes = tuple(size) if isinstance(size, tuple | list) else (size,)
     try:
-        right = 1 <= len(made) <= 3 and all(n >= 1 and n == int(n) for n in made)
+        right = 1 <= len(sizes) <= 3 and all(n >= 1 and n == int(n) for n in sizes)
     except (TypeError, ValueError, OverflowError):       # no number, not one, infinite
         right = False
     if not right:
         raise MachineError(f"{what} {size!r}: give one to three positive integers")
-    return tuple(int(n) for n in made) + (1,) * (3 - len(made))
+    return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
 
 
 def _check_shared(shared_bytes, arch):

@@ -32,7 +32,7 @@ class Mbarrier:
         self.cta, self.address, self.count = cta, address, count
         self.number, self.pending, self.bytes, self.loads = 0, count, 0, []
         self.present, self.before = Phase(), Phase(done=True)
-        self.engine = self.made = self._seen = None
+        self.engine = self.init_serial = self._seen = None
         if cta.shadow is not None:
             self.engine = cta.clocks.engine()
             self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
@@ -82,7 +82,7 @@ class Mbarrier:
         if self._seen is None:
             return
         shadow = self.cta.shadow
-        if (shadow.stamps(self.address) != self.made).any():
+        if (shadow.stamps(self.address) != self.init_serial).any():
             raise MachineError(f"{instruction} on {self}, whose 8 bytes something else has written since its init: keep "
                                "them apart from data")
         threads = warp.threads(lanes)
@@ -112,10 +112,10 @@ class MbarrierTwins:
             wanted = np.unique(np.broadcast_to(count, LANES)[lanes])
             if len(wanted) > 1 or not 1 <= wanted[0] <= MOST:
                 raise MachineError(f"mbarrier.init of {at} for {wanted.tolist()} arrivals: give one count from 1 to {MOST}")
-            made = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
+            mbarrier = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
             if self.cta.shadow is not None:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
-                made.made = self.cta.shadow.serial
+                mbarrier.init_serial = self.cta.shadow.serial
 
     def mbarrier_arrive(self, address, lanes=None, expect=0):
         """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx)."""

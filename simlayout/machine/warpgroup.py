@@ -28,7 +28,7 @@ class Product:
     """One wgmma of a warpgroup. what: all that its warps must agree on.
 
     arrays, a_registers: by warp of the warpgroup, its accumulators and its part of A, if that comes from registers.
-    group: the number of its group, counted from 1, when it is committed; reads: the Touches of its operands. made: the
+    group: the number of its group, counted from 1, when it is committed; reads: the Touches of its operands. results: the
     registers of each warp, as bytes, once it is computed and the newest of its accumulators.
     """
 
@@ -36,7 +36,7 @@ class Product:
         self.warpgroup, self.what, self.site = warpgroup, what, site
         self.name, self.a, self.b, self.scale_d, *self.trans = what
         self.arrays, self.a_registers, self.reads, self.group = [None] * WARPS, [None] * WARPS, [], None
-        self.made = None
+        self.results = None
 
     def operands(self):
         """[(descriptor, int64 [n] the 16-byte cells that it addresses)] of B, and of A where it is in shared memory."""
@@ -134,7 +134,7 @@ class Warpgroup:
             later = [other[0] for other in chains[i + 1:]] + self._products
             if any(p.arrays[0] is first.arrays[0] for p in later):
                 self._held[key] = made                   # later products go on from here, not from the registers
-            last.made = _scattered(op_of(last), made)
+            last.results = _scattered(op_of(last), made)
 
     def state(self, touch):
         """Which wait covers a Product, or what it reads, as text."""
@@ -323,8 +323,8 @@ class WarpgroupTwins:
             self.cta.clocks.learn(self.threads(self.lane), group.engine, number)
         for array in tuple(self.arrays):
             product = array.guard.product if isinstance(array.guard, InFlight) else None
-            if product is not None and product.made is not None:
-                array.values.reshape(-1).view(np.uint8)[:] = product.made[member]
+            if product is not None and product.results is not None:
+                array.values.reshape(-1).view(np.uint8)[:] = product.results[member]
                 array.guard = Fenced()
 
     def setmaxnreg(self, count, increase):

@@ -115,31 +115,31 @@ class Practical(Kernel):
 
     def predict(self, n=1):
         """What the kernel does to shared memory with the number n: one AccessCount per access that it executes."""
-        made = []
+        counts = []
         for use, access in zip(self.uses, self.accesses):
             times = use.times(n) if callable(use.times) else use.times
             loops = prod(size for variable, size in access.domain.items() if variable not in ("tid", "slot"))
             instructions = self.block // 32 * loops * times
             ideal = instructions * int(access.analyze().ideal[0])
             if instructions:
-                made.append(AccessCount(access.name, access.instruction, instructions, ideal + instructions * access.excess,
-                                        ideal))
-        return tuple(made)
+                counts.append(AccessCount(access.name, access.instruction, instructions,
+                                          ideal + instructions * access.excess, ideal))
+        return tuple(counts)
 
     def prove(self):
         """Proves every access, with the very excess it declares, and emits its index function, which is compared with it.
 
         Returns the certificates by access name; raises VerificationError.
         """
-        made = {}
+        certificates = {}
         for use, access in zip(self.uses, self.accesses):
             stores = tuple(accesses(self.shape, layout)[role] for role, layout in use.stored_by)
-            made[access.name] = verify(access, stored_by=stores)
+            certificates[access.name] = verify(access, stored_by=stores)
             indices(self.shape, use.layout, use.role)
             top = int(access.restricted(slot=min(self.slots, access.domain["slot"])).addresses().max()) + access.bytes
             if top > self.shared_bytes:
                 raise VerificationError(f"access {access.name!r} reaches byte {top} of {self.shared_bytes}")
-        return made
+        return certificates
 
     def launch_shape(self, problem):
         """One CTA."""
