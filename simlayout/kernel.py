@@ -1,6 +1,6 @@
-"""The words of kernels: what a kernel is, what it takes, how it is launched, and what its accesses cost.
+"""What a kernel is, which arguments it takes, how it is launched, and what its accesses cost.
 
-A Kernel says all of this by itself, so that one runner, one compiler and one command line serve every kernel.
+A Kernel describes all of this itself, so that one runner, one compiler and one command line serve every kernel.
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,12 @@ from simlayout.hardware.tables.arch import FEATURES
 
 @dataclass(frozen=True)
 class AccessCount:
-    """What one access of a kernel, or one source line, costs.
+    """The cost of one access of a kernel, or of one source line.
 
-    name: the access's, or "file:line" where no index function made the address. instruction: PTX name. instructions: warp
-    instructions; wavefronts, ideal: their sums. exact: False where the model only bounds the wavefronts, as of copies whose
-    sources are not known. bytes: what TMA moves to or from shared memory, or a load brings from another CTA of the cluster;
-    they cost no wavefronts here. file, line: where a kernel executed it first, "" and 0 of a prediction.
+    name: of the access, or "file:line" if no index function computed the address. instruction: PTX name. instructions: warp
+    instructions; wavefronts, ideal: their sums. exact: False if the model only bounds the wavefronts, for example of copies
+    with unknown sources. bytes: moved by TMA to or from shared memory, or loaded from another CTA of the cluster, which
+    costs no wavefronts here. file, line: where a kernel executed it first, "" and 0 in a prediction.
     """
 
     name: str
@@ -45,10 +45,10 @@ class AccessCount:
         return self.excess / self.instructions if self.instructions else 0.0
 
     def agrees(self, other: "AccessCount") -> bool:
-        """Whether another AccessCount says the same numbers.
+        """Whether another AccessCount has the same numbers.
 
-        >>> said = AccessCount("A", "ldmatrix.x4", 2, 8, 8)
-        >>> [said.agrees(AccessCount("kernel.py:7", "ldmatrix.x4", 2, wavefronts, 8)) for wavefronts in (8, 9)]
+        >>> predicted = AccessCount("A", "ldmatrix.x4", 2, 8, 8)
+        >>> [predicted.agrees(AccessCount("kernel.py:7", "ldmatrix.x4", 2, wavefronts, 8)) for wavefronts in (8, 9)]
         [True, False]
         """
         return all(getattr(self, name) == getattr(other, name) for name in ("instructions", "wavefronts", "ideal", "bytes"))
@@ -61,16 +61,16 @@ class AccessCount:
 
 
 CPU_SMS = 2
-"""SMs that a grid is for on the CPU machine: few, so that the CTAs of a persistent kernel have several tiles."""
+"""SMs of the CPU machine: few, so that each CTA of a persistent kernel has several tiles."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """C (M, N) = A (M, K) times B (K, N), and how the matrices lie in memory.
+    """C (M, N) = A (M, K) times B (K, N), and where the matrices are in memory.
 
-    matrices: how many such products. lda, ldb, ldc: elements from line to line, None for lines that follow one another.
-    step_a, step_b, step_c: bytes from matrix to matrix, 0 where all products share one. a, b, c: byte addresses, of which
-    the alignment matters. sms: streaming multiprocessors that the grid is for. Raises SimlayoutError for sizes below 1.
+    matrices: how many such products. lda, ldb, ldc: elements from line to line, None for lines without gaps. step_a, step_b,
+    step_c: bytes from matrix to matrix, 0 if all products share one matrix. a, b, c: byte addresses, of which only the
+    alignment matters. sms: streaming multiprocessors for which the grid is chosen. Raises SimlayoutError for sizes below 1.
 
     >>> Problem(4096, 4096, 4096).flops
     137438953472
@@ -106,7 +106,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Pointer:
-    """The value of an argument that is the address of an array, called by its role: "a", "b", "c" or a workspace's name."""
+    """The value of an argument that is the address of an array, named by its role: "a", "b", "c" or a workspace's name."""
 
     role: str
 
@@ -123,7 +123,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a kernel. type: "u64", "s32", "u32", or "map", 128 bytes by value; meaning: for people; value:
+    """One argument of a kernel. type: "u64", "s32", "u32", or "map", 128 bytes by value; meaning: a text for readers; value:
     the function (kernel, problem) -> an int, a Pointer, a Map, or None for a map that is not used."""
 
     name: str
@@ -135,7 +135,7 @@ class Argument:
 @dataclass(frozen=True)
 class LaunchShape:
     """How a kernel is launched. grid: CTAs as (x, y, z); block: threads per CTA; shared_bytes: dynamic, per CTA; cluster:
-    CTAs of a cluster; registers: per thread at most, where the launch says so; together: its CTAs wait for one another."""
+    CTAs of a cluster; registers: the most per thread, None for no limit; together: whether its CTAs wait for one another."""
 
     grid: tuple
     block: int
@@ -146,24 +146,24 @@ class LaunchShape:
 
 
 class Kernel(ABC):
-    """A kernel: options, what it does to shared memory, its Python function, and how it is launched.
+    """A kernel: its options, its accesses to shared memory, its Python function, and how it is launched.
 
-    A subclass says what is abstract here. problem: a Problem of a GEMM, or what else the kernel solves.
+    A subclass defines what is abstract here. problem: a Problem of a GEMM, or another problem that the kernel solves.
     """
 
     name: str
-    """What people call it."""
+    """Its name on the command line and in records."""
     summary: str
-    """What it is, in a line."""
+    """One line that describes it."""
     options: Any
     """A frozen dataclass."""
     signature: tuple[Argument, ...]
     """Its Arguments, in order; maps come first."""
 
     needs = FEATURES["cp.async"]
-    """What it needs of a GPU."""
+    """What the GPU must support."""
     resident = 1
-    """CTAs that an SM is to hold, as the compiler is told."""
+    """CTAs that an SM should hold at a time; the compiler gets this number."""
     cluster = 1
     """CTAs of a cluster."""
 
@@ -189,8 +189,8 @@ class Kernel(ABC):
 
     @abstractmethod
     def work(self, *inputs: Any, sms: int = CPU_SMS, packed: bool = False) -> "Work":
-        """What it has to do for NumPy arrays. packed: whether these are copied, as to a GPU, with line after
-        line. Raises SimlayoutError for inputs that it does not take."""
+        """The Work for NumPy arrays. packed: copies them without gaps between their lines, as a transfer to a GPU does.
+        Raises SimlayoutError for inputs that the kernel does not accept."""
 
     @abstractmethod
     def launch_shape(self, problem: Any) -> LaunchShape:
@@ -198,10 +198,10 @@ class Kernel(ABC):
 
     @abstractmethod
     def prove(self) -> dict:
-        """The certificates by access name; raises VerificationError where an access is not as the plan says."""
+        """The certificates by access name. Raises VerificationError if an access is not what the plan declares."""
 
     def variant(self, **changes: Any) -> "Kernel":
-        """The same kernel with other options, for example variant(stages=4). Raises SimlayoutError for one it has not."""
+        """The same kernel with other options, for example variant(stages=4). Raises SimlayoutError for an unknown option."""
         known = [f.name for f in fields(self.options)]
         for key in changes:
             if key not in known:
@@ -213,7 +213,7 @@ class Kernel(ABC):
         return replace(self, options=options)        # type: ignore[type-var]   # every Kernel is a dataclass
 
     def fitted(self, problem: Any) -> "Kernel":
-        """The variant for a problem: with the copies and stores that its sizes and its alignment allow."""
+        """The variant for a problem, with the copies and stores that its sizes and its alignment allow."""
         return self
 
     def arguments(self, problem: Any) -> tuple:
@@ -221,7 +221,7 @@ class Kernel(ABC):
         return tuple(argument.value(self, problem) for argument in self.signature)
 
     def workspace(self, problem: Any) -> dict:
-        """Bytes of further arrays, which start as zeros, by the role that a Pointer names."""
+        """The sizes in bytes of further arrays, filled with zeros, by the role that a Pointer names."""
         return {}
 
     @property
@@ -232,8 +232,8 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class Work:
-    """What a kernel has to do, ready for a launch. kernel: fitted to the problem; arrays: by role; results: a function that
-    gives what was asked for, once the arrays are full."""
+    """A kernel with its problem and arrays, ready for a launch. kernel: fitted to the problem; arrays: by role; results: a
+    function that returns the outputs after the launch."""
 
     kernel: Kernel
     problem: Any
@@ -242,5 +242,5 @@ class Work:
 
     @property
     def spare(self) -> dict:
-        """Bytes of the workspaces that the kernel needs besides, by role."""
+        """The sizes in bytes of the workspaces that the kernel needs, by role."""
         return self.kernel.workspace(self.problem)

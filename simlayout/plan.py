@@ -1,4 +1,4 @@
-"""A plan: every shared-memory access of a kernel, and from it what Nsight Compute will count."""
+"""A plan: every shared-memory access of a kernel, and the counts that Nsight Compute will show for them."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,12 +19,12 @@ from simlayout.proofs.verify import verify
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a plan says of one problem.
+    """A plan's prediction for one problem.
 
-    counts: one AccessCount per access. shared_clocks and mma_clocks: clocks per K step of one CTA that its accesses to
-    shared memory and its mma instructions take on an SM at least; the larger one bounds the kernel. A wavefront of a load or
-    a store is a clock of one pipe. Those of copies are not: only what their destinations cost is counted here (in whole
-    kernels, by tests/data/h200_stalls.json, more wavefronts passed than there were clocks).
+    counts: one AccessCount per access. shared_clocks and mma_clocks: the least clocks that the accesses to shared memory and
+    the mma instructions of one CTA take on an SM in a K step; the larger one bounds the kernel. A wavefront of a load or a
+    store takes one clock of one pipe. A wavefront of a copy does not, because in whole kernels more wavefronts passed than
+    there were clocks (tests/data/h200_stalls.json), so copies count here only with the cost of their destinations.
     """
 
     counts: tuple[AccessCount, ...]
@@ -34,7 +34,7 @@ class Prediction:
     mma_clocks: float
 
     multiplied_by = "mma"
-    """What takes the mma_clocks."""
+    """The instruction that takes the mma_clocks."""
 
     @property
     def bound(self) -> str:
@@ -49,7 +49,7 @@ class Prediction:
                 f"{self.mma_clocks:.0f} of {self.multiplied_by}")
 
     def count(self, name: str) -> AccessCount:
-        """The AccessCount of the access called `name`."""
+        """The AccessCount of the access with this name."""
         for c in self.counts:
             if c.name == name:
                 return c
@@ -97,8 +97,9 @@ class Plan:
     """The tile, the warps, the stages and the accesses of a kernel.
 
     tile: (rows, columns, depth) of the CTA's tile in elements; each_step: accesses executed once per K step (a loop
-    variable called "stage" walks over the stages, one per step); each_tile: those executed once per tile of C.
-    agreements: (names of stores, name of load) that must meet in the tile. shared_bytes: dynamic shared memory.
+    variable called "stage" runs over the stages, one per step); each_tile: accesses executed once per tile of C.
+    agreements: (names of stores, name of load): the load must read what these stores wrote. shared_bytes: dynamic shared
+    memory.
     """
 
     name: str
@@ -134,7 +135,7 @@ class Plan:
         return self.each_step + self.each_tile
 
     def access(self, name: str) -> Access:
-        """The access called `name`."""
+        """The access with this name."""
         for a in self.accesses:
             if a.name == name:
                 return a
@@ -163,8 +164,8 @@ class Plan:
         """Warp instructions, wavefronts and ideal of every access for one problem, and the two bounds per K step.
 
         lda, ldb: elements from row to row of A and B, K by default; a, b: their byte addresses. They matter to copies with a
-        Source: what they cost depends on where their rows begin. Rows that begin where the copy's instruction cannot read
-        (the kernel's `fitted` has another one for them) leave it `exact=False`, as of a copy without a Source.
+        Source, whose cost depends on where the rows begin. If the copy's instruction cannot read where a row begins, the
+        count is `exact=False`, as it is for a copy without a Source (the kernel's `fitted` uses another instruction there).
         """
         problem = Problem(M, N, K)
         ctas, steps = self.ctas(problem), self.steps(problem)
@@ -178,7 +179,7 @@ class Plan:
         return self.prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks())
 
     def _with_sources(self, access, count, problem, leading, address):
-        """An AccessCount of a copy with what its sources cost; as it was where these cannot be read."""
+        """The AccessCount of a copy, with the cost of its sources; unchanged if the instruction cannot read these."""
         source, sizes = access.source, (problem.M, problem.N, problem.K)
         rows, down = (problem.M, self.tile[0]) if source.operand == "A" else (problem.N, self.tile[1])
         leading = problem.K if leading is None else leading
@@ -196,7 +197,7 @@ class Plan:
     plot = drawn_by("plan", "Draws one sheet: the accesses with their wavefronts and shares of the clocks.")
 
     def multiply_clocks(self) -> float:
-        """Clocks of an SM that the multiplications of one CTA in one K step take."""
+        """Clocks of an SM for the multiplications of one CTA in one K step."""
         return self.mma_instructions() * mma_clocks(self.mma)
 
     def _per_stage(self, access, what):

@@ -1,4 +1,4 @@
-"""An access: one shared-memory instruction, the tile it touches, and which coordinate each thread gives it."""
+"""An access: one shared-memory instruction, its tile, and the coordinate that each thread passes."""
 
 import operator
 import reprlib
@@ -24,21 +24,21 @@ from simlayout.proofs.source import Source
 
 @dataclass(frozen=True)
 class Access:
-    """What one line of a kernel does to shared memory, for every thread and every trip of its loops.
+    """One line of a kernel that accesses shared memory, for every thread and every trip of its loops.
 
-    name: as the kernel's author calls it ("load A"); instruction: a PTX name ("ldmatrix.x4").
-    tile: coordinate -> offset in elements; a layout, its text ("Sw<3,3,3> o (16,64):(64,1)", which is parsed), or any
+    name: the kernel author's name for it ("load A"); instruction: a PTX name ("ldmatrix.x4").
+    tile: coordinate -> offset in elements: a layout, its text ("Sw<3,3,3> o (16,64):(64,1)", which is parsed), or any
     function of integers.
-    lanes: (tid, *loop variables) -> the coordinate that the thread gives, named as in `domain`; for ldmatrix and
-    stmatrix the row that lane 8m + r gives is row r of matrix m. None: the tile takes the domain itself.
+    lanes: (tid, *loop variables) -> the coordinate that the thread passes, with the names of `domain`; for ldmatrix and
+    stmatrix lane 8m + r passes row r of matrix m. None: the tile takes the domain itself.
     domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of 32.
     dtype: of the elements; the instruction moves a whole number of them per lane.
-    excess: wavefronts beyond the ideal that each instruction is meant to have, 0 by default; `verify` proves it, or
-    with None only reports it. Of a copy: what its destinations alone cost beyond the ideal.
-    source: of a copy (cp.async), the Source that it reads, None if unknown; a plan then knows its wavefronts exactly.
+    excess: the wavefronts beyond the ideal that each instruction should have, 0 by default. `verify` proves the number; if
+    it is None, `verify` only reports it. For a copy: the excess of its destinations alone.
+    source: for a copy (cp.async), the Source that it reads, None if unknown. With it a plan counts its wavefronts exactly.
 
-    Raises LayoutError, ParseError or InstructionError for parts that do not fit together. Where the index function has no
-    value in 64-bit integers, `offsets` and what needs them raise UndefinedError: see `simlayout.algebra.exact`.
+    Raises LayoutError, ParseError or InstructionError for parts that do not fit together. Where a value of the index
+    function does not fit 64-bit integers, `offsets` and what needs them raise UndefinedError: see `simlayout.algebra.exact`.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -62,7 +62,7 @@ class Access:
             raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
         if isinstance(self.tile, str):
             object.__setattr__(self, "tile", parse(self.tile))
-        for part in ("tile", "lanes"):                   # of a function compiled by Numba its Python, which is the same
+        for part in ("tile", "lanes"):                   # of what Numba compiled, the Python function: it takes symbols too
             object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
@@ -121,7 +121,7 @@ class Access:
         return instruction(self.instruction).kind in ("store", "stmatrix", "copy")
 
     def coordinate(self, *point: Index) -> tuple:
-        """The coordinate that the domain point (tid, *loop variables) gives, as a tuple."""
+        """The coordinate, as a tuple, that the thread passes at a domain point (tid, *loop variables)."""
         coordinate = point if self.lanes is None else self.lanes(*point)
         return coordinate if isinstance(coordinate, tuple) else (coordinate,)
 

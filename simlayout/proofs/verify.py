@@ -1,7 +1,7 @@
 """verify: claims about layouts and accesses, checked on every point of their domain.
 
 A check either holds everywhere, and becomes a line of the certificate, or it raises VerificationError with the
-first point where it fails: the coordinates, the lanes, the addresses, and what would mend it.
+first point where it fails: the coordinates, the lanes, the addresses, and what would fix it.
 """
 
 from collections.abc import Collection
@@ -26,17 +26,17 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     """Proves a tile or an access over its whole domain.
 
     subject: an Access, or a tile (Layout, Swizzle @ Layout, ..., or its text). A tile is proved one-to-one and in bounds,
-    then every access of `conflict_free_for` is proved with that tile in the place of its own, without any excess.
+    then every access of `conflict_free_for` is proved to have no excess with that tile instead of its own.
     An access is proved in range of its tile, contiguous and aligned for its instruction, without two lanes storing
     to the same bytes, and with exactly the excess it declares (`Access.excess`, 0 unless said otherwise).
-    stored_by: the stores that write the tile; then every element that the subject, a load, reads was stored, at that very
-    place. Each store must stay in its tile too.
-    arch: whose wavefront rules to use.
+    stored_by: the stores that write the tile. If given, every element that the subject, a load, reads is proved to be stored
+    at the place that the load reads. Each store must stay in its tile too.
+    arch: the architecture whose wavefront rules are used.
 
     Returns a Certificate. Raises SimlayoutError if the arguments do not fit together, VerificationError if a claim is
-    false: its `counterexample` is the first point that fails. Index functions are computed exactly: what has no value in
-    64-bit integers somewhere, on the way too, is an UndefinedError, which is a VerificationError as well. Domains and tiles
-    of more than 2**26 points are refused.
+    false: its `counterexample` is the first point that fails. Index functions are computed exactly: if a result
+    or an intermediate value does not fit 64-bit integers, that is an UndefinedError, which is a VerificationError too.
+    Domains and tiles of more than 2**26 points are refused.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -129,8 +129,8 @@ def _coordinate(tile, index):
 
 @dataclass
 class _Sums:
-    """What the boxes of a domain add up to. addresses, excess, each: (least, greatest) of the bytes' addresses, of the
-    excess and of the ideal of one instruction; exact: whether all counts are the hardware's."""
+    """Sums over the boxes of a domain. addresses, excess, each: (least, greatest) byte address, excess and ideal of one
+    instruction; exact: whether all counts are exactly the hardware's."""
 
     wavefronts: int = 0
     ideal: int = 0
@@ -173,7 +173,7 @@ def _verify_access(access, stored_by, arch):
 
 
 def _analysis(table, arch):
-    """The Analysis of a table; VerificationError at the point whose address the instruction cannot take."""
+    """The Analysis of a table. Raises VerificationError at the point whose address the instruction cannot use."""
     addresses = table.addresses()
     try:
         return analyze(table.access.instruction, addresses, arch=arch)
@@ -182,8 +182,8 @@ def _analysis(table, arch):
 
 
 def _check_coordinates(tables):
-    """All coordinates lie in the tile, and so do the elements that an instruction moves: the number of the coordinate along
-    which they are neighbours, None where it moves one."""
+    """Checks that all coordinates, and all elements that an instruction moves, are in the tile. Returns the number of the
+    coordinate along which these elements are neighbours, None if the instruction moves one element."""
     for table in tables:
         limits = table.limits()
         if limits is not None:
@@ -212,7 +212,7 @@ def _address_fault(table, addresses, arch, error):
 
 
 def _check_inside(table, limits):
-    """Every coordinate lies in the tile's shape (an offset may be in bounds by accident)."""
+    """Checks every coordinate against the tile's shape, because an offset may be in bounds by accident."""
     for mode, (leaf, limit) in enumerate(zip(table.leaves, limits, strict=True)):
         wrong = ((leaf < 0) | (leaf >= limit)) & table.used
         if wrong.any():
@@ -238,13 +238,13 @@ def _neighbours(tables):
 
 
 def _torn(table, mode):
-    """The number, in the domain, of the first lane whose elements are no neighbours along a coordinate; None if all are."""
+    """The number, in the domain, of the first lane whose elements are not neighbours along a coordinate, or None."""
     wrong = (table.along(mode) != table.base[:, :, None] + np.arange(1, table.access.elements)).any(axis=2) & table.used
     return table.start * LANES + int(np.argmax(wrong)) if wrong.any() else None
 
 
 def _check_last(table, mode, last, limit):
-    """The last element of each access is still inside the tile."""
+    """Checks that the last element of each access is still inside the tile."""
     wrong = (last >= limit) & table.used
     if wrong.any():
         row, lane, point = table.first(wrong)
@@ -255,7 +255,7 @@ def _check_last(table, mode, last, limit):
 
 
 def _check_no_overlap(table, addresses):
-    """No two lanes of one store write the same bytes (which of them would win is undefined)."""
+    """Checks that no two lanes of one store write the same bytes, because which of them wins is undefined."""
     access, used = table.access, np.flatnonzero(table.used)
     lanes = addresses[:, used]
     order = np.argsort(lanes, axis=1, kind="stable")
@@ -270,7 +270,7 @@ def _check_no_overlap(table, addresses):
 
 
 def _check_excess(table, analysis):
-    """Each instruction has the declared excess."""
+    """Checks that each instruction has the declared excess."""
     access = table.access
     wrong = analysis.excess != access.excess
     if access.excess is None or not wrong.any():
@@ -286,7 +286,7 @@ def _check_excess(table, analysis):
 
 
 def _excess_claim(access, sums, analysis):
-    """What is proved of the wavefronts; analysis: one of the access."""
+    """The claim about the wavefronts, as text; analysis: of any part of the access."""
     known = "" if sums.exact else " (of the destinations alone)" if analysis.instruction.kind == "copy" else " (at most)"
     if access.excess is None:
         return f"excess wavefronts {sums.excess[0]}..{sums.excess[1]} per instruction{known}"

@@ -1,4 +1,4 @@
-"""analyze: checked addresses in, wavefronts out, with where the rule comes from."""
+"""analyze: checks addresses and counts their wavefronts, with the provenance of the rule."""
 
 import sys
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ from simlayout.hardware.tables.instructions import instruction as instruction_of
 from simlayout.hardware.tables.provenance import Provenance, provenance
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
-"""The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that gives a Count. The rule
-"banks" alone checks the addresses as it counts: see `model.checked_wavefronts`."""
+"""The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that returns a Count. The rule
+"banks" is not here, because it checks the addresses while it counts: see `model.checked_wavefronts`."""
 
 FAST_FROM = 1 << 12
-"""Accesses from which on Numba counts, once it is loaded: fewer take NumPy about a millisecond."""
+"""From this many accesses on, Numba counts if it is loaded. NumPy counts fewer in about a millisecond."""
 
 LOAD_FROM = 1 << 18
-"""Accesses from which on Numba is loaded: that takes half a second (some seconds the first time of all, to compile)."""
+"""From this many accesses on, Numba is loaded, which takes half a second (the first time some seconds, to compile)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Analysis:
-    """What n accesses of one instruction cost.
+    """The cost of n accesses of one instruction.
 
-    given: the addresses as `analyze` got them, bytes, ints [n, 32]; mask: the lanes that are active and whose address the
-    instruction reads, bool [n or 1, 32], None for all. Neither is copied: who changes them afterwards changes `explain`.
+    given: the addresses that `analyze` received, bytes, ints [n, 32]; mask: the lanes that are active and whose address the
+    instruction reads, bool [n or 1, 32], None for all. Neither is copied, so changing them later changes `explain`.
     wavefronts: passes through the banks, int64 [n]; ideal: the number of lane groups (after pair merging) that have an
     active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), int64 [n]. at_least, at_most: bounds,
-    equal to the wavefronts where these are known exactly. loads: wavefronts of the loads in the loop that an atomic may be
-    (counted apart, under ld), else 0, int64 [n].
+    equal to the wavefronts where these are known exactly. loads: some atomics are a loop that loads; the wavefronts of
+    these loads, which the hardware counts under ld, else 0, int64 [n].
     sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise.
     """
 
@@ -66,7 +66,7 @@ class Analysis:
 
     @cached_property
     def addresses(self) -> np.ndarray:
-        """Bytes, int64 [n, 32], 0 in idle lanes; made when first asked for."""
+        """Bytes, int64 [n, 32], 0 in idle lanes; computed at the first use."""
         return addresses_of(self.given, self.mask)
 
     @property
@@ -76,7 +76,7 @@ class Analysis:
 
     @property
     def exact(self) -> bool:
-        """Whether the numbers are the hardware's: a bool for all n accesses. Otherwise `caveat` says why not."""
+        """Whether the numbers of all n accesses are exactly the hardware's. If not, `caveat` says why."""
         return self.at_least is self.at_most or bool((self.at_least == self.at_most).all())
 
     @property
@@ -93,9 +93,9 @@ class Analysis:
     def conflicts(self) -> np.ndarray:
         """What Nsight Compute's bank-conflict counter shows, int64 [n].
 
-        The passes of all groups beyond the first of each: the excess, but for atomics, which pass several times (cas) or
-        never wait (those that retry: 0). It shows nothing for cp.async.cg, and for .ca it varies from run to run
-        around the excess.
+        It counts the passes of each group after the first, which is the excess. Atomics differ: cas passes several times,
+        and those that retry never wait (0). The counter shows nothing for cp.async.cg, and for .ca it varies from run to
+        run around the excess.
         """
         if self.instruction.rule in ("bypass", "retry"):
             return np.zeros_like(self.wavefronts)
@@ -163,10 +163,10 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     active: bool [n, 32] or [32], all lanes if None. arch: "sm_75" to "sm_100"; the rules are measured on sm_90 and
     assumed to be the same elsewhere, which `.provenance` says.
     sources: for cp.async alone, the global addresses that it reads, bytes, int [n, 32] or [32]; only their places in
-    banks, sectors and lines matter, so that any base will do that is a multiple of 128. Without them the wavefronts are
-    those of the destinations alone (as if every lane read a bank of its own), and `at_least` and `at_most` bound them
-    for all sources. valid: the src-size of cp.async, bytes that are read (the rest becomes zero), int [n, 32] or [32];
-    None for the instruction without it, which costs less for .cg.
+    banks, sectors and lines matter, so any base that is a multiple of 128 will do. Without sources the wavefronts are those
+    of the destinations alone (as if every lane read its own bank), and `at_least` and `at_most` bound them for all sources.
+    valid: the src-size of cp.async, the bytes that are read (the rest becomes zero), int [n, 32] or [32]; None for the
+    instruction without it, which costs less for .cg.
 
     Very many accesses are counted with Numba on all cores, if it is installed (`hardware.banks.fast`; equal to NumPy).
 
@@ -200,7 +200,7 @@ UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: t
 
 
 def _count(row, chip, given, mask, sources, valid):
-    """The Count of n accesses by the rule of the row; raises AddressError for the first that has a wrong address."""
+    """The Count of n accesses by the rule of the row. Raises AddressError for the first access with a wrong address."""
     room = chip.shared_bytes_per_cta
     if row.rule == "banks":
         wavefronts, ideal, fault = _counter(row, len(given), room)(row, given, mask, room)
@@ -215,7 +215,8 @@ def _count(row, chip, given, mask, sources, valid):
 
 
 def _counter(row, n, room):
-    """Who counts n accesses of the rule "banks": `banks`, or `fast` where that is there and pays. Both count the same."""
+    """The function that counts n accesses of the rule "banks": of `fast` if Numba is there and n is large enough to pay,
+    else of `model`. Both count the same."""
     if n >= LOAD_FROM or n >= FAST_FROM and "simlayout.hardware.banks.fast" in sys.modules:
         try:
             from simlayout.hardware.banks import fast
