@@ -240,7 +240,6 @@ class Work:
     arrays: dict
     results: Callable[[], tuple]
 
-    @property
     def spare(self) -> dict:
-        """The sizes in bytes of the workspaces that the kernel needs, by role."""
-        return self.kernel.workspace(self.problem)
+        """New workspaces for a launch, by role: bytes that are zero."""
+        return {role: np.zeros(max(nbytes, 16), np.uint8) for role, nbytes in self.kernel.workspace(self.problem).items()}

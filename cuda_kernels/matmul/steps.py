@@ -10,35 +10,17 @@ from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
 from cuda_kernels.matmul.choose.choice import suited_kernel
 from cuda_kernels.matmul.product import ALIGNED, copied, work_of
-from cuda_kernels.run.driver import Launch, Parameters, Shape, TensorMapMaker
+from cuda_kernels.run.driver import Shape, TensorMapMaker
+from cuda_kernels.run.step import Step, step_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware import TensorMap
 from simlayout.hardware.matrix.wgmma import majors_of
 from simlayout.hardware.tables.arch import FEATURES, target_of
-from simlayout.kernel import Kernel, Map, Pointer, Problem
+from simlayout.kernel import Kernel, Problem
 
 INT_LIMIT = 1 << 31
 """Kernels count elements and tiles in 32 signed bits."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """A launch but for addresses: the kernel's handle, its Shape, tensor maps as (maker, role, offset) (maker None: unused),
-    and parameters as numbers or (role, offset). Roles name arrays: "a", "b", "c", "scratch", "split" and "counters"."""
-
-    kernel: int
-    shape: Shape
-    maps: tuple
-    types: str
-    values: tuple
-    name: str
-
-    def bind(self, cuda, device, addresses):
-        """The Launch for {role: address}."""
-        makers = [(maker, addresses[role] + offset) for maker, role, offset in self.maps]
-        values = [addresses[v[0]] + v[1] if isinstance(v, tuple) else v for v in self.values]
-        return Launch(cuda, device, self.kernel, self.shape, Parameters(makers, self.types, values), self.name)
 
 
 @dataclass(frozen=True)
@@ -89,19 +71,6 @@ class Steps:
     def compiled(self, kernel):
         """The handle of a Kernel."""
         return self.handle(Program(kernel.compiled_as, target_of(self.capability)), kernel.name)
-
-    def launch(self, kernel, handle, shape, problem, places, makers=(), name=None):
-        """Adds a step: a Kernel's launch for a Problem. places: {role: (role of the array, offset)}; makers: {role: the
-        TensorMapMaker}, None where the kernel uses no map."""
-        maps, values, types = [], [], []
-        for argument, value in zip(kernel.signature, kernel.arguments(problem)):
-            if argument.type == "map":
-                role = value.role if isinstance(value, Map) else "c"
-                maps.append((makers[role] if isinstance(value, Map) else None, *places[role]))
-            else:
-                types.append(argument.type)
-                values.append(places[value.role] if isinstance(value, Pointer) else value)
-        self.steps.append(Step(handle, shape, tuple(maps), " ".join(types), tuple(values), name or kernel.name))
 
     def room(self, nbytes):
         """The offset of new bytes in the scratch array."""
@@ -189,7 +158,8 @@ class HopperSteps(Steps):
                               x.place.offset)
             places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
                       "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)}
-            self.launch(kernel, handle, shape, problem, places, makers, f"{M}x{N}x{K} of {kernel.options}")
+            self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
+                                      f"{M}x{N}x{K} of {kernel.options}"))
             if copy_c:
                 self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
         self.kernel = kernel
@@ -277,7 +247,7 @@ class MmaSteps(Steps):
             for i in range(work.count):
                 bases = {name: (p.role, (p.offset if p.role == "scratch" else o) + i * p.matrices.matrix)
                          for name, p, o in zip("abc", places, piece)}
-                self.launch(kernel, handle, shape, problem, bases)
+                self.steps.append(step_of(kernel, problem, handle, shape, bases, None, kernel.name))
             if copy_c:
                 self.copy(work.count, 2, ("scratch", place_c.matrices), place_c.offset, ("c", work.c), piece[2])
         self.kernel = kernel

@@ -1,17 +1,17 @@
 """The GPU as a backend: compiles a kernel, or takes it from the cache, and launches it on copies of the arrays."""
 
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from cuda_kernels.build import cache
 from cuda_kernels.build.program import Program
 from cuda_kernels.run import driver
 from cuda_kernels.run.device import device_name
+from cuda_kernels.run.step import step_of
 from simlayout.errors import DeviceError
 from simlayout.hardware import TensorMap
 from simlayout.hardware.tables.arch import target_of
-from simlayout.kernel import Map, Pointer, Work
+from simlayout.kernel import Work
 
 
 class Gpu:
@@ -46,33 +46,24 @@ class Gpu:
         from numba.cuda.cudadrv.driver import CudaAPIError
 
         kernel, shape = work.kernel, work.kernel.launch_shape(work.problem)
-        spare = {role: np.zeros(max(nbytes, 16), np.uint8) for role, nbytes in work.spare.items()}
         try:
-            held = {role: cuda.to_device(_whole(x)) for role, x in (work.arrays | spare).items()}
-            at = {role: x.__cuda_array_interface__["data"][0] for role, x in held.items()}
+            held = {role: cuda.to_device(_whole(x)) for role, x in (work.arrays | work.spare()).items()}
             handle = self.cuda.kernel(entry, code, shape.shared_bytes, self.device, kernel.name)
-            maps, values = self._parameters(work, at)
-            parameters = driver.Parameters(maps, " ".join(a.type for a in kernel.signature if a.type != "map"), values)
             launched = driver.Shape(shape.grid, (shape.block, 1, 1), shape.shared_bytes, together=shape.together)
-            driver.Launch(self.cuda, self.device, handle, launched, parameters, f"{kernel.name} for {work.problem}")(0)
+            step = step_of(kernel, work.problem, handle, launched, {role: (role, 0) for role in held},
+                           partial(self._maker, work.arrays), f"{kernel.name} for {work.problem}")
+            addresses = {role: x.__cuda_array_interface__["data"][0] for role, x in held.items()}
+            step.bind(self.cuda, self.device, addresses)(0)
             cuda.synchronize()
             for role, x in work.arrays.items():
                 held[role].copy_to_host(_whole(x))
         except CudaAPIError as error:
             raise DeviceError(f"the GPU refused {kernel.name} for {work.problem}: {error}") from error
 
-    def _parameters(self, work, at):
-        """([(maker or None, address)] of the tensor maps, the other values as numbers), for {role: address}."""
-        maps, values = [], []
-        for argument, value in zip(work.kernel.signature, work.kernel.arguments(work.problem)):
-            if argument.type != "map":
-                values.append(at[value.role] if isinstance(value, Pointer) else value)
-            elif isinstance(value, Map):
-                layout = TensorMap.of(work.arrays[value.role], value.box, value.swizzle, value.dtype)
-                maps.append((driver.TensorMapMaker(self.cuda, self.device, layout), at[value.role]))
-            else:
-                maps.append((None, 0))
-        return maps, values
+    def _maker(self, arrays, used):
+        """The TensorMapMaker of a Map."""
+        layout = TensorMap.of(arrays[used.role], used.box, used.swizzle, used.dtype)
+        return driver.TensorMapMaker(self.cuda, self.device, layout)
 
 
 def _whole(x):

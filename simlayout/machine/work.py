@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from simlayout.hardware import TensorMap
 from simlayout.kernel import Map, Pointer, Work
 from simlayout.machine.launch import run
@@ -16,8 +14,8 @@ def execute(work: Work, progress: Any = None, hazards: str = "raise") -> Trace:
     progress, hazards: as of `run`. With hazards other than "off" loads are checked against the kernel's accesses.
     """
     kernel, shape = work.kernel, work.kernel.launch_shape(work.problem)
-    spare = {role: np.zeros(max(nbytes, 16), np.uint8) for role, nbytes in work.spare.items()}
-    arguments = [_argument(value, work.arrays | spare) for value in kernel.arguments(work.problem)]
+    arrays = work.arrays | work.spare()
+    arguments = [_argument(value, arrays) for value in kernel.arguments(work.problem)]
     return run(kernel.body, shape.grid, shape.block, *arguments, shared_bytes=shape.shared_bytes, cluster=shape.cluster,
                registers=shape.registers, together=shape.together, progress=progress, hazards=hazards,
                accesses=kernel.accesses if hazards != "off" else ())
