@@ -1,6 +1,7 @@
 """run: a kernel, a grid, a block and arguments, executed on the CPU."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,8 +18,9 @@ from simlayout.machine.hazards import HazardLog
 from simlayout.machine.memory import Allocation, GlobalPointer
 from simlayout.machine.numbers import cast, kind_of
 from simlayout.machine.rewrite import device_function
-from simlayout.machine.scheduler import run_residents
+from simlayout.machine.scheduler import PythonTurns, run_residents
 from simlayout.machine.trace import Recorder, Trace
+from simlayout.machine.warp import Warp
 from simlayout.proofs import Access
 
 MOST_TOGETHER = 2**14
@@ -121,24 +123,48 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     >>> [(h.kind, h.bytes) for h in trace.hazards]
     [('global race', (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19))]
     """
-    grid, block = _three(grid, "grid"), _three(block, "block")
-    if prod(block) > MOST_THREADS:
-        raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
-    if any(n > most for n, most in zip(grid, MOST_CTAS)):
-        raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
-    _check_shared(shared_bytes, arch)
-    if cluster not in range(1, 17) or grid[0] % cluster:
-        raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
     launch = Launch(arch, hazards, accesses, registers)
-    count = prod(grid)
-    _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
+    shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
     arguments = [launch.argument(a) for a in args]
     function = device_function(getattr(kernel, "py_func", kernel), arguments)
-    size = count if together else cluster
+    return run_grid(launch, shape, lambda cta, index: PythonTurns(Warp(cta, index), function, arguments), progress)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a launch runs: grid, block: (x, y, z); shared_bytes: of each CTA; cluster: CTAs of each; together: whether the
+    whole grid runs at the same time."""
+
+    grid: tuple
+    block: tuple
+    shared_bytes: int
+    cluster: int
+    together: bool
+
+    @classmethod
+    def of(cls, grid, block, shared_bytes, cluster, together, launch):
+        """The Shape, checked against what a GPU and this process can hold. Raises MachineError."""
+        grid, block = _three(grid, "grid"), _three(block, "block")
+        if prod(block) > MOST_THREADS:
+            raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
+        if any(n > most for n, most in zip(grid, MOST_CTAS)):
+            raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
+        _check_shared(shared_bytes, launch.recorder.arch)
+        if cluster not in range(1, 17) or grid[0] % cluster:
+            raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
+        count = prod(grid)
+        _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
+        return cls(grid, block, shared_bytes, cluster, together)
+
+
+def run_grid(launch, shape, begin, progress=None):
+    """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin: as of `run_residents`."""
+    count = prod(shape.grid)
+    size = count if shape.together else shape.cluster
     for first in range(0, count, size):
         launch.not_started = count - first - size
-        indices = [_index(number, grid) for number in range(first, first + size)]
-        run_residents(Residents(indices, cluster, grid, block, shared_bytes, launch), function, arguments)
+        indices = [_index(number, shape.grid) for number in range(first, first + size)]
+        run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin)
         if progress is not None:
             progress(first + size, count)
     return launch.trace()

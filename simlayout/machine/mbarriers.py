@@ -7,6 +7,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import joined
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch
+from simlayout.machine.waiting import waits
 
 MOST = 2**20 - 1
 """The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""
@@ -139,6 +140,7 @@ class MbarrierTwins:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
         mbarrier.arrive(len(lanes), bytes, clock)
 
+    @waits
     def mbarrier_wait(self, address, parity):
         """mbarrier.try_wait.parity in a loop: until the phase of this parity is complete."""
         instruction = "mbarrier.try_wait.parity"
@@ -147,7 +149,7 @@ class MbarrierTwins:
             mbarrier.checked(self, instruction, lanes)
             wanted = int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1
             phase = mbarrier.phase(wanted)
-            self.block_until(lambda phase=phase: phase.done, lambda m=mbarrier, w=wanted: m.waiting(w), mbarrier)
+            yield (lambda phase=phase: phase.done), (lambda m=mbarrier, w=wanted: m.waiting(w)), mbarrier
             self.cta.tell("wait", instruction, self, mbarrier=at)
             if phase.clock is not None:
                 self.cta.clocks.acquire(self.threads(lanes), phase.clock)

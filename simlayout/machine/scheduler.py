@@ -15,17 +15,20 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import Cancelled
 from simlayout.machine.hazards import hazard
 from simlayout.machine.syntax import WARP_NAME
-from simlayout.machine.warp import Warp
 
 GRACE = 0.1
 """Seconds that a cancelled warp has to end by itself."""
 
 
-def run_residents(residents, function, args):
-    """Executes the rewritten kernel in all warps of Residents; raises what a warp raises, with its place in the kernel."""
-    warps = [Warp(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
-    turns = [_Turns(w, function, args) for w in warps]
-    launch, todo = warps[0].cta.launch, list(turns)
+def run_residents(residents, begin):
+    """Executes all warps of Residents; raises what a warp raises, with its place in the kernel.
+
+    begin: called with a Cta and the index of a warp in it; gives what runs that warp: `warp`, its Warp; `resume()`, which
+    lets it run until it waits or ends; `finished`; `cancel()`, which ends it.
+    """
+    turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
+    warps, todo = [turn.warp for turn in turns], list(turns)
+    launch = warps[0].cta.launch
     try:
         while todo:
             ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
@@ -86,8 +89,8 @@ def _warps(warps):
     return f"warp{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-class _Turns:
-    """A warp's thread, run one turn at a time by `resume`."""
+class PythonTurns:
+    """A warp of a rewritten kernel as a thread, run one turn at a time by `resume`."""
 
     def __init__(self, warp, function, args):
         self.warp, self.function, self.args = warp, function, args

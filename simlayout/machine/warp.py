@@ -15,6 +15,7 @@ from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import lane_addresses
 from simlayout.machine.shadow import Touch, matrix_lanes
+from simlayout.machine.waiting import waits
 from simlayout.machine.warpgroup import WarpgroupTwins
 
 _LANE = np.arange(LANES)
@@ -203,11 +204,12 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 
+    @waits
     def barrier(self, id=0, threads=None):
         """bar.sync id, threads: waits until that many threads of the CTA arrived (all of them by default)."""
         self.require_convergence(f"bar.sync {id}")
         barrier = self.cta.barrier(id)
-        self.block_until(*barrier.arrive(self, threads))
+        yield barrier.arrive(self, threads)
         barrier.leave(self)
 
     def barrier_arrive(self, id, threads):
@@ -243,13 +245,14 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
             raise MachineError("barrier.cluster.arrive a second time without barrier.cluster.wait between: wait first")
         self._meeting = self.cta.cluster.barrier.arrive(self, relaxed), relaxed
 
+    @waits
     def cluster_wait(self):
         """barrier.cluster.wait: waits until all threads of all CTAs of the cluster have arrived."""
         self.require_convergence("barrier.cluster.wait")
         if self._meeting is None:
             raise MachineError("barrier.cluster.wait without barrier.cluster.arrive before it: arrive first")
-        waits, relaxed = self._meeting
-        self.block_until(*waits)
+        opened, relaxed = self._meeting
+        yield opened
         self.cta.cluster.barrier.leave(self, relaxed)
         self._meeting = None
 

@@ -15,6 +15,7 @@ from simlayout.machine.hazards import hazard
 from simlayout.machine.proxies import CELL
 from simlayout.machine.registers import Fenced, InFlight, RegisterArray
 from simlayout.machine.shadow import Touch
+from simlayout.machine.waiting import waits
 
 WARPS = 4
 """Warps of a warpgroup: consecutive ones, the first a multiple of 4."""
@@ -310,6 +311,7 @@ class WarpgroupTwins:
         self.require_convergence("wgmma.commit_group")
         self.cta.warpgroup(self).commit(self.warp_index % WARPS)
 
+    @waits
     def wgmma_wait(self, pending):
         """wgmma.wait_group: until all groups but the newest `pending` are complete, in all four warps."""
         self.require_convergence("wgmma.wait_group")
@@ -317,7 +319,7 @@ class WarpgroupTwins:
         number = group.covered(member, pending)
         if not number:
             return
-        self.block_until(lambda: group.complete(number), lambda: group.lacking(number))
+        yield (lambda: group.complete(number)), (lambda: group.lacking(number))
         group.compute(number)
         if self.cta.shadow is not None:
             self.cta.clocks.learn(self.threads(self.lane), group.engine, number)
@@ -327,6 +329,7 @@ class WarpgroupTwins:
                 array.values.reshape(-1).view(np.uint8)[:] = product.results[member]
                 array.guard = Fenced()
 
+    @waits
     def setmaxnreg(self, count, increase):
         """setmaxnreg: each thread of the warpgroup gets `count` registers, from those that others of its CTA gave back."""
         instruction = f"setmaxnreg.{'inc' if increase else 'dec'} {count}"
@@ -338,8 +341,8 @@ class WarpgroupTwins:
         if (count < held) if increase else (count > held):
             raise MachineError(f"{instruction} by a thread that has {held}: "
                                f"{'.inc cannot give back' if increase else '.dec cannot take more'}")
-        self.block_until(lambda: LANES * (count - held) <= cta.free_registers,
-                         lambda: f"{instruction}, which lacks {LANES * (count - held) - cta.free_registers} registers")
+        yield (lambda: LANES * (count - held) <= cta.free_registers,
+               lambda: f"{instruction}, which lacks {LANES * (count - held) - cta.free_registers} registers")
         cta.free_registers -= LANES * (count - held)
         cta.registers[self.warp_index] = count
 
