@@ -1,7 +1,8 @@
-"""What all tests share: no deadline, no workers for a test that is named, no COLUMNS, and Ctrl-C."""
+"""What all tests share: no deadline, no workers for a test that is named, no COLUMNS, Ctrl-C, and closed figures."""
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("simlayout", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("simlayout")            # a busy machine fails no test
+
+
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+"""They have no doctests, and to look for some pytest would import each as `conftest`, of which there can be one."""
 
 
 def pytest_configure(config):
@@ -23,6 +28,14 @@ def pytest_xdist_auto_num_workers(config):
     """None, where all that is asked for are tests by name: they are there before a worker has started. Else xdist's own
     number."""
     return 0 if config.args and all("::" in argument for argument in config.args) else None
+
+
+@pytest.fixture(autouse=True)
+def figures_closed():
+    """Closes the figures that a test has drawn, which pyplot keeps. A test that draws nothing does not load Matplotlib."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,9 @@ def compile_source(source, filename="<emitted>"):
         tree = ast.parse(source, filename)
         _check_module(tree, filename)
         code = compile(tree, filename, "exec")
-    except (SyntaxError, RecursionError, MemoryError) as error:
+    except SimlayoutError:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:      # ValueError: a null byte, in Python 3.10
         raise SimlayoutError(f"{filename}: not Python source: {error}") from None
     scope = {"__builtins__": {}}
     exec(code, scope)                                       # noqa: S102 (nothing but definitions got past the check)

@@ -385,11 +385,6 @@ def launch(program, kernel, mode):
         together=program.together)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("kernels")
-
-
 @given_few(80, 400, st.integers(0, 2**32 - 1), st.sampled_from([proxies.PRUNE_AT, 2]))
 def test_races_with_engines_in_shared_memory_are_those_of_the_twin(folder, seed, kept):
     program = Program(random.Random(seed))

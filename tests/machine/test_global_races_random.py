@@ -385,11 +385,6 @@ LIMITS = {}, {"LISTED": 70, "PRUNE_AT": 3, "THINNED": 1}
 """Of what is kept: the machine's own, and some that short runs reach."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("kernels")
-
-
 @given_few(50, 150, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
 def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements, limits):
     program = Program(shape, statements)

@@ -300,11 +300,6 @@ class Twin:
         return races, unwritten
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("kernels")
-
-
 def hazards_of(kernel):
     """All hazards that a run finds."""
     return every_hazard(lambda: run(kernel, 1, 32 * WARPS, shared_bytes=SIZE, hazards="report"))

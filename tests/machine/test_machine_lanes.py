@@ -4,7 +4,6 @@ import importlib.util
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 from machine_kit import (
     Instruction,
@@ -146,11 +145,6 @@ class Pointer(tuple):
 
     def __add__(self, distance):
         return Pointer((self[0], self[1] + distance))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("kernels")
 
 
 @given_few(40, 120, KERNELS, st.integers(0, 40), st.integers(0, 3))

@@ -8,3 +8,11 @@ from host_kit import install
 def machine(monkeypatch):
     """(library, torch) of `host_kit.install`."""
     return install(monkeypatch)
+
+
+@pytest.fixture
+def cuda(machine):
+    """The Cuda of cuda_kernels.run.driver, over that machine."""
+    from cuda_kernels.run import driver
+
+    return driver.cuda()

@@ -15,18 +15,6 @@ from cuda_kernels.matmul import arrays, dlpack
 from simlayout.errors import SimlayoutError
 
 
-@pytest.fixture
-def machine(monkeypatch):
-    return install(monkeypatch)
-
-
-@pytest.fixture
-def cuda(machine):
-    from cuda_kernels.run import driver
-
-    return driver.cuda()
-
-
 def make_cupy():
     """A module like CuPy: arrays over NumPy memory."""
     cupy = types.ModuleType("cupy")

@@ -26,13 +26,6 @@ from simlayout.plots.banks import COLOURS, label
 from simlayout.proofs.natural import natural_access
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Lets go of the figures that a test has drawn."""
-    yield
-    sl.plots.close("all")
-
-
 def natural(text, op="ldmatrix.x4", dtype="f16"):
     return natural_access(sl.parse(text), op, dtype).analyze()
 

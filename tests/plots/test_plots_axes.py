@@ -80,13 +80,6 @@ def _kernel():
     return KERNELS["mma_permuted"].variant(stages=2)
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Lets go of the figures that a test has drawn."""
-    yield
-    plots.close("all")
-
-
 @pytest.fixture
 def no_new_figure(monkeypatch):
     """Fails where a figure is made."""

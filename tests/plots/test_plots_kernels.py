@@ -18,13 +18,6 @@ from simlayout.plots.style import text_width
 TILE, SWIZZLED = "(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)"
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Lets go of the figures that a test has drawn."""
-    yield
-    sl.plots.close("all")
-
-
 def test_a_sheet_has_the_counts_of_the_plan_and_shares_that_add_up():
     plan = KERNELS["mma_base"].plan
     made, said = plan_sheet(plan, (1000, 1384, 520)), plan.predict(1000, 1384, 520)

@@ -40,13 +40,6 @@ DTYPES = ("f16", "f32", "e4m3", "f64")
 BYTES = {"f16": 2, "f32": 4, "e4m3": 1, "f64": 8}
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Lets go of the figures that a test has drawn."""
-    yield
-    sl.plots.close("all")
-
-
 def at(tile, row, column):
     """The offset of one coordinate, as the tile takes it."""
     return tile(column) if tile.rank == 1 else tile(row, column)

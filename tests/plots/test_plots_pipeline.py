@@ -12,7 +12,6 @@ from on_machine import on_machine
 from test_gallery import overlapping, texts
 from tiers import given_few, slow_but
 
-import simlayout as sl
 from cuda_kernels.kernels import named
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
@@ -26,13 +25,6 @@ FIRST = (0, 0, 0)
 OF_WGMMA = [("wgmma_tma", {}), ("wgmma_specialized", {}), ("wgmma_specialized", {"stages": 2}),
             ("wgmma_persistent", {}), ("wgmma_persistent", {"stages": 3, "cluster_m": 2, "cluster_n": 2})]
 ALL = [*OF_WGMMA, ("mma_tma", {"cluster_m": 1})]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Lets go of the figures that a test has drawn."""
-    yield
-    sl.plots.close("all")
 
 
 def events_of(name, options, steps):
