@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from commands import printed, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,23 +17,6 @@ from simlayout.proofs.natural import natural_access
 
 TILE = "(16,64):(64,1)"
 SWIZZLED = f"Sw<3,3,3> o {TILE}"
-
-
-def refused(capsys, *arguments):
-    """The one line on stderr of a command that must exit with 2 and print nothing else."""
-    assert main(list(arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("simlayout: ") and err.endswith("\n") and err.count("\n") == 1
-    return err
-
-
-def printed(capsys, *arguments, code=0):
-    """What a command prints to stdout."""
-    assert main(list(arguments)) == code
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
 
 
 # ---- check --------------------------------------------------------------------------------------------------------

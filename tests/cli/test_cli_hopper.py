@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from test_cli import printed, refused
+from commands import printed, refused
 
 from simlayout.cli import main
 

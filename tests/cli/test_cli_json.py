@@ -3,15 +3,7 @@
 import json
 
 import pytest
-
-from simlayout.cli import main
-
-
-def answered(capsys, *arguments):
-    """The object that a command prints."""
-    assert main([*arguments, "--json"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    return json.loads(line)
+from commands import answered
 
 
 def test_emit_tells_the_source_and_what_was_proved_of_it(capsys):

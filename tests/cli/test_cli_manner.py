@@ -8,6 +8,7 @@ import shlex
 from inspect import cleandoc
 
 import pytest
+from commands import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,14 +22,6 @@ SWIZZLED = f"Sw<3,3,3> o {TILE}"
 (COMMANDS,) = (a.choices for a in command_line()._actions if isinstance(a, argparse._SubParsersAction))
 OPTIONS = [(name, flag, action) for name, parser in COMMANDS.items() for action in parser._actions
            for flag in action.option_strings]
-
-
-def complaint(capsys, *arguments):
-    """The one line of a usage error."""
-    assert main(list(arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("simlayout: ") and err.count("\n") == 1
-    return err
 
 
 def meaning(action):
@@ -102,7 +95,7 @@ def test_numbers_outside_the_limits_are_usage_errors(capsys, flag, value):
     if value == "0" and flag in ("--index", "--seed", "--port"):
         return
     command = next(c for c, f in INTEGERS if f == flag)
-    assert "is not an integer from" in complaint(capsys, command, TILE, flag, value)
+    assert "is not an integer from" in refused(capsys, command, TILE, flag, value)
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "x", "", "99999999999999999999", "\u0663", "1_0", " 1", "1\n", "+1", "0x1"])
@@ -113,19 +106,19 @@ def test_what_is_no_plain_number_is_not_read_as_one(value):
 
 @pytest.mark.parametrize("value", ["-1", "0", "60", "nan", "inf", "x", "1e999", ""])
 def test_seconds_outside_the_limits_are_usage_errors(capsys, value):
-    assert "is not a number of seconds" in complaint(capsys, "bench", "--seconds", value)
+    assert "is not a number of seconds" in refused(capsys, "bench", "--seconds", value)
 
 
 # ---- words -------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("word, meant", [("chek", "check"), ("plto", "plot"), ("confrom", "conform"), ("kernel", "kernels")])
 def test_an_unknown_command_is_answered_with_the_nearest(capsys, word, meant):
-    assert f"did you mean {meant}?" in complaint(capsys, word)
-    assert f"did you mean {meant}?" in complaint(capsys, "help", word)
+    assert f"did you mean {meant}?" in refused(capsys, word)
+    assert f"did you mean {meant}?" in refused(capsys, "help", word)
 
 
 def test_an_unknown_option_is_answered_with_the_nearest_of_its_command(capsys):
-    err = complaint(capsys, "check", TILE, "--strct")
+    err = refused(capsys, "check", TILE, "--strct")
     assert "unrecognized arguments: --strct (did you mean --strict?) (see simlayout check --help)" in err
 
 
@@ -136,7 +129,7 @@ def test_the_help_of_a_command_without_lanes_does_not_speak_of_them(capsys, comm
 
 
 def test_a_word_near_to_nothing_is_answered_with_all_choices(capsys):
-    assert all(name in complaint(capsys, "xyzzyx") for name in ("check", "gemm", "help"))
+    assert all(name in refused(capsys, "xyzzyx") for name in ("check", "gemm", "help"))
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -184,7 +177,7 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(capsys, t
 
     monkeypatch.setattr(job, "main_job", lambda *_, **__: pytest.fail("worked first"))
     for path in (tmp_path / "none" / "x.json", tmp_path):
-        assert "cannot write" in complaint(capsys, "gemm", "--cpu", "--json", str(path))
+        assert "cannot write" in refused(capsys, "gemm", "--cpu", "--json", str(path))
 
 
 def test_a_trace_is_printed_as_json(capsys):
@@ -209,15 +202,15 @@ def test_a_dash_reads_a_recorded_file_from_stdin(capsys, monkeypatch):
     from types import SimpleNamespace
 
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"no record")))
-    assert "is no record" in complaint(capsys, "conform", "--check", "-")
+    assert "is no record" in refused(capsys, "conform", "--check", "-")
     monkeypatch.setattr("sys.stdin", None)
-    assert "stdin" in complaint(capsys, "conform", "--check", "-")
+    assert "stdin" in refused(capsys, "conform", "--check", "-")
 
 
 def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):
     for stdin in (None, io.TextIOWrapper(io.BytesIO(b"\xff\xfe"), encoding="utf-8")):
         monkeypatch.setattr("sys.stdin", stdin)
-        assert "stdin" in complaint(capsys, "check", "-")
+        assert "stdin" in refused(capsys, "check", "-")
 
 
 # ---- what commands name ------------------------------------------------------------------------------------------------
@@ -225,15 +218,15 @@ def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):
 @pytest.mark.parametrize("command", ["gemm", "trace"])
 def test_a_kernel_is_named_by_its_place_or_by_its_option(capsys, command):
     for words in (["mma_nope"], ["--kernel", "mma_nope"]):
-        assert "unknown kernel 'mma_nope'" in complaint(capsys, command, *words)
-    assert "give one kernel" in complaint(capsys, command, "mma_base", "--kernel", "mma_padded")
+        assert "unknown kernel 'mma_nope'" in refused(capsys, command, *words)
+    assert "give one kernel" in refused(capsys, command, "mma_base", "--kernel", "mma_padded")
 
 
 def test_a_lesson_makes_its_folder(capsys, tmp_path):
     assert main(["lesson", "1", "--no-open", "--to", str(tmp_path / "a" / "b")]) == 0
     assert re.match(r".*\.ipynb: lesson 1\n", capsys.readouterr().out) and list((tmp_path / "a" / "b").iterdir())
     (tmp_path / "file").write_text("")
-    assert "cannot make the folder" in complaint(capsys, "lesson", "1", "--no-open", "--to", str(tmp_path / "file" / "b"))
+    assert "cannot make the folder" in refused(capsys, "lesson", "1", "--no-open", "--to", str(tmp_path / "file" / "b"))
 
 
 # ---- columns -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import refused
 from tiers import slow_but
 
 from cuda_kernels.conformance import cases, clocks, forms, measure, ncu, probe, suite
@@ -235,21 +236,15 @@ def test_a_case_that_disagrees_only_in_company_is_measured_again_by_itself(gpu, 
 
 # ---- what cannot be done is said in one line ----------------------------------------------------------------------
 
-def refused(capsys, *arguments):
-    assert conform(*arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("simlayout: ") and err.count("\n") == 1
-    return err
-
-
 def test_without_a_gpu_or_nsight_compute_one_line_says_so(monkeypatch, capsys):
     monkeypatch.setattr(suite, "gpu_problem", lambda: "no GPU here")
-    assert "no GPU here; `simlayout conform --check FILE.npz` needs none" in refused(capsys)
-    assert "no GPU here" in refused(capsys, "--clock")
+    assert "no GPU here; `simlayout conform --check FILE.npz` needs none" in refused(capsys, "conform")
+    assert "no GPU here" in refused(capsys, "conform", "--clock")
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
     monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
     monkeypatch.setattr(ncu.shutil, "which", lambda name: None)
-    assert "ncu) is not on the PATH" in (said := refused(capsys)) and "`simlayout conform --clock` needs no" in said
+    said = refused(capsys, "conform")
+    assert "ncu) is not on the PATH" in said and "`simlayout conform --clock` needs no" in said
     with pytest.raises(DeviceError, match="is not on the PATH"):
         ncu.profile([], [], "")
 
@@ -265,15 +260,15 @@ def test_help_and_check_need_no_numba_and_the_rest_says_what_it_lacks():
 def test_commands_that_mean_nothing_are_refused(capsys, monkeypatch):
     monkeypatch.setattr(suite, "gpu_problem", lambda: None)
     monkeypatch.setattr(suite, "compute_capability", lambda: (9, 0))
-    assert "did you mean ld.b8" in refused(capsys, "ldq")
-    assert "is not an integer from 1" in refused(capsys, "--cases", "0")
-    assert "is not an integer from 0" in refused(capsys, "--seed", "-1")
-    assert "leave out an instruction" in refused(capsys, "ld.b8", "--check", "x.npz")
-    assert "leave out --clock" in refused(capsys, "--clock", "--check", "x.npz")
-    assert "leave out --record" in refused(capsys, "--record", "y.npz", "--check", "x.npz")
-    assert "x.npz does not exist" in refused(capsys, "--check", "x.npz")
-    assert "is no record" in refused(capsys, "--check", str(DATA / "README.md"))
-    assert "--clock tells nothing about red.shared.add.u32" in refused(capsys, "--clock", "red.shared.add.u32")
+    assert "did you mean ld.b8" in refused(capsys, "conform", "ldq")
+    assert "is not an integer from 1" in refused(capsys, "conform", "--cases", "0")
+    assert "is not an integer from 0" in refused(capsys, "conform", "--seed", "-1")
+    assert "leave out an instruction" in refused(capsys, "conform", "ld.b8", "--check", "x.npz")
+    assert "leave out --clock" in refused(capsys, "conform", "--clock", "--check", "x.npz")
+    assert "leave out --record" in refused(capsys, "conform", "--record", "y.npz", "--check", "x.npz")
+    assert "x.npz does not exist" in refused(capsys, "conform", "--check", "x.npz")
+    assert "is no record" in refused(capsys, "conform", "--check", str(DATA / "README.md"))
+    assert "--clock tells nothing about red.shared.add.u32" in refused(capsys, "conform", "--clock", "red.shared.add.u32")
 
 
 def test_the_recorded_cases_pass_the_check_of_the_command_line(capsys, tmp_path):

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from gemm_kit import inputs
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
@@ -25,11 +26,6 @@ VARIANTS = [
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
     *(rung.kernel for rung in rungs("MatmulTutorial")), KERNELS["mma_permuted"].variant(stripes="serpentine"),
 ]
-
-
-def inputs(M, N, K, seed=0):
-    generator = np.random.default_rng(seed)
-    return [generator.standard_normal(s, np.float32).astype(np.float16) for s in ((M, K), (N, K))]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

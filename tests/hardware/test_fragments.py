@@ -131,41 +131,32 @@ def test_fragments_are_those_of_cutes_mma_traits(name, operand):
             assert f(lane, v) == (expected[::-1] if operand == "B" else expected)
 
 
+PACKED = [
+    # elements in a register, A and B of PTX ISA's figures
+    (2, "m16n8k16.f32.f16.f16.f32", "m16n8k16.f16.f16.f16.f16"),
+    (4, "m16n8k32.f32.e4m3.e5m2.f32", "m16n8k32.s32.u8.s8.s32"),
+    (8, "m16n8k64.s32.s4.u4.s32", "m16n8k64.s32.u4.u4.s32.satfinite"),
+]
+
+
 @pytest.mark.parametrize("lane", range(32))
-def test_m16n8k16_is_as_the_ptx_isa_puts_it(lane):
+@pytest.mark.parametrize("each, of_a, of_b", PACKED, ids=str)
+def test_operands_of_16_8_and_4_bits_are_as_the_ptx_isa_puts_them(each, of_a, of_b, lane):
     group, thread = lane >> 2, lane % 4
-    for i in range(8):
-        row = group if 0 <= i < 2 or 4 <= i < 6 else group + 8
-        col = thread * 2 + (i & 1) + (8 if i >= 4 else 0)
-        assert fragment("m16n8k16.f32.f16.f16.f32", "A")(lane, i) == (row, col)
+    for i in range(4 * each):
+        row = group if 0 <= i < each or 2 * each <= i < 3 * each else group + 8
+        col = thread * each + (i & each - 1) + (4 * each if i >= 2 * each else 0)
+        assert fragment(of_a, "A")(lane, i) == (row, col)
+    for i in range(2 * each):
+        assert fragment(of_b, "B")(lane, i) == (thread * each + (i & each - 1) + (4 * each if i >= each else 0), group)
+
+
+@pytest.mark.parametrize("lane", range(32))
+def test_results_and_8_rows_of_4_bits_are_as_the_ptx_isa_puts_them(lane):
+    group, thread = lane >> 2, lane % 4
     for i in range(4):
-        row = thread * 2 + (i & 1) + (8 if i >= 2 else 0)
-        assert fragment("m16n8k16.f16.f16.f16.f16", "B")(lane, i) == (row, group)
         row = group if i < 2 else group + 8
         assert fragment("m16n8k16.f16.f16.f16.f16", "D")(lane, i) == (row, thread * 2 + (i & 1))
-
-
-@pytest.mark.parametrize("lane", range(32))
-def test_eight_bit_m16n8k32_is_as_the_ptx_isa_puts_it(lane):
-    group, thread = lane >> 2, lane % 4
-    for i in range(16):
-        row = group if 0 <= i < 4 or 8 <= i < 12 else group + 8
-        col = thread * 4 + (i & 3) + (16 if i >= 8 else 0)
-        assert fragment("m16n8k32.f32.e4m3.e5m2.f32", "A")(lane, i) == (row, col)
-    for i in range(8):
-        assert fragment("m16n8k32.s32.u8.s8.s32", "B")(lane, i) == (thread * 4 + (i & 3) + (16 if i >= 4 else 0), group)
-
-
-@pytest.mark.parametrize("lane", range(32))
-def test_four_bit_m16n8k64_is_as_the_ptx_isa_puts_it(lane):
-    group, thread = lane >> 2, lane % 4
-    for i in range(32):
-        row = group if 0 <= i < 8 or 16 <= i < 24 else group + 8
-        col = thread * 8 + (i & 7) + (32 if i >= 16 else 0)
-        assert fragment("m16n8k64.s32.s4.u4.s32", "A")(lane, i) == (row, col)
-    for i in range(16):
-        row = thread * 8 + (i & 7) + (32 if i >= 8 else 0)
-        assert fragment("m16n8k64.s32.u4.u4.s32.satfinite", "B")(lane, i) == (row, group)
     for i in range(8):
         assert fragment("m8n8k32.s32.s4.s4.s32", "A")(lane, i) == (group, thread * 8 + i)
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gemm_kit import inputs, label
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import slow_but
@@ -45,15 +46,6 @@ VARIANTS = [
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
     *(rung.kernel for rung in rungs("MatmulTutorial")),
 ]
-
-
-def label(kernel):
-    return "-".join([kernel.name, *(str(v) for v in vars(kernel.options).values())])
-
-
-def inputs(M, N, K, seed=0):
-    generator = np.random.default_rng(seed)
-    return [generator.standard_normal(s, np.float32).astype(np.float16) for s in ((M, K), (N, K))]
 
 
 def assert_right_and_as_predicted(kernel, a, b):

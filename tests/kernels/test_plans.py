@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gemm_kit import label
 from tiers import slow_but
 
 from cuda_kernels import KERNELS
@@ -27,10 +28,6 @@ VARIANTS = [
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
     *(rung.kernel for rung in rungs("MatmulTutorial")),
 ]
-
-
-def label(kernel):
-    return "-".join([kernel.name, *(str(v) for v in vars(kernel.options).values())])
 
 
 # ---- excess per warp instruction ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gemm_kit import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import given_few, slow_but
@@ -52,11 +53,6 @@ def power_of(variant):
     return 3 if variant.takes_power else 1
 
 
-def halves_of(shapes, seed):
-    generator = np.random.default_rng(seed)
-    return [generator.standard_normal(shape, np.float32).astype(np.float16) for shape in shapes]
-
-
 def chain(a, n):
     """A^n in f16 as the tensor core multiplies, one factor A after the other."""
     made = a
@@ -80,7 +76,7 @@ def test_every_variant_is_proved_right_and_executes_what_was_predicted(variant):
 @settings(max_examples=12, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([v for v in VARIANTS if v.problem == "1.1"]))
 def test_powers_of_any_matrix_have_the_bits_of_the_tensor_core(n, seed, variant):
-    (a,) = halves_of(variant.inputs, seed)
+    (a,) = normal(variant.inputs, seed=seed)
     solved = run(variant, a, n, device="cpu")
     assert as_predicted(solved, variant.predict(n))
     assert np.array_equal(solved.results[0].view(np.uint16), chain(a, n).view(np.uint16))
@@ -89,7 +85,7 @@ def test_powers_of_any_matrix_have_the_bits_of_the_tensor_core(n, seed, variant)
 @given_few(2, 8, st.integers(0, 2**32 - 1), st.sampled_from(["1.2", "2.1", "3.1"]))
 def test_all_layouts_of_a_problem_give_the_same_bits(seed, problem):
     group = [v for v in VARIANTS if v.problem == problem]
-    matrices = halves_of(group[0].inputs, seed)
+    matrices = normal(group[0].inputs, seed=seed)
     first, *rest = ([x.tobytes() for x in run(v, *matrices, device="cpu", hazards="off").results] for v in group)
     assert all(other == first for other in rest)
 
@@ -263,7 +259,7 @@ def test_kernels_compile_without_a_gpu_to_the_instructions_they_name(key):
 @pytest.mark.parametrize("variant", VARIANTS, ids=label)
 def test_the_gpu_solves_every_variant_with_the_bits_of_the_cpu_machine(variant):
     n = power_of(variant)
-    integers, reals = small_integers(variant.inputs, 4), halves_of(variant.inputs, 5)
+    integers, reals = small_integers(variant.inputs, 4), normal(variant.inputs, seed=5)
     assert is_right(run(variant, *integers, *(n,) * variant.takes_power, device="gpu"), variant, integers, n)
     on_gpu, on_cpu = (run(variant, *reals, *(n,) * variant.takes_power, device=device).results for device in ("gpu", "cpu"))
     assert [x.tobytes() for x in on_gpu] == [x.tobytes() for x in on_cpu]

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gemm_kit import normal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
@@ -34,8 +35,8 @@ def label(kernel):
 
 
 def inputs(M, N, K, seed=0):
-    generator = np.random.default_rng(seed)
-    return [generator.standard_normal(s, np.float32).astype(bfloat16) for s in ((M, K), (K, N))]
+    """bf16 A (M, K) and B (K, N)."""
+    return normal(((M, K), (K, N)), bfloat16, seed)
 
 
 def part(rows, cols, before, behind):

@@ -1,7 +1,7 @@
 """Kernels with TMA, mbarriers and wgmma with one planted fault each, whose lines end in `# first` and `# second`."""
 
 import numpy as np
-from hopper_kernels import BOX, MBARRIER, N64, descriptor
+from hopper_kernels import BOX, MBARRIER, N64, descriptor, load_box, ready, zeros
 from machine_kit import (
     bar_some,
     bar_sync,
@@ -31,8 +31,7 @@ from machine_kit import (
 def read_before_the_phase(source):
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, BOX)
         tma_load(source, (0, 0), 0, MBARRIER)                               # first
     bar_sync()
@@ -42,8 +41,7 @@ def read_before_the_phase(source):
 def read_by_who_has_not_waited(source):
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, BOX)
         tma_load(source, (0, 0), 0, MBARRIER)                               # first
         mbarrier_wait(MBARRIER, 0)
@@ -52,8 +50,7 @@ def read_by_who_has_not_waited(source):
 
 def load_over_a_load(source):
     if tid_x() == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         for _ in range(2):
             tma_load(source, (0, 0), 0, MBARRIER)                           # first second
 
@@ -61,8 +58,7 @@ def load_over_a_load(source):
 def store_under_a_load(source):
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, BOX)
         tma_load(source, (0, 0), 0, MBARRIER)                               # first
     bar_sync()
@@ -72,8 +68,7 @@ def store_under_a_load(source):
 def stage_loaded_while_threads_read_it(source):
     tid = tid_x()
     if tid == 32:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
     bar_sync()
     for k in range(2):
         if tid == 32:
@@ -88,8 +83,7 @@ def stage_loaded_while_a_wgmma_reads_it(source):
     tid = tid_x()
     acc = registers((32,), np.float32)
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
     bar_sync()
     for k in range(2):
         if tid == 0:
@@ -132,10 +126,7 @@ def stage_released_before_its_products(source):
 def store_under_a_wgmma():
     tid = tid_x()
     acc = registers((32,), np.float32)
-    for i in range(16):
-        st_shared(512 * i + 4 * tid, 0)
-    fence_proxy_async()
-    bar_sync()
+    zeros(tid)
     wgmma_fence()
     wgmma(N64, acc, descriptor(0), descriptor(0), 0)                        # first
     wgmma_commit()
@@ -146,10 +137,7 @@ def store_under_a_wgmma():
 
 def source_written_under_a_bulk_store(target):
     tid = tid_x()
-    for i in range(16):
-        st_shared(512 * i + 4 * tid, 0)
-    fence_proxy_async()
-    bar_sync()
+    zeros(tid)
     if tid == 0:
         tma_store(target, (0, 0), 0)                                        # first
         bulk_commit()
@@ -209,10 +197,8 @@ def accumulators_read_too_early(source):
 def loaded(source, tid):
     """A box at 0 that everyone has waited for; returns accumulators."""
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
-        mbarrier_expect(MBARRIER, BOX)
-        tma_load(source, (0, 0), 0, MBARRIER)
+        ready()
+        load_box(source)
     bar_sync()
     mbarrier_wait(MBARRIER, 0)
     return registers((32,), np.float32)
@@ -238,10 +224,7 @@ def no_wgmma_fence(source):
 
 def kernel_ends_under_a_bulk_store(target):
     tid = tid_x()
-    for i in range(16):
-        st_shared(512 * i + 4 * tid, 0)
-    fence_proxy_async()
-    bar_sync()
+    zeros(tid)
     if tid == 0:
         tma_store(target, (0, 0), 0)                                        # second
         bulk_commit()
@@ -249,8 +232,7 @@ def kernel_ends_under_a_bulk_store(target):
 
 def kernel_ends_under_a_load(source):
     if tid_x() == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, BOX)
         tma_load(source, (0, 0), 0, MBARRIER)                               # second
 
@@ -261,8 +243,7 @@ def kernel_ends_under_a_load(source):
 def bytes_that_never_come(source):
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, BOX + 16)
         tma_load(source, (0, 0), 0, MBARRIER)
     bar_sync()

@@ -64,6 +64,26 @@ def store_tile(acc, c, tid, ldc):
         st_global_f32(c + 4 * ((row + 8 * (i // 2 % 2)) * ldc + col + 8 * (i // 4) + i % 2), acc[i])
 
 
+def ready():
+    """One thread's part: the mbarrier that one arrival flips, for engines to see."""
+    mbarrier_init(MBARRIER, 1)
+    fence_proxy_async()
+
+
+def load_box(source):
+    """One thread's part: the first box to byte 0, which the mbarrier waits for."""
+    mbarrier_expect(MBARRIER, BOX)
+    tma_load(source, (0, 0), 0, MBARRIER)
+
+
+def zeros(tid):
+    """128 threads' zeros in the first box, for engines to read."""
+    for i in range(16):
+        st_shared(512 * i + 4 * tid, 0)
+    fence_proxy_async()
+    bar_sync()
+
+
 # ---- right ----------------------------------------------------------------------------------------------------------
 
 
@@ -105,8 +125,7 @@ def two_bands(a, b, c):
     """128 rows of C by one warpgroup, in two register arrays: a wgmma of each in turns, all in one group."""
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
         mbarrier_expect(MBARRIER, 3 * BOX)
         tma_load(a, (0, 0), 0, MBARRIER)
         tma_load(a, (0, 64), BOX, MBARRIER)
@@ -128,10 +147,8 @@ def through_shared_memory(source, target):
     """A box is loaded, changed by the threads, and stored."""
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
-        mbarrier_expect(MBARRIER, BOX)
-        tma_load(source, (0, 0), 0, MBARRIER)
+        ready()
+        load_box(source)
     bar_sync()
     mbarrier_wait(MBARRIER, 0)
     for i in range(16):
@@ -174,8 +191,7 @@ def shared_load(source, out):
 def stage_of_the_peer_loaded_while_it_reads(source):
     tid = tid_x()
     if tid == 0:
-        mbarrier_init(MBARRIER, 1)
-        fence_proxy_async()
+        ready()
     cluster_sync()
     for k in range(2):
         if tid == 0:

@@ -9,7 +9,7 @@ from hopper_kernels import SHARED
 from hypothesis import strategies as st
 from machine_kit import st_shared, tid_x
 from on_machine import on_machine
-from test_gallery import overlapping, texts
+from readable import overlapping, texts
 from tiers import given_few, slow_but
 
 from cuda_kernels.kernels import named
