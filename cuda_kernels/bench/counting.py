@@ -43,12 +43,12 @@ def random_addresses(name, n, dtype=np.int32):
 
 def best(action, turns=5):
     """Seconds of the fastest of some turns."""
-    taken = []
+    seconds = []
     for _ in range(turns):
         start = time.perf_counter()
         action()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def on_path(many):
@@ -70,9 +70,9 @@ def bulk(n):
         paths["Numba"] = on_path(0), n
     if gpu_problem() is None:
         paths |= {"GPU, NumPy arrays": (wavefronts_on_gpu, n), "GPU, arrays there": (wavefronts_on_gpu, n)}
-    made = {}
+    rates = {}
     for path, (count, some) in paths.items():
-        made[path] = {}
+        rates[path] = {}
         for name in INSTRUCTIONS:
             addresses = random_addresses(name, some)
             if path == "GPU, arrays there":
@@ -80,18 +80,18 @@ def bulk(n):
 
                 addresses = cuda.to_device(addresses)
             count(name, addresses[:5000])
-            made[path][name] = some / best(lambda: count(name, addresses))  # noqa: B023 (called at once)
-    return made
+            rates[path][name] = some / best(lambda: count(name, addresses))  # noqa: B023 (called at once)
+    return rates
 
 
 def single():
     """{instruction: (microseconds from an array [32], from a list)} of one access through `analyze`."""
-    made = {}
+    times = {}
     for name in SINGLE:
         array = random_addresses(name, 1, np.int64)[0]
-        given = array, array.tolist()
-        made[name] = [1e6 / 50 * best(lambda: [analyze(name, one) for _ in range(50)], 100) for one in given]  # noqa: B023
-    return made
+        forms = array, array.tolist()
+        times[name] = [1e6 / 50 * best(lambda: [analyze(name, one) for _ in range(50)], 100) for one in forms]  # noqa: B023
+    return times
 
 
 def peer(n=1000):
@@ -99,14 +99,14 @@ def peer(n=1000):
     from tensor_layouts import Layout
     from tensor_layouts.analysis import bank_conflicts
 
-    made, rng = {}, np.random.default_rng(0)
+    rates, rng = {}, np.random.default_rng(0)
     for name, size in PEER_BYTES.items():
         strides = [tuple(int(s) for s in row) for row in rng.integers(0, 512, (n, 5)) * (size // 2)]
         shape = (2,) * 5
         layouts = [Layout(shape, s) if size == 4 else Layout((shape, 8), (s, 1)) for s in strides]
         item = 4 if size == 4 else 2                     # 4 bytes at once; 16 as 8 halves
-        made[name] = n / best(lambda: [bank_conflicts(one, element_bytes=item) for one in layouts], 2)  # noqa: B023
-    return made
+        rates[name] = n / best(lambda: [bank_conflicts(one, element_bytes=item) for one in layouts], 2)  # noqa: B023
+    return rates
 
 
 def importing():
@@ -119,14 +119,14 @@ def importing():
 
 def room(n):
     """Bytes that `analyze` takes beside its results, at most, for n accesses and for half as many."""
-    made = []
+    peaks = []
     for some in (n // 2, n):
         addresses = random_addresses("ld.shared.b128", some)
         tracemalloc.start()
-        found = analyze("ld.shared.b128", addresses)
-        made.append(tracemalloc.get_traced_memory()[1] - 3 * found.wavefronts.nbytes)
+        analysis = analyze("ld.shared.b128", addresses)
+        peaks.append(tracemalloc.get_traced_memory()[1] - 3 * analysis.wavefronts.nbytes)
         tracemalloc.stop()
-    return made
+    return peaks
 
 
 def installed(package):
@@ -148,31 +148,31 @@ def cpu():
 
 def measure(n):
     """All of it, as plain values."""
-    made = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
+    report = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
             "versions": {package: installed(package) for package in PACKAGES},
             "command": f"python -m cuda_kernels.bench.counting --accesses {n}", "accesses": n, "bulk": bulk(n)}
     if installed("tensor-layouts"):
-        made["tensor-layouts"] = peer()
-    return made | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
+        report["tensor-layouts"] = peer()
+    return report | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
 
 
-def table(made):
+def table(report):
     """The measurement as lines of text."""
-    packages = ", ".join(f"{name} {v}" for name, v in made["versions"].items() if v)
-    lines = [f"{made['cpu']}, {made['cores']} cores, Python {made['python']}, {packages}; {made['date']}", "",
-             "million accesses a second, random addresses" + "".join(f"{path:>20}" for path in made["bulk"])]
+    packages = ", ".join(f"{name} {v}" for name, v in report["versions"].items() if v)
+    lines = [f"{report['cpu']}, {report['cores']} cores, Python {report['python']}, {packages}; {report['date']}", "",
+             "million accesses a second, random addresses" + "".join(f"{path:>20}" for path in report["bulk"])]
     for name in INSTRUCTIONS:
-        lines.append(f"  {name:41}" + "".join(f"{rates[name] / 1e6:20.1f}" for rates in made["bulk"].values()))
-    for name, rate in made.get("tensor-layouts", {}).items():
-        most = max(rates[name] for rates in made["bulk"].values())
+        lines.append(f"  {name:41}" + "".join(f"{rates[name] / 1e6:20.1f}" for rates in report["bulk"].values()))
+    for name, rate in report.get("tensor-layouts", {}).items():
+        most = max(rates[name] for rates in report["bulk"].values())
         lines.append(f"  tensor-layouts, {PEER_BYTES[name]:2} bytes a lane: {rate:,.0f} a second; {name} here is "
                      f"{most / rate:,.0f} times as fast")
     lines += ["", "one access, microseconds: from an array, from a list"]
-    lines += [f"  {name:20}{array:8.1f}{given:8.1f}" for name, (array, given) in made["single_us"].items()]
-    lines += ["", "a fresh Python, seconds: " + ", ".join(f"{what} {s:.3f}" for what, s in made["import_s"].items())]
-    half, whole = made["room_bytes"]
-    lines += [f"memory beside the results, MiB: {half / 2**20:.1f} for {made['accesses'] // 2:,} accesses, "
-              f"{whole / 2**20:.1f} for {made['accesses']:,}"]
+    lines += [f"  {name:20}{array:8.1f}{listed:8.1f}" for name, (array, listed) in report["single_us"].items()]
+    lines += ["", "a fresh Python, seconds: " + ", ".join(f"{what} {s:.3f}" for what, s in report["import_s"].items())]
+    half, full = report["room_bytes"]
+    lines += [f"memory beside the results, MiB: {half / 2**20:.1f} for {report['accesses'] // 2:,} accesses, "
+              f"{full / 2**20:.1f} for {report['accesses']:,}"]
     return "\n".join(lines)
 
 
@@ -182,10 +182,10 @@ def main(arguments=None):
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
     chosen = parser.parse_args(arguments)
-    made = measure(chosen.accesses)
+    report = measure(chosen.accesses)
     if chosen.json:
-        write_whole(chosen.json, json.dumps(made, indent=1) + "\n")
-    print(table(made))
+        write_whole(chosen.json, json.dumps(report, indent=1) + "\n")
+    print(table(report))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def per_call(calls, rounds, synchronize, clock=time.perf_counter):
                 call()
             if turn:
                 times[name].append((clock() - began) / CALLS * 1e6)
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(measured) for name, measured in times.items()}
 
 
 def first_calls():
@@ -71,12 +71,12 @@ def first_calls():
 
 
 def _first_call(folder):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True,
+    process = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True,
                           env={**os.environ, "SIMLAYOUT_CACHE": folder})
-    if done.returncode:
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
+    if process.returncode:
+        last = (process.stderr.strip() or "no message").splitlines()[-1]
         raise DeviceError(f"the first call in a new process failed: {last}")
-    return float(done.stdout)
+    return float(process.stdout)
 
 
 def main(arguments=None):
@@ -91,14 +91,14 @@ def main(arguments=None):
     library = torch_library("torch is what matmul is compared with here")
     if options.json:
         check_writable(options.json)
-    found = per_call(ways(library, options.size), options.rounds, library.torch.cuda.synchronize)
-    for name, microseconds in found.items():
+    times = per_call(ways(library, options.size), options.rounds, library.torch.cuda.synchronize)
+    for name, microseconds in times.items():
         print(f"{name:<24}{microseconds:>7.2f} us of the host per call", flush=True)
     cold, cached = first_calls()
     print(f"{'first call':<24}{cold:>7.2f} s, {cached:.2f} s with its kernels on disk")
     if options.json:
         head = {**where_and_when("cuda_kernels.bench.host", arguments), "library": library.version, "size": options.size}
-        rows = [{"call": name, "us": round(us, 2)} for name, us in found.items()]
+        rows = [{"call": name, "us": round(us, 2)} for name, us in times.items()]
         write_record(options.json, {**head, "first call s": round(cold, 2), "cached s": round(cached, 2)}, rows=rows)
     return 0
 

@@ -19,15 +19,15 @@ class Library:
     def operands(self, problem):
         """(a, b, out) of a Product, a and b random normal."""
         def matrix(rows, cols, order):
-            made = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
-            return self.on_gpu(made.T if order == "T" else made)
+            array = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
+            return self.on_gpu(array.T if order == "T" else array)
 
         (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
         return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.dtype)
 
-    def on_gpu(self, made):
+    def on_gpu(self, array):
         """An array that `normal` made, on the GPU in the same order of memory."""
-        return made
+        return array
 
     def clear(self, x):
         """Writes zeros to an array."""
@@ -156,9 +156,9 @@ class Numba(Library):
         """Random normal numbers, C-contiguous, in the CPU's memory."""
         return self._source.standard_normal(shape, np.float32).astype(np.float16)
 
-    def on_gpu(self, made):
+    def on_gpu(self, array):
         """An array that `normal` made, on the GPU in the same order of memory."""
-        return self._cuda.to_device(made)
+        return self._cuda.to_device(array)
 
     def empty(self, shape, dtype):
         """An array whose elements are not set."""
@@ -215,7 +215,7 @@ def cublas_library():
 
     if problem := gpu_problem():
         raise DeviceError(f"{problem}; `simlayout bench` times kernels on a GPU")
-    found = array_library()
-    if not found.cublas:
+    library = array_library()
+    if not library.cublas:
         raise DeviceError("no cuBLAS to compare with: pip install torch, or cupy-cuda13x")
-    return found
+    return library

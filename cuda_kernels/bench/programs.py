@@ -16,8 +16,8 @@ def programs(cases, capability, sms):
     >>> {p.kernel.options.out for p in programs(cases_of(["layers"]), (9, 0), 132)}
     {'bf16'}
     """
-    found = [_program(case, capability, sms) for case in cases if case.kernel != TRITON]
-    return [p for p in found if p is not None]
+    of_cases = [_program(case, capability, sms) for case in cases if case.kernel != TRITON]
+    return [p for p in of_cases if p is not None]
 
 
 def _program(case, capability, sms):
@@ -25,6 +25,6 @@ def _program(case, capability, sms):
     kernel = None if case.kernel == "auto" else as_kernel(case.kernel)
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
-        found = suited_kernel(kernel, p.M, p.N, p.K, 1, sms, *majors, p.dtype, p.dtype)
-        return Program(found.fitted(Problem(p.M, p.N, p.K, sms=sms)).compiled_as, target_of(capability))
+        suited = suited_kernel(kernel, p.M, p.N, p.K, 1, sms, *majors, p.dtype, p.dtype)
+        return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=sms)).compiled_as, target_of(capability))
     return None

@@ -148,10 +148,13 @@ def read(path):
     try:
         head = json.loads(Path(path).read_text())
         rows = head.pop("rows")
-        made = _by_label(rows) if isinstance(rows, dict) else [_row(**{_name(k): v for k, v in row.items()}) for row in rows]
+        if isinstance(rows, dict):
+            parsed = _by_label(rows)
+        else:
+            parsed = [_row(**{_name(k): v for k, v in row.items()}) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ParseError(f"{path} is no record of `simlayout bench`: {str(error) or type(error).__name__}") from None
-    return Record(head, tuple(made))
+    return Record(head, tuple(parsed))
 
 
 def _name(key):

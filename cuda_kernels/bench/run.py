@@ -46,16 +46,16 @@ class Choice:
         """
         words = ["simlayout", "bench", *self.sets]
         for name in ("sizes", "only"):
-            if given := getattr(self, name):
-                words += [f"--{name}", *map(str, given)]
+            if value := getattr(self, name):
+                words += [f"--{name}", *map(str, value)]
         if self.rounds != Choice.rounds:
             words += ["--rounds", str(self.rounds)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]
         words += [f"--{name}" for name in ("overlap", "triton") if getattr(self, name)]
         for name in ("json", "plot"):
-            if given := getattr(self, name):
-                words += [f"--{name}", str(given)]
+            if value := getattr(self, name):
+                words += [f"--{name}", str(value)]
         return shlex.join(words)
 
 
@@ -84,9 +84,9 @@ def bench(choice, say=lambda line: print(line, flush=True)):
         raise
     finally:
         if rows:
-            made = record.Record(head, tuple(rows))
-            _keep(choice, made, say)
-    return made
+            measured = record.Record(head, tuple(rows))
+            _keep(choice, measured, say)
+    return measured
 
 
 def _check_files(choice):
@@ -116,12 +116,12 @@ def _possible(cases, library, say):
     from cuda_kernels.run.device import compute_capability
 
     capability = compute_capability()
-    found = [c for c in cases if c.problem.dtype in library.dtypes]
-    if len(found) < len(cases):
-        say(f"note: {len(cases) - len(found)} bf16 products are left out: {library.version} multiplies f16 only")
-    fitting = [c for c in found if c.kernel in ("auto", TRITON) or as_kernel(c.kernel).needs.on(capability)]
-    if len(fitting) < len(found):
-        say(f"note: {len(found) - len(fitting)} rows of kernels for Hopper are left out: they need compute capability 9.0")
+    of_types = [c for c in cases if c.problem.dtype in library.dtypes]
+    if len(of_types) < len(cases):
+        say(f"note: {len(cases) - len(of_types)} bf16 products are left out: {library.version} multiplies f16 only")
+    fitting = [c for c in of_types if c.kernel in ("auto", TRITON) or as_kernel(c.kernel).needs.on(capability)]
+    if len(fitting) < len(of_types):
+        say(f"note: {len(of_types) - len(fitting)} rows of kernels for Hopper are left out: they need compute capability 9.0")
     if not fitting:
         raise SimlayoutError("nothing is left to measure: see the notes above, or name other sets")
     return fitting
@@ -169,25 +169,25 @@ def summary(rows):
 
 def summaries(rows):
     """A line for each of matmul's sets, and for Triton's rows in it: what their shares come to."""
-    made = []
+    lines = []
     for name in MATMUL:
         for label in ("matmul", TRITON):
-            found = [row for row in rows if (row.set, row.label) == (name, label)]
-            if found:
-                mean, least = summary(found)
+            of_set = [row for row in rows if (row.set, row.label) == (name, label)]
+            if of_set:
+                mean, least = summary(of_set)
                 who = name if label == "matmul" else f"{name}, Triton"
-                made.append(f"{who}: geometric mean {mean:.3f}, least {least:.3f} of cuBLAS in {len(found)} rows")
-    return made
+                lines.append(f"{who}: geometric mean {mean:.3f}, least {least:.3f} of cuBLAS in {len(of_set)} rows")
+    return lines
 
 
-def _keep(choice, made, say):
+def _keep(choice, measured, say):
     """Writes the files and says the summaries, in this order: perhaps nobody reads any more."""
     if choice.json:
-        record.write(choice.json, made)
+        record.write(choice.json, measured)
     if choice.plot:
         from cuda_kernels.bench.pictures import overview
         from simlayout.plots import save
 
-        save(overview(made), choice.plot)
-    for text in summaries(made.rows):
+        save(overview(measured), choice.plot)
+    for text in summaries(measured.rows):
         say(text)

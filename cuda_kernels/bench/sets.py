@@ -134,16 +134,16 @@ def cases_of(names, sizes=None, only=(), triton=False):
             raise SimlayoutError(f"there is no set {name!r} to measure; there are {', '.join(SETS)}")
     sized = [name for name in names if SETS[name].sizes]
     if sizes and not sized:
-        having = ", ".join(name for name, found in SETS.items() if found.sizes)
+        having = ", ".join(name for name, bench_set in SETS.items() if bench_set.sizes)
         raise SimlayoutError(f"--sizes: {', '.join(names)} have shapes of their own; it is for {having}")
-    made = []
+    cases = []
     for name in names:
-        found = SETS[name]
-        for label, problem, kernel in found.cases((sizes or found.sizes) if found.sizes else None):
-            made.append(Case(name, label, problem, kernel))
+        bench_set = SETS[name]
+        for label, problem, kernel in bench_set.cases((sizes or bench_set.sizes) if bench_set.sizes else None):
+            cases.append(Case(name, label, problem, kernel))
             if triton and kernel == "auto":
-                made.append(Case(name, TRITON, problem, TRITON))
-    chosen = [case for case in made if not only or any(text in str(case) for text in only)]
+                cases.append(Case(name, TRITON, problem, TRITON))
+    chosen = [case for case in cases if not only or any(text in str(case) for text in only)]
     if not chosen:
-        raise SimlayoutError(f"--only {' '.join(only)}: no row contains that, such as {str(made[0])!r}")
+        raise SimlayoutError(f"--only {' '.join(only)}: no row contains that, such as {str(cases[0])!r}")
     return chosen

@@ -73,8 +73,8 @@ def ladder():
     from cuda_kernels.kernels.hopper.config import Hopper
     from cuda_kernels.kernels.hopper.kernel import kernel_of
 
-    made, config = [], Hopper(**FIRST)
+    rungs, config = [], Hopper(**FIRST)
     for step in STEPS:
         config = replace(config, **step.change, **step.forced)
-        made.append((step, ALL_KERNELS[step.kernel] if step.kernel else None if step.why else kernel_of(config)))
-    return made
+        rungs.append((step, ALL_KERNELS[step.kernel] if step.kernel else None if step.why else kernel_of(config)))
+    return rungs

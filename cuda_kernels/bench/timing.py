@@ -67,7 +67,7 @@ def _timed(case, library, sets, ours, rounds, seconds):
         takers.append(turn(library, by_cublas(library, sets), seconds))
     times = alternate(takers, rounds)
     shares = [theirs / mine for mine, theirs in zip(*times)] if library.cublas else None
-    microseconds = [1e6 * statistics.median(found) for found in times]
+    microseconds = [1e6 * statistics.median(of_taker) for of_taker in times]
     return Row(case.set, case.label, case.problem, config_dict(ours[0].kernel), microseconds[0],
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
@@ -108,10 +108,10 @@ def alternate(takers, rounds):
     times = [[] for _ in takers]
     pairs = list(zip(takers, times))
     for turn in range(rounds + 1):
-        for take, found in pairs:
-            taken = take()
+        for take, times_of in pairs:
+            seconds = take()
             if turn:
-                found.append(taken)
+                times_of.append(seconds)
         pairs.reverse()
     return times
 
@@ -147,8 +147,8 @@ def compare_with_cublas(kernels, M, N, K, rounds=7, seconds=0.15):
     for kernel in map(as_kernel, kernels):
         case = Case("gemm", "", Product(M, N, K, kernel.dtypes[0]), kernel)
         row = _timed(case, library, *_prepared(case, library), rounds, seconds)
-        found = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
-        results.append(found if row.share is None else
-                       found | {"cublas_tflops": row.cublas_tflops, "share": row.share})
+        result = {"tflops": row.tflops, "seconds": row.us / 1e6, "library": library.version}
+        results.append(result if row.share is None else
+                       result | {"cublas_tflops": row.cublas_tflops, "share": row.share})
     library.free()
     return results

@@ -70,15 +70,15 @@ def compare_all(kernels, report=print):
     problem = gpu_problem()
     if problem:
         raise DeviceError(problem)
-    made = []
+    outcomes = []
     with workers(os.cpu_count() or 1) as pool:
         labels = [label for label, kernel in default_variants() if not kernels or kernel.name in kernels]
         for waiting in [pool.submit(outcome, label, p) for label in labels for p in PROBLEMS]:
             one = waiting.result()
             verdict = f"{one.differ} elements differ" if one.differ else "equal"
             report(f"{one.variant:<44}{'x'.join(map(str, one.problem)):<14}{verdict}")
-            made.append(one)
-    return made
+            outcomes.append(one)
+    return outcomes
 
 
 def main(arguments=None):
@@ -87,12 +87,12 @@ def main(arguments=None):
     parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
     parser.add_argument("--json", help="write the outcome to this file")
     options = parser.parse_args(arguments)
-    made = compare_all(options.kernels)
-    wrong = sum(o.differ > 0 for o in made)
-    print(f"{len(made)} results, {wrong} differ")
+    outcomes = compare_all(options.kernels)
+    wrong = sum(o.differ > 0 for o in outcomes)
+    print(f"{len(outcomes)} results, {wrong} differ")
     if options.json:
         head = where_and_when("cuda_kernels.conformance.bits", arguments)
-        write_whole(options.json, json.dumps({**head, "outcomes": [asdict(o) for o in made]}, indent=1))
+        write_whole(options.json, json.dumps({**head, "outcomes": [asdict(o) for o in outcomes]}, indent=1))
     return int(wrong > 0)
 
 

@@ -223,13 +223,13 @@ def generate(name, count, seed=0, sized=False):
 def _sources(rng, count, unit):
     """Global bytes of copies: half of them one run of neighbours, the rest from the same families."""
     top = SOURCE_WINDOW // unit
-    made = np.empty((count, LANES), np.int64)
+    elements = np.empty((count, LANES), np.int64)
     for i in range(count):
         family = consecutive if i % 2 else rng.choice(FAMILIES)
-        made[i] = family(rng, top, unit)
-    aligned = made[1::2, :1] - made[1::2, :1] % max(1, 128 // unit)      # a run starts on a line: it is coalesced
-    made[1::2] = np.minimum(aligned, top - LANES) + LANE
-    return (made * unit).astype(np.int32)
+        elements[i] = family(rng, top, unit)
+    aligned = elements[1::2, :1] - elements[1::2, :1] % max(1, 128 // unit)  # a run starts on a line: it is coalesced
+    elements[1::2] = np.minimum(aligned, top - LANES) + LANE
+    return (elements * unit).astype(np.int32)
 
 
 def _sizes(rng, count, unit):

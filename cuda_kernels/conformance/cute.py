@@ -53,8 +53,9 @@ def matrices(M, N, K, seed=0):
 
 def executes_what_is_predicted(case, trace, M, N, K):
     """Whether a trace of the CPU machine holds the instructions and wavefronts of `Atoms.predict`, and nothing else."""
-    said = {c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in case.predict(Problem(M, N, K)).counts}
-    return said == {c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in trace.accesses}
+    predicted, executed = ({c.name: (c.instruction, c.instructions, c.wavefronts, c.ideal) for c in counts}
+                           for counts in (case.predict(Problem(M, N, K)).counts, trace.accesses))
+    return predicted == executed
 
 
 def verify(number, shape, device):
@@ -62,10 +63,10 @@ def verify(number, shape, device):
     case = CASES[number]
     case.plan.verify()
     a, b = matrices(*shape)
-    done = run(case, a, b.T, device=device)
-    as_predicted = None if done.trace is None else executes_what_is_predicted(case, done.trace, *shape)
-    return Verified(number, str(case), (case.a.choice.atom, case.b.choice.atom), done.device,
-                    bool(np.array_equal(done.c, a.astype(np.float32) @ b.astype(np.float32).T)), as_predicted,
+    solved = run(case, a, b.T, device=device)
+    as_predicted = None if solved.trace is None else executes_what_is_predicted(case, solved.trace, *shape)
+    return Verified(number, str(case), (case.a.choice.atom, case.b.choice.atom), solved.device,
+                    bool(np.array_equal(solved.c, a.astype(np.float32) @ b.astype(np.float32).T)), as_predicted,
                     {c.name: c.excess // c.instructions for c in case.predict(Problem(*shape)).counts})
 
 
@@ -95,25 +96,25 @@ def main(arguments=None):
                      "--jobs and M, N and K at least 1")
     device = ("cpu" if gpu_problem() else "gpu") if options.device == "auto" else options.device
     try:
-        made = []
+        results = []
         for one in verified(numbers, tuple(options.shape), device, options.jobs):
-            made.append(one)
+            results.append(one)
             if not options.json:
                 print(one, flush=True)
     except SimlayoutError as error:
         print(f"python -m cuda_kernels.conformance.cute: {error}", file=sys.stderr)
         return 2
     rejected = [{**arguments, "message": rejection(arguments) or ""} for arguments in REJECTED]
-    wrong = sum(not one.exact or one.as_predicted is False for one in made)
+    wrong = sum(not one.exact or one.as_predicted is False for one in results)
     accepted = sum(not one["message"].startswith(TOO_FEW_VALUES) for one in rejected)
     if options.json:
-        print(json.dumps({"shape": options.shape, "cases": [vars(one) for one in made], "rejected": rejected}))
+        print(json.dumps({"shape": options.shape, "cases": [vars(one) for one in results], "rejected": rejected}))
     else:
         for one in rejected:
             print(f"rejected  {one['message']}")
         shape = " ".join(map(str, options.shape))
-        print(f"{len(made)} cases on {made[0].device}, M N K = {shape}: {wrong} wrong; excess per instruction of "
-              f"{', '.join(made[0].excess)}; {len(rejected) - accepted} of {len(rejected)} rejected as by CuTe")
+        print(f"{len(results)} cases on {results[0].device}, M N K = {shape}: {wrong} wrong; excess per instruction of "
+              f"{', '.join(results[0].excess)}; {len(rejected) - accepted} of {len(rejected)} rejected as by CuTe")
     return 1 if wrong or accepted else 0
 
 

@@ -196,7 +196,7 @@ def form(name):
     if name in FORMS:
         return FORMS[name]
     row = instruction_of(name)
-    found = [f for f in FORMS.values() if f.row is row]
-    if not found:
+    forms = [f for f in FORMS.values() if f.row is row]
+    if not forms:
         raise InstructionError(f"no probe for {row}")
-    return found[0]
+    return forms[0]

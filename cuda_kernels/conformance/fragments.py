@@ -32,11 +32,11 @@ WORKERS = 16
 @cache
 def probes():
     """Every probe, by the name of its form."""
-    made = [MmaProbe(name) for name in (*MMAS, *QUAD_PAIR_MMAS)]
-    made += [SparseProbe(name, selector) for name, mma in SPARSE_MMAS.items() for selector in range(mma.selectors)]
-    made += [WmmaProbe(name, operand) for name, operand in WMMA_FRAGMENTS]
-    made += [MatrixProbe(name) for name, operand in FRAGMENTS if operand is None]
-    return {p.form.name: p for p in [*made, MovmatrixProbe()]}
+    all_probes = [MmaProbe(name) for name in (*MMAS, *QUAD_PAIR_MMAS)]
+    all_probes += [SparseProbe(name, selector) for name, mma in SPARSE_MMAS.items() for selector in range(mma.selectors)]
+    all_probes += [WmmaProbe(name, operand) for name, operand in WMMA_FRAGMENTS]
+    all_probes += [MatrixProbe(name) for name, operand in FRAGMENTS if operand is None]
+    return {p.form.name: p for p in [*all_probes, MovmatrixProbe()]}
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,23 @@ class Result:
 
 def compare(form, measured, expected):
     """[Result] of the maps of a form, {operand: array} as measured and as the model has them."""
-    return [_compared(form, operand, measured.get(operand), wanted) for operand, wanted in expected.items()]
+    return [_compared(form, operand, measured.get(operand), array) for operand, array in expected.items()]
 
 
-def _compared(form, operand, found, wanted):
-    elements = wanted.size if operand in ("C", "codes") else wanted.size // wanted.shape[-1]
-    if found is None:
+def _compared(form, operand, measured, expected):
+    elements = expected.size if operand in ("C", "codes") else expected.size // expected.shape[-1]
+    if measured is None:
         return Result(form, operand, elements, elements, "what meets what is that of no product of matrices")
-    if found.shape != wanted.shape:
-        return Result(form, operand, elements, elements, f"measured {found.shape}, expected {wanted.shape}")
-    differs = found != wanted
-    if elements < wanted.size:
+    if measured.shape != expected.shape:
+        return Result(form, operand, elements, elements, f"measured {measured.shape}, expected {expected.shape}")
+    differs = measured != expected
+    if elements < expected.size:
         differs = differs.any(axis=-1)
     if not differs.any():
         return Result(form, operand, elements, 0)
     at = tuple(np.argwhere(differs)[0].tolist())
     return Result(form, operand, elements, int(differs.sum()),
-                  f"at {list(at)} measured {found[at].tolist()}, expected {wanted[at].tolist()}")
+                  f"at {list(at)} measured {measured[at].tolist()}, expected {expected[at].tolist()}")
 
 
 def measure(name):
@@ -112,10 +112,10 @@ def main(arguments=None):
         raise DeviceError(problem)
     names = [name for name in probes() if any(o in name for o in options.only)]
     maps, results = {}, []
-    for name, made, found in measure_all(names, options.workers):
-        maps[name] = made
-        results += found
-        print(line(name, found), flush=True)
+    for name, measured, compared in measure_all(names, options.workers):
+        maps[name] = measured
+        results += compared
+        print(line(name, compared), flush=True)
     wrong = sorted({r.form for r in results if r.wrong})
     print(f"{len(names)} forms, {sum(r.elements for r in results)} elements; {len(wrong)} forms differ from the model"
           + (f": {', '.join(wrong)}" if wrong else ""))

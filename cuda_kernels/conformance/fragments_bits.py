@@ -69,8 +69,8 @@ def from_memory(block, dtype):
     bits = TYPES[dtype].bits
     if bits >= 8:
         return np.ascontiguousarray(block).view(TYPES[dtype].raw).astype(np.int64)
-    made = block[..., None].astype(np.int64) >> bits * np.arange(8 // bits) & (1 << bits) - 1
-    return made.reshape(*block.shape[:-1], -1)
+    elements = block[..., None].astype(np.int64) >> bits * np.arange(8 // bits) & (1 << bits) - 1
+    return elements.reshape(*block.shape[:-1], -1)
 
 
 def to_numbers(patterns, dtype):
@@ -89,5 +89,5 @@ def to_numbers(patterns, dtype):
 
 def to_patterns(numbers, dtype):
     """The bit patterns of numbers that the type holds exactly, int64; dtype: f64, f32, f16, s32 or s8."""
-    made = np.asarray(numbers).astype(TYPES[dtype].plain)
-    return made.view(TYPES[dtype].raw).astype(np.int64)
+    values = np.asarray(numbers).astype(TYPES[dtype].plain)
+    return values.view(TYPES[dtype].raw).astype(np.int64)

@@ -129,8 +129,8 @@ def _write(warp, pointer, registers, block):
 def _read_matrix(warp, pointer, matrix):
     """int64 [lines, stride]: the elements of a matrix in memory, with what lies between its lines."""
     parts = [(pointer + 128 * i + 4 * LANE).read(warp.active, 4) for i in range(matrix.bytes // 128)]
-    held = from_memory(np.concatenate(parts).reshape(-1), matrix.dtype)
-    return held[:matrix.lines * matrix.stride].reshape(matrix.lines, matrix.stride)
+    elements = from_memory(np.concatenate(parts).reshape(-1), matrix.dtype)
+    return elements[:matrix.lines * matrix.stride].reshape(matrix.lines, matrix.stride)
 
 
 def _write_matrix(warp, pointer, matrix, elements):
@@ -140,27 +140,27 @@ def _write_matrix(warp, pointer, matrix, elements):
 
 
 @cache
-def _places(made):
-    return tuple(np.moveaxis(made.coordinates(), -1, 0))
+def _places(frag):
+    return tuple(np.moveaxis(frag.coordinates(), -1, 0))
 
 
-def _scattered(made, elements):
+def _scattered(frag, elements):
     """int64 [rows, cols] of elements [32, values] by their fragment."""
-    matrix = np.zeros(made.shape, np.int64)
-    matrix[_places(made)] = elements
+    matrix = np.zeros(frag.shape, np.int64)
+    matrix[_places(frag)] = elements
     return matrix
 
 
-def _gathered(made, matrix):
+def _gathered(frag, matrix):
     """`_scattered` backwards."""
-    return matrix[_places(made)]
+    return matrix[_places(frag)]
 
 
 # ---- mma and mma.sp ----------------------------------------------------------------------------------------------------
 
-def registers_of(made):
+def registers_of(frag):
     """The Registers of a Fragment."""
-    return Registers(made.registers, register_bytes(made.dtype))
+    return Registers(frag.registers, register_bytes(frag.dtype))
 
 
 def mma_form(name):
@@ -168,13 +168,14 @@ def mma_form(name):
     instruction = mma_sync(name)
     groups = [registers_of(fragment(name, operand)) for operand in "DABC"]
     names = [n for prefix, registers in zip("dabc", groups) for n in _names(prefix, registers)]
-    text = re.sub(r"\$(\d+)", lambda found: names[int(found[1])], instruction.text)
+    text = re.sub(r"\$(\d+)", lambda match: names[int(match[1])], instruction.text)
 
     def twin(warp, shared, out, a, b, c):
         words = [_read(warp, p, r).reshape(LANES, r.count, r.width) for p, r in zip((a, b, c), groups[1:])]
         words = np.ascontiguousarray(np.concatenate(words, axis=1).swapaxes(0, 1))
-        made = instruction.twin(warp, *(_typed(word, kind) for word, kind in zip(words, instruction.operands)))
-        _write(warp, out, groups[0], np.concatenate([_raw(x, kind) for x, kind in zip(made, instruction.results)], axis=1))
+        results = instruction.twin(warp, *(_typed(word, kind) for word, kind in zip(words, instruction.operands)))
+        raw = [_raw(x, kind) for x, kind in zip(results, instruction.results)]
+        _write(warp, out, groups[0], np.concatenate(raw, axis=1))
 
     return Form(name, register_text(text, groups[0], groups[1:]), groups[0], tuple(groups[1:]), twin)
 
@@ -196,19 +197,19 @@ def _raw(register, kind):
 def quad_pair_form(name):
     """An mma.m8n8k4 of f16: inputs A, B and C, stacks of four."""
     mma = QUAD_PAIR_MMAS[name]
-    made = {operand: fragment(name, operand) for operand in "ABCD"}
+    frags = {operand: fragment(name, operand) for operand in "ABCD"}
 
     def product(numbers, _):
         a, b, c = (numbers[o].reshape(mma.matrices, -1, numbers[o].shape[-1]) for o in "ABC")
         return (a @ b + c).reshape(numbers["C"].shape)
 
-    return _register_form(name, f"{mma.opcode} {{d}}, {{a}}, {{b}}, {{c}};", made, product)
+    return _register_form(name, f"{mma.opcode} {{d}}, {{a}}, {{b}}, {{c}};", frags, product)
 
 
 def sparse_form(name, selector):
     """An mma.sp: inputs A (as it is stored), B, and C followed by the metadata register."""
     mma = sparse_mma(name)
-    made = {operand: fragment(name, operand) for operand in "ABCD"}
+    frags = {operand: fragment(name, operand) for operand in "ABCD"}
 
     def product(numbers, metadata):
         columns = stored_columns(metadata_nibbles(name, metadata, selector), mma.pattern.name)
@@ -216,25 +217,25 @@ def sparse_form(name, selector):
         np.put_along_axis(a, columns, numbers["A"], axis=1)
         return a @ numbers["B"] + numbers["C"]
 
-    instruction = f"{mma.opcode} {{d}}, {{a}}, {{b}}, {{c}}, c{made['C'].registers}, {selector};"
-    return _register_form(f"{name} selector {selector}", instruction, made, product, extra=1)
+    instruction = f"{mma.opcode} {{d}}, {{a}}, {{b}}, {{c}}, c{frags['C'].registers}, {selector};"
+    return _register_form(f"{name} selector {selector}", instruction, frags, product, extra=1)
 
 
-def _register_form(name, instruction, made, product, extra=0):
+def _register_form(name, instruction, frags, product, extra=0):
     """A Form of an instruction on registers; product: {operand: numbers}, the extra registers of C -> D as numbers."""
-    out, a, b, c = (registers_of(made[o]) for o in "DABC")
+    out, a, b, c = (registers_of(frags[o]) for o in "DABC")
     with_extra = Registers(c.count + extra, c.width)
     text = register_text(instruction.format(**{p: vector(p, r) for p, r in zip("dabc", (out, a, b, c))}), out,
                          (a, b, with_extra))
 
     def twin(warp, shared, results, a_at, b_at, c_at):
-        held = _read(warp, c_at, with_extra).reshape(LANES, -1)
-        metadata = np.ascontiguousarray(held[:, c.lane_bytes:]).view(np.uint32).reshape(-1)
-        blocks = _read(warp, a_at, a), _read(warp, b_at, b), held[:, :c.lane_bytes].reshape(-1)
-        numbers = {o: to_numbers(_scattered(made[o], from_registers(block, made[o].dtype)), made[o].dtype)
+        c_block = _read(warp, c_at, with_extra).reshape(LANES, -1)
+        metadata = np.ascontiguousarray(c_block[:, c.lane_bytes:]).view(np.uint32).reshape(-1)
+        blocks = _read(warp, a_at, a), _read(warp, b_at, b), c_block[:, :c.lane_bytes].reshape(-1)
+        numbers = {o: to_numbers(_scattered(frags[o], from_registers(block, frags[o].dtype)), frags[o].dtype)
                    for o, block in zip("ABC", blocks)}
-        d = to_patterns(product(numbers, metadata), made["D"].dtype)
-        _write(warp, results, out, to_registers(_gathered(made["D"], d), made["D"].dtype))
+        d = to_patterns(product(numbers, metadata), frags["D"].dtype)
+        _write(warp, results, out, to_registers(_gathered(frags["D"], d), frags["D"].dtype))
 
     return Form(name, text, out, (a, b, with_extra), twin)
 
@@ -243,26 +244,26 @@ def _register_form(name, instruction, made, product, extra=0):
 
 def wmma_matrix(name, operand):
     """The Matrix that a wmma.load reads or a wmma.store writes, in the layout that its name says."""
-    made = fragment(name, operand)
-    rows, cols = made.shape if name.endswith(".row") else made.shape[::-1]
-    return Matrix(rows, cols, made.dtype)
+    frag = fragment(name, operand)
+    rows, cols = frag.shape if name.endswith(".row") else frag.shape[::-1]
+    return Matrix(rows, cols, frag.dtype)
 
 
 def wmma_form(name, operand):
     """A wmma.load (from a matrix to registers) or wmma.store (back)."""
-    made, matrix = fragment(name, operand), wmma_matrix(name, operand)
-    registers = registers_of(made)
+    frag, matrix = fragment(name, operand), wmma_matrix(name, operand)
+    registers = registers_of(frag)
     _, shape, dtype, layout = name.split(".")
     opcode = f"wmma.{operand}.sync.aligned.{layout}.{shape}.global.{dtype}"
     by_rows = layout == "row"
 
     def load(warp, shared, out, pointer, _b, _c):
-        held = _read_matrix(warp, pointer, matrix)[:, :matrix.length]
-        _write(warp, out, registers, to_registers(_gathered(made, held if by_rows else held.T), dtype))
+        elements = _read_matrix(warp, pointer, matrix)[:, :matrix.length]
+        _write(warp, out, registers, to_registers(_gathered(frag, elements if by_rows else elements.T), dtype))
 
     def store(warp, shared, out, pointer, _b, _c):
-        held = _scattered(made, from_registers(_read(warp, pointer, registers), dtype))
-        lines = np.pad(held if by_rows else held.T, ((0, 0), (0, matrix.stride - matrix.length)))
+        elements = _scattered(frag, from_registers(_read(warp, pointer, registers), dtype))
+        lines = np.pad(elements if by_rows else elements.T, ((0, 0), (0, matrix.stride - matrix.length)))
         _write_matrix(warp, out, matrix, lines)
 
     if operand == "store.d":
@@ -283,8 +284,8 @@ _BAR = "bar.warp.sync 0xffffffff;"
 
 def matrix_form(name):
     """An ldmatrix (from ROWS to registers) or a stmatrix (from registers to ROWS), by way of shared memory."""
-    made = fragment(name)
-    registers = registers_of(made)
+    frag = fragment(name)
+    registers = registers_of(frag)
     op, count, *trans = name.split(".")
     opcode = ".".join([f"{op}.sync.aligned.m8n8", count, *trans, "shared.b16"])
     rows = 8 * int(count[1])
@@ -293,15 +294,15 @@ def matrix_form(name):
     def load(warp, shared, out, pointer, _b, _c):
         warp.shared_store("st.shared.b128", shared, pointer.read(warp.active, 16))
         warp.sync()
-        held = warp.shared_rows(name, shared).view(np.uint16).astype(np.int64)
+        elements = warp.shared_rows(name, shared).view(np.uint16).astype(np.int64)
         warp.sync()
-        _write(warp, out, registers, to_registers(_gathered(made, held), "b16"))
+        _write(warp, out, registers, to_registers(_gathered(frag, elements), "b16"))
 
     def store(warp, shared, out, pointer, _b, _c):
         warp.shared_store("st.shared.b128", shared, np.zeros((LANES, 16), np.uint8))
         warp.sync()
-        held = _scattered(made, from_registers(_read(warp, pointer, registers), "b16"))
-        warp.shared_store_rows(name, shared, to_memory(held, "b16").reshape(rows, 16))
+        elements = _scattered(frag, from_registers(_read(warp, pointer, registers), "b16"))
+        warp.shared_store_rows(name, shared, to_memory(elements, "b16").reshape(rows, 16))
         warp.sync()
         out.write(warp.active, warp.shared_load("ld.shared.b128", shared, 16))
         warp.sync()
@@ -319,12 +320,12 @@ def matrix_form(name):
 
 def movmatrix_form():
     """movmatrix, from one register to another."""
-    source, made = fragment("movmatrix.trans", "A"), fragment("movmatrix.trans", "D")
+    source, target = fragment("movmatrix.trans", "A"), fragment("movmatrix.trans", "D")
     one = Registers(1)
 
     def twin(warp, shared, out, pointer, _b, _c):
-        held = _scattered(source, from_registers(_read(warp, pointer, one), "b16"))
-        _write(warp, out, one, to_registers(_gathered(made, held), "b16"))
+        elements = _scattered(source, from_registers(_read(warp, pointer, one), "b16"))
+        _write(warp, out, one, to_registers(_gathered(target, elements), "b16"))
 
     return Form("movmatrix.trans", register_text("movmatrix.sync.aligned.m8n8.trans.b16 d0, a0;", one, (one,)), one,
                 (one,), twin)

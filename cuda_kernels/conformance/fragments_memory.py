@@ -40,21 +40,21 @@ def places(numbers, shape):
     return np.where(((numbers > 0) & (numbers <= shape[0] * shape[1]))[..., None], at, NO_ELEMENT).astype(np.int16)
 
 
-def holders(numbers, made):
+def holders(numbers, frag):
     """[rows, cols] of numbers from 1 of (lane, value), in lane order -> (row, col) by lane and value, int16 [32, values, 2].
 
     NO_ELEMENT for a value that is not there, or there twice.
     """
-    found = np.full((LANES * made.values, 2), NO_ELEMENT, np.int16)
+    coordinates = np.full((LANES * frag.values, 2), NO_ELEMENT, np.int16)
     number, first, count = np.unique(numbers, return_index=True, return_counts=True)
-    sound = (number > 0) & (number <= len(found)) & (count == 1)
-    found[number[sound] - 1] = np.stack(np.unravel_index(first[sound], made.shape), axis=-1)
-    return found.reshape(LANES, made.values, 2)
+    sound = (number > 0) & (number <= len(coordinates)) & (count == 1)
+    coordinates[number[sound] - 1] = np.stack(np.unravel_index(first[sound], frag.shape), axis=-1)
+    return coordinates.reshape(LANES, frag.values, 2)
 
 
-def numbered_registers(made):
+def numbered_registers(frag):
     """Registers whose (lane, value) are numbered from 1 in lane order: uint8 [1, bytes]."""
-    return to_registers(np.arange(1, LANES * made.values + 1).reshape(1, LANES, made.values), made.dtype)
+    return to_registers(np.arange(1, LANES * frag.values + 1).reshape(1, LANES, frag.values), frag.dtype)
 
 
 class _OneFragment:
@@ -65,7 +65,7 @@ class _OneFragment:
         return {self.key: find(self.instruction, self.operand).coordinates().astype(np.int16)}
 
     @property
-    def made(self):
+    def frag(self):
         return fragment(self.instruction, self.operand)
 
     @property
@@ -91,9 +91,9 @@ class WmmaProbe(_OneFragment):
     def launches(self):
         """The one table of inputs."""
         if self.operand == "store.d":
-            return [(numbered_registers(self.made),)]
+            return [(numbered_registers(self.frag),)]
         matrix = wmma_matrix(self.instruction, self.operand)
-        numbers = np.arange(1, self.made.shape[0] * self.made.shape[1] + 1).reshape(self.made.shape)
+        numbers = np.arange(1, self.frag.shape[0] * self.frag.shape[1] + 1).reshape(self.frag.shape)
         lines = numbers if self.instruction.endswith(".row") else numbers.T
         spread = np.zeros((matrix.lines, matrix.stride), np.int64)
         spread[:, :matrix.length] = lines
@@ -102,15 +102,15 @@ class WmmaProbe(_OneFragment):
 
     def maps(self, outs):
         """{operand: (row, col) of every lane and value as measured}."""
-        out, made = outs[0][:, 0, 0], self.made
+        out, frag = outs[0][:, 0, 0], self.frag
         if self.operand != "store.d":
-            return {self.key: places(from_digits(from_registers(out, made.dtype), made.dtype), made.shape)}
+            return {self.key: places(from_digits(from_registers(out, frag.dtype), frag.dtype), frag.shape)}
         matrix = wmma_matrix(self.instruction, self.operand)
-        held = from_memory(out[0], matrix.dtype)[:matrix.lines * matrix.stride].reshape(matrix.lines, matrix.stride)
-        inside = held[:, :matrix.length]
-        if held[:, matrix.length:].any():                              # a store beyond its lines has no map
+        elements = from_memory(out[0], matrix.dtype)[:matrix.lines * matrix.stride].reshape(matrix.lines, matrix.stride)
+        inside = elements[:, :matrix.length]
+        if elements[:, matrix.length:].any():                          # a store beyond its lines has no map
             inside = np.zeros_like(inside)
-        return {self.key: holders(inside if self.instruction.endswith(".row") else inside.T, made)}
+        return {self.key: holders(inside if self.instruction.endswith(".row") else inside.T, frag)}
 
 
 @dataclass(frozen=True)
@@ -131,18 +131,18 @@ class MatrixProbe(_OneFragment):
     def launches(self):
         """The one table of inputs; ldmatrix: all 32 lanes bring a row, whether it is looked at or not."""
         if self.instruction.startswith("stmatrix"):
-            return [(numbered_registers(self.made),)]
+            return [(numbered_registers(self.frag),)]
         return [(to_memory(np.arange(1, 8 * LANES + 1).reshape(1, -1), "b16"),)]
 
     def maps(self, outs):
         """{"values": (row, col) of every lane and value as measured}."""
-        out, made = outs[0][0, 0, 0], self.made
+        out, frag = outs[0][0, 0, 0], self.frag
         if self.instruction.startswith("ldmatrix"):
-            return {self.key: places(from_registers(out, "b16"), made.shape)}
-        held = from_memory(out, "b16").reshape(ROWS.bytes // 16, 8)
-        if held[made.shape[0]:].any():                                 # a store to rows that are not its own has no map
-            held = 0 * held
-        return {self.key: holders(held[:made.shape[0]], made)}
+            return {self.key: places(from_registers(out, "b16"), frag.shape)}
+        elements = from_memory(out, "b16").reshape(ROWS.bytes // 16, 8)
+        if elements[frag.shape[0]:].any():                             # a store to rows that are not its own has no map
+            elements = 0 * elements
+        return {self.key: holders(elements[:frag.shape[0]], frag)}
 
 
 @dataclass(frozen=True)
@@ -164,4 +164,4 @@ class MovmatrixProbe(_OneFragment):
 
     def maps(self, outs):
         """{"D": (row, col) in A of what every lane and value received}."""
-        return {self.key: places(from_registers(outs[0][0, 0, 0], "b16"), self.made.shape)}
+        return {self.key: places(from_registers(outs[0][0, 0, 0], "b16"), self.frag.shape)}

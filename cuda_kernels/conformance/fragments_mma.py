@@ -21,34 +21,34 @@ NOT_ONE = -2
 """In place of a number: more than one element is there, or something that no 0 or 1 could have made."""
 
 
-def one_hot(made):
+def one_hot(frag):
     """Registers of an operand with nothing set, then with each (lane, value) alone set to 1: uint8 [1 + elements, bytes]."""
-    count = LANES * made.values
+    count = LANES * frag.values
     patterns = np.zeros((1 + count, count), np.int64)
-    patterns[1:] = one(made.dtype) * np.eye(count, dtype=np.int64)
-    return to_registers(patterns.reshape(-1, LANES, made.values), made.dtype)
+    patterns[1:] = one(frag.dtype) * np.eye(count, dtype=np.int64)
+    return to_registers(patterns.reshape(-1, LANES, frag.values), frag.dtype)
 
 
-def digits(made):
+def digits(frag):
     """Registers with nothing set, with everything set, and with bit i of every element's number, counted from 1:
     uint8 [2 + bits, bytes]."""
-    count = LANES * made.values
+    count = LANES * frag.values
     numbers = np.arange(1, count + 1)
     bits = numbers >> np.arange(count.bit_length())[:, None] & 1
-    patterns = one(made.dtype) * np.concatenate([0 * bits[:1], 0 * bits[:1] + 1, bits])
-    return to_registers(patterns.reshape(-1, LANES, made.values), made.dtype)
+    patterns = one(frag.dtype) * np.concatenate([0 * bits[:1], 0 * bits[:1] + 1, bits])
+    return to_registers(patterns.reshape(-1, LANES, frag.values), frag.dtype)
 
 
-def numbered(made):
+def numbered(frag):
     """One set of registers whose elements are 1, 2, 3 ...: uint8 [1, bytes]."""
-    numbers = np.arange(1, LANES * made.values + 1).reshape(1, LANES, made.values)
-    return to_registers(to_patterns(numbers, made.dtype), made.dtype)
+    numbers = np.arange(1, LANES * frag.values + 1).reshape(1, LANES, frag.values)
+    return to_registers(to_patterns(numbers, frag.dtype), frag.dtype)
 
 
-def results(made, out):
+def results(frag, out):
     """uint8 [..., bytes] -> float64 [..., elements]."""
-    held = to_numbers(from_registers(out, made.dtype), made.dtype)
-    return held.reshape(*held.shape[:-2], -1)
+    numbers = to_numbers(from_registers(out, frag.dtype), frag.dtype)
+    return numbers.reshape(*numbers.shape[:-2], -1)
 
 
 def meetings(d, factor=1):
@@ -96,25 +96,25 @@ def labels(meets, count):
     np.minimum.at(k_b, met, k_a[elements])
     np.minimum.at(row_d, places, row_a[elements])
     np.minimum.at(column_d, places, column_b[met])
-    made = {"A": (row_a, k_a), "B": (k_b, column_b), "D": (row_d, column_d)}
-    made = {operand: np.stack([np.where(x == none, -1, x) for x in pair], axis=-1) for operand, pair in made.items()}
-    return made if np.array_equal(meetings_of(made), meets) else {"meetings": meets}
+    pairs = {"A": (row_a, k_a), "B": (k_b, column_b), "D": (row_d, column_d)}
+    by_operand = {operand: np.stack([np.where(x == none, -1, x) for x in pair], axis=-1) for operand, pair in pairs.items()}
+    return by_operand if np.array_equal(meetings_of(by_operand), meets) else {"meetings": meets}
 
 
-def meetings_of(made):
+def meetings_of(by_operand):
     """The meetings that labels mean: int64 [elements of A, elements of D]."""
-    a, b, d = made["A"], made["B"], made["D"]
-    size = max(x.max() for x in made.values()) + 2
+    a, b, d = by_operand["A"], by_operand["B"], by_operand["D"]
+    size = max(x.max() for x in by_operand.values()) + 2
     at = np.zeros((size, size), np.int64)
     at[b[:, 0], b[:, 1]] = np.where(b[:, 0] < 0, 0, np.arange(1, len(b) + 1))
     at[-1], at[:, -1] = 0, 0
     return np.where(a[:, :1] == d[:, 0], at[a[:, 1][:, None], d[:, 1]], 0)
 
 
-def _by_lane(made, a, b, d, *settings):
+def _by_lane(by_operand, a, b, d, *settings):
     """Labels [elements, 2] -> int16 [lanes, values, 2]; those of A for every one of the settings, [settings, ...]."""
     shapes = {"A": (*settings, LANES, a.values, 2), "B": (LANES, b.values, 2), "D": (LANES, d.values, 2)}
-    return {operand: x.reshape(shapes.get(operand, x.shape)).astype(np.int16) for operand, x in made.items()}
+    return {operand: x.reshape(shapes.get(operand, x.shape)).astype(np.int16) for operand, x in by_operand.items()}
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,16 @@ class MmaProbe:
         a, b, _, d = self._fragments()
         pairs, alone = (results(d, out) for out in outs)
         meets = meetings(pairs[:, 0], -2 if ".xor." in self.name else 1)
-        made = labels(meets, LANES * b.values)
-        return _by_lane(made, a, b, d) | {"C": _numbers_of_c(alone, d)}
+        by_operand = labels(meets, LANES * b.values)
+        return _by_lane(by_operand, a, b, d) | {"C": _numbers_of_c(alone, d)}
 
     def expected(self, find=fragment):
         """The same from the model; find: where fragments come from."""
         a, b, c, d = self._fragments(find)
         at = [f.coordinates().reshape(-1, 2) for f in (a, b, d)]
         meets = expected_meetings(*at, matrices=4 if self.name in QUAD_PAIR_MMAS else 1)
-        made = labels(meets, len(at[1]))
-        return _by_lane(made, a, b, d) | {"C": expected_numbers_of_c(c, d)}
+        by_operand = labels(meets, len(at[1]))
+        return _by_lane(by_operand, a, b, d) | {"C": expected_numbers_of_c(c, d)}
 
 
 def _numbers_of_c(alone, d):
@@ -203,7 +203,7 @@ class SparseProbe:
 
     def _changes(self):
         """(base nibble, bits to change) for each place that is scanned in a register."""
-        if self.mma.pattern.kept == 1:
+        if self.mma.pattern.stored == 1:
             first, last = self._ends()
             return [(first, (first ^ last) << 4 * nibble) for nibble in range(8)]
         bases = (0b1000, 0b1100, 0b1000, 0b0100)                       # from which flipping bit 0, 1, 2, 3 is legal
@@ -222,8 +222,8 @@ class SparseProbe:
     def _with_metadata(self, c, registers):
         """Table of C, uint8 [cases, bytes], with these metadata registers, uint32 [cases, 32], after each lane's own."""
         c = np.broadcast_to(c, (len(registers), c.shape[1])).reshape(len(registers), LANES, -1)
-        held = np.ascontiguousarray(registers).view(np.uint8).reshape(len(registers), LANES, 4)
-        return np.concatenate([c, held], axis=-1).reshape(len(registers), -1)
+        metadata = np.ascontiguousarray(registers).view(np.uint8).reshape(len(registers), LANES, 4)
+        return np.concatenate([c, metadata], axis=-1).reshape(len(registers), -1)
 
     def launches(self):
         """Tables of A, B and C: pairs under two sets of metadata; C alone; the scan."""
@@ -249,8 +249,8 @@ class SparseProbe:
         a, b, _, d = self._fragments()
         pairs, alone, scan = (results(d, out) for out in outs)
         meets = np.concatenate([meetings(pairs[:, setting]) for setting in (0, 1)])
-        made = _by_lane(labels(meets, LANES * b.values), a, b, d, 2)
-        return made | {"C": _numbers_of_c(alone, d)} | self._scanned(self._columns(scan[:, :, 0], d))
+        by_operand = _by_lane(labels(meets, LANES * b.values), a, b, d, 2)
+        return by_operand | {"C": _numbers_of_c(alone, d)} | self._scanned(self._columns(scan[:, :, 0], d))
 
     def _columns(self, scan, d):
         """float64 [stored columns, settings, elements of D] -> the column of A: int64 [settings, 16, stored columns]."""
@@ -265,20 +265,21 @@ class SparseProbe:
         """{"codes": the columns under each legal nibble [codes, 16, stored columns];
         "metadata": [lanes, places, 4], for every change of a place (a bit; of 1:2, a nibble) the row and the first of the
         stored columns whose column changed, how many of them there are, and by how much; -1 where nothing changed}.
-        A place that moves elements of several rows, or by several distances, has NOT_ONE, and "columns" are kept whole.
+        A place that moves elements of several rows, or by several distances, has NOT_ONE; then all
+        "columns" are returned as well.
         """
         codes = columns[:len(self.mma.pattern.codes)]
         changes = self._changes()
         before = np.array([codes[list(self.mma.pattern.codes.values()).index(base)] for base, _ in changes])
         after = columns[len(codes):].reshape(len(self.lanes), len(changes), *columns.shape[1:])
-        made = np.full((len(self.lanes), len(changes), 4), -1, np.int64)
+        effects = np.full((len(self.lanes), len(changes), 4), -1, np.int64)
         for lane, place in np.argwhere((after != before).any(axis=(-1, -2))):
             rows, stored = np.nonzero(after[lane, place] != before[place])
             by = np.unique((after[lane, place] - before[place])[rows, stored])
             single = len(set(rows.tolist())) == 1 and len(by) == 1
-            made[lane, place] = (rows[0], stored[0], len(stored), by[0]) if single else NOT_ONE
-        kept = {"columns": columns} if (made == NOT_ONE).any() or (codes < 0).any() else {}
-        return {o: x.astype(np.int16) for o, x in ({"codes": codes, "metadata": made} | kept).items()}
+            effects[lane, place] = (rows[0], stored[0], len(stored), by[0]) if single else NOT_ONE
+        unexplained = {"columns": columns} if (effects == NOT_ONE).any() or (codes < 0).any() else {}
+        return {o: x.astype(np.int16) for o, x in ({"codes": codes, "metadata": effects} | unexplained).items()}
 
     def expected(self, find=fragment):
         """The same from the model."""
@@ -288,7 +289,7 @@ class SparseProbe:
         for code in self._ends():
             column = stored_columns(np.full((self.mma.m, self.mma.groups), code), self.mma.pattern.name)
             meets.append(expected_meetings(np.stack([at[0][:, 0], column[at[0][:, 0], at[0][:, 1]]], axis=-1), *at[1:]))
-        made = _by_lane(labels(np.concatenate(meets), len(at[1])), a, b, d, 2)
+        by_operand = _by_lane(labels(np.concatenate(meets), len(at[1])), a, b, d, 2)
         nibbles = metadata_nibbles(self.name, self.settings(), self.selector)
         scanned = self._scanned(stored_columns(nibbles, self.mma.pattern.name))
-        return made | {"C": expected_numbers_of_c(c, d)} | scanned
+        return by_operand | {"C": expected_numbers_of_c(c, d)} | scanned

@@ -51,9 +51,9 @@ def probe_kernel(form):
 
 def _room(form, tables):
     """The three tables as uint8 [cases, bytes] (one empty case where the form has no such input), and room for results."""
-    given = [np.ascontiguousarray(t) for t in tables] + [np.zeros((1, 1), np.uint8)] * (3 - len(tables))
-    a, b, c = (len(t) for t in given)
-    return given, np.zeros((a, c, b, form.out.bytes), np.uint8)
+    inputs = [np.ascontiguousarray(t) for t in tables] + [np.zeros((1, 1), np.uint8)] * (3 - len(tables))
+    a, b, c = (len(t) for t in inputs)
+    return inputs, np.zeros((a, c, b, form.out.bytes), np.uint8)
 
 
 def on_machine(form, tables):
@@ -83,9 +83,9 @@ def on_gpu(form, tables):
     """
     from numba import cuda
 
-    given, out = _room(form, tables)
-    arrays = [cuda.to_device(t) for t in (*given, out)]
+    inputs, out = _room(form, tables)
+    arrays = [cuda.to_device(t) for t in (*inputs, out)]
     pointers = [np.uint64(x.__cuda_array_interface__["data"][0]) for x in arrays]
-    a, b, c = (len(t) for t in given)
+    a, b, c = (len(t) for t in inputs)
     _compiled(form)[a, LANES, 0, SHARED_BYTES](*pointers, np.int32(b), np.int32(c))
     return arrays[-1].copy_to_host()

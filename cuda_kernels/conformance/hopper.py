@@ -74,23 +74,23 @@ def launch_all():
 
 def counted(page):
     """{SASS class: [executions by a warp, wavefronts, ideal wavefronts]} of a kernel's source page, {offset: Counted}."""
-    found = {name: [c for c in page.values() if c.opcode.split(".")[0] == name] for name in CLASSES}
+    by_class = {name: [c for c in page.values() if c.opcode.split(".")[0] == name] for name in CLASSES}
     return {name: [sum(c.threads for c in of) // 32, sum(c.wavefronts for c in of), sum(c.ideal for c in of)]
-            for name, of in found.items()}
+            for name, of in by_class.items()}
 
 
 def expected(config, problem):
     """The same counts as predicted, with "gmma" and "bank_writes". What is stored to global memory passes the banks: an
     element at a time as a word, or, by mma_tma, 16 bytes as four. In clusters the two words of each mbarrier count where it
     is initialised, though not where a CTA is alone: measured, not explained."""
-    said = plan_of(config).predict(*problem, sms=132).counts
+    predicted = plan_of(config).predict(*problem, sms=132).counts
     M, N, _ = problem
     passing = 0 if config.store == "tma" else M * N // 2 if config.body == "mma_tma" else M * N
     mbarriers = 2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0
-    by_threads = [c for c in said if c.instruction.startswith(("ld", "st"))]
-    writes = sum(c.bytes for c in said if c.name == "load A, B") // 4 + sum(
+    by_threads = [c for c in predicted if c.instruction.startswith(("ld", "st"))]
+    writes = sum(c.bytes for c in predicted if c.name == "load A, B") // 4 + sum(
         WORDS.get(c.instruction, 0) * c.instructions for c in by_threads)
-    counts = {"gmma": sum(c.wavefronts for c in said if c.instruction.startswith("wgmma")),
+    counts = {"gmma": sum(c.wavefronts for c in predicted if c.instruction.startswith("wgmma")),
               "bank_writes": writes + passing + mbarriers}
     for name in CLASSES:
         of = [c for c in by_threads if sass_class(c.instruction) == name]
@@ -121,18 +121,19 @@ def main(arguments=None):
         return 0
     ncu.refuse()
     with ncu.folder(options.keep) as folder:
-        found = measure(folder)
+        measured = measure(folder)
     wrong = 0
-    for (config, problem), counts in zip(CASES, found):
-        said = expected(config, problem)
+    for (config, problem), counts in zip(CASES, measured):
+        predicted = expected(config, problem)
         print(f"{'x'.join(map(str, problem))} {config.changes or 'default'}")
         for name, value in counts.items():
-            wrong += value != said[name]
-            print(f"  {name:<13}{said[name]!s:>28}{value!s:>28}  {'equal' if value == said[name] else 'DIFFERENT'}")
-    print(f"{sum(map(len, found))} counts checked, {wrong} wrong")
+            wrong += value != predicted[name]
+            outcome = "equal" if value == predicted[name] else "DIFFERENT"
+            print(f"  {name:<13}{predicted[name]!s:>28}{value!s:>28}  {outcome}")
+    print(f"{sum(map(len, measured))} counts checked, {wrong} wrong")
     if options.json:
         head = {**where_and_when("cuda_kernels.conformance.hopper", arguments), "ncu": ncu.version()}
-        rows = [{"config": config.changes, "shape": problem, **counts} for (config, problem), counts in zip(CASES, found)]
+        rows = [{"config": config.changes, "shape": problem, **counts} for (config, problem), counts in zip(CASES, measured)]
         write_record(options.json, head, rows=rows)
     return 1 if wrong else 0
 

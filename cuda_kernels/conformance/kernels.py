@@ -68,16 +68,16 @@ class Row:
         return [(what, getattr(self, what)[0], self._complete(what)) for what in self.known]
 
     def _complete(self, what):
-        found = getattr(self, what)[1]
+        measured = getattr(self, what)[1]
         lost = self.ideal[0] - self.ideal[1]
         if what != "wavefronts" or not self.instruction.startswith("cp.async") or lost <= 0:
-            return found
-        return Fraction(found * self.ideal[0], max(self.ideal[1], 1))
+            return measured
+        return Fraction(measured * self.ideal[0], max(self.ideal[1], 1))
 
     @property
     def equal(self):
         """Whether they do."""
-        return all(said == found for _, said, found in self.checked())
+        return all(predicted == measured for _, predicted, measured in self.checked())
 
 
 def compare(prediction, owned, counted):
@@ -87,36 +87,36 @@ def compare(prediction, owned, counted):
     {offset: Counted} of the same machine code (`source_page.parse`); DeviceError if it is not the same.
     """
     rows = []
-    for said in prediction.counts:
-        found = [counted.get(i.offset) for i in owned[said.name]]
-        for i, c in zip(owned[said.name], found):
+    for count in prediction.counts:
+        lines = [counted.get(i.offset) for i in owned[count.name]]
+        for i, c in zip(owned[count.name], lines):
             if c is None or c.opcode != i.opcode:
                 raise DeviceError(f"ncu profiled other code than was compiled: at {i.offset:#x} {i.opcode} is "
                                   f"{c.opcode if c else 'missing'}")
-        executions = sum(c.threads for c in found) / LANES
-        rows.append(row_of(said, len(found), sum(c.misread for c in found),
+        executions = sum(c.threads for c in lines) / LANES
+        rows.append(row_of(count, len(lines), sum(c.misread for c in lines),
                            int(executions) if executions.is_integer() else executions,
-                           sum(c.wavefronts for c in found), sum(c.ideal for c in found)))
+                           sum(c.wavefronts for c in lines), sum(c.ideal for c in lines)))
     return rows
 
 
-def row_of(said, sass, misread, executions, wavefronts, ideal):
-    """The Row of one access: said: its AccessCount; the rest as it was measured."""
-    copied = said.instruction.startswith("cp.async")
-    known = COUNTS if not copied else COUNTS[:2] if said.exact and not misread else COUNTS[:1]
-    return Row(said.name, said.instruction, sass, misread, known, (said.instructions, executions),
-               (said.wavefronts, wavefronts), (said.ideal, ideal))
+def row_of(count, sass, misread, executions, wavefronts, ideal):
+    """The Row of one access. count: its predicted AccessCount; the other arguments are what was measured."""
+    copied = count.instruction.startswith("cp.async")
+    known = COUNTS if not copied else COUNTS[:2] if count.exact and not misread else COUNTS[:1]
+    return Row(count.name, count.instruction, sass, misread, known, (count.instructions, executions),
+               (count.wavefronts, wavefronts), (count.ideal, ideal))
 
 
 def judged(rows, prediction):
     """Rows of a record as `compare` would make them today: what was measured then beside this prediction."""
-    return [row_of(said, row.sass, row.misread, row.executions[1], row.wavefronts[1], row.ideal[1])
-            for said, row in zip(prediction.counts, rows, strict=True)]
+    return [row_of(count, row.sass, row.misread, row.executions[1], row.wavefronts[1], row.ideal[1])
+            for count, row in zip(prediction.counts, rows, strict=True)]
 
 
 def strangers(owned, counted):
     """Wavefronts of shared memory that the counted instructions of no access caused: 0 if the plan has them all."""
-    known = {i.offset for found in owned.values() for i in found}
+    known = {i.offset for instructions in owned.values() for i in instructions}
     return sum(c.wavefronts for offset, c in counted.items() if offset not in known)
 
 
@@ -143,8 +143,8 @@ def variants(kernels):
     """The {label: Kernel} to run: those of the benchmark whose kernel is named, or all; the rungs for LADDER."""
     for name in set(kernels) - {LADDER}:
         named(name)                           # refuses an unknown one
-    found = {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
-    return found | (ladder() if LADDER in kernels else {})
+    chosen = {label: kernel for label, kernel in default_variants() if not kernels or kernel.name in kernels}
+    return chosen | (ladder() if LADDER in kernels else {})
 
 
 def variant(label):
@@ -201,9 +201,9 @@ def measure(kernels, problem, keep=None):
         build_all(folder, list(chosen), partial(build, problem=problem, arch=this_arch()), problem=problem)
         profiled = profile(folder, "cuda_kernels.conformance.kernels", len(chosen), "gemm")
     results = []
-    for (label, kernel), found in zip(chosen.items(), profiled):
+    for (label, kernel), page in zip(chosen.items(), profiled):
         fitted = kernel.fitted(Problem(*problem))
-        results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *found)))
+        results.append((label, *evaluate(fitted, fitted.plan.predict(*problem), *page)))
     return results
 
 
@@ -242,7 +242,7 @@ def this_arch():
 
 def verdict(rows, other):
     """(how many counts were checked, how many of them differ); wavefronts of no access count as one that differs."""
-    checked = [said == found for row in rows for _, said, found in row.checked()]
+    checked = [predicted == measured for row in rows for _, predicted, measured in row.checked()]
     return len(checked) + 1, checked.count(False) + bool(other)
 
 
@@ -251,15 +251,16 @@ def table(rows, other, wavefronts):
     wide, long = (max(15, *(1 + len(getattr(row, what)) for row in rows)) for what in ("access", "instruction"))
     lines = [f"  {'access':<{wide}}{'instruction':<{long}}{'SASS':>5}" + "".join(f"{what:>20}" for what in COUNTS)]
     for row in rows:
-        pairs = "".join(f"{said:>10}{found:>10}" for said, found in (row.executions, row.wavefronts, row.ideal))
+        pairs = "".join(f"{predicted:>10}{measured:>10}"
+                        for predicted, measured in (row.executions, row.wavefronts, row.ideal))
         word = "equal" if row.known == COUNTS else f"{' and '.join(row.known)} equal, the rest is shown only"
         word = f"{word}; ncu misreads {row.misread}" if row.misread else word
         word = word if row.equal else "DIFFERENT"
         lines.append(f"  {row.access:<{wide}}{row.instruction:<{long}}{row.sass:>5}{pairs}  {word}")
     if other:
         lines.append(f"  {other} wavefronts of no access: DIFFERENT")
-    lines += [f"  {label}: {said} wavefronts predicted for all accesses, {found} measured (shown only)"
-              for label, (said, found) in wavefronts.items()]
+    lines += [f"  {label}: {predicted} wavefronts predicted for all accesses, {measured} measured (shown only)"
+              for label, (predicted, measured) in wavefronts.items()]
     return "\n".join(lines)
 
 
@@ -296,9 +297,9 @@ def main(arguments=None):
     problem = [options.M, options.N, options.K]
     results = measure(options.kernels, problem, options.keep)
     checked, wrong = 0, 0
-    for label, *found in results:
-        print(label, table(*found), sep="\n")
-        more = verdict(*found[:2])
+    for label, *result in results:
+        print(label, table(*result), sep="\n")
+        more = verdict(*result[:2])
         checked, wrong = checked + more[0], wrong + more[1]
     print(f"{checked} counts checked, {wrong} wrong")
     if options.json:

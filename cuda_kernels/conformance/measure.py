@@ -39,7 +39,7 @@ def measure(work, report=None, alone=False):
 
     told: called with a line of text before each run. alone: one case per launch.
     """
-    made = {}
+    results = {}
     for counters in dict.fromkeys(COUNTERS.values()):
         mine = [(i, f, c) for i, (f, c) in enumerate(work) if COUNTERS[f.row.kind] == counters]
         if mine:
@@ -49,8 +49,8 @@ def measure(work, report=None, alone=False):
                 report(f"{sum(len(c) for _, _, c in mine):,} cases, {len(mine)} forms, {launches:,} launches: "
                        f"{', '.join(counters)}")
             for (i, f, c), digits in zip(mine, _run(jobs, counters), strict=True):
-                made[i] = _recorded(f, c, digits)
-    return [made[i] for i in range(len(work))]
+                results[i] = _recorded(f, c, digits)
+    return [results[i] for i in range(len(work))]
 
 
 def _recorded(form, cases, digits):

@@ -43,9 +43,9 @@ def load_registers(kind, count):
     text = " ".join(f"ld.global.{kind} ${r}, [${count}+{width * r}];" for r in range(count))
 
     def twin(warp, source):
-        made = [(source + width * r).read(warp.active, width).view(TYPES[kind].plain)[:, 0] for r in range(count)]
-        made = [x if x.dtype.kind == "f" else x.astype(np.int64) for x in made]
-        return tuple(made) if count > 1 else made[0]
+        values = [(source + width * r).read(warp.active, width).view(TYPES[kind].plain)[:, 0] for r in range(count)]
+        values = [x if x.dtype.kind == "f" else x.astype(np.int64) for x in values]
+        return tuple(values) if count > 1 else values[0]
 
     return Instruction(f"load_{count}_{kind}", text, (kind,) * count, ("u64",), twin)
 
@@ -109,28 +109,28 @@ def pack(name, operand, matrices):
     """Matrices [tiles, rows, cols] as the registers of a warp each, lane after lane: uint8 [tiles, bytes]."""
     f = fragment(name, operand)
     row, col = np.moveaxis(f.coordinates(), -1, 0)
-    held = np.ascontiguousarray(raw(matrices)[:, row, col])                          # [tiles, lanes, values]
+    elements = np.ascontiguousarray(raw(matrices)[:, row, col])                          # [tiles, lanes, values]
     bits = 32 // f.per_register
     if bits < 8:                                                                      # the first is in the lowest bits
-        parts = (held & (1 << bits) - 1).reshape(*held.shape[:2], -1, 8 // bits)
-        held = (parts << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=-1).astype(np.uint8)
-    return held.view(np.uint8).reshape(len(matrices), -1)
+        parts = (elements & (1 << bits) - 1).reshape(*elements.shape[:2], -1, 8 // bits)
+        elements = (parts << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=-1).astype(np.uint8)
+    return elements.view(np.uint8).reshape(len(matrices), -1)
 
 
 def unpack(name, registers, dtype):
     """D of the registers of warps, [tiles, rows, cols]."""
     f = fragment(name, "D")
     row, col = np.moveaxis(f.coordinates(), -1, 0)
-    made = np.empty((len(registers), *f.shape), dtype)
-    made[:, row, col] = registers.view(dtype).reshape(-1, f.lanes, f.values)
-    return made
+    d = np.empty((len(registers), *f.shape), dtype)
+    d[:, row, col] = registers.view(dtype).reshape(-1, f.lanes, f.values)
+    return d
 
 
 def run_probe(name, a, b, c, gpu=True):
     """d of an instruction on tiles of stored elements, by the kernel: on the GPU, or on the CPU machine."""
-    given = [pack(name, operand, x) for operand, x in (("A", a), ("B", b), ("C", c))]
-    out = np.zeros(given[2].shape, np.uint8)
-    return unpack(name, (_on_gpu if gpu else _on_machine)(name, [*given, out]), c.dtype)
+    inputs = [pack(name, operand, x) for operand, x in (("A", a), ("B", b), ("C", c))]
+    out = np.zeros(inputs[2].shape, np.uint8)
+    return unpack(name, (_on_gpu if gpu else _on_machine)(name, [*inputs, out]), c.dtype)
 
 
 def _on_machine(name, arrays):
@@ -164,24 +164,24 @@ class Row:
     first: str
 
 
-def different(found, said):
+def different(measured, expected):
     """bool: which results differ in any bit; two f64 NaN do not."""
-    made = raw(found) != raw(said)
-    return made & ~(np.isnan(found) & np.isnan(said)) if found.dtype == np.float64 else made
+    differs = raw(measured) != raw(expected)
+    return differs & ~(np.isnan(measured) & np.isnan(expected)) if measured.dtype == np.float64 else differs
 
 
-def compare(name, a, b, c, labels, found):
-    """The Row of what a kernel found on tiles."""
-    said = mma(name, a, b, c)
-    wrong = different(found, said)
+def compare(name, a, b, c, labels, measured):
+    """The Row of one instruction: D of a kernel on some tiles (`measured`) beside `simlayout.mma`."""
+    expected = mma(name, a, b, c)
+    wrong = different(measured, expected)
     first = ""
     if wrong.any():
         t, m, n = np.argwhere(wrong)[0].tolist()
         row, col = (" ".join(f"{v:x}" for v in raw(x).reshape(-1).tolist()) for x in (a[t, m].copy(), b[t, :, n].copy()))
-        first = (f"{labels[t]}: found {raw(found)[t, m, n]:x}, said {raw(said)[t, m, n]:x}; "
+        first = (f"{labels[t]}: measured {raw(measured)[t, m, n]:x}, expected {raw(expected)[t, m, n]:x}; "
                  f"a {row}; b {col}; c {raw(c)[t, m, n]:x}")
-    payloads = int((raw(found) != raw(said)).sum() - wrong.sum())
-    return Row(name, found.size, int(wrong.sum()), payloads, rule(name).provenance.kind, first)
+    payloads = int((raw(measured) != raw(expected)).sum() - wrong.sum())
+    return Row(name, measured.size, int(wrong.sum()), payloads, rule(name).provenance.kind, first)
 
 
 def counts(names, outputs):
@@ -221,7 +221,7 @@ def _check(options, arguments):
     names = selected(options.only)
     if not options.cpu and gpu_problem():
         raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
-    rows, kept = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
+    rows, arrays = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
     wrong = sum(r.wrong for r in rows)
     print(f"{len(rows)} instructions, {sum(r.outputs for r in rows):,} outputs, {wrong:,} wrong")
     if options.json:
@@ -229,25 +229,25 @@ def _check(options, arguments):
         write_whole(options.json, json.dumps({**head, "seed": options.seed, "rows": [asdict(r) for r in rows]}, indent=1))
     if options.record:
         file = io.BytesIO()
-        np.savez_compressed(file, **kept)
+        np.savez_compressed(file, **arrays)
         write_whole(options.record, file.getvalue())
     return 1 if wrong else 0
 
 
-def measure(wanted, seed, gpu, keep):
+def measure(tiles_of, seed, gpu, keep):
     """Rows for {name: tiles}, printed as they come, and {"name/a": raw bits ...} of one tile of every class if `keep`."""
-    rows, kept = [], {}
+    rows, arrays = [], {}
     print(f"{'instruction':<42}{'outputs':>10}{'wrong':>8}{'payloads':>10}  rule so far", flush=True)
-    for name, count in wanted.items():
+    for name, count in tiles_of.items():
         a, b, c, labels = tiles(name, count, seed)
-        found = run_probe(name, a, b, c, gpu)
-        row = compare(name, a, b, c, labels, found)
+        d = run_probe(name, a, b, c, gpu)
+        row = compare(name, a, b, c, labels, d)
         rows.append(row)
         print(f"{name:<42}{row.outputs:>10}{row.wrong:>8}{row.payloads:>10}  {row.rule}  {row.first}".rstrip(), flush=True)
         if keep:
             few = slice(0, len(set(labels)))
-            kept |= {f"{name}/{letter}": raw(x[few].copy()) for letter, x in zip("abcd", (a, b, c, found))}
-    return rows, kept
+            arrays |= {f"{name}/{letter}": raw(x[few].copy()) for letter, x in zip("abcd", (a, b, c, d))}
+    return rows, arrays
 
 
 if __name__ == "__main__":

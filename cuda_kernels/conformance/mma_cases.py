@@ -21,9 +21,9 @@ def encode(element, values):
     table = exact(element, np.arange(128, dtype=np.uint8))
     finite = int(np.isfinite(table).sum())
     middles = (table[:finite - 1] + table[1:finite]) / 2
-    made = np.searchsorted(middles, np.abs(values))
-    made = np.where(np.abs(values) > table[finite - 1] * 1.25, finite, made)
-    return (np.where(np.isnan(values), 127, made) | np.signbit(values) << 7).astype(np.uint8)
+    magnitudes = np.searchsorted(middles, np.abs(values))
+    magnitudes = np.where(np.abs(values) > table[finite - 1] * 1.25, finite, magnitudes)
+    return (np.where(np.isnan(values), 127, magnitudes) | np.signbit(values) << 7).astype(np.uint8)
 
 
 def decode(element, stored):
@@ -159,8 +159,8 @@ def _any_bits(g):
 
 def _finite_bits(g):
     def finite(element, shape):
-        made = g.bits(element, shape)
-        return np.where(np.isfinite(decode(element, made)), made, encode(element, 1.0))
+        bits = g.bits(element, shape)
+        return np.where(np.isfinite(decode(element, bits)), bits, encode(element, 1.0))
 
     return g.each(finite)
 
@@ -239,16 +239,16 @@ def tiles(name, count, seed):
     """
     op, kinds = tensor_op(name), classes(name)
     labels = np.array(list(kinds))[np.arange(count) % len(kinds)]
-    made = [np.empty((count, *shape), TYPES[t].plain) for t, shape in
-            ((op.a, (op.m, op.k)), (op.b, (op.k, op.n)), (op.c, (op.m, op.n)))]
+    operands = [np.empty((count, *shape), TYPES[t].plain) for t, shape in
+                ((op.a, (op.m, op.k)), (op.b, (op.k, op.n)), (op.c, (op.m, op.n)))]
     for number, (label, function) in enumerate(kinds.items()):
         mine = labels == label
         draw = Draw(op, int(mine.sum()), np.random.default_rng([seed, number]))
         with np.errstate(all="ignore"):
             values = function(draw)
-        for room, element, x in zip(made, draw.types, values):
+        for room, element, x in zip(operands, draw.types, values):
             room[mine] = _stored(element, x)
-    return *made, labels
+    return *operands, labels
 
 
 def _stored(element, x):

@@ -25,8 +25,8 @@ def problem():
 def version():
     """"Nsight Compute" and its version, as `ncu --version` says."""
     text = subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"Version (\d+(?:\.\d+){1,2})", text)
-    return f"Nsight Compute {found[1] if found else 'of unknown version'}"
+    match = re.search(r"Version (\d+(?:\.\d+){1,2})", text)
+    return f"Nsight Compute {match[1] if match else 'of unknown version'}"
 
 
 def profile(arguments, metrics, kernels):
@@ -59,9 +59,9 @@ def refuse():
 def folder(keep):
     """A folder for what ncu writes: `keep` (a Path), made where it is not there, or, for None, a temporary one."""
     with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
-        found = Path(name)
-        found.mkdir(exist_ok=True)
-        yield found
+        path = Path(name)
+        path.mkdir(exist_ok=True)
+        yield path
 
 
 def pages(folder, arguments, metrics, kernels):
@@ -82,15 +82,15 @@ def pages(folder, arguments, metrics, kernels):
 
 
 def _run(command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode:
-        raise DeviceError(f"ncu failed: {_last_line(done.stdout + done.stderr)}")
-    return done.stdout
+    process = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if process.returncode:
+        raise DeviceError(f"ncu failed: {_last_line(process.stdout + process.stderr)}")
+    return process.stdout
 
 
 def _last_line(text):
-    found = [line for line in text.splitlines() if line.strip()]
-    return found[-1].strip() if found else "it printed nothing"
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it printed nothing"
 
 
 def parse(text):

@@ -14,7 +14,7 @@ FORM = "  {:<32} {:<18} {:>12} {:>10} {:>6} {:>7}"
 def is_right(solved, variant, matrices, n):
     """Whether all of a run's results are NumPy's, to the last bit."""
     want = variant.reference(*matrices, *((n,) if variant.takes_power else ()))
-    return all(np.array_equal(got, w) for got, w in zip(solved.results, want, strict=True))
+    return all(np.array_equal(result, w) for result, w in zip(solved.results, want, strict=True))
 
 
 def as_predicted(solved, counts):
@@ -22,8 +22,8 @@ def as_predicted(solved, counts):
     if solved.trace is None:
         return True
     fields = "instruction", "instructions", "wavefronts", "ideal"
-    executed, said = ({c.name: [getattr(c, f) for f in fields] for c in x} for x in (solved.trace.accesses, counts))
-    return executed == said
+    executed, predicted = ({c.name: [getattr(c, f) for f in fields] for c in x} for x in (solved.trace.accesses, counts))
+    return executed == predicted
 
 
 def report(variant, n, device):
@@ -43,20 +43,20 @@ def report(variant, n, device):
 
 
 def main(arguments=None):
-    """Reports what was asked for; returns the exit status: 1 if anything is wrong, 0 otherwise."""
+    """Runs and reports the chosen problems; returns the exit status: 1 if anything is wrong, 0 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.practical", description=__doc__)
     parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto", help="where to run (default: auto)")
     parser.add_argument("--problem", choices=sorted({problem for problem, _ in PROBLEMS}), help="only this one")
     parser.add_argument("--store", choices=STORES, help="only results stored so (default: both)")
     parser.add_argument("-n", type=int, choices=(1, 2, 3), default=2,
                         help="the power of problem 1.1 (default: 2); up to 3 its elements are exact in f16")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     print(FORM.format("access", "instruction", "instructions", "wavefronts", "ideal", "excess"))
-    made = [report(practical(problem, layout, store), asked.n if problem == "1.1" else 1, asked.device)
-            for problem, layout in PROBLEMS if asked.problem in (None, problem)
-            for store in ((asked.store,) if asked.store else STORES)]
-    print(f"{sum(made)} of {len(made)} right and as predicted")
-    return 0 if all(made) else 1
+    verdicts = [report(practical(problem, layout, store), options.n if problem == "1.1" else 1, options.device)
+                for problem, layout in PROBLEMS if options.problem in (None, problem)
+                for store in ((options.store,) if options.store else STORES)]
+    print(f"{sum(verdicts)} of {len(verdicts)} right and as predicted")
+    return 0 if all(verdicts) else 1
 
 
 if __name__ == "__main__":

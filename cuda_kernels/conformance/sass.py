@@ -50,13 +50,13 @@ def parse(listing):
     >>> parse('//## File "k.py", line 1000001\\n  /*0010*/  @!P6 LDGSTS.E.BYPASS.128 [R11], desc[UR10][R18.64] ;')
     (SassInstruction(offset=16, guard='@!P6', opcode='LDGSTS.E.BYPASS.128', line=1000001),)
     """
-    found, line = [], 0
+    instructions, line = [], 0
     for text in listing.splitlines():
         if at := _LINE.match(text):
             line = int(at[1])
         elif at := _CODE.match(text):
-            found.append(SassInstruction(int(at[1], 16), at[2] or "", at[3], line))
-    return tuple(found)
+            instructions.append(SassInstruction(int(at[1], 16), at[2] or "", at[3], line))
+    return tuple(instructions)
 
 
 def disassemble(cubin):
@@ -67,10 +67,10 @@ def disassemble(cubin):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        done = subprocess.run([tool, "-g", "-c", file], capture_output=True, text=True)
-    if done.returncode:
-        raise DeviceError(f"{tool} does not read this cubin: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
-    return parse(done.stdout)
+        process = subprocess.run([tool, "-g", "-c", file], capture_output=True, text=True)
+    if process.returncode:
+        raise DeviceError(f"{tool} does not read this cubin: {(process.stderr or process.stdout).strip().splitlines()[-1]}")
+    return parse(process.stdout)
 
 
 def ptx_name(opcode):
@@ -100,19 +100,19 @@ def attribute(instructions, kernel):
     whose line is no access's, or that is not the access's instruction, and for an access that has none.
     """
     owner = dict(zip(marks(kernel).values(), kernel.accesses))
-    made = {access.name: [] for access in kernel.accesses}
+    owned = {access.name: [] for access in kernel.accesses}
     for i in filter(lambda i: i.is_shared, instructions):
         if i.line not in owner:
             raise VerificationError(f"{kernel.name}: {i.opcode} at {i.offset:#x} belongs to no access of the plan: give its "
                                     "address by an emitted index function")
         access = owner[i.line]
-        wanted = "ATOMS" if sass_class(access.instruction) == "ATOMS" else instruction_of(access.instruction).name
-        if ptx_name(i.opcode) != wanted:
-            raise VerificationError(f"{kernel.name}: access {access.name!r} is {wanted} in the plan, but {i.opcode} at "
+        expected = "ATOMS" if sass_class(access.instruction) == "ATOMS" else instruction_of(access.instruction).name
+        if ptx_name(i.opcode) != expected:
+            raise VerificationError(f"{kernel.name}: access {access.name!r} is {expected} in the plan, but {i.opcode} at "
                                     f"{i.offset:#x}: correct the plan or the kernel")
-        made[access.name].append(i)
-    for name, found in made.items():
-        if not found:
+        owned[access.name].append(i)
+    for name, of_access in owned.items():
+        if not of_access:
             raise VerificationError(f"{kernel.name}: no instruction of access {name!r} is left in the machine code: "
                                     "make its result needed, or its load volatile")
-    return {name: tuple(found) for name, found in made.items()}
+    return {name: tuple(of_access) for name, of_access in owned.items()}

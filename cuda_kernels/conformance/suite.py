@@ -30,11 +30,11 @@ def chosen(names):
     """The Forms that the names mean: PTX spellings, rows ("ld.shared.b128": all its spellings), prefixes; all for none."""
     if not names:
         return list(FORMS.values())
-    made = {}
+    forms = {}
     for name in names:
-        found = [f for f in FORMS.values() if name in (f.name, f.row.name) or f.name.startswith(name + ".")] or [form(name)]
-        made.update((f.name, f) for f in found)
-    return list(made.values())
+        matching = [f for f in FORMS.values() if name in (f.name, f.row.name) or f.name.startswith(name + ".")]
+        forms.update((f.name, f) for f in matching or [form(name)])
+    return list(forms.values())
 
 
 def run_counters(forms, count, seed, report, keep=None):
@@ -47,21 +47,21 @@ def run_counters(forms, count, seed, report, keep=None):
     if problem := ncu.problem():
         raise DeviceError(f"{problem}; `simlayout conform --clock` needs no Nsight Compute")
     forms = on_this_gpu(forms, report)
-    made = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], report=report)
+    measured = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], report=report)
     if keep:
-        keep(made)
-    checked = [check(c) for c in made]
+        keep(measured)
+    checked = [check(c) for c in measured]
     wrong = [np.flatnonzero(c.wrong) for c in checked]
-    suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, made, wrong, strict=True) if len(w)]
+    suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, measured, wrong, strict=True) if len(w)]
     again = iter(measure(suspects, report=report, alone=True))
-    for i, (cases, rows) in enumerate(zip(made, wrong, strict=True)):
+    for i, (cases, rows) in enumerate(zip(measured, wrong, strict=True)):
         if len(rows):
             alone = next(again)
             for name in COUNTERS:
                 getattr(cases, name)[rows] = getattr(alone, name)
             checked[i] = check(cases)
     if keep and suspects:
-        keep(made)
+        keep(measured)
     return checked
 
 
@@ -88,19 +88,19 @@ def run_clocks(forms, count, seed, report):
     problem = gpu_problem()
     if problem:
         raise DeviceError(problem)
-    made = []
+    results = []
     timed = [f for f in on_this_gpu(forms, report) if f.row.kind in KINDS and not f.generic]
     with progress("instructions timed") as moved:
-        for done, f in enumerate(timed):
-            moved(done, len(timed))
+        for number, f in enumerate(timed):
+            moved(number, len(timed))
             cases = generate(f.row.name, count, seed)
             keep = cases.active.any(axis=1)
             predicted = analyze(f.row, cases.addresses[keep], active=cases.active[keep]).wavefronts
-            made.append(time_cases(f, cases[keep], predicted))
-    if not made:
+            results.append(time_cases(f, cases[keep], predicted))
+    if not results:
         raise SimlayoutError(f"--clock tells nothing about {forms[0].name}: it times {', '.join(KINDS)}, not with generic "
                              "addresses")
-    return made
+    return results
 
 
 def table(checked):
@@ -136,19 +136,19 @@ def conform(options, report=lambda line: print(line, file=sys.stderr, flush=True
         rows = [{"form": t.form, "cases": len(t.clocks), "agree": int(t.agree.sum())} for t in timed]
         _tell(options, clock_table(timed), {"evidence": "clocks", "forms": rows})
         return int(not all(t.agree.all() for t in timed))
-    keep = (lambda made: save_records(options.record, about(options), made)) if options.record else None
+    keep = (lambda cases: save_records(options.record, about(options), cases)) if options.record else None
     checked = run_counters(forms, options.cases, options.seed, report, keep)
     rows = [{"form": c.cases.form, "cases": len(c.wrong), "wrong": int(c.wrong.sum())} for c in checked]
     _tell(options, table(checked), {"evidence": "counters", "forms": rows})
     return int(any(c.wrong.any() for c in checked))
 
 
-def _tell(options, text, found):
-    """Prints the text, and delivers what was found where --json says so: on stdout in place of the text."""
+def _tell(options, text, results):
+    """Prints the text, and writes the results to the file of --json. If that is stdout, they replace the text."""
     if options.json != STDIO:
         print(text)
     if options.json:
-        deliver(options.json, json.dumps({**about(options), **found}, indent=1) + "\n")
+        deliver(options.json, json.dumps({**about(options), **results}, indent=1) + "\n")
 
 
 def about(options):

@@ -49,7 +49,7 @@ WARPTILE_SHAPES = (256, 384, 64), (300, 264, 200), (130, 66, 35)
 class Exercise:
     """A kernel and the one launch of it that is counted.
 
-    label: the family and what it is called there. kernel: fitted to its problem. inputs() -> what it takes, and wanted() ->
+    label: the family and what it is called there. kernel: fitted to its problem. inputs() -> what it takes, and expected() ->
     the results: NumPy arrays, all of them exact.
     """
 
@@ -57,13 +57,13 @@ class Exercise:
     kernel: Kernel
     problem: object
     inputs: Callable
-    wanted: Callable
+    expected: Callable
 
     @cached_property
     def counts(self):
         """The AccessCounts, in the order of the kernel's accesses."""
-        said = self.kernel.predict(self.problem)
-        return getattr(said, "counts", said)
+        predicted = self.kernel.predict(self.problem)
+        return getattr(predicted, "counts", predicted)
 
 
 # ---- the families ----------------------------------------------------------------------------------------------------
@@ -74,14 +74,14 @@ def practicals():
         kernel = practical(problem, layout, store)
         numbers = (POWER,) if kernel.takes_power else ()
         yield Exercise(f"practical {kernel.name}", kernel, *(numbers or (1,)), partial(_practical_inputs, kernel, numbers),
-                       partial(_practical_wanted, kernel, numbers))
+                       partial(_practical_expected, kernel, numbers))
 
 
 def _practical_inputs(kernel, numbers):
     return *small_integers(kernel.inputs), *numbers
 
 
-def _practical_wanted(kernel, numbers):
+def _practical_expected(kernel, numbers):
     return [result.astype(np.float16) for result in kernel.reference(*_practical_inputs(kernel, numbers))]
 
 
@@ -89,7 +89,7 @@ def atoms():
     """The Exercises of CuTe's choice of ldmatrix."""
     problem = Problem(*ATOMS_SHAPE)
     for case in CASES:
-        yield Exercise(f"cute {case}", case.fitted(problem), problem, _atoms_inputs, _atoms_wanted)
+        yield Exercise(f"cute {case}", case.fitted(problem), problem, _atoms_inputs, _atoms_expected)
 
 
 def _atoms_inputs():
@@ -97,7 +97,7 @@ def _atoms_inputs():
     return a, b.T
 
 
-def _atoms_wanted():
+def _atoms_expected():
     a, b = _atoms_inputs()
     return [a.astype(np.float32) @ b.astype(np.float32)]
 
@@ -107,14 +107,14 @@ def warptiles():
     for M, N, K in WARPTILE_SHAPES:
         problem = Problem(M, N, K)
         yield Exercise(f"warptile {M} x {N} x {K}", KERNEL.fitted(problem), problem, partial(_warptile_inputs, M, N, K),
-                       partial(_warptile_wanted, M, N, K))
+                       partial(_warptile_expected, M, N, K))
 
 
 def _warptile_inputs(M, N, K):
     return [rounded("bf16", x.astype(np.float32)) for x in small_integers(((M, K), (K, N)))]
 
 
-def _warptile_wanted(M, N, K):
+def _warptile_expected(M, N, K):
     a, b = (x.astype(np.float32) for x in small_integers(((M, K), (K, N))))   # sums of up to 200 times -1, 0 or 1:
     return [rounded("bf16", a @ b)]                                           # bf16 has integers to 256
 
@@ -142,7 +142,7 @@ def launch_all(folder):
         one = exercises()[label]
         work = one.kernel.work(*one.inputs(), packed=True)
         Gpu().launch_code(work, entry, (folder / f"{i}.cubin").read_bytes())
-        if not all(np.array_equal(x, y) for x, y in zip(work.results(), one.wanted(), strict=True)):
+        if not all(np.array_equal(x, y) for x, y in zip(work.results(), one.expected(), strict=True)):
             raise DeviceError(f"{label} computes a wrong result")
 
 
@@ -152,8 +152,8 @@ def measure(families, keep=None):
     chosen = [one for one in exercises().values() if one.label.split()[0] in families]
     with ncu.folder(keep) as folder:
         build_all(folder, [one.label for one in chosen], partial(build, arch=this_arch()))
-        found = profile(folder, "cuda_kernels.lab.exercises", len(chosen), ".")
-    return [(one.label, *evaluate(one.kernel, one, *of_one)) for one, of_one in zip(chosen, found)]
+        profiled = profile(folder, "cuda_kernels.lab.exercises", len(chosen), ".")
+    return [(one.label, *evaluate(one.kernel, one, *of_one)) for one, of_one in zip(chosen, profiled)]
 
 
 def main(arguments=None):
@@ -172,9 +172,9 @@ def main(arguments=None):
         check_writable(options.json)
     results = measure(options.only, options.keep)
     checked, wrong = 0, 0
-    for label, *found in results:
-        more = verdict(*found[:2])
-        print(f"{label}: " + (f"{more[1]} of {more[0]} counts differ\n{table(*found)}" if more[1] else
+    for label, *result in results:
+        more = verdict(*result[:2])
+        print(f"{label}: " + (f"{more[1]} of {more[0]} counts differ\n{table(*result)}" if more[1] else
                               f"all {more[0]} counts equal"))
         checked, wrong = checked + more[0], wrong + more[1]
     print(f"{checked} counts checked, {wrong} wrong")

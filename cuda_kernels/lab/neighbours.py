@@ -116,17 +116,17 @@ def measure(library, cases=CASES):
         shape = driver.Shape((ctas, 1, 1), (32, 1, 1), SHARED_BYTES, cluster)
         return partial(driver.Launch(cuda, 0, kernel, shape, parameters, "loads"), torch.cuda.current_stream().cuda_stream)
 
-    found, ran = [], {}
+    rates, ran = [], {}
     for case in cases:
-        taken = turn(case)
-        times = [library.elapsed(taken) for _ in range(TURNS + 1)][1:]
-        found.append((case, sms * STEPS * STAGE_BYTES / statistics.median(times) / 1e9))
+        launch = turn(case)
+        times = [library.elapsed(launch) for _ in range(TURNS + 1)][1:]
+        rates.append((case, sms * STEPS * STAGE_BYTES / statistics.median(times) / 1e9))
     for size in CLUSTER_SIZES:
         fit = cuda.clusters(0, kernel, driver.Shape((size, 1, 1), (32, 1, 1), SHARED_BYTES, size)) if size > 1 else sms
         ctas = size * fit
         library.elapsed(turn(cases[0], ctas, size))
         ran[size] = places.tolist()[:ctas]
-    return found, ran
+    return rates, ran
 
 
 def main(arguments=None):
@@ -140,14 +140,14 @@ def main(arguments=None):
     library = torch_library("the arrays are torch's")
     if options.json:
         check_writable(options.json)
-    found, places = measure(library)
-    for case, rate in found:
+    rates, places = measure(library)
+    for case, rate in rates:
         print(f"{case.name:<20}{rate / 1e3:>7.2f} TB/s")
     for size, ran in places.items():
         print(f"CTA 0, 1, ... in clusters of {size} on SM {', '.join(map(str, ran))}")
     if options.json:
         head = {**where_and_when("cuda_kernels.lab.neighbours", arguments), "library": library.version, "places": places}
-        write_record(options.json, head, rows=[{"case": case.name, "bytes per ns": round(rate)} for case, rate in found])
+        write_record(options.json, head, rows=[{"case": case.name, "bytes per ns": round(rate)} for case, rate in rates])
     return 0
 
 

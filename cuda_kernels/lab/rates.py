@@ -78,8 +78,8 @@ def measure(name):
         for _ in range(3):
             kernel[sms, LANES * warps](np.uint64(out.__cuda_array_interface__["data"][0]), np.int32(0))
         cuda.synchronize()
-        taken = out.copy_to_host()[:, : LANES * warps, 0].max(axis=1)
-        clocks[warps] = float(np.median(taken)) / (warps * TURNS * CHAINS * NAMES[name][3])
+        elapsed = out.copy_to_host()[:, : LANES * warps, 0].max(axis=1)
+        clocks[warps] = float(np.median(elapsed)) / (warps * TURNS * CHAINS * NAMES[name][3])
     return Rate(name, clocks)
 
 

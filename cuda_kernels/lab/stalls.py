@@ -119,16 +119,16 @@ def seen(label, prediction, counters):
 
 def chosen(seeds=()):
     """The Rungs of some seeds, or all, that multiply by mma.sync: with operands by cp.async, or by TMA."""
-    found = [rung for rung in rungs() if rung.kernel.name == "mma_tma" or rung.kernel.name in KERNELS]
-    return [rung for rung in found if not seeds or rung.seed in seeds]
+    suited = [rung for rung in rungs() if rung.kernel.name == "mma_tma" or rung.kernel.name in KERNELS]
+    return [rung for rung in suited if not seeds or rung.seed in seeds]
 
 
-def compile_all(found, size):
+def compile_all(chosen_rungs, size):
     """Compiles the rungs, many at a time."""
-    compile_cases([Case("ladder", rung.label, Product(size, size, size), rung.kernel) for rung in found])
+    compile_cases([Case("ladder", rung.label, Product(size, size, size), rung.kernel) for rung in chosen_rungs])
 
 
-def launch_all(found, size):
+def launch_all(chosen_rungs, size):
     """Runs every rung once: what ncu watches. Random normal matrices, because zeros would take less power."""
     import numpy as np
     from numba import cuda
@@ -137,7 +137,7 @@ def launch_all(found, size):
 
     generator = np.random.default_rng(0)
     a, b = (cuda.to_device(generator.standard_normal((size, size), np.float32).astype(np.float16)) for _ in range(2))
-    for rung in found:
+    for rung in chosen_rungs:
         c = cuda.to_device(np.full((size, size), np.nan, np.float16))
         matmul(a, Transposed(b), c, kernel=rung.kernel)
         cuda.synchronize()
@@ -148,14 +148,14 @@ def launch_all(found, size):
 def measure(seeds, size):
     """One Seen per rung, on this machine's GPU, in the ladder's order."""
     ncu.refuse()
-    found = chosen(seeds)
-    compile_all(found, size)
+    chosen_rungs = chosen(seeds)
+    compile_all(chosen_rungs, size)
     arguments = ["-m", "cuda_kernels.lab.stalls", "--launch", "--size", str(size)]
     launches = ncu.profile([*arguments, *(["--seed", *seeds] if seeds else [])], METRICS.values(), "gemm")
-    if len(launches) != len(found):
-        raise DeviceError(f"ncu profiled {len(launches)} kernels of {len(found)}")
-    predictions = [rung.kernel.plan.predict(size, size, size) for rung in found]
-    return [seen(rung.label, *read) for rung, *read in zip(found, predictions, launches)]
+    if len(launches) != len(chosen_rungs):
+        raise DeviceError(f"ncu profiled {len(launches)} kernels of {len(chosen_rungs)}")
+    predictions = [rung.kernel.plan.predict(size, size, size) for rung in chosen_rungs]
+    return [seen(rung.label, *read) for rung, *read in zip(chosen_rungs, predictions, launches)]
 
 
 # ---- what is printed and recorded ------------------------------------------------------------------------------------

@@ -65,12 +65,12 @@ def part(text):
     0.75
     """
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found < 1:
+        number = 0.0
+    if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no part: give a number between 0 and 1, such as 0.75")
-    return found
+    return number
 
 
 def with_fewer_stages(configs, parts):
@@ -80,24 +80,24 @@ def with_fewer_stages(configs, parts):
     >>> [c.stages for c in with_fewer_stages([Hopper(stages=4)], (0.75, 0.7, 0.5))]
     [4, 3, 2]
     """
-    return list(dict.fromkeys(replace(config, stages=max(2, int(config.stages * kept)))
-                              for config in configs for kept in (1, *parts)))
+    return list(dict.fromkeys(replace(config, stages=max(2, int(config.stages * share)))
+                              for config in configs for share in (1, *parts)))
 
 
 def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
     """The configurations for a product, at most so many, likely ones first, each program in so many orders of tiles; of
     those whose orders are the same there, one."""
-    guesses, made, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, misalignment_of(problem.K)), {}, Counter()
+    guesses, likely, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, misalignment_of(problem.K)), {}, Counter()
     for i in np.argsort(guesses, kind="stable"):
-        if guesses[i] > WORTH * guesses.min() or len(made) == most:
+        if guesses[i] > WORTH * guesses.min() or len(likely) == most:
             break
         config = ESTIMATES.configs[i]
         rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
         same = replace(config, group=1 if cols == 1 else min(config.group, rows))
-        if same not in made and orders[config.program] < in_orders:
+        if same not in likely and orders[config.program] < in_orders:
             orders[config.program] += 1
-            made[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
-    return list(made.values())
+            likely[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
+    return list(likely.values())
 
 
 def measure(library, problem, configs, seconds, source):
@@ -105,13 +105,13 @@ def measure(library, problem, configs, seconds, source):
     from cuda_kernels import plan_matmul
 
     sets = rotated(library, problem)
-    turns, kept, right, faults = [turn(library, by_cublas(library, sets), seconds)], [], [], []
+    turns, plans_in_use, right, faults = [turn(library, by_cublas(library, sets), seconds)], [], [], []
     for config in configs:
         plans = [plan_matmul(*three, kernel=config) for three in sets]
         wrong = fault(library, problem, plans[0], sets[0])
         if wrong is None:
             turns.append(turn(library, plans, seconds))
-            kept.append(plans)                           # graphs use the workspaces of their plans
+            plans_in_use.append(plans)                           # graphs use the workspaces of their plans
             right.append(config)
         else:
             faults.append(f"{problem}: {config} and cuBLAS differ by {wrong}")
@@ -119,7 +119,7 @@ def measure(library, problem, configs, seconds, source):
     for _ in range(ROUNDS):
         for i in source.sample(range(len(turns)), len(turns)):
             times[i].append(1e6 * turns[i]())
-    theirs, *ours = (round(statistics.median(found), 2) for found in times)
+    theirs, *ours = (round(statistics.median(of_turn), 2) for of_turn in times)
     return theirs, list(zip(right, ours)), faults
 
 
@@ -129,11 +129,11 @@ def measure_all(library, work, seconds, source):
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:
         for problem, configs in work:
-            cublas, found, wrong = measure(library, problem, configs, seconds, source)
+            cublas, measured, wrong = measure(library, problem, configs, seconds, source)
             library.free()
             faults += wrong
-            found = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in found]
-            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, found])
+            measured = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in measured]
+            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, measured])
             print(f"{len(rows):>4} {row_text(rows[-1], list(tried))}", flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
@@ -142,10 +142,10 @@ def measure_all(library, work, seconds, source):
 
 def row_text(row, configs):
     """A row of the record as a line: the best of its configurations."""
-    (M, N, K, dtype), cublas, found = row
-    best, time = min(found, key=lambda f: f[1], default=(None, float("inf")))
+    (M, N, K, dtype), cublas, measured = row
+    best, time = min(measured, key=lambda f: f[1], default=(None, float("inf")))
     options = "none right" if best is None else configs[best].changes
-    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(found):>3}, "
+    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(measured):>3}, "
             f"{cublas / time:.3f}: {options}")
 
 
@@ -170,8 +170,8 @@ def main(arguments=None):
     library = torch_library("cuBLAS is torch's")
     sms = driver.cuda().multiprocessors(0)
     source = random.Random(options.seed)
-    wanted = options.products or problems(options.shapes, options.seed)
-    likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in wanted]
+    products = options.products or problems(options.shapes, options.seed)
+    likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
     compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)

@@ -108,15 +108,15 @@ def read(*paths):
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in found])
-                     for shape, cublas, found in record["rows"]]
+            rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in measured])
+                     for shape, cublas, measured in record["rows"]]
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
-    problems, cublas, found = zip(*rows)
-    tried, times = np.array([pair for pairs in found for pair in pairs]).T
-    product = np.repeat(np.arange(len(found)), [len(pairs) for pairs in found])
-    made = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
-    return made.of(np.isfinite(made.estimated(START)))
+    problems, cublas, measured = zip(*rows)
+    tried, times = np.array([pair for pairs in measured for pair in pairs]).T
+    product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
+    result = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    return result.of(np.isfinite(result.estimated(START)))
 
 
 def fit(measured, start=START, rounds=6):

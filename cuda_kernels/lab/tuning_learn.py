@@ -42,15 +42,15 @@ def table_of(measured, plain):
     return features(*measured.of_each, plain)
 
 
-def learn(table, wanted, weights):
-    """The Trees that come near the logarithms `wanted`, float64 [measurements], for a table of `features`; weights: how much
+def learn(table, logarithms, weights):
+    """The Trees that come near `logarithms`, float64 [measurements], for a table of `features`; weights: how much
     each measurement counts. Raises DeviceError without CatBoost."""
     try:
         from catboost import CatBoostRegressor
     except ImportError:
         raise DeviceError("learning needs CatBoost: pip install 'simlayout[tuning]'") from None
     model = CatBoostRegressor(**SETTINGS)
-    model.fit(table.T, wanted, sample_weight=weights)
+    model.fit(table.T, logarithms, sample_weight=weights)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -78,24 +78,24 @@ def trees_of(model):
     return Trees(feature, border, scale * leaf + bias / len(trees))
 
 
-def foreseen(measured, table, wanted, folds=FOLDS):
-    """float64 [measurements]: the factors of each by trees that did not see its product; table, wanted: as of `learn`."""
+def foreseen(measured, table, logarithms, folds=FOLDS):
+    """float64 [measurements]: the factors of each by trees that did not see its product; table, logarithms: as of `learn`."""
     shapes = {shape: i for i, shape in enumerate(dict.fromkeys(measured.problems))}
     fold = np.array([shapes[shape] % folds for shape in measured.problems])[measured.product]
-    found = np.empty(len(wanted))
+    factors = np.empty(len(logarithms))
     for i in range(folds):
         rest = fold != i
-        found[~rest] = learn(table[:, rest], wanted[rest], measured.weights[rest])(table[:, ~rest])
-    return found
+        factors[~rest] = learn(table[:, rest], logarithms[rest], measured.weights[rest])(table[:, ~rest])
+    return factors
 
 
 def main(arguments=None):
     """Prints what the trees are worth; writes them with --write."""
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning_learn", description=__doc__.split("\n\n")[0])
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="files that cuda_kernels.lab.tuning wrote")
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--write", metavar="FILE", help="learn from all products, and write the trees")
-    asked.add_argument("--kept", action="store_true", help="learn nothing: what the trees that matmul has now are worth")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--write", metavar="FILE", help="learn from all products, and write the trees")
+    group.add_argument("--kept", action="store_true", help="learn nothing: what the trees that matmul has now are worth")
     options = parser.parse_args(arguments)
     if options.write:
         check_writable(options.write)
@@ -106,10 +106,10 @@ def main(arguments=None):
         estimates, work = measured.of_each
         print("kept:", summary(measured, estimates.corrected(work, plain)))
         return 0
-    table, wanted = table_of(measured, plain), target(measured, plain)
-    print("foreseen:", summary(measured, plain * foreseen(measured, table, wanted)), flush=True)
+    table, logarithms = table_of(measured, plain), target(measured, plain)
+    print("foreseen:", summary(measured, plain * foreseen(measured, table, logarithms)), flush=True)
     if options.write:
-        trees = learn(table, wanted, measured.weights)
+        trees = learn(table, logarithms, measured.weights)
         print("learned:", summary(measured, plain * trees(table)))
         trees.write(options.write, {"records": [path.name for path in options.records]})
     return 0

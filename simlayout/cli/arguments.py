@@ -271,8 +271,9 @@ def _add_help(commands, parser):
         (commands.choices[options.about] if options.about else parser).print_help()
         return 0
 
-    found = _command(commands, "help", help, "say what a command does and takes, by example", """
+    parser_of_help = _command(commands, "help", help, "say what a command does and takes, by example", """
         simlayout help
         simlayout help check
         """)
-    found.add_argument("about", nargs="?", metavar="COMMAND", choices=tuple(commands.choices), help="(default: all of them)")
+    parser_of_help.add_argument("about", nargs="?", metavar="COMMAND", choices=tuple(commands.choices),
+                                help="(default: all of them)")

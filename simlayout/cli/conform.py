@@ -1,7 +1,7 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli import registry
-from simlayout.cli.options import add, add_own, given_file, whole
+from simlayout.cli.options import add, add_own, given_file, integer
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
@@ -12,7 +12,7 @@ def add_options(parser):
     """The command's options."""
     add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
             help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
-    parser.add_argument("--cases", type=whole(1, 10**6), default=registry.CONFORM_CASES, metavar="N",
+    parser.add_argument("--cases", type=integer(1, 10**6), default=registry.CONFORM_CASES, metavar="N",
                         help="cases of each spelling (default: %(default)s)")
     add(parser, "--seed", "--json")
     parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")

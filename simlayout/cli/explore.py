@@ -3,7 +3,7 @@
 import webbrowser
 from dataclasses import replace
 
-from simlayout.cli.options import add, given_text, whole
+from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import tell
 
 EXAMPLES = """
@@ -24,7 +24,7 @@ def add_command(commands, command):
     parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=given_text,
                         help="what the page starts with; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", "--op", "--lanes", "--domain", "--arch")
-    parser.add_argument("--port", type=whole(0, 65535), metavar="N", default=0,
+    parser.add_argument("--port", type=integer(0, 65535), metavar="N", default=0,
                         help="where to listen (default: any port that is free)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     add(parser, "--output", "--json")

@@ -50,12 +50,12 @@ def chosen_kernel(options):
     return registry.named(options.named or options.kernel or KERNEL).variant(**given)
 
 
-def _device(wanted, kernel):
+def _device(device, kernel):
     """"gpu" or "cpu"; DeviceError where a GPU is asked for and there is none, or is there and cannot run the kernel."""
-    if wanted == "cpu":
+    if device == "cpu":
         return "cpu"
     missing = registry.gpu_problem()
-    if missing and wanted != "gpu":
+    if missing and device != "gpu":
         return "cpu"
     if missing or (missing := registry.gpu_problem(kernel.needs)):
         raise DeviceError(missing)

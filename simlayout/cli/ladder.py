@@ -55,17 +55,17 @@ def ladder(options):
         raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
                              "out --sizes")
     say = (lambda text: None) if options.json == STDIO else (lambda text: print(fit(text), flush=True))
-    found = registry.rungs(options.tutorial)
-    for rung in found:
+    rungs = registry.rungs(options.tutorial)
+    for rung in rungs:
         say(line(rung))
     if on_gpu:
         return _measure(options, say)
-    print(f"simlayout: {counted(len(found), 'rung')}, each multiplies one tile on the CPU machine", file=sys.stderr,
+    print(f"simlayout: {counted(len(rungs), 'rung')}, each multiplies one tile on the CPU machine", file=sys.stderr,
           flush=True)
     rows = []
     with progress("rungs") as moved:
-        for rung in found:
-            moved(len(rows), len(found))
+        for rung in rungs:
+            moved(len(rows), len(rungs))
             rows.append(_on_cpu(rung, say))
     if options.json:
         deliver(options.json, json_text({"device": "CPU machine", "rungs": rows}) + "\n")

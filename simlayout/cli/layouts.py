@@ -104,10 +104,10 @@ def first_conflict(access, analysis):
 def _shortened(text, items, columns):
     """The text and the items in a list, without the items before the last one that do not fit."""
     shown = ", ".join(items)
-    for kept in range(len(items) - 2, -1, -1):
+    for count in range(len(items) - 2, -1, -1):
         if len(text + shown) <= columns:
             break
-        shown = ", ".join([*items[:kept], "...", items[-1]])
+        shown = ", ".join([*items[:count], "...", items[-1]])
     return text + shown
 
 
@@ -149,14 +149,14 @@ def emit(options):
     access = access_of_text(options)
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
-    made = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
-    source = (made.cuda if options.cuda else made.source).rstrip()
-    compared = check_emitted(made, access).how if options.cuda else "as plain Python"
+    emitted = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
+    source = (emitted.cuda if options.cuda else emitted.source).rstrip()
+    compared = check_emitted(emitted, access).how if options.cuda else "as plain Python"
     shown = f"{source}\n// equal to the model {compared}" if options.cuda else source
     tell(options.json, {"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
-                        "name": made.name,
-                        "language": "CUDA C++" if options.cuda else "Python", "claims": made.certificate.claims,
-                        "digest": made.certificate.digest, "compared": compared}, shown)
+                        "name": emitted.name,
+                        "language": "CUDA C++" if options.cuda else "Python", "claims": emitted.certificate.claims,
+                        "digest": emitted.certificate.digest, "compared": compared}, shown)
     return 0
 
 
@@ -167,7 +167,7 @@ def _without_conflicts(access, arch):
     try:
         verify(demanding, arch=arch)
     except VerificationError as error:
-        found = str(error).splitlines()[0].split("; try")[0]
-        raise VerificationError(f"{found}; try a swizzle, padding or rotation, or give --allow-conflicts",
+        reason = str(error).splitlines()[0].split("; try")[0]
+        raise VerificationError(f"{reason}; try a swizzle, padding or rotation, or give --allow-conflicts",
                                 error.counterexample) from None
     return demanding

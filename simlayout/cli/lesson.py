@@ -55,8 +55,8 @@ def add_command(commands, command):
 def run(options):
     """`simlayout lesson`."""
     if (options.alone or options.source is not None) and options.lesson in (None, THEORY):
-        given = "--alone" if options.alone else "--source"
-        raise SimlayoutError(f"{given} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
+        option = "--alone" if options.alone else "--source"
+        raise SimlayoutError(f"{option} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None:
         known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
                  for one in lessons()}

@@ -16,12 +16,12 @@ MAX_SIZE = 2**31 - 1
 
 # ---- values ------------------------------------------------------------------------------------------------------------
 
-def whole(least=1, most=MAX_SIZE):
+def integer(least=1, most=MAX_SIZE):
     """A reader of integers from least to most, for argparse.
 
-    >>> whole(1, 4)("3")
+    >>> integer(1, 4)("3")
     3
-    >>> whole(1, 4)("0")
+    >>> integer(1, 4)("0")
     Traceback (most recent call last):
     ...
     argparse.ArgumentTypeError: '0' is not an integer from 1 to 4
@@ -140,26 +140,26 @@ SHARED = {
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
                      "swizzle or SWIZZLE_128B"),
     "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90)"),
-    "--index": dict(type=whole(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
+    "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),
-    "-M": dict(type=whole(), metavar="M", help="rows of A and C (default: see below)"),
-    "-N": dict(type=whole(), metavar="N", help="columns of B and C (default: see below)"),
-    "-K": dict(type=whole(), metavar="K", help="columns of A, rows of B (default: see below)"),
-    "--stages": dict(type=whole(), metavar="N", help="stages of shared memory: 1 to 4; of wgmma kernels 2 to what fits"),
+    "-M": dict(type=integer(), metavar="M", help="rows of A and C (default: see below)"),
+    "-N": dict(type=integer(), metavar="N", help="columns of B and C (default: see below)"),
+    "-K": dict(type=integer(), metavar="K", help="columns of A, rows of B (default: see below)"),
+    "--stages": dict(type=integer(), metavar="N", help="stages of shared memory: 1 to 4; of wgmma kernels 2 to what fits"),
     "--accumulate": dict(help="f16 or f32"),
-    "--warps": dict(type=whole(), metavar="N", help="4 or 8"),
+    "--warps": dict(type=integer(), metavar="N", help="4 or 8"),
     "--loads": dict(help="ldmatrix, lds, mixed or, of mma_blocks, wmma"),
     "--c-store": dict(help="float2 or scalar"),
-    "--tile-m": dict(type=whole(), metavar="N", help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup"),
-    "--tile-n": dict(type=whole(), metavar="N", help="of wgmma kernels: columns, a multiple of 16 to 256"),
-    "--cluster-m": dict(type=whole(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
-    "--cluster-n": dict(type=whole(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
-    "--seed": dict(type=whole(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
+    "--tile-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup"),
+    "--tile-n": dict(type=integer(), metavar="N", help="of wgmma kernels: columns, a multiple of 16 to 256"),
+    "--cluster-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
+    "--cluster-n": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
+    "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
     "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),
-    "--sizes": dict(type=whole(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
+    "--sizes": dict(type=integer(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
     "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),
-    "--rounds": dict(type=whole(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),
+    "--rounds": dict(type=integer(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),
     "--plot": dict(metavar="FILE", help="draw the measured rows into FILE.svg or FILE.png"),
     "--output": dict(metavar="FILE", help="the file to write"),
 }

@@ -38,9 +38,9 @@ def add_commands(commands, command):
 def show(shelf, options):
     """`simlayout guide` and `simlayout clinic`: lists Pages, or prints one."""
     if options.page is None:
-        found = shelf.all()
-        column = max(len(p.name) for p in found) + 2
-        tell(options.json, {p.name: p.title for p in found}, "\n".join(field(p.name, p.title, column) for p in found))
+        pages = shelf.all()
+        column = max(len(p.name) for p in pages) + 2
+        tell(options.json, {p.name: p.title for p in pages}, "\n".join(field(p.name, p.title, column) for p in pages))
     else:
         one = shelf.page(options.page)
         tell(options.json, {one.name: one.text}, one.text.rstrip())

@@ -7,7 +7,7 @@ from textwrap import fill
 from simlayout import plots
 from simlayout.cli import registry
 from simlayout.cli.layouts import indexed
-from simlayout.cli.options import add, add_own, fragments, given_text, kernels, whole
+from simlayout.cli.options import add, add_own, fragments, given_text, integer, kernels
 from simlayout.cli.text import tell
 from simlayout.codegen.tile_text import tile_of_text
 from simlayout.errors import SimlayoutError
@@ -44,7 +44,7 @@ def add_command(commands, command, add_access, naturally):
                         help="of layout: what a cell says (default: %(default)s)")
     add_own(parser, "--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)", values=lambda: "ABCD")
     add(parser, "-M", "-N", "-K", "--stages")
-    parser.add_argument("--steps", type=whole(1, MOST_STEPS), default=6, metavar="N",
+    parser.add_argument("--steps", type=integer(1, MOST_STEPS), default=6, metavar="N",
                         help="of pipeline: K steps (default: %(default)s)")
     add(parser, "--output", required=True)
     add(parser, "--json")
@@ -56,8 +56,8 @@ def subjects():
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a command line asks to draw, as `simlayout.plots.kinds` says."""
+class CommandLineRequest:
+    """A `simlayout.plots.kinds.FigureRequest` from the options of this command."""
 
     options: Namespace
 
@@ -83,8 +83,8 @@ def plot(options):
     if options.other is not None and kind.name != "compare":
         raise SimlayoutError("--with names the second layout of --kind compare")
     plots.library.matplotlib().use("agg")                # into a file: no window
-    drawn, said = kind.draw(Asked(options))
+    drawn, shown = kind.draw(CommandLineRequest(options))
     plots.save(drawn, options.output)
     plots.close(drawn)
-    tell(options.json, {"kind": kind.name, "output": options.output, "shows": said}, f"wrote {options.output}: {said}")
+    tell(options.json, {"kind": kind.name, "output": options.output, "shows": shown}, f"wrote {options.output}: {shown}")
     return 0

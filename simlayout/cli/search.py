@@ -9,7 +9,7 @@ from math import prod
 from simlayout.algebra import dtype_of
 from simlayout.cli import registry
 from simlayout.cli.layouts import first_conflict
-from simlayout.cli.options import add, given_text, whole
+from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.tile_text import MAX_INSTRUCTIONS, TileText, tile_of_text
@@ -73,14 +73,14 @@ def add_command(commands, command):
     parser.add_argument("--rearrange", action="store_true", help="leave the layout, look for an order of ldmatrix's rows")
     parser.add_argument("--families", nargs="+", choices=FAMILIES,
                         help="of layouts (default: swizzle; all of them for a kernel)")
-    parser.add_argument("--layers", type=whole(1, 2), default=1, metavar="N",
+    parser.add_argument("--layers", type=integer(1, 2), default=1, metavar="N",
                         help="swizzles one over the other, 1 or 2 (default: 1)")
-    parser.add_argument("--limit", type=whole(), default=5, metavar="N", help="layouts to show (default: %(default)s)")
-    parser.add_argument("--budget", type=whole(), metavar="BYTES", help="that the tile may take at most")
+    parser.add_argument("--limit", type=integer(), default=5, metavar="N", help="layouts to show (default: %(default)s)")
+    parser.add_argument("--budget", type=integer(), metavar="BYTES", help="that the tile may take at most")
     parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
-    parser.add_argument("--base", type=whole(), metavar="BYTES",
+    parser.add_argument("--base", type=integer(), metavar="BYTES",
                         help="only layouts that begin again every so many bytes, for tiles that start at any multiple of it")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--jobs", type=integer(1, 1024), default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--prove", action="store_true", help="print the proofs of each family and of the best layout")
     add(parser, "--test", "--json")
 
@@ -99,13 +99,13 @@ def search(options):
     return _rearranged(accesses, options) if options.rearrange else _of_tile(accesses, options)
 
 
-# ---- what is asked -----------------------------------------------------------------------------------------------------
+# ---- the accesses that the options name --------------------------------------------------------------------------------
 
 def _accesses(options):
     """The Accesses of --op and --access to the tile."""
-    made, loops = tile_of_text(TileText(options.layout, options.dtype or "f16", domain=options.domain),
+    tile, loops = tile_of_text(TileText(options.layout, options.dtype or "f16", domain=options.domain),
                                [lanes for _, lanes in options.lanes])
-    plain, dtype = replaceable(made), dtype_of(options.dtype or "f16")
+    plain, dtype = replaceable(tile), dtype_of(options.dtype or "f16")
     with_lanes = dict(options.lanes)
     texts = [_text_of(options.op[at], lanes, loops) for at, lanes in options.lanes]
     ops = [op for at, op in enumerate(options.op) if at not in with_lanes]
@@ -115,10 +115,10 @@ def _accesses(options):
     unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}
     if unused:
         raise SimlayoutError(f"--domain {' '.join(sorted(unused))}: no --lanes has this variable")
-    made = natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
-    for access in made:
+    accesses = natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
+    for access in accesses:
         verify(access)                      # lanes that leave the tile, or pieces that are not whole, would count as free
-    return made
+    return accesses
 
 
 _NAMES = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -190,9 +190,9 @@ def _of_tile(accesses, options):
     return 0 if result.conflict_free else 1
 
 
-def _none(found, options):
+def _none(result, options):
     """Why there is no layout at all: a line that names the options which allow none; None where there are some."""
-    if found.total:
+    if result.total:
         return None
     limits = [f"--{name} {value}" for name in ("budget", "base") if (value := getattr(options, name)) is not None]
     if not limits:
@@ -200,11 +200,11 @@ def _none(found, options):
     return f"none is allowed by {' and '.join(limits)}: give more, or other --families"
 
 
-def _cost_lines(found):
+def _cost_lines(result):
     """Where no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
-    if not found or not found[0].excess:
+    if not result or not result[0].excess:
         return []
-    best = found[0]
+    best = result[0]
     lines = [f"none is free of conflicts; what each access costs in {best.layout}, and why:"]
     for cost in costs(best.accesses):
         label = f"{cost.access.name}: excess {cost.excess} of {cost.wavefronts} wavefronts"
@@ -217,24 +217,24 @@ def _why(cost):
     return cost.reason or first_conflict(cost.access, cost.access.analyze())
 
 
-def _costs(found):
+def _costs(result):
     """The same for --json."""
     return [{"access": c.access.name, "op": c.access.instruction, "wavefronts": c.wavefronts, "ideal": c.ideal,
              "excess": c.excess, "least_excess": c.least, "why": _why(c) if c.excess else None}
-            for c in (costs(found[0].accesses) if found else ())]
+            for c in (costs(result[0].accesses) if result else ())]
 
 
-def _proofs(found, wanted):
+def _proofs(result, prove):
     """Lines of --prove."""
-    return [found.proof, *map(str, found[:1] and [found[0].certificate])] if wanted else []
+    return [result.proof, *map(str, result[:1] and [result[0].certificate])] if prove else []
 
 
-def _report(found, prove):
+def _report(result, prove):
     """What `search --json` prints."""
-    rows = [_row(c) | ({"certificate": c.certificate.as_dict()} if prove else {}) for c in found]
-    return {"candidates": rows, "conflict_free": found.conflict_free, "examined": found.examined, "total": found.total,
-            "exhausted": found.exhausted, "least_excess": found.least, "bound": found.bound,
-            "families": [vars(share) for share in found.shares], "costs": _costs(found)}
+    rows = [_row(c) | ({"certificate": c.certificate.as_dict()} if prove else {}) for c in result]
+    return {"candidates": rows, "conflict_free": result.conflict_free, "examined": result.examined, "total": result.total,
+            "exhausted": result.exhausted, "least_excess": result.least, "bound": result.bound,
+            "families": [vars(share) for share in result.shares], "costs": _costs(result)}
 
 
 def _row(candidate):
@@ -252,10 +252,10 @@ def _rearranged(accesses, options):
     return 0 if all(result.conflict_free for result in results) else 1
 
 
-def _order_report(made):
-    return {"access": made.access.name, "op": made.access.instruction, "order": made.order, "registers": made.registers,
-            "before": made.before, "after": made.after, "least": made.least, "conflict_free": made.conflict_free,
-            "reason": made.reason, "claims": made.certificate.claims}
+def _order_report(result):
+    return {"access": result.access.name, "op": result.access.instruction, "order": result.order,
+            "registers": result.registers, "before": result.before, "after": result.after, "least": result.least,
+            "conflict_free": result.conflict_free, "reason": result.reason, "claims": result.certificate.claims}
 
 
 def _of_kernel(options):

@@ -17,9 +17,9 @@ LABEL = 14
 
 def width():
     """Columns of text: what COLUMNS says, else the terminal's, else 100: files do not depend on who wrote them."""
-    told = os.environ.get("COLUMNS", "")
-    if re.fullmatch("[0-9]{1,4}", told) and int(told) > 0:
-        return max(int(told), NARROWEST)
+    columns = os.environ.get("COLUMNS", "")
+    if re.fullmatch("[0-9]{1,4}", columns) and int(columns) > 0:
+        return max(int(columns), NARROWEST)
     return max(_terminal(), NARROWEST) if _terminal() else WIDTH
 
 
@@ -61,8 +61,8 @@ def squeezed(lines):
     rows = [line for line in lines if not line.startswith("*")]
     wide = max(map(len, rows), default=0)
     blank = [all(row[i:i + 1] in ("", " ") for row in rows) for i in range(wide)]
-    kept = [i for i in range(wide) if not all(blank[i:i + 1] + blank[max(i - 2, 0):i])]
-    return [line if line.startswith("*") else "".join(line[i:i + 1] for i in kept).rstrip() for line in lines]
+    columns = [i for i in range(wide) if not all(blank[i:i + 1] + blank[max(i - 2, 0):i])]
+    return [line if line.startswith("*") else "".join(line[i:i + 1] for i in columns).rstrip() for line in lines]
 
 
 def _continued(line, columns):
@@ -80,8 +80,8 @@ def cut(line):
 
 def one_line(text, limit=600):
     """The text on one line: what cannot be printed becomes a space, and what is too long ends in dots."""
-    made = "".join(c if c.isprintable() else " " for c in text)
-    return made if len(made) <= limit else f"{made[:limit]} ..."
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= limit else f"{line[:limit]} ..."
 
 
 def field(label, value, column=LABEL):

@@ -17,19 +17,20 @@ def trace(options):
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth
     foretell(kernel, problem, "cpu")
-    done = _executed(kernel, problem, options.seed)
-    tell(options.json, lambda: _report(kernel, problem, done), lambda: _text(kernel, problem, done, options.lines == "all"))
-    return 1 if done.hazards else 0
+    traced = _executed(kernel, problem, options.seed)
+    tell(options.json, lambda: _report(kernel, problem, traced),
+         lambda: _text(kernel, problem, traced, options.lines == "all"))
+    return 1 if traced.hazards else 0
 
 
-def _text(kernel, problem, done, every_line):
+def _text(kernel, problem, traced, every_line):
     """What `trace` prints."""
     M, N, K = problem
     return "\n".join([
         field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
         field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
-        "", *map(_line, done.listing(every_line).splitlines()), "", fit(str(done)), "",
-        field("hazards", f"{len(done.hazards)}, see above" if done.hazards else "none")])
+        "", *map(_line, traced.listing(every_line).splitlines()), "", fit(str(traced)), "",
+        field("hazards", f"{len(traced.hazards)}, see above" if traced.hazards else "none")])
 
 
 def _line(text):
@@ -46,12 +47,12 @@ def _executed(kernel, problem, seed):
         return registry.run(kernel, a, b.T, device="cpu", progress=moved, hazards="report").trace
 
 
-def _report(kernel, problem, done):
+def _report(kernel, problem, traced):
     """What `--json` holds."""
     return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
-            "lines": [line.as_dict() for line in done.source_lines()],
-            "accesses": [_counts(c) for c in done.accesses], "total": _counts(done.totals()),
-            "hazards": [h.as_dict() for h in done.hazards], "notes": done.notes}
+            "lines": [line.as_dict() for line in traced.source_lines()],
+            "accesses": [_counts(c) for c in traced.accesses], "total": _counts(traced.totals()),
+            "hazards": [h.as_dict() for h in traced.hazards], "notes": traced.notes}
 
 
 def _counts(count):

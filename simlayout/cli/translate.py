@@ -78,8 +78,8 @@ def run_translate(options):
         read_tile(body, dtype=options.dtype)            # tells which sizes to add, or is a bare swizzle
     tile = tuple(sizes.values()) or None
     source = read_notation(body, tile[1] if tile else None, options.dtype, tuple(sizes) or NAMES)
-    wanted = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
-    answers = {to: _attempt(source, to, tile, options.dtype) for to in wanted}
+    notations = NOTATIONS if "all" in options.into else tuple(dict.fromkeys(options.into))
+    answers = {to: _attempt(source, to, tile, options.dtype) for to in notations}
     tell(options.json, {"source": options.source, "dtype": options.dtype, "translations": answers},
          "\n".join(_lines_of(to, answer) for to, answer in answers.items()))
     return 0 if any(answer["text"] for answer in answers.values()) else 1
@@ -129,10 +129,11 @@ def run_equal(options):
     for side in (left, right):
         if isinstance(side, Layer) and not hasattr(side, "shape") and coordinates != 1:
             raise LayoutError(f"{side} takes one offset, not {coordinates} coordinates: compose it with a layout")
-    found = equivalent(left, right, domain or None, ("x",) if coordinates == 1 else NAMES)
-    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": found.domain, "equal": found.equal,
-                        "how": found.how, "counterexample": found.counterexample}, fit(str(found)))
-    return 0 if found else 1
+    equivalence = equivalent(left, right, domain or None, ("x",) if coordinates == 1 else NAMES)
+    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": equivalence.domain,
+                        "equal": equivalence.equal, "how": equivalence.how,
+                        "counterexample": equivalence.counterexample}, fit(str(equivalence)))
+    return 0 if equivalence else 1
 
 
 def _sides(bodies, names, columns, dtype):
@@ -145,7 +146,7 @@ def _sides(bodies, names, columns, dtype):
     for body in bodies:
         own = open_names(body, names) or ()
         if not set(own) <= set(names) and names == NAMES and shape and len(own) == len(shape):
-            wanted = " ".join(f"{name}={size}" for name, size in zip(own, shape))
+            example = " ".join(f"{name}={size}" for name, size in zip(own, shape))
             raise LayoutError(f"{body!r} names its coordinates otherwise than row and col: say in which order, as in "
-                              f"--domain {wanted}")
+                              f"--domain {example}")
     return [read_notation(body, columns, dtype, names) for body in bodies]

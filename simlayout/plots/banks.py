@@ -39,13 +39,13 @@ def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str
     >>> ax.get_xlabel()
     'bank'
     """
-    found = phases(analysis, index)
+    phase_list = phases(analysis, index)
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
-    title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [found])
+    title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [phase_list])
     if (ax := one_axes(ax)) is None:
-        _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [found], [title], entries)
-    _draw(ax, analysis, index, found, _rows(found), title)
+        _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [phase_list], [title], entries)
+    _draw(ax, analysis, index, phase_list, _rows(phase_list), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
 
@@ -78,23 +78,23 @@ def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequen
     ['before', 'after']
     """
     analyses = before, after
-    found, titles = [phases(a, index) for a in analyses], [wrapped(t, 54, 3) for t in titles]
-    rows, given = max(map(_rows, found)), own_axes(ax, 2)
-    if given:
-        for own, analysis, title in zip(given, analyses, titles, strict=True):
+    phase_lists, titles = [phases(a, index) for a in analyses], [wrapped(t, 54, 3) for t in titles]
+    rows, separate = max(map(_rows, phase_lists)), own_axes(ax, 2)
+    if separate:
+        for own, analysis, title in zip(separate, analyses, titles, strict=True):
             banks(analysis, index, own, title).set_ylim(rows, 0)
-        return given
-    entries = _legend_entries(analyses, found)
-    parent, axes = _axes(ax, 2, SLIDE, found, titles, entries)
-    for own, analysis, its, title in zip(axes, analyses, found, titles, strict=True):
+        return separate
+    entries = _legend_entries(analyses, phase_lists)
+    parent, axes = _axes(ax, 2, SLIDE, phase_lists, titles, entries)
+    for own, analysis, its, title in zip(axes, analyses, phase_lists, titles, strict=True):
         _draw(own, analysis, index, its, rows, title)
     legend(parent, entries, loc="lower center")
     return axes
 
 
-def _axes(ax, count, width, found, titles, entries):
+def _axes(ax, count, width, phase_lists, titles, entries):
     """(frame, axes): `count` Axes side by side with room around each, in an Axes, or in a new figure `width` inches wide."""
-    grid = max(map(_rows, found)) * max(map(_row_height, found))
+    grid = max(map(_rows, phase_lists)) * max(map(_row_height, phase_lists))
     foot = 0.25 + max(0.7 - grid, 0) + LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
     head = HEAD + TITLE_LINE * max(title.count("\n") + 1 for title in titles)
     height = foot + grid + head
@@ -104,14 +104,14 @@ def _axes(ax, count, width, found, titles, entries):
     return parent, tuple(part(parent, (n / count + across, up, wide, high)) for n in range(count))
 
 
-def _rows(found):
+def _rows(phase_list):
     """The height of the grid in rows: wavefronts (one row for a phase without any) and gaps."""
-    return sum(max(phase.wavefronts, 1) + GAP for phase in found) - GAP
+    return sum(max(phase.wavefronts, 1) + GAP for phase in phase_list) - GAP
 
 
-def _row_height(found):
+def _row_height(phase_list):
     """Inches that the tallest label of a cell needs."""
-    lines = max((label(s).count("\n") + 1 for phase in found for s in phase.served), default=1)
+    lines = max((label(s).count("\n") + 1 for phase in phase_list for s in phase.served), default=1)
     return LINE * lines + 0.035
 
 
@@ -132,10 +132,10 @@ def label(served):
     return (" " if wide else "\n").join(map(str, parts))
 
 
-def _draw(ax, analysis, index, found, rows, title):
+def _draw(ax, analysis, index, phase_list, rows, title):
     """The grid, its labels and its totals."""
     top, number, boxes = 0.0, 0, []
-    for phase in found:
+    for phase in phase_list:
         boxes += [(s.bank, top + s.wavefront, s) for s in phase.served]
         _frame(ax, top, number, phase)
         number += phase.wavefronts
@@ -155,7 +155,7 @@ def _draw(ax, analysis, index, found, rows, title):
 
 
 def _frame(ax, top, number, phase):
-    """The empty grid of a phase, the numbers of its wavefronts from `number` on, and what it says beside."""
+    """Draws the empty grid of a phase, the numbers of its wavefronts (from `number` on), and the text beside it."""
     rows, lanes = phase.wavefronts, f"lanes {phase.lanes[0]}\N{EN DASH}{phase.lanes[-1]}"
     if rows:
         ax.vlines(range(BANKS + 1), top, top + rows, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
@@ -194,9 +194,9 @@ def _colour(served):
     return COLOURS[served.lanes[0] % len(COLOURS)]
 
 
-def _legend_entries(analyses, found):
-    """(handle, text) of what colours, numbers, hatches and frames mean, as far as they occur."""
-    served = [s for its in found for phase in its for s in phase.served]
+def _legend_entries(analyses, phase_lists):
+    """[(handle, text)] of the legend: the meanings of the colours, numbers, hatches and frames that occur."""
+    served = [s for its in phase_lists for phase in its for s in phase.served]
     words = "number: the lane that gets its word here; colour: lane mod 8"
     if any("+" in label(s) for s in served):
         words += "; +n: and n more lanes"
@@ -211,19 +211,19 @@ def _legend_entries(analyses, found):
 
 # ---- for the command line ------------------------------------------------------------------------------------------------
 
-def _draw_banks(asked):
-    index = asked.options.index[0]
-    access, analysis = asked.access()
+def _draw_banks(request):
+    index = request.options.index[0]
+    access, analysis = request.access()
     title = f"{access.instruction}, instruction {index} of {len(analysis)}: {access.tile}"
     return banks(analysis, index, title=title), counts(analysis, index)
 
 
-def _draw_compare(asked):
-    if asked.options.other is None:
+def _draw_compare(request):
+    if request.options.other is None:
         raise SimlayoutError("--kind compare draws two layouts: name the other with --with LAYOUT")
-    index = asked.options.index[0]
-    first, analysis = asked.access()
-    second, other = asked.access(layout=asked.options.other)
+    index = request.options.index[0]
+    first, analysis = request.access()
+    second, other = request.access(layout=request.options.other)
     titles = [f"{access.instruction} of {access.tile}" for access in (first, second)]
     return comparison(analysis, other, index, titles), f"{counts(analysis, index)}; then {counts(other, index)}"
 

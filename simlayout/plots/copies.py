@@ -92,10 +92,10 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
     [(56, 0, 8, 1), (0, 1, 8, 1)]
     """
     down, across = neighbour_step(access)
-    found = list(_lanes(access, indices))
-    top, left = (min(int(c[k].min()) for *_, c in found) for k in (0, 1))
+    instructions = list(_lanes(access, indices))
+    top, left = (min(int(c[k].min()) for *_, c in instructions) for k in (0, 1))
     boxes = []
-    for order, index, active, (rows, columns) in found:
+    for order, index, active, (rows, columns) in instructions:
         for lane in active:
             row, column = int(rows[lane]), int(columns[lane])
             size = (1 + across * (access.elements - 1), 1 + down * (access.elements - 1))
@@ -126,8 +126,8 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     """
     analysis = access.analyze() if leading is None else analyze_copies(access, leading)
     size = access.bytes
-    found, boxes = list(_lanes(access, indices)), []
-    for order, index, active, (rows, columns) in found:
+    instructions, boxes = list(_lanes(access, indices)), []
+    for order, index, active, (rows, columns) in instructions:
         late = _late(analysis, index)
         for lane in active:
             line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
@@ -140,8 +140,9 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     place = {line: float(y) for y, line in enumerate(shown)}
     boxes = [b._replace(y=place[b.y]) for b in boxes if b.y in place]
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
-    made = f"{title or access.tile}: {counted(count[0], 'wavefront')}, ideal {count[1]}"
-    return Panel(made, BANKS, len(shown), _joined(boxes), bank_numbers(), tuple((y + 0.5, str(n)) for n, y in place.items()),
+    full_title = f"{title or access.tile}: {counted(count[0], 'wavefront')}, ideal {count[1]}"
+    rows = tuple((y + 0.5, str(n)) for n, y in place.items())
+    return Panel(full_title, BANKS, len(shown), _joined(boxes), bank_numbers(), rows,
                  frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour),
                  marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line")
 
@@ -187,16 +188,16 @@ def _name(access, indices, index, lane):
 
 
 def _joined(boxes):
-    """Boxes with those at one place made one: their texts together, marked if any is."""
+    """The Boxes, those at the same place merged into one with all their texts; it is marked if any of them is."""
     places = {}
     for box in boxes:
         places.setdefault(box[:4], []).append(box)
-    made = []
+    joined = []
     for same in places.values():
         names = list(dict.fromkeys(b.text for b in same))
         text = ", ".join(names) if len(names) < 3 else f"{names[0]} +{len(names) - 1}"
-        made.append(same[0]._replace(text=text, marked=any(b.marked for b in same)))
-    return tuple(made)
+        joined.append(same[0]._replace(text=text, marked=any(b.marked for b in same)))
+    return tuple(joined)
 
 
 def _legend(boxes, colour):
@@ -228,9 +229,9 @@ def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruc
     return draw(touched(access, indices, colour), ax)
 
 
-def _draw_copy(asked):
-    indices = asked.options.index
-    access, analysis = [asked.access(index) for index in indices][0]
+def _draw_copy(request):
+    indices = request.options.index
+    access, analysis = [request.access(index) for index in indices][0]
     total = sum(int(analysis.wavefronts[i]) for i in indices)
     return copy_map(access, indices, title=f"{access.instruction}: {access.tile}"), f"{total} wavefronts"
 

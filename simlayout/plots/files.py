@@ -27,17 +27,17 @@ def format_of(path):
 
 
 def figure_of(drawn):
-    """The Figure of what the functions of this package return: of an Axes, or of several; a Figure is its own.
+    """The Figure that a drawing belongs to. drawn: an Axes, several Axes of one figure, or a Figure.
 
     Raises SimlayoutError for Axes of several figures, and for what is not drawn.
     """
     try:
-        found = {one.figure.figure for one in np.ravel(np.asarray(drawn, object))}      # the outer: of a figure in a figure
+        figures = {one.figure.figure for one in np.ravel(np.asarray(drawn, object))}      # of nested figures the outer
     except AttributeError:
         raise SimlayoutError(f"a {type(drawn).__name__} is no Figure and no Axes: draw it first") from None
-    if len(found) != 1:
-        raise SimlayoutError(f"Axes of one figure are a picture, and these are of {len(found)}")
-    return found.pop()
+    if len(figures) != 1:
+        raise SimlayoutError(f"Axes of one figure are a picture, and these are of {len(figures)}")
+    return figures.pop()
 
 
 def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
@@ -59,7 +59,7 @@ def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
 
 
 def close(drawn: Drawing | str) -> None:
-    """Lets go of a figure that pyplot keeps: a Figure, Axes of one, or "all" of them."""
+    """Closes a figure that pyplot keeps. drawn: a Figure, its Axes, or "all" for every figure."""
     matplotlib()
     from matplotlib import pyplot
 

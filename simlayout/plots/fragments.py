@@ -24,11 +24,11 @@ DRAWN_ROWS = (0, 1, 7, 8, 9, 15)
 
 def holders(fragment):
     """{(row, column): [(lane, value), ...]} of a Fragment, by its map."""
-    made = {}
+    lanes_of = {}
     for lane, values in enumerate(fragment.coordinates().tolist()):
         for value, place in enumerate(values):
-            made.setdefault(tuple(place), []).append((lane, value))
-    return made
+            lanes_of.setdefault(tuple(place), []).append((lane, value))
+    return lanes_of
 
 
 def register_shape(fragment):
@@ -65,11 +65,11 @@ def table(fragment: Fragment, rows: int | None = None, columns: int | None = Non
     shown_columns = list(range(0, fragment.shape[1], wide))
     if columns is not None:
         shown_columns = shown_columns[:-(-columns // wide)]
-    made = _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:MOST_COLUMNS])
-    left, right, _ = made.margins()
-    fit = max(int((SLIDE - 0.3 - left - right) / made.unit()[0]), 1)
+    panel = _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:MOST_COLUMNS])
+    left, right, _ = panel.margins()
+    fit = max(int((SLIDE - 0.3 - left - right) / panel.unit()[0]), 1)
     if fit >= len(shown_columns):
-        return made
+        return panel
     return _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:fit])
 
 
@@ -128,7 +128,7 @@ def fragment(which: Fragment, rows: int | None = None, columns: int | None = Non
     return draw(table(which, rows, columns), ax)
 
 
-def choice(made: LdmatrixChoice, copy: int = 0) -> Panel:
+def choice(chosen: LdmatrixChoice, copy: int = 0) -> Panel:
     """The Panel of an LdmatrixChoice: the warp's tile, which lane names which 16 bytes, and the register they come to.
 
     Rows are m or n, columns k. Raises LayoutError for a copy that the choice does not have.
@@ -138,29 +138,29 @@ def choice(made: LdmatrixChoice, copy: int = 0) -> Panel:
     >>> panel.boxes[25], panel.title.splitlines()[0]
     (Box(x=8, y=9, width=8, height=1, colour=3, text='T25', marked=False), 'ldmatrix.x4 (SM75_U32x4_LDSM_N)')
     """
-    if not 0 <= copy < made.copies:
-        raise LayoutError(f"copy {copy}: {made.instruction} is executed {made.copies} times, 0 to {made.copies - 1}")
-    lanes = np.arange(8 * made.matrices)
-    mn, k = (np.broadcast_to(c, lanes.shape) for c in made.address(lanes, copy))
-    long = made.row_elements
-    size = (long, 1) if made.major == "K" else (1, long)
+    if not 0 <= copy < chosen.copies:
+        raise LayoutError(f"copy {copy}: {chosen.instruction} is executed {chosen.copies} times, 0 to {chosen.copies - 1}")
+    lanes = np.arange(8 * chosen.matrices)
+    mn, k = (np.broadcast_to(c, lanes.shape) for c in chosen.address(lanes, copy))
+    long = chosen.row_elements
+    size = (long, 1) if chosen.major == "K" else (1, long)
     boxes = [Box(int(k[lane]), int(mn[lane]), *size, int(lane) // 8, f"T{lane}") for lane in lanes]
-    along = "m" if made.operand == "A" else "n"
-    rows, columns = made.tile
-    stored = "k" if made.major == "K" else along
-    title = (f"{made.instruction} ({made.atom})\n{made.mma.split('.')[0]}, {made.operand}, {rows} x {columns}, "
+    along = "m" if chosen.operand == "A" else "n"
+    rows, columns = chosen.tile
+    stored = "k" if chosen.major == "K" else along
+    title = (f"{chosen.instruction} ({chosen.atom})\n{chosen.mma.split('.')[0]}, {chosen.operand}, {rows} x {columns}, "
              f"{stored} contiguous")
-    whole = (long, 8) if made.major == "K" else (8, long)
-    frames = [(int(k[8 * m]), int(mn[8 * m]), *whole) for m in range(made.matrices)]
+    whole = (long, 8) if chosen.major == "K" else (8, long)
+    frames = [(int(k[8 * m]), int(mn[8 * m]), *whole) for m in range(chosen.matrices)]
     words = "T and a number: the lane that names these 16 bytes; colour: the 8x8 matrix, which comes to register 0, 1, 2, 3"
     return Panel(title, columns, rows, boxes, numbers(columns, 4), numbers(rows), frames=frames,
                  legend=((tuple(range(4)), words),), xlabel="k", ylabel=along)
 
 
-def _draw_fragment(asked):
-    operand = None if re.match(r"(ld|st)matrix", asked.options.layout) else asked.options.operand
-    found = fragment_of(asked.options.layout, operand)
-    return fragment(found), f"{found.shape[0]} x {found.shape[1]} {found.dtype}, {found.values} per thread"
+def _draw_fragment(request):
+    operand = None if re.match(r"(ld|st)matrix", request.options.layout) else request.options.operand
+    shown = fragment_of(request.options.layout, operand)
+    return fragment(shown), f"{shown.shape[0]} x {shown.shape[1]} {shown.dtype}, {shown.values} per thread"
 
 
 FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}",

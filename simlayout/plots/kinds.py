@@ -1,34 +1,36 @@
-"""What a kind of figure is that the command line draws: its row stands in the module that draws it."""
+"""The row of a kind of figure that the command line draws. Each row stands in the module that draws the figure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class Asked(Protocol):
-    """What a command line asks a kind of figure to draw.
+class FigureRequest(Protocol):
+    """What a kind of figure is to draw: the options of a command line, and the layout, access or kernel that they name.
 
-    options: its options by name: layout (the text WHAT), dtype, op, index (a list), other, by, operand, M, N, K, steps.
+    options: the options by name: layout (the text WHAT), dtype, op, index (a list), other, by, operand, M, N, K, steps.
     """
 
     options: Any
 
     def access(self, index=None, layout=None):
-        """(Access, Analysis) of a layout (None: of the one given) and --op, whose instruction `index` (None: the first of
-        --index) there is."""
+        """(Access, Analysis) of a layout (None: WHAT) under --op; SimlayoutError if the access has no instruction `index`
+        (None: the first of --index)."""
 
     def tile(self):
-        """The layout that WHAT is, with the sizes of --domain."""
+        """The layout that WHAT names, with the sizes of --domain."""
 
     def kernel(self):
-        """The kernel that WHAT names, with --stages."""
+        """The kernel that WHAT names, with the stages of --stages."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of figure. name: what --kind takes; what: of what it is, with which options, and what it shows, for the help;
-    examples: what may follow `simlayout plot`, with -o and a file.
-    draw(asked): (Axes, or several; a few words on what they show), of an Asked.
+    """A kind of figure.
+
+    name: the value of --kind. what: a sentence for the help: what WHAT names, which options apply, what the figure shows.
+    examples: arguments of `simlayout plot`, each with -o and a file.
+    draw: takes a FigureRequest; returns (the Axes or a tuple of them, a few words on what they show).
     several: whether --index may name several instructions.
     """
 

@@ -31,9 +31,9 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
     >>> [(box.y, box.text, box.marked) for box in panel.boxes[:3]], panel.sides[0][1].splitlines()[-1]
     ([(0.0, '0', False), (1.0, '1', True), (2.0, '2', True)], '8 wavefronts')
     """
-    found = phases(analysis, index)
+    phase_list = phases(analysis, index)
     boxes, rows, sides, frames, top = [], [], [], [], 0.0
-    for number, phase in enumerate(found):
+    for number, phase in enumerate(phase_list):
         if only is not None and number not in only:
             continue
         active = [lane for lane in phase.lanes if analysis.active[index, lane]]
@@ -92,9 +92,9 @@ def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = N
     return draw(of_access(access, index, only, title), ax)
 
 
-def _draw_phases(asked):
-    access, analysis = asked.access()
-    index = asked.options.index[0]
+def _draw_phases(request):
+    access, analysis = request.access()
+    index = request.options.index[0]
     return matrix_phases(access, index), counts(analysis, index)
 
 

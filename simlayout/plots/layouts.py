@@ -42,8 +42,8 @@ def offsets(tile):
     """Offsets in elements of a tile with one or two modes, int64 [rows, columns]."""
     rows, columns = extents(tile)
     row, column = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij", sparse=True)
-    made = tile(column) if tile.rank == 1 else tile(row, column)
-    return np.broadcast_to(np.asarray(made, np.int64), (rows, columns))
+    values = tile(column) if tile.rank == 1 else tile(row, column)
+    return np.broadcast_to(np.asarray(values, np.int64), (rows, columns))
 
 
 def run(at, size):
@@ -63,7 +63,7 @@ def run(at, size):
 
 
 def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") -> Panel:
-    """The Panel of a tile by its rows and columns: each cell says where it lies.
+    """The Panel of a tile by rows and columns: each cell shows where its element lies.
 
     by: "offset" (elements), "bank" or "chunk" (the line of 128 bytes and the 16-byte chunk in it). Neighbours that stay
     together are one cell by chunk, and where the tile would be too wide otherwise. Raises LayoutError for more than two
@@ -120,7 +120,7 @@ def numbers(count, step=1, middle=0.5):
 
 
 def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
-    """The Panel of shared memory by lines of 128 bytes: each cell says which row and column of the tile lies there.
+    """The Panel of shared memory in lines of 128 bytes: each cell shows the row and column of the element that lies there.
 
     Raises LayoutError for more than two modes.
 
@@ -137,11 +137,11 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
         boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, row, f"{row}, {piece * width}"))
     colours, meaning = ROW_COLOURS
     words = "numbers: row, column" + (f" (of the first of {width} neighbours)" if width > 1 else "")
-    made = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high, 1 if high <= 64 else 8),
+    panel = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high, 1 if high <= 64 else 8),
                  legend=((colours, f"{words}; {meaning}"),), xlabel=BANK_LABEL, ylabel="line")
-    if made.size()[0] <= SLIDE:
-        return made
-    return Panel(**{**vars(made.without_texts()), "legend": (ROW_COLOURS,)})
+    if panel.size()[0] <= SLIDE:
+        return panel
+    return Panel(**{**vars(panel.without_texts()), "legend": (ROW_COLOURS,)})
 
 
 def bank_numbers():
@@ -176,9 +176,9 @@ def layout_map(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16",
     return together(panels, 1 if wide else 2, ax=ax)
 
 
-def _draw_layout(asked):
-    tile, dtype = asked.tile(), asked.options.dtype
-    return layout_map(tile, asked.options.by, dtype), f"{tile.size} elements of {dtype}"
+def _draw_layout(request):
+    tile, dtype = request.tile(), request.options.dtype
+    return layout_map(tile, request.options.by, dtype), f"{tile.size} elements of {dtype}"
 
 
 LAYOUT_KIND = Kind("layout", "a LAYOUT, --by offset, bank or chunk: where each coordinate lies, and what lies where",

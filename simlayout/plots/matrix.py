@@ -48,21 +48,21 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16", title: str = "") 
     >>> [(box.x, box.y) for box in bit_matrix(F2Map((1, 2, 4 ^ 1))).boxes if box.text]
     [(0, 0), (1, 1), (0, 2), (2, 2)]
     """
-    made, names = bits(layout)
+    f2_map, names = bits(layout)
     low = dtype_of(dtype).bytes.bit_length() - 1         # bits of a byte address below those of the offset
     boxes = []
-    for y, out in enumerate(reversed(range(made.outputs))):
+    for y, out in enumerate(reversed(range(f2_map.outputs))):
         kind = WITHIN if out + low < 2 else BANK if out + low < 7 else LINE
-        for x, bit in enumerate(reversed(range(made.inputs))):
-            one = made.columns[bit] >> out & 1
+        for x, bit in enumerate(reversed(range(f2_map.inputs))):
+            one = f2_map.columns[bit] >> out & 1
             boxes.append(Box(x, y, 1, 1, kind if one else -1, "1" if one else ""))
-    rows = tuple((y + 0.5, f"bit {out}") for y, out in enumerate(reversed(range(made.outputs))))
-    columns = tuple((x + 0.5, names[bit]) for x, bit in enumerate(reversed(range(made.inputs))))
+    rows = tuple((y + 0.5, f"bit {out}") for y, out in enumerate(reversed(range(f2_map.outputs))))
+    columns = tuple((x + 0.5, names[bit]) for x, bit in enumerate(reversed(range(f2_map.inputs))))
     shown = {b.colour for b in boxes} - {-1}
     legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}, {dtype}") for kind, text in MEANING.items()
               if kind in shown]
-    constant = f"; XOR {made.constant}" if made.constant else ""
-    return Panel(title or f"{layout}, rank {made.rank}{constant}", made.inputs, made.outputs, boxes, columns, rows,
+    constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""
+    return Panel(title or f"{layout}, rank {f2_map.rank}{constant}", f2_map.inputs, f2_map.outputs, boxes, columns, rows,
                  legend=legend, xlabel="bit of the coordinate", ylabel="bit of the offset")
 
 
@@ -78,14 +78,14 @@ def matrix(layout: IndexFunction, dtype: AnyDType = "f16", ax: Axes | None = Non
     return draw(bit_matrix(layout, dtype), ax)
 
 
-def _draw_f2(asked):
-    options = asked.options
+def _draw_f2(request):
+    options = request.options
     bare = not options.domain and open_names(options.layout) == ()
     layout = parse(options.layout) if bare else None
     if not isinstance(layout, F2Map):
-        layout = asked.tile()
-    made, _ = bits(layout)
-    return matrix(layout, options.dtype), f"{made.outputs} x {made.inputs} bits, rank {made.rank}"
+        layout = request.tile()
+    f2_map, _ = bits(layout)
+    return matrix(layout, options.dtype), f"{f2_map.outputs} x {f2_map.inputs} bits, rank {f2_map.rank}"
 
 
 F2_KIND = Kind("f2", "a LAYOUT whose bits XOR: its matrix over F2",

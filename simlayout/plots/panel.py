@@ -135,11 +135,12 @@ def together(panels: Sequence[Panel], across: int | None = None, title: str = ""
     """
     if not panels:
         raise SimlayoutError("no panels to draw")
-    given = own_axes(ax, len(panels))
-    if given and title:
-        raise SimlayoutError(f"no place for the title {title!r} above {len(given)} Axes: leave it out, or give one for all")
-    if given:
-        return tuple(draw(panel, own) for panel, own in zip(panels, given, strict=True))
+    separate = own_axes(ax, len(panels))
+    if separate and title:
+        raise SimlayoutError(f"no place for the title {title!r} above {len(separate)} Axes: leave it out, or give one for "
+                             "all")
+    if separate:
+        return tuple(draw(panel, own) for panel, own in zip(panels, separate, strict=True))
     across = across or len(panels)
     slots = _slots(panels)
     lines = [slots[i:i + across] for i in range(0, len(slots), across)]
@@ -179,16 +180,16 @@ class _Slot(NamedTuple):
 
 
 def _slots(panels):
-    """Those of all panels; grids of banks have one scale."""
+    """The slots of all panels, in order; panels that show banks share one scale."""
     banks = [p.unit() for p in panels if p.counts_banks]
-    made = []
+    slots = []
     for panel in panels:
         unit = tuple(map(max, *banks)) if panel.counts_banks and len(banks) > 1 else panel.unit()
         left, (wide, high) = panel.margins()[0], panel.size(unit)
         title = style.fitted(panel.title, max(wide - left, WITH_TITLE if len(panels) > 1 else style.SLIDE - 1 - left))
         wide = max(wide, left + style.text_width(title, style.TITLE) + 0.05)
-        made.append(_Slot(panel, unit, title, wide, TITLE_LINE * (title.count("\n") + 1) + 0.1, high))
-    return made
+        slots.append(_Slot(panel, unit, title, wide, TITLE_LINE * (title.count("\n") + 1) + 0.1, high))
+    return slots
 
 
 def _height(line):
@@ -262,5 +263,6 @@ def _entries(panels):
             shown.setdefault(text, set()).update(colours)
         if panel.marked and any(b.marked for b in panel.boxes):
             marks[panel.marked] = style.patch(facecolor="white", edgecolor="black", hatch="////")
-    made = [(tuple(style.patch(facecolor=style.colour_of(c)) for c in sorted(colours)), t) for t, colours in shown.items()]
-    return [*made, *((handle, text) for text, handle in marks.items())]
+    entries = [(tuple(style.patch(facecolor=style.colour_of(c)) for c in sorted(colours)), text)
+               for text, colours in shown.items()]
+    return [*entries, *((handle, text) for text, handle in marks.items())]

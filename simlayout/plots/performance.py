@@ -168,13 +168,13 @@ def _scatter(dots, ax, title):
 def _name_lowest(ax, dots):
     """Names under the lowest dots, as far as they stay apart."""
     to_axes = (ax.transScale + ax.transLimits).transform
-    taken = []
+    places = []
     for d in sorted(dots, key=lambda d: d.share)[:NAMED]:
         x, y = to_axes((d.x, d.share))
-        if d.name and all(abs(x - other_x) > 0.15 or abs(y - other_y) > 0.04 for other_x, other_y in taken):
+        if d.name and all(abs(x - other_x) > 0.15 or abs(y - other_y) > 0.04 for other_x, other_y in places):
             side = "left" if x < 0.1 else "right" if x > 0.9 else "center"
             ax.annotate(d.name, (d.x, d.share), (0, -7), textcoords="offset points", fontsize=NOTE, ha=side, va="top")
-            taken.append((x, y))
+            places.append((x, y))
 
 
 def _finish(ax, title):

@@ -49,8 +49,8 @@ def timeline(events: Iterable[tuple], copies: Mapping[str, Mapping[int, int]], l
     SimlayoutError where nothing is copied.
 
     >>> at = np.arange(32) * 4
-    >>> made = timeline([("copy", "st.shared.b32", at), ("load", "ld.shared.b32", at)], {"copy": {0: 0}}, {"load": {0: 0}})
-    >>> [(span.kind, span.start, span.end) for span in made.spans]
+    >>> line = timeline([("copy", "st.shared.b32", at), ("load", "ld.shared.b32", at)], {"copy": {0: 0}}, {"load": {0: 0}})
+    >>> [(span.kind, span.start, span.end) for span in line.spans]
     [('copy', 0, 1), ('read', 1, 2)]
     """
     times = clocks(wavefronts([(name, at, None) for _, name, at in events]))
@@ -81,15 +81,15 @@ def stages_of(access):
 
 def _spans(runs):
     """Spans with their chunks, and between a copy and the reading of it what waits."""
-    chunk, holds, made = 0, {}, []
+    chunk, holds, spans = 0, {}, []
     for stage, kind, start, end in runs:
         if kind == "copy":
             holds[stage] = chunk, end
             chunk += 1
-        elif stage in holds and holds[stage][1] < start and made:
-            made.append(Span(stage, "wait", holds[stage][0], holds[stage][1], start))
-        made.append(Span(stage, kind, holds.get(stage, (0,))[0], start, end))
-    return sorted(made, key=lambda s: (s.start, s.stage))
+        elif stage in holds and holds[stage][1] < start and spans:
+            spans.append(Span(stage, "wait", holds[stage][0], holds[stage][1], start))
+        spans.append(Span(stage, kind, holds.get(stage, (0,))[0], start, end))
+    return sorted(spans, key=lambda s: (s.start, s.stage))
 
 
 def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
@@ -103,17 +103,17 @@ def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
     rows, columns, depth = kernel.plan.tile
     K = depth * steps
     work = kernel.work(*(np.zeros(shape, np.float16) for shape in ((rows, K), (K, columns))))
-    whole = work.kernel
-    staged = [a for a in getattr(whole.plan, "each_step", ()) if "stage" in a.domain]
+    fitted = work.kernel
+    staged = [a for a in getattr(fitted.plan, "each_step", ()) if "stage" in a.domain]
     copies, loads = ({a.name: stages_of(a) for a in staged if a.is_store == stores} for stores in (True, False))
     if not copies:
         raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into, or TMA: draw one that has")
     events = run_watched(work)
-    title = f"{kernel.name}, {whole.plan.stages} stages, {steps} K steps: shared memory of one CTA"
+    title = f"{kernel.name}, {fitted.plan.stages} stages, {steps} K steps: shared memory of one CTA"
     return timeline(events, copies, loads, title)
 
 
-def pipeline(made: Timeline, ax: Axes | None = None) -> Axes:
+def pipeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     """Draws a Timeline: a row per stage, clocks across; returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -122,33 +122,33 @@ def pipeline(made: Timeline, ax: Axes | None = None) -> Axes:
     >>> [text for *_, text in ax.artists[0].texts]
     ['0', '0']
     """
-    shown = [kind for kind in COLOURS if any(s.kind == kind for s in made.spans)]
-    rows = made.rows
+    shown = [kind for kind in COLOURS if any(s.kind == kind for s in timeline.spans)]
+    rows = timeline.rows
     if (ax := one_axes(ax)) is None:
         foot = FOOT + style.LINE * ((len(shown) - 1) // ACROSS)
         high = HEAD + foot + ROW * len(rows)
         ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, foot / high, 0.91, ROW * len(rows) / high))
-    shapes = [[(s.start, y - 0.4), (s.end, y - 0.4), (s.end, y + 0.4), (s.start, y + 0.4)] for s in made.spans
+    shapes = [[(s.start, y - 0.4), (s.end, y - 0.4), (s.end, y + 0.4), (s.start, y + 0.4)] for s in timeline.spans
               for y in (s.stage,)]
     ax.add_collection(matplotlib().collections.PolyCollection(
-        shapes, facecolor=[COLOURS[s.kind] for s in made.spans], edgecolor="0.4", linewidth=0.6), autolim=False)
-    style.add_labels(ax, [((s.start + s.end) / 2, s.stage, made.label(s)) for s in made.spans
-                          if made.label(s) and s.end - s.start > FEWEST * made.clocks])
-    ax.set(xlim=(0, max(s.end for s in made.spans)), ylim=(len(rows) - 0.5, -0.5))
+        shapes, facecolor=[COLOURS[s.kind] for s in timeline.spans], edgecolor="0.4", linewidth=0.6), autolim=False)
+    style.add_labels(ax, [((s.start + s.end) / 2, s.stage, timeline.label(s)) for s in timeline.spans
+                          if timeline.label(s) and s.end - s.start > FEWEST * timeline.clocks])
+    ax.set(xlim=(0, max(s.end for s in timeline.spans)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks([])
     ax.tick_params(labelsize=style.TEXT, length=2)
     style.add_labels(ax, [(0, i, name) for i, name in enumerate(rows)], "right", (-4, 0))
-    ax.set_xlabel(made.axis, fontsize=style.TEXT)
+    ax.set_xlabel(timeline.axis, fontsize=style.TEXT)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False)
-    entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), made.meaning[kind]) for kind in shown]
+    ax.set_title(timeline.title, fontsize=style.TITLE, loc="left", parse_math=False)
+    entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), timeline.meaning[kind]) for kind in shown]
     style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(rows))), ncols=ACROSS)
     return ax
 
 
-def _draw_pipeline(asked):
-    made = of_kernel(asked.kernel(), asked.options.steps)
-    return pipeline(made), f"{made.stages} stage{'s' * (made.stages > 1)}, {made.clocks} clocks"
+def _draw_pipeline(request):
+    drawn = of_kernel(request.kernel(), request.options.steps)
+    return pipeline(drawn), f"{drawn.stages} stage{'s' * (drawn.stages > 1)}, {drawn.clocks} clocks"
 
 
 PIPELINE_KIND = Kind("pipeline", "a kernel with stages: what threads or TMA copy, what is read and released when, as the "

@@ -144,8 +144,8 @@ class _Ring:
                 self._now[self.stages[mbarrier[1]]].full = True
             return
         for stage in self._guards.get(mbarrier, ()):
-            held = (fill for fill in self.fills if fill.stage == stage and fill.read and fill.released is None)
-            if oldest := next(held, None):
+            unreleased = (fill for fill in self.fills if fill.stage == stage and fill.read and fill.released is None)
+            if oldest := next(unreleased, None):
                 oldest.released = start
 
     def _load(self, event, start, end):
@@ -186,7 +186,7 @@ class _Ring:
 
     def _read_cells(self, cells, start, end):
         """Notes that the chunks which lie there are read; returns them."""
-        held = [self.fills[i] for i in np.unique(self._holds[cells]).tolist() if i >= 0]
-        for fill in held:
+        fills = [self.fills[i] for i in np.unique(self._holds[cells]).tolist() if i >= 0]
+        for fill in fills:
             _grown(fill.read, start, end)
-        return held
+        return fills

@@ -7,29 +7,29 @@ from simlayout.plots.library import matplotlib, shown_figure
 
 
 def own_axes(ax, count):
-    """The Axes given for `count` panels, one each, as a tuple; None where there is none, or a single one for all of them.
+    """`ax` as a tuple of `count` Axes, one for each panel; None if `ax` is None, or one Axes for all panels.
 
     ax: None, an Axes, or a sequence of Axes (an array, as `pyplot.subplots` makes it, row by row). Raises SimlayoutError for
     any other number of Axes, or for what is none.
     """
     if ax is None or _is_axes(ax):
         return None
-    given = tuple(np.ravel(np.asarray(ax, object)))
-    if len(given) != count or not all(map(_is_axes, given)):
-        what = f"{len(given)} Axes" if all(map(_is_axes, given)) else f"a {type(ax).__name__}"
+    axes = tuple(np.ravel(np.asarray(ax, object)))
+    if len(axes) != count or not all(map(_is_axes, axes)):
+        what = f"{len(axes)} Axes" if all(map(_is_axes, axes)) else f"a {type(ax).__name__}"
         raise SimlayoutError(f"there are {count} panels, and ax is {what}: give one Axes for all of them, or {count}")
-    return given
+    return axes
 
 
 def one_axes(ax):
-    """The Axes given for a picture of one panel, or None; SimlayoutError for anything else."""
+    """`ax` itself, which is one Axes or None; SimlayoutError for anything else."""
     if ax is not None and not _is_axes(ax):
         raise SimlayoutError(f"there is one panel, and ax is a {type(ax).__name__}: give one Axes, or None")
     return ax
 
 
 def frame(ax, size):
-    """What panels are laid out in: a new figure of `size` inches, or the Axes given, which becomes an invisible frame."""
+    """The place in which panels are laid out: a new figure of `size` inches, or `ax`, which becomes an invisible frame."""
     if ax is None:
         return shown_figure(figsize=size)
     ax.set_axis_off()
@@ -45,7 +45,7 @@ def part(parent, place):
 
 
 def write(parent, x, y, text, **style):
-    """A text in a frame, which is no formula. x, y: as shares of the frame."""
+    """Writes a text into a frame, never read as a formula. x, y: as shares of the frame."""
     transform = parent.transAxes if _is_axes(parent) else parent.transSubfigure
     parent.text(x, y, text, transform=transform, parse_math=False, **style)
 

@@ -46,8 +46,8 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "") -> She
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
     >>> from simlayout.kernel import AccessCount
-    >>> made = sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8), AccessCount("store", "st.shared.b128", 2, 8, 8)], "")
-    >>> [(line.name, line.share) for line in made.lines]
+    >>> counts = AccessCount("load", "ldmatrix.x4", 2, 24, 8), AccessCount("store", "st.shared.b128", 2, 8, 8)
+    >>> [(line.name, line.share) for line in sheet_of(counts, "title").lines]
     [('load', 0.75), ('store', 0.25)]
     """
     if not counts:
@@ -59,10 +59,10 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "") -> She
 
 def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "") -> Sheet:
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem."""
-    said = plan.predict(*problem)
+    prediction = plan.predict(*problem)
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {' x '.join(map(str, problem))}"
-    bounds = f"per K step of a CTA: {said.clocks}: bound by {said.bound}; {said.steps} K steps"
-    return sheet_of(said.counts, title, bounds)
+    bounds = f"per K step of a CTA: {prediction.clocks}: bound by {prediction.bound}; {prediction.steps} K steps"
+    return sheet_of(prediction.counts, title, bounds)
 
 
 def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[2], ax: Axes | None = None) -> Axes:
@@ -73,7 +73,7 @@ def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[
     return sheet(plan_sheet(which, (M, N, K)), ax)
 
 
-def sheet(made: Sheet, ax: Axes | None = None) -> Axes:
+def sheet(summary: Sheet, ax: Axes | None = None) -> Axes:
     """Draws a Sheet: a bar per access, as long as its wavefronts, the excess hatched; returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
@@ -84,31 +84,32 @@ def sheet(made: Sheet, ax: Axes | None = None) -> Axes:
     [8, 16]
     """
     if (ax := one_axes(ax)) is None:
-        high, left = HEAD + FOOT + ROW * len(made.lines), max(style.text_width(_label(line)) for line in made.lines) + 0.2
+        high = HEAD + FOOT + ROW * len(summary.lines)
+        left = max(style.text_width(_label(line)) for line in summary.lines) + 0.2
         ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
-                                                          ROW * len(made.lines) / high))
-    places = range(len(made.lines))
-    ideals = [min(line.ideal, line.wavefronts) for line in made.lines]
+                                                          ROW * len(summary.lines) / high))
+    places = range(len(summary.lines))
+    ideals = [min(line.ideal, line.wavefronts) for line in summary.lines]
     ax.barh(places, ideals, color=IDEAL, height=0.62, zorder=2)
-    excess = [(y, i, line.wavefronts - i) for y, i, line in zip(places, ideals, made.lines) if line.wavefronts > i]
+    excess = [(y, i, line.wavefronts - i) for y, i, line in zip(places, ideals, summary.lines) if line.wavefronts > i]
     if excess:
         y, left, width = zip(*excess)
         ax.barh(y, width, left=left, color=EXCESS, edgecolor="0.3", hatch="////", height=0.62, zorder=2, linewidth=0.8)
-    style.add_labels(ax, [(line.wavefronts, y, _written(line)) for y, line in zip(places, made.lines)], "left", (5, 0))
-    style.add_labels(ax, [(0, y, _label(line)) for y, line in zip(places, made.lines)], "right", (-4, 0))
-    ax.set(xlim=(0, _reach(ax, made.lines)), ylim=(len(made.lines) - 0.5, -0.5))
+    style.add_labels(ax, [(line.wavefronts, y, _written(line)) for y, line in zip(places, summary.lines)], "left", (5, 0))
+    style.add_labels(ax, [(0, y, _label(line)) for y, line in zip(places, summary.lines)], "right", (-4, 0))
+    ax.set(xlim=(0, _reach(ax, summary.lines)), ylim=(len(summary.lines) - 0.5, -0.5))
     ax.set_yticks([])
     ax.xaxis.set_major_formatter(matplotlib().ticker.EngFormatter(sep=" "))
     ax.tick_params(labelsize=style.TEXT, length=2)
     ax.set_xlabel("wavefronts of shared memory, all CTAs together", fontsize=style.TEXT)
-    ax.set_title(made.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=22 if made.bounds else 6)
-    if made.bounds:
-        ax.annotate(made.bounds, (0, 1), (0, 8), "axes fraction", "offset points", fontsize=style.TEXT)
+    ax.set_title(summary.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=22 if summary.bounds else 6)
+    if summary.bounds:
+        ax.annotate(summary.bounds, (0, 1), (0, 8), "axes fraction", "offset points", fontsize=style.TEXT)
     ax.spines[["top", "right", "left"]].set_visible(False)
     marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
     if excess:
-        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), _meaning(made.lines)))
-    style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(made.lines))), ncols=2)
+        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), _meaning(summary.lines)))
+    style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(summary.lines))), ncols=2)
     return ax
 
 
@@ -138,11 +139,11 @@ def _written(line):
     return f"{share}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")
 
 
-def _draw_plan(asked):
-    problem = [getattr(asked.options, name) or size for name, size in zip("MNK", PROBLEM, strict=True)]
-    kernel = asked.kernel().fitted(Problem(*problem))
-    made = plan_sheet(kernel.plan, problem, kernel.name)
-    return sheet(made), f"{sum(line.wavefronts for line in made.lines)} wavefronts"
+def _draw_plan(request):
+    problem = [getattr(request.options, name) or size for name, size in zip("MNK", PROBLEM, strict=True)]
+    kernel = request.kernel().fitted(Problem(*problem))
+    summary = plan_sheet(kernel.plan, problem, kernel.name)
+    return sheet(summary), f"{sum(line.wavefronts for line in summary.lines)} wavefronts"
 
 
 PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (4096 each unless told), --stages: its accesses, "

@@ -70,8 +70,8 @@ def wrapped(text, columns, lines):
     >>> wrapped("one two three", 7, 1)
     'one two ...'
     """
-    made = [line for part in str(text).splitlines() for line in wrap(part, columns)]
-    return "\n".join(made[:lines]) + (" ..." if len(made) > lines else "")
+    all_lines = [line for part in str(text).splitlines() for line in wrap(part, columns)]
+    return "\n".join(all_lines[:lines]) + (" ..." if len(all_lines) > lines else "")
 
 
 def fitted(text, inches, size=TITLE):
@@ -97,11 +97,11 @@ def add_labels(ax, texts, side="center", shift=(0, 0), size=TEXT):
 
     x, y: data coordinates of a text's middle, or with side "left" or "right" of that end; shift: from there, in points.
     """
-    made = _labels_class()(texts, side, shift, size)
-    made.set_zorder(4)
-    ax.add_artist(made)
-    made.set_clip_on(False)
-    return made
+    artist = _labels_class()(texts, side, shift, size)
+    artist.set_zorder(4)
+    ax.add_artist(artist)
+    artist.set_clip_on(False)
+    return artist
 
 
 @lru_cache(None)

@@ -1,4 +1,4 @@
-"""What a pipeline is in time: Spans of stages on a clock, and what the clock counts."""
+"""A pipeline in time: Spans of its stages on a clock, and what the clock counts."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ LABELLED = ("copy", "read")
 
 @dataclass(frozen=True)
 class Span:
-    """What happens to a stage from clock `start` to `end`: `kind`, of a Timeline's `meaning`, to chunk number `chunk`."""
+    """What happens to a stage from clock `start` to `end`. kind: a key of the Timeline's `meaning`; chunk: its number."""
 
     stage: int
     kind: str
@@ -23,9 +23,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The Spans of a run, in the order of their starts, how many stages there are, and the clocks of all.
+    """The stages of a run in time.
 
-    meaning: what each kind of Span says; axis: what a clock is.
+    stages: how many there are; clocks: of the whole run; spans: Spans in the order of their starts.
+    meaning: {kind of Span: its text in the legend}; axis: the label of the x axis, which says what a clock is.
     """
 
     title: str
@@ -41,11 +42,11 @@ class Timeline:
 
     @property
     def rows(self) -> list[str]:
-        """The names of what the Spans' stages are."""
+        """The labels of the rows, one for each stage that a Span may name."""
         return [f"stage {i}" for i in range(self.stages)]
 
     def label(self, span: Span) -> str:
-        """What a Span shows where it has room."""
+        """The text that a Span shows if it has room."""
         return str(span.chunk) if span.kind in LABELLED else ""
 
 
@@ -53,10 +54,10 @@ class Timeline:
 class TmaTimeline(Timeline):
     """The Timeline of a CTA whose stages TMA fills, for one tile of C or several, of `steps` chunks of K each.
 
-    Chunks are counted over all tiles. A "wait" begins as TMA is asked for the chunk; a "copy" is TMA's writing; a "read" of
-    wgmma goes on until a wait covers it; what is read and not yet released is "held"; then the stage is free. reader: what
-    reads the stages, "wgmma" or "ldmatrix". Spans of kind "store" lie in a row behind the stages: that of C, where it passes
-    through shared memory.
+    Chunks are counted over all tiles. A "wait" begins when the load of the chunk is issued. A "copy" is TMA writing it. A
+    "read" of wgmma lasts until a wait covers it. A chunk that is read and not yet released is "held"; then the stage is
+    free. reader: the instruction that reads the stages, "wgmma" or "ldmatrix". If C passes through shared memory, the Spans
+    of kind "store" lie in a row of their own below the stages.
     """
 
     steps: int = 1
@@ -67,7 +68,7 @@ class TmaTimeline(Timeline):
 
     @property
     def meaning(self) -> dict[str, str]:             # type: ignore[override]
-        """What each kind of Span says."""
+        """{kind of Span: its text in the legend}."""
         until = ": from issue to the wait for it" if self.reader == "wgmma" else ""
         return {"copy": "TMA writes the stage (number: the chunk of K)", "wait": Timeline.meaning["wait"],
                 "read": f"{self.reader} reads it{until}", "held": "read, but not released by all readers",
@@ -75,16 +76,16 @@ class TmaTimeline(Timeline):
 
     @property
     def rows(self) -> list[str]:
-        """The names of what the Spans' stages are."""
+        """The labels of the rows, one for each stage that a Span may name."""
         return [*super().rows, *["C"] * any(span.kind == "store" for span in self.spans)]
 
     def label(self, span: Span) -> str:
-        """What a Span shows where it has room: the chunk of its own tile."""
+        """The text that a Span shows if it has room: the number of the chunk within its tile."""
         return str(span.chunk % self.steps) if span.kind in LABELLED else ""
 
 
 def wavefronts(accesses):
-    """Wavefronts of each of [(instruction, byte addresses int64 [32], active lanes bool [32] or None)]: int64 [n].
+    """int64 [n]: the wavefronts of n accesses, each (instruction, byte addresses int64 [32], active bool [32] or None).
 
     >>> at = np.arange(32)
     >>> wavefronts([("ld.shared.b32", 4 * at, None), ("ld.shared.b32", 8 * at, None), ("ld.shared.b32", 8 * at, at < 16)])
@@ -101,5 +102,5 @@ def wavefronts(accesses):
 
 
 def clocks(costs):
-    """Clocks before each of n events, and of all: int64 [n + 1]."""
+    """int64 [n + 1]: the clocks before each of n events, and last those of all events together."""
     return np.concatenate([[0], np.cumsum(costs)]).astype(np.int64)

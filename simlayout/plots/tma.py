@@ -74,8 +74,8 @@ def tma_modes(spans: Sequence[int] = tuple(SWIZZLE_MODES), ax: SeveralAxes | Non
     return together([landing(atom(span)) for span in spans], 2, ax=ax)
 
 
-def _draw_tma(asked):
-    name = asked.options.layout
+def _draw_tma(request):
+    name = request.options.layout
     if name == "all":
         return tma_modes(), "four modes"
     if name not in SPANS:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simlayout.cli import main
 from simlayout.cli.arguments import command_line
-from simlayout.cli.options import SHARED, add, names_file, whole
+from simlayout.cli.options import SHARED, add, integer, names_file
 from simlayout.cli.text import fit, width
 
 TILE = "(16,64):(64,1)"
@@ -80,7 +80,7 @@ def test_every_command_has_examples_and_every_example_is_a_command_line(command)
 
 
 INTEGERS = [(command, flag) for command, flag, action in OPTIONS
-            if action.type is not None and getattr(action.type, "__qualname__", "").startswith("whole.")]
+            if action.type is not None and getattr(action.type, "__qualname__", "").startswith("integer.")]
 
 
 def test_no_option_reads_numbers_by_itself():
@@ -101,7 +101,7 @@ def test_numbers_outside_the_limits_are_usage_errors(capsys, flag, value):
 @pytest.mark.parametrize("value", ["-1", "1.5", "x", "", "99999999999999999999", "\u0663", "1_0", " 1", "1\n", "+1", "0x1"])
 def test_what_is_no_plain_number_is_not_read_as_one(value):
     with pytest.raises(argparse.ArgumentTypeError, match="is not an integer from 0 to 9"):
-        whole(0, 9)(value)
+        integer(0, 9)(value)
 
 
 @pytest.mark.parametrize("value", ["-1", "0", "60", "nan", "inf", "x", "1e999", ""])

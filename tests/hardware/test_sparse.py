@@ -33,8 +33,8 @@ def random_sparse(rng, rows, k, pattern):
     a = np.zeros((rows, k // p.columns, p.columns // p.unit, p.unit), int)
     for row in range(rows):
         for group in range(k // p.columns):
-            kept = rng.choice(p.columns // p.unit, p.kept, replace=False)
-            a[row, group, kept] = rng.integers(-2, 3, (p.kept, p.unit))
+            units = rng.choice(p.columns // p.unit, p.stored, replace=False)
+            a[row, group, units] = rng.integers(-2, 3, (p.stored, p.unit))
     return a.reshape(rows, k)
 
 

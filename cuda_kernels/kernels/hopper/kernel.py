@@ -30,8 +30,8 @@ def _map(i):
 @lru_cache(4096)
 def _cut(config, M, N, K, matrices, sms):
     """(whole tiles, parts of each of the others, order of tiles and dividers): what the last arguments are made of."""
-    whole, parts = config.cut(M, N, K, matrices, sms)
-    return whole, parts, config.order(M, N, matrices, whole, parts)
+    whole_tiles, parts = config.cut(M, N, K, matrices, sms)
+    return whole_tiles, parts, config.order(M, N, matrices, whole_tiles, parts)
 
 
 def cut(kernel, problem):
@@ -174,13 +174,14 @@ class HopperKernel(Gemm):
 
     def described(self, problem):
         """(the plan, its bounds) as text."""
-        config, said, how = self.options, self.predict(problem), self.plan.multiply
+        config, prediction, how = self.options, self.predict(problem), self.plan.multiply
         stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
         plan = (f"tile {config.tile_m}x{config.tile_n}x{config.depth}, {config.block} threads, {stages} and "
-                f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {said.ctas}, tiles: "
-                f"{config.sharing * config.tiles(problem.M, problem.N)}, K steps: {said.steps}")
-        return plan, (f"{said.mma_clocks:.0f} clocks of {how}, {said.shared_clocks} of shared memory for its operands per K "
-                      f"step of a CTA: bound by {how if said.bound == 'mma' else said.bound}")
+                f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {prediction.ctas}, tiles: "
+                f"{config.sharing * config.tiles(problem.M, problem.N)}, K steps: {prediction.steps}")
+        bound = how if prediction.bound == "mma" else prediction.bound
+        return plan, (f"{prediction.mma_clocks:.0f} clocks of {how}, {prediction.shared_clocks} of shared memory for its "
+                      f"operands per K step of a CTA: bound by {bound}")
 
 
 def kernel_of(config):

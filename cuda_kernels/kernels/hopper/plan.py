@@ -94,16 +94,16 @@ class WgmmaPlan(TmaPlan):
 
     def predict(self, M, N, K, sms=CPU_SMS):
         """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
-        config, said = self.config, predict(self.config, M, N, K)
+        config, totals = self.config, predict(self.config, M, N, K)
         steps = -(-K // config.depth)
         ctas = config.sharing * config.tiles(M, N)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(ctas, steps),
-                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[said.operand_wavefronts] * 2)]
+                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[totals.operand_wavefronts] * 2)]
         for access in self.accesses:
-            stored = said.stores * 16 // (4 * config.box_n)
-            counts += [AccessCount("stage C", access.instruction, said.stores, *[said.store_wavefronts] * 2),
-                       AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * said.stores)]
+            stored = totals.stores * 16 // (4 * config.box_n)
+            counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
+                       AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * totals.stores)]
         return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2)
 
@@ -112,17 +112,17 @@ class WgmmaPlan(TmaPlan):
 
         Raises VerificationError.
         """
-        config, first, k, made = self.config, 384, 128, {}
+        config, first, k, certificates = self.config, 384, 128, {}
         parts = config.row_bands, 1
         for name, (tensor, loads), tile, count in zip("AB", self.tensors(first, k), config.operands, parts):
             rows, major = tile.rows if name == "A" else config.tile_n, tile.major
             for part in range(count):                    # bands of 64 rows of A; all columns of B
                 steps = [tile.descriptor(tile.bytes * part).encode() + (start >> 4) for start in tile.starts]
-                made[name] = prove_operand(tensor, loads, steps, rows, (first + rows * part, k), major)
+                certificates[name] = prove_operand(tensor, loads, steps, rows, (first + rows * part, k), major)
         for access in self.accesses:
-            made[access.name] = verify(access)
+            certificates[access.name] = verify(access)
             _as_emitted(access, "wgmma")
-        return made
+        return certificates
 
 
 class MmaPlan(TmaPlan):
@@ -145,25 +145,26 @@ class MmaPlan(TmaPlan):
         """The Prediction of one product; CTAs of a cluster beyond the matrix compute as well. The shared memory of a K step
         is also written by TMA, 128 bytes a clock."""
         rows, cols = self.config.tile_grid(M, N)
-        said = self._of_threads.predict(rows * self.tile[0], cols * self.tile[1], K)
-        return Prediction((self.loaded(said.ctas, said.steps), *said.counts), said.ctas, said.steps,
-                          said.shared_clocks + self.config.stage_bytes // 128, said.mma_clocks)
+        prediction = self._of_threads.predict(rows * self.tile[0], cols * self.tile[1], K)
+        counts = self.loaded(prediction.ctas, prediction.steps), *prediction.counts
+        return Prediction(counts, prediction.ctas, prediction.steps,
+                          prediction.shared_clocks + self.config.stage_bytes // 128, prediction.mma_clocks)
 
     def prove(self):
         """Certificates by name: that the layout has A and B where the kernel's loads put them; those of the accesses.
 
         Raises VerificationError.
         """
-        first, k, made = 384, 128, {}
+        first, k, certificates = 384, 128, {}
         tile, (rows_a, rows_b, _) = self._of_threads.access("load A").tile, self._of_threads.tile
         for name, (tensor, loads), below, rows in zip("AB", self.tensors(first, k), (0, rows_a), (rows_a, rows_b)):
             at = 2 * tile(below + np.arange(rows)[:, None], np.arange(self.config.depth)[None], 0)
             loads = [(coords, address + 2 * self.config.depth * below) for coords, address in loads]
-            made[name] = prove_tile(tensor, loads, at, (first, k))
-        made |= self._of_threads.verify()
+            certificates[name] = prove_tile(tensor, loads, at, (first, k))
+        certificates |= self._of_threads.verify()
         for access in self.accesses:
             _as_emitted(access, "mma_tma")
-        return made
+        return certificates
 
 
 def _as_emitted(access, module):

@@ -197,18 +197,18 @@ def make_c_maps(options, c):
     def pair(tid, i, j, r):
         return c(fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4))
 
-    def kept(tid):
+    def first_row(tid):
         """With two groups: the first of the two rows of mma whose sum a thread stores; the others it sends."""
         return 2 * (tid // in_group)
 
     def store_c(tid, i, j, r):
-        return pair(tid, i + kept(tid), j, r)
+        return pair(tid, i + first_row(tid), j, r)
 
     def send_c(tid, i, j, r):
-        return pair(tid, i + 2 - kept(tid), j, r)
+        return pair(tid, i + 2 - first_row(tid), j, r)
 
     def take_c(tid, i, j, r):
-        return pair(tid, i + kept(tid), j, r)
+        return pair(tid, i + first_row(tid), j, r)
 
     def store_c_scalar(tid, i, j, r, e):
         return c(fragment_row(warp_row(tid), tid, i, r), warp_col(tid) + 8 * j + 2 * (tid % 4) + e)
@@ -225,10 +225,10 @@ def _coordinates(*at):
 
 def written(tiling, options):
     """{access: its index function as one writes it by hand}: the layout's formula, in bytes, of the coordinates."""
-    made = make_maps(options, tiling.ab_bytes, tiling.c_bytes)
-    for access, function in made.items():
+    maps = make_maps(options, tiling.ab_bytes, tiling.c_bytes)
+    for access, function in maps.items():
         function.access_name = access                    # as of an emitted one: `build.compile` makes these u32
-    return made
+    return maps
 
 
 def all_accesses(tiling, options):
@@ -270,13 +270,13 @@ def _source(operand, maps):
 
 def _stride(ab_tile):
     """Elements from one row of a 16 x 16 block to the next, None where that varies."""
-    found = {ab_tile(row + 1, col, 0, 0) - ab_tile(row, col, 0, 0) for row in range(15) for col in range(16)}
-    return found.pop() if len(found) == 1 else None
+    steps = {ab_tile(row + 1, col, 0, 0) - ab_tile(row, col, 0, 0) for row in range(15) for col in range(16)}
+    return steps.pop() if len(steps) == 1 else None
 
 
 def make_plan(tiling, options):
     """The plan of a Tiling's variant."""
-    name, ab_tile, c_tile, made = tiling.name, tiling.ab_tile, tiling.c_tile, all_accesses(tiling, options)
+    name, ab_tile, c_tile, accesses = tiling.name, tiling.ab_tile, tiling.c_tile, all_accesses(tiling, options)
     if options.loads == "wmma" and _stride(ab_tile) != WMMA_STRIDE:
         raise SimlayoutError(f"{name}: wmma reads lines that lie {WMMA_STRIDE} elements apart, and those of its tiles do "
                              "not: use mma_blocks")
@@ -289,7 +289,7 @@ def make_plan(tiling, options):
     exchanged = ("send C", "take C") if options.split_k else ()
     return Plan(name, (BLOCK, BLOCK, CHUNK_K), options.warps, options.stages,
                 f"{options.mma}.{options.accumulate}.f16.f16.{options.accumulate}",
-                (made[copy_a], made[copy_b], made[load_a], made[load_b]),
-                tuple(made[name] for name in (*exchanged, store_c, "read C")),
+                (accesses[copy_a], accesses[copy_b], accesses[load_a], accesses[load_b]),
+                tuple(accesses[name] for name in (*exchanged, store_c, "read C")),
                 agreements + (((exchanged[0],), exchanged[1]),) if exchanged else agreements,
                 max(2 * ab_tile.cosize, 4 * c_tile.cosize))

@@ -1,6 +1,6 @@
-"""mma.sp: a sparse A, stored without its zeros, and the metadata that says where the kept elements were.
+"""mma.sp: a sparse A, stored without its zeros, and the metadata that says where the stored elements were.
 
-A row of A falls into groups, and half of each group is kept (see `PATTERNS`). Four bits of metadata belong to a group:
+A row of A falls into groups, and half of each group is stored (see `PATTERNS`). Four bits of metadata belong to a group:
 two indices, the lower one in the low bits; the nibbles of a row run along k. Which lane of a warp brings which nibbles
 is `METADATA_MAPS`; everything else about the fragments is as for the dense mma with the stored columns in place of k.
 """
@@ -22,15 +22,15 @@ NIBBLES = 8
 
 @dataclass(frozen=True)
 class Pattern:
-    """What is kept of a group of `columns` columns: at most `kept` units of `unit` neighbours.
+    """The part of a group of `columns` columns that is stored: `stored` units of `unit` neighbours each.
 
-    codes: {indices of the kept units: the nibble}.
+    codes: {indices of the stored units: the nibble}.
     """
 
     name: str
     columns: int
     unit: int
-    kept: int
+    stored: int
     codes: dict
 
 
@@ -41,7 +41,7 @@ PATTERNS = {p.name: p for p in (
     Pattern("4:8", 8, 2, 2, _TWO_OF_FOUR),
     Pattern("1:2", 2, 1, 1, {(0,): 0b0100, (1,): 0b1110}),
 )}
-"""2:4 of 16- and 8-bit elements; 4:8 of 4-bit elements, kept in pairs; 1:2 of tf32 (PTX ISA, Sparse matrix storage)."""
+"""2:4 of 16- and 8-bit elements; 4:8 of 4-bit elements, stored in pairs; 1:2 of tf32 (PTX ISA, Sparse matrix storage)."""
 
 _PATTERN_OF = {"tf32": "1:2", "s4": "4:8", "u4": "4:8"}
 
@@ -214,9 +214,9 @@ def compress(a, pattern="2:4"):
     """(values, metadata) of a matrix of which at most half of every group is not zero.
 
     a: [rows, k] of any dtype, k a multiple of the group; pattern: "2:4", "1:2" (tf32) or "4:8" (s4 and u4).
-    values: [rows, k / 2], the kept elements in order; metadata: uint8 [rows, k / group], a nibble of indices per group.
-    Where fewer elements are not zero, the first indices that go with them are taken, and zeros are kept. A zero that is
-    not kept comes back as +0, whatever its sign.
+    values: [rows, k / 2], the stored elements in order; metadata: uint8 [rows, k / group], a nibble of indices per group.
+    Where fewer elements are not zero, the first indices that go with them are taken, and zeros are stored. A zero that is
+    not stored comes back as +0, whatever its sign.
 
     Raises InstructionError naming the first group that has too many. Source: PTX ISA, Sparse matrix storage.
 
@@ -230,13 +230,13 @@ def compress(a, pattern="2:4"):
         raise InstructionError(f"{pattern} takes a matrix of a multiple of {p.columns} columns, not shape {a.shape}")
     units = a.reshape(a.shape[0], -1, p.columns // p.unit, p.unit)
     present = (units != 0).any(axis=-1)
-    row, group = (x[0] if len(x) else None for x in np.nonzero(present.sum(axis=-1) > p.kept))
+    row, group = (x[0] if len(x) else None for x in np.nonzero(present.sum(axis=-1) > p.stored))
     if row is not None:
         first = group * p.columns
         raise InstructionError(f"not {pattern}: row {row}, columns {first} to {first + p.columns - 1} hold "
-                               f"{a[row, first:first + p.columns].tolist()}; at most {p.kept} "
+                               f"{a[row, first:first + p.columns].tolist()}; at most {p.stored} "
                                f"{'pairs' if p.unit == 2 else 'of them'} may be other than zero")
-    columns = np.zeros((*present.shape[:2], p.kept), np.int64)
+    columns = np.zeros((*present.shape[:2], p.stored), np.int64)
     metadata = np.zeros(present.shape[:2], np.uint8)
     for indices, code in reversed(p.codes.items()):              # the first that fits is written last
         fits = ~np.delete(present, indices, axis=-1).any(axis=-1)
@@ -255,7 +255,7 @@ def stored_columns(metadata, pattern="2:4"):
     """
     p = _pattern(pattern)
     metadata = np.asarray(metadata)
-    columns = np.full((*metadata.shape, p.kept), -1, np.int64)
+    columns = np.full((*metadata.shape, p.stored), -1, np.int64)
     for indices, code in p.codes.items():
         columns[metadata == code] = indices
     if (columns < 0).any():
