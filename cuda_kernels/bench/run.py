@@ -121,7 +121,8 @@ def _possible(cases, library, say):
         say(f"note: {len(cases) - len(of_types)} bf16 products are left out: {library.version} multiplies f16 only")
     fitting = [c for c in of_types if c.kernel in ("auto", TRITON) or as_kernel(c.kernel).needs.on(capability)]
     if len(fitting) < len(of_types):
-        say(f"note: {len(of_types) - len(fitting)} rows of kernels for Hopper are left out: they need compute capability 9.0")
+        missing = len(of_types) - len(fitting)
+        say(f"note: {missing} rows of kernels for Hopper are left out: they need compute capability 9.0")
     if not fitting:
         raise SimlayoutError("nothing is left to measure: see the notes above, or name other sets")
     return fitting

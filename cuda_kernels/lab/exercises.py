@@ -49,8 +49,8 @@ WARPTILE_SHAPES = (256, 384, 64), (300, 264, 200), (130, 66, 35)
 class Exercise:
     """A kernel and the one launch of it that is counted.
 
-    label: the family and what it is called there. kernel: fitted to its problem. inputs() -> what it takes, and expected() ->
-    the results: NumPy arrays, all of them exact.
+    label: the family, and the exercise's name in it. kernel: fitted to the problem. inputs() -> the NumPy arrays that the
+    kernel takes; expected() -> those of its results, all of them exact.
     """
 
     label: str

@@ -43,8 +43,8 @@ def table_of(measured, plain):
 
 
 def learn(table, logarithms, weights):
-    """The Trees that come near `logarithms`, float64 [measurements], for a table of `features`; weights: how much
-    each measurement counts. Raises DeviceError without CatBoost."""
+    """Trees fitted to `logarithms`, float64 [measurements], over a table of `features`; weights: how much each measurement
+    counts. Raises DeviceError without CatBoost."""
     try:
         from catboost import CatBoostRegressor
     except ImportError:
@@ -79,7 +79,7 @@ def trees_of(model):
 
 
 def foreseen(measured, table, logarithms, folds=FOLDS):
-    """float64 [measurements]: the factors of each by trees that did not see its product; table, logarithms: as of `learn`."""
+    """float64 [measurements]: the factor of each by trees that did not see its product. table, logarithms: as in `learn`."""
     shapes = {shape: i for i, shape in enumerate(dict.fromkeys(measured.problems))}
     fold = np.array([shapes[shape] % folds for shape in measured.problems])[measured.product]
     factors = np.empty(len(logarithms))

@@ -120,8 +120,8 @@ def _apply(ufunc, inputs):
 
 def _one_by_one(symbol, python, values):
     """The same with Python's integers, where the ranges do not tell that nothing leaves 64 bits."""
-    given = [np.asarray(v, object) for v in values]
-    results = np.asarray(np.frompyfunc(python, len(given), 1)(*given), object)
+    exact = [np.asarray(v, object) for v in values]
+    results = np.asarray(np.frompyfunc(python, len(exact), 1)(*exact), object)
     _refuse_where((results < LEAST) | (results > GREATEST), symbol, values, f"leaves 64 bits: {KEEP}")
     return checked(results.astype(np.int64))
 

@@ -12,12 +12,14 @@ Sw<1,3,3> o Sw<3,3,5> o (16,64):(64,1)
 """
 
 import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 
-from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
+from simlayout.algebra.aliases import AnyDType, Coordinate, Index, Shape
 from simlayout.algebra.exact import exactly
 from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
 from simlayout.drawn import drawn_by
@@ -25,12 +27,20 @@ from simlayout.errors import LayoutError
 
 
 class Layer:
-    """What composes with `@`: the base of Swizzle, Rotation and Composed. A layer is called with one offset."""
+    """The base of everything that composes with `@`: Swizzle, Rotation, F2Map and Composed. It is called with one offset."""
+
+    __call__: Callable[..., Index]
+
+    @overload
+    def __matmul__(self, inner: "Layout | Composed") -> "Composed": ...
+
+    @overload
+    def __matmul__(self, inner: "Layer") -> "Layer": ...
 
     def __matmul__(self, inner):
         return compose(self, inner) if isinstance(inner, (Layer, Layout)) else NotImplemented
 
-    def __rmatmul__(self, outer):
+    def __rmatmul__(self, outer: Layout) -> "Composed":
         return compose(outer, self) if isinstance(outer, Layout) else NotImplemented
 
 
@@ -81,7 +91,7 @@ class Composed(Layer):
         offset = (self.offset,) if self.offset else ()
         return self.layers + offset + (() if self.layout is None else (self.layout,))
 
-    def __call__(self, *coordinate):
+    def __call__(self, *coordinate: Coordinate) -> Index:
         """The offset, in elements, of a coordinate (as the layout takes it; a single offset if there is none)."""
         if self.layout is None:
             if len(coordinate) != 1:
@@ -150,8 +160,22 @@ class Composed(Layer):
         return " @ ".join(map(repr, self.parts()))
 
 
-def compose(outer: IndexFunction, inner: IndexFunction) -> IndexFunction:
-    """outer o inner for layers, layouts and compositions in any order; what `@` does.
+@overload
+def compose(outer: Layout, inner: Layout) -> Layout: ...
+
+
+@overload
+def compose(outer: Layer, inner: Layer | Layout) -> Composed: ...
+
+
+@overload
+def compose(outer: Layout, inner: Layer) -> Composed: ...
+
+
+def compose(outer, inner):
+    """outer o inner: the function that first applies `inner`, then `outer`. It is what `@` does.
+
+    outer, inner: layers, layouts or compositions, in any order. Returns a Layout if both are layouts, else a Composed.
 
     Neighbouring layouts become one by `composition`, whose LayoutError passes through.
 

@@ -82,28 +82,28 @@ def _called(function, arguments, shape):
     return _finished(function(*map(checked, arguments)), shape)
 
 
-def _compare_some(function, arguments, shape, made):
+def _compare_some(function, arguments, shape, results):
     """Calls the function with lone ints at four points: Unseen where they give something else."""
     total = prod(shape)
     for number in {0, total // 3, 2 * total // 3, total - 1}:
         index = np.unravel_index(number, shape)
         with np.errstate(all="raise"):
             alone = _plain(function(*(int(np.broadcast_to(a, shape)[index]) for a in arguments)))
-        if alone != _picked(made, index):
+        if alone != _picked(results, index):
             raise Unseen("other values for a lone int")
 
 
-def _picked(made, index):
+def _picked(results, index):
     """The values at one point."""
-    return tuple(_picked(part, index) for part in made) if isinstance(made, tuple) else int(made[index])
+    return tuple(_picked(part, index) for part in results) if isinstance(results, tuple) else int(results[index])
 
 
-def _finished(made, shape):
-    if isinstance(made, tuple):
-        return tuple(_finished(part, shape) for part in made)
-    values, least, greatest = operand(made)
+def _finished(results, shape):
+    if isinstance(results, tuple):
+        return tuple(_finished(part, shape) for part in results)
+    values, least, greatest = operand(results)
     if least < LEAST or greatest > GREATEST:
-        raise Fault(f"{made} leaves 64 bits: {KEEP}")
+        raise Fault(f"{results} leaves 64 bits: {KEEP}")
     return np.broadcast_to(np.asarray(values, np.int64), shape)
 
 
@@ -189,27 +189,27 @@ def _message(error):
     return f"{text} on them" if isinstance(error, Unseen) else f"{type(error).__name__}: {text[:200]}"
 
 
-def _plain(made):
+def _plain(result):
     """A lone value, or tuples of such, as Python's ints that 64 bits hold."""
-    if isinstance(made, tuple):
-        return tuple(map(_plain, made))
-    value, *_ = operand(made)
+    if isinstance(result, tuple):
+        return tuple(map(_plain, result))
+    value, *_ = operand(result)
     if not LEAST <= value <= GREATEST:
         raise Fault(f"{value} leaves 64 bits: {KEEP}")
     return value
 
 
-def _stacked(found, shape):
+def _stacked(results, shape):
     """Equal nestings of ints as one nesting of int64 arrays."""
-    if isinstance(found[0], tuple):
-        return tuple(_stacked(list(part), shape) for part in zip(*found, strict=True))
-    return np.array(found, np.int64).reshape(shape)
+    if isinstance(results[0], tuple):
+        return tuple(_stacked(list(part), shape) for part in zip(*results, strict=True))
+    return np.array(results, np.int64).reshape(shape)
 
 
-def _as_tables(made, shape):
-    if isinstance(made, tuple):
-        return tuple(_as_tables(part, shape) for part in made)
-    return np.broadcast_to(np.asarray(made), shape)
+def _as_tables(results, shape):
+    if isinstance(results, tuple):
+        return tuple(_as_tables(part, shape) for part in results)
+    return np.broadcast_to(np.asarray(results), shape)
 
 
 def _agreed(one_by_one, together, shape, what, point):

@@ -7,9 +7,11 @@ coordinate that shows it.
 
 import reprlib
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
+from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Composed, Layer
 from simlayout.algebra.layout import Layout, as_index, flatten
 from simlayout.drawn import drawn_by
@@ -125,7 +127,7 @@ class F2Map(Layer):
         linear = F2Map(tuple(image for _, image in rows))
         return F2Map(linear.columns, linear(self.constant))
 
-    def __call__(self, index):
+    def __call__(self, index: Index) -> Index:
         """The result for an int, an array of ints or a symbol. Columns that move their bit equally far do it together."""
         x = as_index(index)
         diagonals, every = self.diagonals(), (1 << self.inputs) - 1
@@ -152,7 +154,17 @@ class F2Map(Layer):
                     masks[j - i] = masks.get(j - i, 0) | 1 << i
         return sorted(masks.items(), key=lambda item: (item[0] != 0, item[0]))
 
+    @overload
+    def __matmul__(self, inner: Layout | Composed) -> Composed: ...
+
+    @overload
+    def __matmul__(self, inner: "F2Map") -> "F2Map": ...
+
+    @overload
+    def __matmul__(self, inner: Layer) -> Layer: ...
+
     def __matmul__(self, inner):
+        """self after `inner`: an F2Map if `inner` is one, else what `compose` gives."""
         if isinstance(inner, F2Map):
             return product(self, inner)
         return super().__matmul__(inner)

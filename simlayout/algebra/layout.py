@@ -86,7 +86,7 @@ class Layout:
         check_nesting(shape)
         return cls(shape, tuple(prod(flatten(shape[i + 1:])) for i in range(len(shape))))
 
-    def __call__(self, *coordinate):
+    def __call__(self, *coordinate: Coordinate) -> Index:
         """The offset, in elements, of a coordinate: one argument per mode, or a tuple of them, or one linear index."""
         return _offset(coordinate[0] if len(coordinate) == 1 else coordinate, self.shape, self.stride, self)
 
@@ -154,7 +154,7 @@ class Layout:
 
     plot = drawn_by("layout", 'Draws where each coordinate lies, by="offset", "bank" or "chunk".')
 
-    def __matmul__(self, inner):
+    def __matmul__(self, inner: "Layout") -> "Layout":
         return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
 
     def __str__(self):

@@ -189,9 +189,9 @@ class _Parser:
         while self.accept(","):
             values.append(self.signed())
         self.require(">", "',' or '>'")
-        wanted = (3,) if make is Swizzle else (3, 4)
-        if len(values) not in wanted:
-            self.fail(f"expected {' or '.join(map(str, wanted))} numbers, found {len(values)}", at)
+        counts = (3,) if make is Swizzle else (3, 4)
+        if len(values) not in counts:
+            self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}", at)
         return self.build(lambda: make(*values), at)
 
     def f2(self, at):

@@ -7,6 +7,7 @@ import operator
 import reprlib
 from dataclasses import dataclass
 
+from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import INDEX_LIMIT, as_index
 from simlayout.errors import LayoutError
@@ -54,7 +55,7 @@ class Swizzle(Layer):
         """The bits of the offset that are changed (CUTLASS's zzz_mask)."""
         return ((1 << self.bits) - 1) << (self.base + max(-self.shift, 0))
 
-    def __call__(self, offset):
+    def __call__(self, offset: Index) -> Index:
         """The swizzled offset (elements): an int, an array or a symbol, as given."""
         x = as_index(offset)
         if self.bits == 0:
@@ -109,7 +110,7 @@ class Rotation(Layer):
         if max(self.line, self.period) >= INDEX_LIMIT:
             raise LayoutError(f"{self} does not fit 64-bit offsets: line and period must be below {INDEX_LIMIT}")
 
-    def __call__(self, offset):
+    def __call__(self, offset: Index) -> Index:
         """The rotated offset (elements): an int, an array or a symbol, as given; never negative on the way."""
         x = as_index(offset)
         row = self.chunk * self.count

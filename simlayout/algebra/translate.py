@@ -112,28 +112,28 @@ def swizzle_to_tma(swizzle, dtype):
     for mode in SWIZZLE_MODES:
         if swizzle == tma_to_swizzle(mode, dtype) or mode == swizzle.bits == 0:
             return mode
-    wanted = tma_to_swizzle(128, dtype)
-    raise LayoutError(f"{swizzle} of {dtype} is no mode of TMA: these have B up to 3, M = {wanted.base} (16 bytes) and S = "
-                      f"{wanted.shift}")
+    widest = tma_to_swizzle(128, dtype)
+    raise LayoutError(f"{swizzle} of {dtype} is no mode of TMA: these have B up to 3, M = {widest.base} (16 bytes) and S = "
+                      f"{widest.shift}")
 
 
-def f2_to_swizzle(made):
+def f2_to_swizzle(f2_map):
     """The Swizzle that an F2Map is; LayoutError where it is none, with the first bit that shows it.
 
     >>> f2_to_swizzle(swizzle_to_f2(Swizzle(2, 3, 3)))
     Swizzle(2, 3, 3)
     """
-    reason = not_a_swizzle(made)
+    reason = not_a_swizzle(f2_map)
     if reason:
-        raise LayoutError(f"{made} is no Swizzle<B,M,S>: {reason[1]}")
-    moves = _moves(made)
+        raise LayoutError(f"{f2_map} is no Swizzle<B,M,S>: {reason[1]}")
+    moves = _moves(f2_map)
     if not moves:
         return Swizzle(0, 0, 1)
     first, target = moves[0]
     return Swizzle(len(moves), min(first, _log(target)), first - _log(target))
 
 
-def not_a_swizzle(made):
+def not_a_swizzle(f2_map):
     """Why an F2Map is no Swizzle<B,M,S>: (the bits of its argument from which it follows, the reason), None if it is one.
 
     A swizzle leaves every bit where it is, and copies at most S neighbouring ones to S bits away as well.
@@ -141,22 +141,22 @@ def not_a_swizzle(made):
     >>> not_a_swizzle(F2Map((1, 2, 4 ^ 1, 8, 16 ^ 4)))
     ((2, 3, 4), 'bit 2 becomes bits 0 and 2, bit 3 stays, and bit 4 becomes bits 2 and 4')
     """
-    if made.constant:
-        return (), f"0 becomes {made.constant}"
-    moves = _moves(made)
+    if f2_map.constant:
+        return (), f"0 becomes {f2_map.constant}"
+    moves = _moves(f2_map)
     for k, (bit, moved) in enumerate(moves):
         first, target = moves[0]
         lone = moved and not moved & (moved - 1) and moved != 1 << bit
         if not lone or bit != first + k or moved != target << k or k >= abs(bit - _log(moved)):
             bits = tuple(range(first, bit + 1)) if lone else (bit,)
-            said = [_becomes(i, made.columns[i]) for i in bits]
-            return bits, said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
+            reasons = [_becomes(i, f2_map.columns[i]) for i in bits]
+            return bits, reasons[0] if len(reasons) == 1 else f"{', '.join(reasons[:-1])}, and {reasons[-1]}"
     return None
 
 
-def _moves(made):
+def _moves(f2_map):
     """[(bit, what its column sets beside it)] of the bits that do not stay."""
-    return [(i, column ^ 1 << i) for i, column in enumerate(made.columns) if column != 1 << i]
+    return [(i, column ^ 1 << i) for i, column in enumerate(f2_map.columns) if column != 1 << i]
 
 
 def _becomes(bit, column):

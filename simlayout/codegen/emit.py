@@ -216,26 +216,26 @@ def _check_calls(emitted, access, function, how):
     for box in access.boxes():
         *loops, threads = (np.broadcast_to(p, [stop - start for start, stop in box]).reshape(-1).tolist()
                            for p in box_arguments(box))
-        wanted = _wanted(emitted, access, box)
-        for number, (point, want) in enumerate(zip(zip(threads, *loops), wanted.tolist(), strict=True)):
-            got = function(*point)
-            if got != want:
-                _differs(emitted, how, got, want, box_point(names, box, number), access)
-        total += wanted.size
+        expected = _expected(emitted, access, box)
+        for number, (point, model_value) in enumerate(zip(zip(threads, *loops), expected.tolist(), strict=True)):
+            value = function(*point)
+            if value != model_value:
+                _differs(emitted, how, value, model_value, box_point(names, box, number), access)
+        total += expected.size
     return total
 
 
-def _wanted(emitted, access, box):
+def _expected(emitted, access, box):
     """What the model gives on a box of the domain, int64 [points]."""
     scale = dtype_of(access.dtype).bytes if emitted.unit == "bytes" else 1
     return access.over(access.offset, box).reshape(-1) * scale
 
 
-def _differs(emitted, how, got, want, point, access):
+def _differs(emitted, how, value, model_value, point, access):
     at = {variable: point[variable] for variable in access.domain}
     where = ", ".join(f"{k} = {v}" for k, v in at.items())
-    raise VerificationError(f"emitted {emitted.name} {how} gives {got} where the model gives {want}, at "
-                            f"{where}", {"point": at, "got": int(got), "want": want})
+    raise VerificationError(f"emitted {emitted.name} {how} gives {value} where the model gives {model_value}, at "
+                            f"{where}", {"point": at, "got": int(value), "want": model_value})
 
 
 def _check_cuda(emitted, access):
@@ -248,12 +248,12 @@ def _check_cuda(emitted, access):
     numbers = np.arange(total) if total <= SAMPLE else np.linspace(0, total - 1, SAMPLE).astype(np.int64)
     *loops, threads = np.unravel_index(numbers, sizes)
     points = np.stack([threads, *loops], axis=1).astype(np.uint32)
-    got = run_cuda_text(emitted.name, emitted.cuda, points, compiler)
-    wanted = np.concatenate([_wanted(emitted, access, box) for box in access.boxes()])[numbers]
-    wrong = got != wanted
+    values = run_cuda_text(emitted.name, emitted.cuda, points, compiler)
+    expected = np.concatenate([_expected(emitted, access, box) for box in access.boxes()])[numbers]
+    wrong = values != expected
     if wrong.any():
         i = int(np.argmax(wrong))
-        _differs(emitted, f"as C++ by {compiler}", int(got[i]), int(wanted[i]),
+        _differs(emitted, f"as C++ by {compiler}", int(values[i]), int(expected[i]),
                  box_point(names, [(0, n) for n in sizes], numbers[i]), access)
     return f"as C++ by {compiler}, at {'all' if len(numbers) == total else len(numbers)} points"
 
@@ -295,6 +295,6 @@ def module_source(title, emitted):
             raise SimlayoutError(f"two accesses would both be the function {name}: give them names that differ in "
                                  f"letters")
     functions = "\n\n".join(map(_marked, emitted))
-    made_by = "Emitted and proved by simlayout: `python -m cuda_kernels.emitted` writes this file; do not edit it."
-    head = f'"""{title}\n\n{made_by}\n"""\n'
+    origin = "Emitted and proved by simlayout: `python -m cuda_kernels.emitted` writes this file; do not edit it."
+    head = f'"""{title}\n\n{origin}\n"""\n'
     return f"{head}\n\n{functions}"

@@ -64,11 +64,11 @@ def run_cuda_text(name, text, points, compiler):
     source = _PROGRAM.format(text=text, name=name, count=points.shape[1], arguments=arguments)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        given, values = folder / "points", folder / "values"
-        np.ascontiguousarray(points, np.uint32).tofile(given)
+        inputs, values = folder / "points", folder / "values"
+        np.ascontiguousarray(points, np.uint32).tofile(inputs)
         try:
             program = _compile(compiler, source, folder)
-            subprocess.run([str(program), str(given), str(values)], check=True, timeout=PATIENCE, capture_output=True)
+            subprocess.run([str(program), str(inputs), str(values)], check=True, timeout=PATIENCE, capture_output=True)
         except subprocess.CalledProcessError as error:
             reason = error.stderr if isinstance(error.stderr, str) else f"it stops with {error.returncode}"
             raise SimlayoutError(f"the CUDA C++ text of {name} does not run as C++: {reason[:500]}") from None

@@ -96,7 +96,7 @@ def without_comments(text):
     '       \\nrow * 64            + col'
     """
     for comment in (_COMMENT, _COMMENT_LINES):
-        text = comment.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        text = comment.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return text
 
 
@@ -205,10 +205,10 @@ class _Reader:
 
     def values(self):
         """{ value "," }, the last comma being free."""
-        found = [self.value()]
+        values = [self.value()]
         while self.accept(",") and self.token.kind != "end" and self.token.text not in (")", ";"):
-            found.append(self.value())
-        return found
+            values.append(self.value())
+        return values
 
     # ---- values
 

@@ -57,17 +57,17 @@ def _floordiv(x, divisor):
     if isinstance(x, int) or divisor == 1:
         return x // divisor if isinstance(x, int) else x
     multiple, rest = split(x, divisor)
-    whole = exact_quotient(multiple, divisor)
+    quotient = exact_quotient(multiple, divisor)
     lo, hi = limits(rest)
     if lo // divisor == hi // divisor:
-        return add(whole, lo // divisor)
+        return add(quotient, lo // divisor)
     coarse = coarsened(rest, divisor)
     if coarse:
         unit, high, _ = coarse
-        return add(whole, _floordiv(high, divisor // unit))
+        return add(quotient, _floordiv(high, divisor // unit))
     if divisor & (divisor - 1):
-        return add(whole, Expr("div", (rest, divisor), lo // divisor, hi // divisor))
-    return add(whole, _shift_right(rest, divisor.bit_length() - 1))
+        return add(quotient, Expr("div", (rest, divisor), lo // divisor, hi // divisor))
+    return add(quotient, _shift_right(rest, divisor.bit_length() - 1))
 
 
 def _shift_right(x, count):

@@ -49,12 +49,12 @@ def access_of_text(options):
     return access_of_lanes(name, options.op, layout, options.lanes, loops, dtype)
 
 
-def access_of_lanes(name, instruction, made, lanes, loops, dtype):
+def access_of_lanes(name, instruction, tile, lanes, loops, dtype):
     """The Access of threads that give the coordinates of a text. loops: {name: trips}, perhaps with tid."""
     domain = {"tid": LANES, **loops}
     if prod(domain.values()) > MAX_INSTRUCTIONS * LANES:
         raise SimlayoutError(f"--domain spans {prod(domain.values()) // LANES} instructions: at most {MAX_INSTRUCTIONS}")
-    return Access(name, instruction, made, parse_index(lanes, domain), domain, dtype.name, excess=None)
+    return Access(name, instruction, tile, parse_index(lanes, domain), domain, dtype.name, excess=None)
 
 
 def tile_of_text(options, lanes=()):
@@ -66,15 +66,15 @@ def tile_of_text(options, lanes=()):
     """
     lanes = [text for text in (options.lanes, *lanes) if text is not None]
     body, sizes = sized(options.layout)
-    given = domain_of(options.domain)
-    names = open_names(body, {*sizes, *given})
+    domain = domain_of(options.domain)
+    names = open_names(body, {*sizes, *domain})
     used = {"tid", *(word for text in lanes for word in re.findall(r"[A-Za-z_]\w*", text, re.ASCII))}
     if names is None:
-        own = {} if lanes or sizes else given           # without --lanes they can only be the layout's own sizes, again
-        loops = {name: size for name, size in given.items() if name not in own}
+        own = {} if lanes or sizes else domain           # without --lanes they can only be the layout's own sizes, again
+        loops = {name: size for name, size in domain.items() if name not in own}
     else:
-        own = {name: size for name, size in given.items() if (name in names if names else name not in used)}
-        loops = {name: size for name, size in given.items() if name not in own}
+        own = {name: size for name, size in domain.items() if (name in names if names else name not in used)}
+        loops = {name: size for name, size in domain.items() if name not in own}
         both = sorted(used & {*own, *sizes} - {"tid"})
         if both:
             raise LayoutError(f"{both[0]!r} is a coordinate of {body!r} and a variable of --lanes: rename one of them")
@@ -93,8 +93,8 @@ def read_tile(text, domain=None, dtype="f16"):
     try:
         return tile(text, domain, dtype)
     except SizesError as error:
-        given = " ".join(f"{name}={size}" for name, size in error.sizes.items())
-        raise SizesError(error.text, error.sizes, f"add --domain {given}") from None
+        sizes = " ".join(f"{name}={size}" for name, size in error.sizes.items())
+        raise SizesError(error.text, error.sizes, f"add --domain {sizes}") from None
 
 
 def _of_sizes(text, sizes, dtype):
@@ -118,16 +118,16 @@ def domain_of(pairs):
     return domain
 
 
-def check_size(made, dtype, arch):
+def check_size(tile, dtype, arch):
     """Refuses a tile without coordinates, or one that cannot be in shared memory, before anything walks over it."""
-    if not hasattr(made, "shape"):
-        raise LayoutError(f"{made} has no coordinates of its own: compose it with a layout, as in "
-                          f"'{made} o (16,64):(64,1)', or add --domain row=16 col=64")
+    if not hasattr(tile, "shape"):
+        raise LayoutError(f"{tile} has no coordinates of its own: compose it with a layout, as in "
+                          f"'{tile} o (16,64):(64,1)', or add --domain row=16 col=64")
     limit = arch.shared_bytes_per_cta
-    if made.size * dtype.bytes > limit:
-        raise LayoutError(f"{made} has {made.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
+    if tile.size * dtype.bytes > limit:
+        raise LayoutError(f"{tile} has {tile.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
                           "shared memory per CTA: use a smaller tile")
-    furthest = made.cosize * dtype.bytes
+    furthest = tile.cosize * dtype.bytes
     if furthest > MAX_BYTES:
-        raise LayoutError(f"{made} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
+        raise LayoutError(f"{tile} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
                           "CTA: use smaller strides")

@@ -233,8 +233,8 @@ def _one_of(tiled, family, what, why):
         row, column = equivalence.counterexample["row"], equivalence.counterexample["col"]
         places.append(row * tiled.columns + column)
         family = [f for f in family if f(row, column) == equivalence.counterexample["left"]]
-    said = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(tiled.point, places)]
-    return tiled.refuse(what, f"{why} {' and '.join(said)}", places)
+    points = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(tiled.point, places)]
+    return tiled.refuse(what, f"{why} {' and '.join(points)}", places)
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------

@@ -78,10 +78,10 @@ def _rows(tile):
 def _formula(access, arch):
     """The emitted index function as text, or why there is none."""
     try:
-        made = emit(access, arch=arch)
+        emitted = emit(access, arch=arch)
     except SimlayoutError as error:
         return {"error": str(error).splitlines()[0]}
-    return {"python": made.source, "cuda": made.cuda, "operations": made.operations}
+    return {"python": emitted.source, "cuda": emitted.cuda, "operations": emitted.operations}
 
 
 def _shared(state, worked):
@@ -140,11 +140,11 @@ def _instruction(worked, index):
 def _phases(analysis, index):
     """(the phases with what is served in them, "") or ([], why there are none)."""
     try:
-        found = phases(analysis, index)
+        phase_list = phases(analysis, index)
     except SimlayoutError as error:
         return [], str(error)
     drawn, first = [], 0
-    for phase in found:
+    for phase in phase_list:
         served = [{"wavefront": s.wavefront, "bank": s.bank, "width": s.width, "word": s.word, "lanes": s.lanes}
                   for s in phase.served]
         drawn.append({"lanes": phase.lanes, "wavefronts": phase.wavefronts, "times": phase.times, "first": first,
@@ -160,7 +160,7 @@ def _touched(worked, index):
     owner = np.full(int(offsets.max()) + 1, -1)
     owner[offsets] = np.arange(offsets.size)
     first = analysis.addresses[index][:, None] // element
-    wanted = first + np.arange(access.elements)
-    held = np.where(wanted < owner.size, owner[np.minimum(wanted, owner.size - 1)], -1)
+    offsets_moved = first + np.arange(access.elements)
+    elements = np.where(offsets_moved < owner.size, owner[np.minimum(offsets_moved, owner.size - 1)], -1)
     return [[int(e) for e in row if e >= 0] if active else []
-            for row, active in zip(held, analysis.active[index], strict=True)]
+            for row, active in zip(elements, analysis.active[index], strict=True)]

@@ -143,13 +143,13 @@ class Handler(BaseHTTPRequestHandler):
             return
         kind, make = _QUESTIONS[self.path]
         try:
-            made = make(state)
+            answer = make(state)
         except Refusal as refusal:
             self._send_json(422, refusal.as_dict())
         except (SimlayoutError, ArithmeticError, MemoryError, RecursionError) as error:
             self._send_json(422, Refusal(str(error) or type(error).__name__, "request").as_dict())
         else:
-            self._send(200, kind, made)
+            self._send(200, kind, answer)
 
     def _is_own(self):
         """Whether the request comes from this machine and this page; answers 400 or 403 if not."""

@@ -81,8 +81,8 @@ def blamed(field, text=""):
         raise
     except SimlayoutError as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        found = re.match(r"column ([0-9]{1,9}): ", first) if isinstance(error, ParseError) else None
-        raise Refusal(first, field, int(found[1]) if found else None, text) from None
+        match = re.match(r"column ([0-9]{1,9}): ", first) if isinstance(error, ParseError) else None
+        raise Refusal(first, field, int(match[1]) if match else None, text) from None
 
 
 def state_of(value):
@@ -101,21 +101,21 @@ def state_of(value):
         raise Refusal('the request is a JSON object such as {"layout": "(16,64):(64,1)"}, not a '
                       f"{type(value).__name__}", "request")
     known = {f.name: f.type for f in fields(State)}
-    for name, given in value.items():
+    for name, field_value in value.items():
         if name not in known:
             raise Refusal(f"unknown field {name[:40]!r}; known: {', '.join(known)}", "request")
-        _check_field(name, given, known[name])
+        _check_field(name, field_value, known[name])
     return State(**value)
 
 
-def _check_field(name, given, wanted):
+def _check_field(name, value, kind):
     """One field: a text that is not too long, or an index."""
-    if type(given) is not wanted:
-        raise Refusal(f"{name} is {'an int' if wanted is int else 'a text'}, not a {type(given).__name__}", name)
-    if wanted is int and not 0 <= given <= MAX_INDEX:
+    if type(value) is not kind:
+        raise Refusal(f"{name} is {'an int' if kind is int else 'a text'}, not a {type(value).__name__}", name)
+    if kind is int and not 0 <= value <= MAX_INDEX:
         raise Refusal(f"{name} is an int from 0 to {MAX_INDEX}", name)
-    if wanted is str and len(given) > MAX_TEXT:
-        raise Refusal(f"{name} has {len(given)} characters: at most {MAX_TEXT} are read", name)
+    if kind is str and len(value) > MAX_TEXT:
+        raise Refusal(f"{name} has {len(value)} characters: at most {MAX_TEXT} are read", name)
 
 
 def access_of(state):
@@ -136,30 +136,30 @@ def access_of(state):
         arch_of(state.arch)
     with blamed("op", state.op):
         instruction(state.op)
-    asked = TileText(state.layout, state.dtype, state.op, state.lanes if state.lanes.strip() else None, _loops(state.domain),
+    text = TileText(state.layout, state.dtype, state.op, state.lanes if state.lanes.strip() else None, _loops(state.domain),
                      state.arch)
     with blamed("layout", state.layout):
         open_names(sized(state.layout)[0])              # the text of the layout alone; then together with the sizes
-    with blamed("domain" if asked.domain else "layout", "" if asked.domain else state.layout):
-        _, loops = tile_of_text(asked)
-    if asked.lanes:
+    with blamed("domain" if text.domain else "layout", "" if text.domain else state.layout):
+        _, loops = tile_of_text(text)
+    if text.lanes:
         with blamed("lanes", state.lanes):
             parse_index(state.lanes, ("tid", *(name for name in loops if name != "tid")))
-    access = _built(asked)
+    access = _built(text)
     if access.instructions() > MAX_INSTRUCTIONS:
-        field = "domain" if asked.lanes else "layout"
+        field = "domain" if text.lanes else "layout"
         raise Refusal(f"{access.instructions()} instructions: the explorer shows at most {MAX_INSTRUCTIONS}", field)
     return access
 
 
-def _built(asked):
+def _built(text):
     """The command line's Access; what is left to refuse concerns the loops, the instruction or how it covers the tile."""
     try:
-        return access_of_text(asked)
+        return access_of_text(text)
     except InstructionError as error:
         raise Refusal(str(error), "op") from None
     except SimlayoutError as error:
-        raise Refusal(str(error), "domain" if asked.lanes else "layout") from None
+        raise Refusal(str(error), "domain" if text.lanes else "layout") from None
 
 
 def _loops(text):

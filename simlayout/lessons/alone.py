@@ -58,11 +58,11 @@ def carried_files():
     >>> "simlayout/lessons/theory.md" in files, any(name.endswith(".ipynb") for name in files)
     (True, False)
     """
-    found = {}
+    texts = {}
     for package in PACKAGES:
         folder = Path(*find_spec(package).submodule_search_locations)
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder.parent)
             if path.is_file() and not set(LEFT_OUT) & set(name.parts):
-                found[name.as_posix()] = path.read_bytes().decode()
-    return found
+                texts[name.as_posix()] = path.read_bytes().decode()
+    return texts

@@ -72,8 +72,8 @@ def notebook_text(markdown, first=None, metadata=None):
 
     first: its first code cell, which brings simlayout where it is missing; None: `install_cell`. metadata: of that cell.
 
-    >>> made = json.loads(notebook_text("# A\\n\\nText.\\n\\n## B\\n\\n```python\\n1 + 1\\n```\\n"))
-    >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in made["cells"]][3:]
+    >>> notebook = json.loads(notebook_text("# A\\n\\nText.\\n\\n## B\\n\\n```python\\n1 + 1\\n```\\n"))
+    >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in notebook["cells"]][3:]
     [('cell-04', 'markdown', ['## B']), ('cell-05', 'code', ['1 + 1'])]
     """
     first, cells = install_cell() if first is None else first, []
@@ -81,8 +81,8 @@ def notebook_text(markdown, first=None, metadata=None):
         cells.append(_cell(kind, text, len(cells) + 1))
         if len(cells) == 1:
             cells += [_cell("code", first, 2) | {"metadata": metadata or {}}, _cell("code", START, 3)]
-    made = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    notebook = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _parts(markdown):
@@ -97,9 +97,9 @@ def _parts(markdown):
 
 def _cell(kind, text, number):
     """One cell as nbformat has it."""
-    made = {"cell_type": kind, "id": f"cell-{number:02}", "metadata": {},
+    cell = {"cell_type": kind, "id": f"cell-{number:02}", "metadata": {},
             "source": text.strip("\n").splitlines(keepends=True)}
-    return made | {"execution_count": None, "outputs": []} if kind == "code" else made
+    return cell | {"execution_count": None, "outputs": []} if kind == "code" else cell
 
 
 def main():

@@ -55,7 +55,7 @@ def check(exercise, answer):
     if answer is None:
         return Verdict(exercise, False, f"{exercise}: no answer yet ({one.asks})", answered=False)
     try:
-        said = one.judge(answer)
+        remark = one.judge(answer)
     except CounterexampleError as error:
         return _not_yet(exercise, _without_explanation(str(error).splitlines()))
     except Refused as refusal:
@@ -66,7 +66,7 @@ def check(exercise, answer):
         return _not_yet(exercise, [*_folded(error), *wrapped(f"({one.asks})")])
     except Exception as error:                           # an answer may be a function, and it may raise whatever it likes
         return _not_yet(exercise, wrapped(f"the answer could not be tried: {type(error).__name__}: {error} ({one.asks})"))
-    return Verdict(exercise, True, "\n".join(wrapped(f"{exercise}: right{f'; {said}' if said else ''}")))
+    return Verdict(exercise, True, "\n".join(wrapped(f"{exercise}: right{f'; {remark}' if remark else ''}")))
 
 
 def _without_explanation(lines):

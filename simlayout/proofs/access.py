@@ -72,7 +72,7 @@ class Access:
         if threads < LANES or threads % LANES:
             raise LayoutError(f"access {self.name!r}: tid has {threads} values; warps need a multiple of {LANES}")
         if self.excess is not None:
-            object.__setattr__(self, "excess", self._whole(self.excess, "excess", "or None"))
+            object.__setattr__(self, "excess", self._as_int(self.excess, "excess", "or None"))
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
@@ -91,12 +91,12 @@ class Access:
         for variable, size in self.domain.items():
             if not isinstance(variable, str):
                 raise LayoutError(f"access {self.name!r}: a loop variable has a name, text, not {variable!r}")
-            sizes[variable] = self._whole(size, variable, "trips")
+            sizes[variable] = self._as_int(size, variable, "trips")
             if sizes[variable] < 1:
                 raise LayoutError(f"access {self.name!r}: {variable} has {size} values; it needs at least one")
         return sizes
 
-    def _whole(self, value, of, what):
+    def _as_int(self, value, of, what):
         try:
             return operator.index(value)
         except TypeError:

@@ -118,15 +118,19 @@ def _claim_bytes(owner, at, mn, k):
                                     {"byte": byte, "first": tuple(before), "second": tuple(element)})
 
 
-def _compare(put, read, boxes, found, reads, mend):
-    """Raises VerificationError at the first element that is missing or elsewhere; found, reads: words for who has it where,
-    mend: what to do."""
+def _compare(put, read, boxes, if_missing, if_elsewhere, mend):
+    """Compares the byte of each element as TMA puts it (-1: in no box) and as it is read, int64 [rows, k] both.
+
+    boxes: the number of TMA loads. if_missing, if_elsewhere: what the two messages say of the reader; mend: the remedy.
+    Raises VerificationError at the first element that is in no box, or at another byte.
+    """
     wrong = put != read
     if not wrong.any():
         return
     row, k = (int(i) for i in np.argwhere(wrong)[0])
     at = {"row": row, "k": k, "put": int(put[row, k]), "read": int(read[row, k])}
     if at["put"] < 0:
-        raise VerificationError(f"element (row {row}, k {k}) is in none of {boxes} boxes, and {found} at byte {at['read']}: "
-                                "load it", at)
-    raise VerificationError(f"element (row {row}, k {k}) lies at byte {at['put']} and {reads} at {at['read']}: {mend}", at)
+        raise VerificationError(f"element (row {row}, k {k}) is in none of {boxes} boxes, and {if_missing} at byte "
+                                f"{at['read']}: load it", at)
+    raise VerificationError(f"element (row {row}, k {k}) lies at byte {at['put']} and {if_elsewhere} at {at['read']}: "
+                            f"{mend}", at)

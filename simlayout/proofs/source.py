@@ -171,9 +171,9 @@ def _blocks(length, block, step, cycle):
 
     Blocks begin `step` bytes apart; alike are those at one place in a line whose numbers are equal modulo `cycle`.
     """
-    whole, rest = divmod(length, block)
+    full, rest = divmod(length, block)
     period = lcm(LINE_BYTES // gcd(LINE_BYTES, step), cycle)
-    for first in range(min(whole, period)):
-        yield first, -(-(whole - first) // period), block
+    for first in range(min(full, period)):
+        yield first, -(-(full - first) // period), block
     if rest:
-        yield whole, 1, rest
+        yield full, 1, rest

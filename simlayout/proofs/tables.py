@@ -55,8 +55,8 @@ class Table:
         def offset(step, *leaves):
             return self.tile(*_nested(self.form, iter([x + step if i == mode else x for i, x in enumerate(leaves)])))
 
-        given = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
-        return exact_offsets(offset, given, f"access {self.access.name!r}",
+        arguments = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
+        return exact_offsets(offset, arguments, f"access {self.access.name!r}",
                              lambda number: self.point(*divmod(number // len(steps), LANES)))
 
     def addresses(self):

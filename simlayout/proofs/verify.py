@@ -49,7 +49,7 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     """
     if isinstance(subject, str):
         subject = parse(subject)
-    conflict_free_for, stored_by = (_accesses(given, what) for given, what in (
+    conflict_free_for, stored_by = (_accesses(accesses, what) for accesses, what in (
         (conflict_free_for, "conflict_free_for"), (stored_by, "stored_by")))
     if isinstance(subject, Access):
         if conflict_free_for:
@@ -69,9 +69,9 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
                        provenance=certificates[0].provenance if certificates else "")
 
 
-def _accesses(given, what) -> tuple[Access, ...]:
+def _accesses(argument, what) -> tuple[Access, ...]:
     """The Accesses of an argument: several of them, or one alone."""
-    accesses = (given,) if isinstance(given, Access) else tuple(given) if isinstance(given, (list, tuple, set)) else (given,)
+    accesses = tuple(argument) if isinstance(argument, (list, tuple, set)) else (argument,)
     for one in accesses:
         if not isinstance(one, Access):
             raise SimlayoutError(f"{what} takes a list of Accesses, not {type(one).__name__}: wrap a layout in "
@@ -276,8 +276,8 @@ def _check_excess(table, analysis):
     if access.excess is None or not wrong.any():
         return
     row = int(np.argmax(wrong))
-    excess, wanted, point = int(analysis.excess[row]), access.excess, table.point(row, 0)
-    lead = "has bank conflicts" if wanted == 0 else f"does not have the declared excess of {wanted}"
+    excess, declared, point = int(analysis.excess[row]), access.excess, table.point(row, 0)
+    lead = "has bank conflicts" if declared == 0 else f"does not have the declared excess of {declared}"
     detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
     raise VerificationError(
         f"access {access.name!r} {lead}: {excess} excess wavefronts per {access.instruction} at "

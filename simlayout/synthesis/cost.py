@@ -77,8 +77,8 @@ def _least(addresses, used, chunk):
     words = np.sort(addresses[:, used] // WORD_BYTES)
     places = chunk // WORD_BYTES
     first = np.concatenate([np.ones((len(words), 1), bool), np.diff(words, axis=1) != 0], axis=1)
-    wanted = np.stack([(first & (words % places == place)).sum(axis=1) for place in range(places)], axis=1)
-    return -(-wanted.max(axis=1) * chunk // LINE_BYTES)
+    words_of_place = np.stack([(first & (words % places == place)).sum(axis=1) for place in range(places)], axis=1)
+    return -(-words_of_place.max(axis=1) * chunk // LINE_BYTES)
 
 
 def better_layout(access):

@@ -32,7 +32,7 @@ class F2Found:
     total: int
 
 
-def f2_layers(found, chunk, count, progress=None, executor=None):
+def f2_layers(differences, chunk, count, progress=None, executor=None):
     """The F2Found of some Differences: up to `count` layers, which move chunks of `chunk` elements whole.
 
     >>> import numpy as np
@@ -43,39 +43,39 @@ def f2_layers(found, chunk, count, progress=None, executor=None):
     >>> made.layers, made.bound, made.free, made.total
     (((Swizzle(3, 3, 3),), (Swizzle(2, 4, 2), Swizzle(1, 3, 5))), 0, 4096, 11811)
     """
-    known = spreads(found, progress, executor)
+    known = spreads(differences, progress, executor)
     cost = int(known.states.costs[0]) if len(known.states) else 0
-    columns = simplest(found, cost, count)
+    columns = simplest(differences, cost, count)
     if not columns:
-        columns = [completed(found, known.order, images) for images in known.states.images[:count]]
-    bound = found.bound(cost if known.examined == known.total else 0)
+        columns = [completed(differences, known.order, images) for images in known.states.images[:count]]
+    bound = differences.bound(cost if known.examined == known.total else 0)
     return F2Found(tuple(as_layers(each, chunk) for each in columns), bound, known.free, known.examined, known.total)
 
 
-def simplest(found, cost, count):
+def simplest(differences, cost, count):
     """Columns, chunk number to chunk number, of up to `count` layouts of at most this cost that change nothing but the
     banks' bits: those of the fewest swizzles, then the fewest bits XORed. Empty where there is none (or none was found)."""
-    low = tuple(range(found.banks))
-    order = low + tuple(bit for bit in found.used_bits if bit >= found.banks)
+    low = tuple(range(differences.banks))
+    order = low + tuple(bit for bit in differences.used_bits if bit >= differences.banks)
     for width in WIDTHS:
-        states = _unit_states(found, order, cost, width)
+        states = _unit_states(differences, order, cost, width)
         if len(states):
             break
-    made = []
+    layouts = []
     for images in states.images[np.argsort(_complexity(order, states.images), kind="stable")[:count]].tolist():
-        columns = [1 << bit for bit in range(found.bits)]
+        columns = [1 << bit for bit in range(differences.bits)]
         for bit, image in zip(order, images):
-            columns[bit] = image | (1 << bit if bit >= found.banks else 0)
-        made.append(tuple(columns))
-    return made
+            columns[bit] = image | (1 << bit if bit >= differences.banks else 0)
+        layouts.append(tuple(columns))
+    return layouts
 
 
-def _unit_states(found, order, cost, width):
+def _unit_states(differences, order, cost, width):
     """States over `order` up to a cost, whose first bits, the banks', keep their places; the `width` simplest of them."""
-    first = np.array([[1 << bit for bit in order[:found.banks]]], np.uint8)
-    states = States(first, np.array([found.banks]), np.zeros(1, np.int64))
-    for table in tables(found.weights, order)[found.banks:]:
-        states = grown((states, table, found.banks, cost, found.bits))
+    first = np.array([[1 << bit for bit in order[:differences.banks]]], np.uint8)
+    states = States(first, np.array([differences.banks]), np.zeros(1, np.int64))
+    for table in tables(differences.weights, order)[differences.banks:]:
+        states = grown((states, table, differences.banks, cost, differences.bits))
         if len(states) > width:
             states = states[np.argsort(_complexity(order, states.images), kind="stable")[:width]]
     return states
@@ -94,7 +94,7 @@ def _complexity(order, images):
     return swizzles << 32 | bits
 
 
-def completed(found, order, images):
+def completed(differences, order, images):
     """Columns of an invertible map whose lowest bits have the images, in reduced row echelon form, of the bits of `order`;
     other bits are free. Bits stay where they are as far as they can."""
     image_of = {bit: int(image) for bit, image in zip(order, images)}
@@ -103,21 +103,21 @@ def completed(found, order, images):
         if image_of[bit] == 1 << rank:
             pivots.append(bit)
             rank += 1
-    for bit in range(found.bits):                        # free bits, lowest first, fill what is left of the banks
+    for bit in range(differences.bits):                        # free bits, lowest first, fill what is left of the banks
         if bit not in image_of:
-            image_of[bit] = 1 << rank if rank < found.banks else 0
-            pivots += [bit] * (rank < found.banks)
+            image_of[bit] = 1 << rank if rank < differences.banks else 0
+            pivots += [bit] * (rank < differences.banks)
             rank = len(pivots)
-    place = {bit: bit for bit in pivots if bit < found.banks}
-    rows = iter(sorted(set(range(found.banks)) - set(place)))
+    place = {bit: bit for bit in pivots if bit < differences.banks}
+    rows = iter(sorted(set(range(differences.banks)) - set(place)))
     place.update((bit, next(rows)) for bit in pivots if bit not in place)
-    outside = [bit for bit in range(found.bits) if bit not in place]
-    place.update((bit, bit) for bit in outside if bit >= found.banks)
-    rows = iter(sorted(set(range(found.bits)) - set(place.values())))
+    outside = [bit for bit in range(differences.bits) if bit not in place]
+    place.update((bit, bit) for bit in outside if bit >= differences.banks)
+    rows = iter(sorted(set(range(differences.bits)) - set(place.values())))
     place.update((bit, next(rows)) for bit in outside if bit not in place)
     columns = []
-    for bit in range(found.bits):
-        banks = sum(1 << place[pivots[k]] for k in range(found.banks) if image_of[bit] >> k & 1)
+    for bit in range(differences.bits):
+        banks = sum(1 << place[pivots[k]] for k in range(differences.banks) if image_of[bit] >> k & 1)
         columns.append(banks | (0 if bit in pivots else 1 << place[bit]))
     return tuple(columns)
 

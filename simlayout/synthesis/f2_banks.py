@@ -218,46 +218,46 @@ class Spreads:
     """Kernels without any cost, of those examined."""
 
 
-def spreads(found, progress=None, executor=None, most=MOST):
+def spreads(differences, progress=None, executor=None, most=MOST):
     """The Spreads of some Differences: all kernels of the least cost, if no more than `most` were kept on the way.
 
     progress: called with the kernels decided so far. executor: of concurrent.futures. Interrupted by Ctrl-C: what a greedy
     run has found.
     """
-    order, total = found.used_bits, kernels(found.bits, 0, found.banks)
+    order, total = differences.used_bits, kernels(differences.bits, 0, differences.banks)
     start = States(np.zeros((1, 0), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    best, _ = _run(found, order, start, np.iinfo(np.int64).max, BEAM)
+    best, _ = _run(differences, order, start, np.iinfo(np.int64).max, BEAM)
     best = best[best.costs == best.costs.min()]
-    examined = _leaves(found, best)
+    examined = _leaves(differences, best)
     try:
-        states, dropped = _run(found, order, start, int(best.costs[0]), most, progress, executor)
+        states, dropped = _run(differences, order, start, int(best.costs[0]), most, progress, executor)
         best, examined = states[np.argsort(states.costs, kind="stable")], total - dropped
     except KeyboardInterrupt:
         pass
-    return Spreads(order, best, examined, total, _leaves(found, best[best.costs == 0]))
+    return Spreads(order, best, examined, total, _leaves(differences, best[best.costs == 0]))
 
 
-def _run(found, order, states, cost, most, progress=None, executor=None):
+def _run(differences, order, states, cost, most, progress=None, executor=None):
     """(States at all bits of `order` up to a cost, kernels that were dropped because more than `most` were kept)."""
-    dropped, total = 0, kernels(found.bits, 0, found.banks)
-    for level, table in enumerate(tables(found.weights, order)):
-        left = found.bits - level - 1
-        jobs = [(states[i:i + PIECE], table, found.banks, cost, left) for i in range(0, len(states), PIECE)]
+    dropped, total = 0, kernels(differences.bits, 0, differences.banks)
+    for level, table in enumerate(tables(differences.weights, order)):
+        left = differences.bits - level - 1
+        jobs = [(states[i:i + PIECE], table, differences.banks, cost, left) for i in range(0, len(states), PIECE)]
         states = joined(list((executor.map if executor and len(jobs) > 1 else map)(grown, jobs)))
         if len(states) > most:
             ranked = np.argsort(states.costs, kind="stable")
-            dropped += _below(found, states[ranked[most:]], left)
+            dropped += _below(differences, states[ranked[most:]], left)
             states = states[ranked[:most]]
         if progress:
-            progress(total - dropped - (_below(found, states, left) if level < len(order) - 1 else 0))
+            progress(total - dropped - (_below(differences, states, left) if level < len(order) - 1 else 0))
     return states, dropped
 
 
-def _below(found, states, left):
+def _below(differences, states, left):
     """Kernels that extend some States by `left` bits."""
     ranks, counts = np.unique(states.ranks, return_counts=True)
-    return sum(n * kernels(left, rank, found.banks) for rank, n in zip(ranks.tolist(), counts.tolist()))
+    return sum(n * kernels(left, rank, differences.banks) for rank, n in zip(ranks.tolist(), counts.tolist()))
 
 
-def _leaves(found, states):
-    return _below(found, states, found.bits - len(found.used_bits))
+def _leaves(differences, states):
+    return _below(differences, states, differences.bits - len(differences.used_bits))

@@ -90,10 +90,10 @@ class Rearrangement:
     def _moves(self):
         """Which lanes take which registers, a line for each kind of lane."""
         kinds = {}
-        for lane, taken in enumerate(self.registers.tolist()):
-            kinds.setdefault(tuple(taken), []).append(lane)
-        return [f"  lanes {_spans(lanes)}: R0.. = {', '.join(f'R{r}' for r in taken)}" for taken, lanes in kinds.items()
-                if taken != tuple(range(len(taken)))]
+        for lane, registers in enumerate(self.registers.tolist()):
+            kinds.setdefault(tuple(registers), []).append(lane)
+        return [f"  lanes {_spans(lanes)}: R0.. = {', '.join(f'R{r}' for r in registers)}"
+                for registers, lanes in kinds.items() if registers != tuple(range(len(registers)))]
 
 
 def _spans(lanes):
@@ -165,47 +165,47 @@ def _reordered(access, order, masks):
         def move(tid):
             return tid // 32 * 32 + table[tid % 32]
 
-    given = access.coordinate
-    lanes = given if masks == (0, 0, 0) else lambda tid, *loops: given(move(tid), *loops)
+    coordinate = access.coordinate
+    lanes = coordinate if masks == (0, 0, 0) else lambda tid, *loops: coordinate(move(tid), *loops)
     return replace(access, lanes=lanes, excess=None)
 
 
 def _places(op):
     """(lane, value) of every element [rows, 8] of an instruction's matrices, int64 [rows, 8, 2]."""
-    held = fragment(op.name).coordinates()
-    lanes, values = np.indices(held.shape[:2])
+    elements = fragment(op.name).coordinates()
+    lanes, values = np.indices(elements.shape[:2])
     places = np.zeros((ROWS * len(op.groups), 8, 2), np.int64)
-    places[held[..., 0], held[..., 1]] = np.stack([lanes, values], axis=-1)
+    places[elements[..., 0], elements[..., 1]] = np.stack([lanes, values], axis=-1)
     return places
 
 
 def _exchange(op, order):
     """int64 [32, values, 2]: as of Rearrangement."""
     places, order = _places(op), np.asarray(order)
-    wanted, given = (places[order], places) if op.kind == "ldmatrix" else (places, places[order])
+    to, source = (places[order], places) if op.kind == "ldmatrix" else (places, places[order])
     exchange = np.zeros((32, 2 * len(op.groups), 2), np.int64)
-    exchange[wanted[..., 0], wanted[..., 1]] = given
+    exchange[to[..., 0], to[..., 1]] = source
     return exchange
 
 
-def _check(access, made):
+def _check(access, rearrangement):
     """Moves every element of every instruction both ways. Raises VerificationError where they do not agree."""
     op = instruction(access.instruction)
     rows = ROWS * len(op.groups)
-    places, take = _places(op), made.exchange
-    before, after = (a.addresses()[:, :rows, None] + 2 * np.arange(8) for a in (access, made.access))
+    places, take = _places(op), rearrangement.exchange
+    before, after = (a.addresses()[:, :rows, None] + 2 * np.arange(8) for a in (access, rearrangement.access))
     if op.kind == "ldmatrix":                            # an element is its address; registers hold elements
-        wanted, loaded = (_dealt_out(places, element) for element in (before, after))
-        wrong = wanted != loaded[:, take[..., 0], take[..., 1]]
+        expected, loaded = (_dealt_out(places, element) for element in (before, after))
+        wrong = expected != loaded[:, take[..., 0], take[..., 1]]
     else:                                                # an element is the (lane, value) that holds it, addresses get it
-        held = np.arange(take[..., 0].size).reshape(take.shape[:2])
-        at = held[take[..., 0], take[..., 1]][places[..., 0], places[..., 1]]
+        numbers = np.arange(take[..., 0].size).reshape(take.shape[:2])
+        at = numbers[take[..., 0], take[..., 1]][places[..., 0], places[..., 1]]
         first, second = (np.argsort(a.reshape(len(a), -1), axis=1) for a in (before, after))
-        wrong = held[places[..., 0], places[..., 1]].ravel()[first] != at.ravel()[second]
-    wavefronts = int(analyze(op, made.access.addresses()).wavefronts.sum())
-    if wrong.any() or wavefronts != made.after:
+        wrong = numbers[places[..., 0], places[..., 1]].ravel()[first] != at.ravel()[second]
+    wavefronts = int(analyze(op, rearrangement.access.addresses()).wavefronts.sum())
+    if wrong.any() or wavefronts != rearrangement.after:
         raise VerificationError(f"the rearrangement of {access.name!r} is wrong: {int(wrong.sum())} values go astray, "
-                                f"{wavefronts} wavefronts instead of {made.after}")
+                                f"{wavefronts} wavefronts instead of {rearrangement.after}")
 
 
 def _dealt_out(places, elements):

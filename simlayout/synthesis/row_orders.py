@@ -58,13 +58,13 @@ def _path(dealt, phases, group):
         for phase, most in enumerate(phases):
             if dealt[phase, here] >= most:
                 continue
-            taken = (*steps, (phase, here, 1))
+            longer = (*steps, (phase, here, 1))
             if dealt[phase].sum() < ROWS:
-                return taken
+                return longer
             for other in np.flatnonzero(dealt[phase]).tolist():
                 if other not in seen:
                     seen.add(other)
-                    todo.append((other, (*taken, (phase, other, -1))))
+                    todo.append((other, (*longer, (phase, other, -1))))
     return None
 
 
@@ -139,15 +139,15 @@ def _in_lanes(groups, matrices, trans):
     def extended(row, used, chosen):
         if row == ROWS:
             return chosen
-        for taken in permutations(range(matrices)):
+        for matrix_order in permutations(range(matrices)):
             if next(trials, None) is None:
                 return None
             bits, fits = used, True
             for r in range(row, row + step):
-                more = 1 << at[:, taken, r]
+                more = 1 << at[:, matrix_order, r]
                 fits = fits and not (bits & more).any()
                 bits = bits | more
-            lanes = extended(row + step, bits, [*chosen, *[taken] * step]) if fits else None
+            lanes = extended(row + step, bits, [*chosen, *[matrix_order] * step]) if fits else None
             if lanes is not None:
                 return lanes
         return None

@@ -74,7 +74,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
     every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
-    tell = (lambda done: progress(done, every)) if progress else None
+    tell = (lambda count: progress(count, every)) if progress else None
     excess, layers_of_f2 = [], None
     try:
         for part in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
@@ -82,7 +82,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
             if tell:
                 tell(len(excess))
         if with_f2:
-            at = None if tell is None else lambda done: tell(len(plans) + done)
+            at = None if tell is None else lambda count: tell(len(plans) + count)
             layers_of_f2 = f2_layers(task.differences(), task.f2_chunk, max(4 * limit, F2_CANDIDATES), at, executor)
     except KeyboardInterrupt:
         pass
@@ -184,10 +184,10 @@ def _task(accesses, budget, base):
 def _coordinates(access):
     """The access's coordinates over its domain, int64 arrays [instructions, 32]."""
     access.addresses()                                   # refuses a tile whose offsets do not fit, with the point
-    given = access.coordinates()
-    if any(isinstance(x, tuple) for x in given):
+    coordinates = access.coordinates()
+    if any(isinstance(x, tuple) for x in coordinates):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
-    arrays = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in given))
+    arrays = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in coordinates))
     sizes = list(access.domain.values())
     return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, LANES) for x in arrays]
 
@@ -225,15 +225,15 @@ def _walked(name, plans, excess):
     return Share(name, known.count(0), len(known), total, least, least if known and len(known) == total else 0)
 
 
-def _of_f2(task, found, total):
+def _of_f2(task, result, total):
     """(the Share of f2, [(layout, excess)] of the layouts that it found)."""
-    if found is None:
+    if result is None:
         return Share("f2", 0, 0, total, None, 0), []
-    layouts = [join((*of_layout, task.tile)) for of_layout in found.layers]
+    layouts = [join((*of_layout, task.tile)) for of_layout in result.layers]
     excess = [x for job in task.jobs(layouts) for x in _excess_of(job)]
     known, least = task.differences(), min(excess)
-    free = found.free * (known.constant == 0) if known.decides else excess.count(0)
-    return Share("f2", free, found.examined, total, least, found.bound), list(zip(layouts, excess))
+    free = result.free * (known.constant == 0) if known.decides else excess.count(0)
+    return Share("f2", free, result.examined, total, least, result.bound), list(zip(layouts, excess))
 
 
 def _ranked(task, plans, excess, limit):

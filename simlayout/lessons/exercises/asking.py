@@ -55,15 +55,16 @@ def judge_tile(answer, plain, accesses, size=None):
 
 def warp_addresses(answer, step):
     """int64 [32] from an answer: a list of 32 byte addresses, or a function of the lane; multiples of `step`."""
-    made = [answer(lane) for lane in range(32)] if callable(answer) else answer
-    found = np.asarray(made)
-    if found.shape != (32,) or found.dtype.kind not in "iu":
-        raise Refused(f"32 integers are asked for, one byte address for each lane, not {_shown(made)}")
-    wrong = np.flatnonzero((found < 0) | (found % step != 0))
+    values = [answer(lane) for lane in range(32)] if callable(answer) else answer
+    addresses = np.asarray(values)
+    if addresses.shape != (32,) or addresses.dtype.kind not in "iu":
+        raise Refused(f"32 integers are asked for, one byte address for each lane, not {_shown(values)}")
+    wrong = np.flatnonzero((addresses < 0) | (addresses % step != 0))
     if wrong.size:
         lane = int(wrong[0])
-        raise Refused(f"lane {lane} has the byte address {found[lane]}: it must be a multiple of {step}, and not negative")
-    return found.astype(np.int64)
+        raise Refused(f"lane {lane} has the byte address {addresses[lane]}: it must be a multiple of {step}, and "
+                      "not negative")
+    return addresses.astype(np.int64)
 
 
 def integer(answer, what):

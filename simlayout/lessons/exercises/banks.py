@@ -17,18 +17,18 @@ BY_COLUMNS = Access("column", "ld.shared.b32", PLAIN, lambda tid, k: (tid, k), {
 
 def judge_addresses(answer):
     """1.1: 32 different words that take exactly 8 wavefronts."""
-    found = warp_addresses(answer, 4)
-    same = np.flatnonzero(np.triu(found[:, None] == found[None, :], 1).any(axis=0))
+    addresses = warp_addresses(answer, 4)
+    same = np.flatnonzero(np.triu(addresses[:, None] == addresses[None, :], 1).any(axis=0))
     if same.size:
         second = int(same[0])
-        first = int(np.argmax(found == found[second]))
-        raise Refused(f"lanes {first} and {second} have the same word, {found[second] // 4}: all 32 are to be different")
-    one = analyze("ld.shared.b32", found)
-    taken = int(one.wavefronts[0])
-    if taken == WANTED:
+        first = int(np.argmax(addresses == addresses[second]))
+        raise Refused(f"lanes {first} and {second} have the same word, {addresses[second] // 4}: all 32 are to be different")
+    one = analyze("ld.shared.b32", addresses)
+    wavefronts = int(one.wavefronts[0])
+    if wavefronts == WANTED:
         return None
-    met = pair_that_meets("ld.shared.b32", found)
-    if taken < WANTED:
+    met = pair_that_meets("ld.shared.b32", addresses)
+    if wavefronts < WANTED:
         raise Refused(f"the load takes fewer wavefronts than {WANTED}: " +
                       (f"{met}, but no bank has {WANTED} words" if met else "no two of its lanes share a bank"))
     raise Refused(f"the load takes more wavefronts than {WANTED}: {met}\n" +

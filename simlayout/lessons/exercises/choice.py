@@ -20,9 +20,9 @@ def judge_pitch(answer):
     pitch = integer(answer, "the pitch")
     if not 32 <= pitch <= MOST_BYTES // 2 // 64:
         raise Refused(f"a pitch of {pitch} halves: 64 rows of it are to have 32 halves each and {MOST_BYTES} bytes in all")
-    made = Layout((64, 32), (pitch, 1))
-    judge_tile(made, PLAIN, (LOAD,), made.cosize)
-    excess = int(COPY.with_tile(made).analyze().excess[0])
+    padded = Layout((64, 32), (pitch, 1))
+    judge_tile(padded, PLAIN, (LOAD,), padded.cosize)
+    excess = int(COPY.with_tile(padded).analyze().excess[0])
     return f"the load is free, and each copy has {excess} excess wavefronts"
 
 

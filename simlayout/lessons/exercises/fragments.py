@@ -29,9 +29,9 @@ def judge_holder(answer):
     """4.1: who holds an element of D."""
     d = fragment(MMA, "D")
     lane, value = pair_of(answer, d.lanes, d.values)
-    held = tuple(int(x) for x in d(lane, value))
-    if held != ELEMENT:
-        raise Refused(f"value {value} of lane {lane} is element {held} of D, not {ELEMENT}")
+    element = tuple(int(x) for x in d(lane, value))
+    if element != ELEMENT:
+        raise Refused(f"value {value} of lane {lane} is element {element} of D, not {ELEMENT}")
 
 
 def judge_map(answer):
@@ -41,10 +41,10 @@ def judge_map(answer):
     a = fragment(MMA, "A")
     for lane in range(a.lanes):
         for value in range(a.values):
-            given = tuple(int(x) for x in answer(lane, value))
-            held = tuple(int(x) for x in a(lane, value))
-            if given != held:
-                raise Refused(f"lane {lane}, value {value}: {given} is said, and the fragment has element {held}")
+            answered = tuple(int(x) for x in answer(lane, value))
+            element = tuple(int(x) for x in a(lane, value))
+            if answered != element:
+                raise Refused(f"lane {lane}, value {value}: {answered} is said, and the fragment has element {element}")
     return f"on all {a.lanes * a.values} values"
 
 

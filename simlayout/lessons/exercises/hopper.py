@@ -27,11 +27,11 @@ def judge_box(answer):
                       f"{answer.dtype}, {answer.dims} and {answer.strides}")
     if answer.shape != TILE.shape:
         raise Refused(f"the box has {answer.shape[0]} rows of {answer.shape[1]} elements, the tile 64 of 64")
-    at, wanted = answer.offsets(), 2 * TILE(*np.indices(TILE.shape))
-    if (at != wanted).any():
-        row, col = (int(i) for i in np.argwhere(at != wanted)[0])
+    at, expected = answer.offsets(), 2 * TILE(*np.indices(TILE.shape))
+    if (at != expected).any():
+        row, col = (int(i) for i in np.argwhere(at != expected)[0])
         raise Refused(f"element (row {row}, col {col}) of the box lands at byte {at[row, col]}, and the tile has it at "
-                      f"{wanted[row, col]}")
+                      f"{expected[row, col]}")
 
 
 def judge_descriptors(answer):
@@ -46,10 +46,10 @@ def judge_thread(answer):
     """8.3: who holds an element of wgmma's D."""
     d = fragment(WGMMA, "D")
     thread, value = pair_of(answer, d.lanes, d.values)
-    held = tuple(int(x) for x in d(thread, value))
-    if held != ELEMENT:
-        raise Refused(f"value {value} of thread {thread} (warp {thread // 32}, lane {thread % 32}) is element {held} of D, "
-                      f"not {ELEMENT}")
+    element = tuple(int(x) for x in d(thread, value))
+    if element != ELEMENT:
+        raise Refused(f"value {value} of thread {thread} (warp {thread // 32}, lane {thread % 32}) is element {element} "
+                      f"of D, not {ELEMENT}")
 
 
 EXERCISES = {

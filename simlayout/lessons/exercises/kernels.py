@@ -17,10 +17,10 @@ def judge_formula(answer):
     """7.1: the swizzled tile as a formula."""
     from simlayout.codegen import formula
 
-    made = formula(answer) if isinstance(answer, str) else answer
-    if not callable(made):
+    function = formula(answer) if isinstance(answer, str) else answer
+    if not callable(function):
         raise Refused(f"a function of (row, col) or a text is asked for, not {answer!r}")
-    assert_equivalent(TILE, made, {"row": 16, "col": 64}, dtype="f16")
+    assert_equivalent(TILE, function, {"row": 16, "col": 64}, dtype="f16")
 
 
 def judge_store(answer):

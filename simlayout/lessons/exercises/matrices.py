@@ -17,33 +17,33 @@ def judge_pitch(answer):
     pitch = integer(answer, "the pitch")
     if not COLUMNS <= pitch <= MOST:
         raise Refused(f"a pitch of {pitch} halves: rows have {COLUMNS}, and the pitch is to be at most {MOST}")
-    made = Layout((ROWS, COLUMNS), (pitch, 1))
-    judge_tile(made, PLAIN, LOADS, made.cosize)
+    padded = Layout((ROWS, COLUMNS), (pitch, 1))
+    judge_tile(padded, PLAIN, LOADS, padded.cosize)
     return f"rows begin {2 * pitch} bytes apart"
 
 
-def wanted_of_a(lane):
+def row_of_a(lane):
     """The (row, k) whose 16 bytes lane 8m + r must give, that register m of every lane is register m of fragment A."""
     return fragment(MMA, "A")(4 * (lane % 8), 2 * (lane // 8))
 
 
-def wanted_of_b(lane):
+def row_of_b(lane):
     """The same of two B, 16 x 8 each, side by side, by .trans: row r of matrix m is (k, n) of eight n."""
     matrix, row = divmod(lane, 8)
     k, n = fragment(MMA, "B")(row // 2, 2 * (matrix % 2) + row % 2)
     return k, n + 8 * (matrix // 2)
 
 
-def _judge_lanes(wanted, operand):
+def _judge_lanes(expected, operand):
     def judge(answer):
         if not callable(answer):
             raise Refused(f"a function tid -> (row, col) is asked for, not {answer!r}")
         for lane in range(32):
-            given = tuple(int(x) for x in answer(lane))
-            if given != wanted(lane):
-                raise Refused(f"lane {lane} gives the 16 bytes from {given} on: row {lane % 8} of matrix {lane // 8}, which "
-                              f"comes into register {lane // 8}. There mma wants other elements of {operand}, from "
-                              f"{wanted(lane)} on")
+            answered = tuple(int(x) for x in answer(lane))
+            if answered != expected(lane):
+                raise Refused(f"lane {lane} gives the 16 bytes from {answered} on: row {lane % 8} of matrix {lane // 8}, "
+                              f"which comes into register {lane // 8}. There mma wants other elements of {operand}, from "
+                              f"{expected(lane)} on")
 
     return judge
 
@@ -51,7 +51,7 @@ def _judge_lanes(wanted, operand):
 EXERCISES = {
     "3.1": Exercise(f"a pitch in halves, at most {MOST}, for a 16x64 tile", judge_pitch),
     "3.2": Exercise("a function tid -> (row, k) of A by which ldmatrix.x4 fills fragment A of m16n8k16",
-                    _judge_lanes(wanted_of_a, "A")),
+                    _judge_lanes(row_of_a, "A")),
     "3.3": Exercise("a function tid -> (k, n) of B by which ldmatrix.x4.trans fills two fragments B of m16n8k16",
-                    _judge_lanes(wanted_of_b, "B")),
+                    _judge_lanes(row_of_b, "B")),
 }

@@ -13,26 +13,27 @@ THREADS, PIECES = 32, 2
 
 def judge_pairs(answer):
     """2.1: 16 different addresses that ld.shared.b128 serves in two wavefronts, though lanes 0 and 1 differ."""
-    found = warp_addresses(answer, 16)
-    different = len(np.unique(found))
+    addresses = warp_addresses(answer, 16)
+    different = len(np.unique(addresses))
     if different != 16:
         raise Refused(f"the lanes have {different} different addresses, not 16")
-    if found[0] == found[1]:
-        raise Refused(f"lanes 0 and 1 have one address, {found[0]}: pair the lanes in the other way")
-    one = analyze("ld.shared.b128", found)
+    if addresses[0] == addresses[1]:
+        raise Refused(f"lanes 0 and 1 have one address, {addresses[0]}: pair the lanes in the other way")
+    one = analyze("ld.shared.b128", addresses)
     if one.wavefronts[0] == 2:
         return None
-    raise Refused(f"{int(one.wavefronts[0])} wavefronts: {_why(found, one)}")
+    raise Refused(f"{int(one.wavefronts[0])} wavefronts: {_why(addresses, one)}")
 
 
-def _why(found, one):
+def _why(addresses, one):
     """Which lanes break the pairs, or conflict though all pair up."""
     if one.ideal[0] == 2:
-        return f"the lanes pair up, but {pair_that_meets('ld.shared.b128', found)}"
+        return f"the lanes pair up, but {pair_that_meets('ld.shared.b128', addresses)}"
     lanes = np.arange(32)
-    firsts = [(int(np.argmax(found != found[lanes ^ step])), step) for step in (1, 2)]
+    firsts = [(int(np.argmax(addresses != addresses[lanes ^ step])), step) for step in (1, 2)]
     lane, step = max(firsts, key=lambda first: (first[0], -first[1]))
-    return (f"lanes {lane} and {lane ^ step} (lane ^ {step}) have the addresses {found[lane]} and {found[lane ^ step]}; "
+    first, second = addresses[[lane, lane ^ step]]
+    return (f"lanes {lane} and {lane ^ step} (lane ^ {step}) have the addresses {first} and {second}; "
             "groups merge only if lane ^ 1, or lane ^ 2, has the same address all over the warp")
 
 
@@ -40,13 +41,13 @@ def judge_pieces(answer):
     """2.2: where the two 16-byte pieces of each thread lie."""
     if not callable(answer):
         raise Refused(f"a function (tid, i) -> offset in floats is asked for, not {answer!r}")
-    whole = Access("pieces", "ld.shared.b128", answer, None, {"tid": THREADS, "i": PIECES}, "f32")
-    offsets = whole.offsets()
+    pieces = Access("pieces", "ld.shared.b128", answer, None, {"tid": THREADS, "i": PIECES}, "f32")
+    offsets = pieces.offsets()
     if (offsets % 4).any():
         i, tid = (int(x) for x in np.argwhere(offsets % 4)[0])
         raise Refused(f"tid = {tid}, i = {i}: offset {offsets[i, tid]} is not a multiple of 4 floats, 16 bytes")
-    assert_bijective(whole)
-    assert_conflict_free(whole)
+    assert_bijective(pieces)
+    assert_conflict_free(pieces)
 
 
 BLOCK = Layout((16, 32), (32, 1))
