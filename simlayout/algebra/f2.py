@@ -154,7 +154,7 @@ class F2Map(Layer):
                     masks[j - i] = masks.get(j - i, 0) | 1 << i
         return sorted(masks.items(), key=lambda item: (item[0] != 0, item[0]))
 
-    @overload
+    @overload                                            # type: ignore[override]   # one more case, which agrees with the others
     def __matmul__(self, inner: Layout | Composed) -> Composed: ...
 
     @overload

@@ -221,7 +221,7 @@ def test_a_wrong_rule_is_reported_wrong_and_explained(gpu, two_per_launch, monke
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line[:3] in ("ld.", "st.")
             and len(line.split()) == 4}
     assert int(rows["ld.shared.v2.b32"][2]) > 0 and rows["st.shared.v2.b32"][2] == "0"
-    assert out.count(" wavefronts said, ") == 1 and "\nld.shared.v2.b32, case " in out and "\n  phase 0, lanes " in out
+    assert out.count(" wavefronts predicted, ") == 1 and "\nld.shared.v2.b32, case " in out and "\n  phase 0, lanes " in out
     assert conform("--check", str(record)) == 1                      # what was kept is the hardware, not the model
     monkeypatch.setattr(banks, "paired", PAIRED)
     assert conform("--check", str(record)) == 0

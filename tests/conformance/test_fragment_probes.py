@@ -61,7 +61,7 @@ def test_what_is_measured_of_a_product_is_what_the_fragments_say(number, found):
 @pytest.mark.parametrize("probe", MOVED, ids=lambda p: p.form.name)
 def test_what_is_measured_of_a_move_is_what_the_fragment_says(probe):
     (result,) = compare(probe.form.name, measured(probe), probe.expected())
-    assert result.wrong == 0 and result.elements == 32 * probe.made.values, result
+    assert result.wrong == 0 and result.elements == 32 * probe.frag.values, result
 
 
 def planted(operand, formula):

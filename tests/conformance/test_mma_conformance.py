@@ -126,7 +126,7 @@ def test_a_wrong_bit_is_found_and_shown(monkeypatch, capsys):
     monkeypatch.setattr(check, "run_probe", flipped)
     assert check.main(["--cpu", "--outputs", "500", "--only", F16]) == 1
     line = capsys.readouterr().out.splitlines()[1]
-    assert line.split()[2] == "1" and "large c: found " in line and "; a " in line
+    assert line.split()[2] == "1" and "large c: measured " in line and "; a " in line
 
 
 def test_only_the_payloads_of_f64_nan_may_differ():

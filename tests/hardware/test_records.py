@@ -92,7 +92,7 @@ def test_within_its_bounds_a_case_is_right_and_outside_them_wrong():
     cases = made("red.shared.max.u64", np.stack([8 * LANE] * 4))
     cases = replace(cases, wavefronts=np.array([0, 2, 4, 5]), conflicts=np.array([3, 3, 3, 0]))
     assert records.check(cases).wrong.tolist() == [False, False, False, True]
-    assert "0 to 4 wavefronts said, 5 measured" in records.check(cases).mismatch()
+    assert "0 to 4 wavefronts predicted, 5 measured" in records.check(cases).mismatch()
 
 
 def test_added_records_make_a_rule_measured_on_their_architecture_in_this_process(tmp_path, some, forgetful):

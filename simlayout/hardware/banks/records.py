@@ -66,7 +66,7 @@ class Checked:
         i, a, c = int(np.argmax(self.wrong)), self.analysis, self.cases
         low, high = int(a.at_least[i]), int(a.at_most[i])
         predicted = f"{low}" if low == high else f"{low} to {high}"
-        return (f"{c.form}, case {i} ({c.labels[i]}): {predicted} wavefronts said, {int(c.wavefronts[i])} measured; "
+        return (f"{c.form}, case {i} ({c.labels[i]}): {predicted} wavefronts predicted, {int(c.wavefronts[i])} measured; "
                 f"conflicts {int(a.conflicts[i])} and {int(c.conflicts[i])}, loads {int(a.loads[i])} and {int(c.loads[i])}\n"
                 f"{a.explain(i)}")
 
