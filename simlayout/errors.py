@@ -18,7 +18,7 @@ class LayoutError(SimlayoutError):
 
 
 class ParseError(SimlayoutError):
-    """A text is not in the layout notation; the message points at the character."""
+    """A text is not in the layout notation, or no PTX module; the message points at the character, or at line and column."""
 
 
 class VerificationError(SimlayoutError):

@@ -1,0 +1,257 @@
+"""What PTX text says, as data: a Module holds variables and functions, a function's body instructions and labels.
+
+Names are unique in a function: registers, variables and labels of an inner scope `{ ... }` that would hide others are
+renamed (`%p` of the third inner scope is `%p$3`), so nothing that works with a body has to know about scopes.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+BITS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64, "b128": 128, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8, "s16": 16,
+        "s32": 32, "s64": 64, "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
+        "e4m3x2": 16, "e5m2x2": 16, "f32": 32, "f64": 64, "texref": 64, "samplerref": 64, "surfref": 64}
+"""{type: its width in bits} of what registers and variables may have; a register may be a "pred" too (PTX ISA 5.2)."""
+
+
+_Bytes: TypeAlias = bytes           # Variable has a field of that name
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The source line that a `.loc` gives to the instructions behind it.
+
+    file, line: of the function that the instruction belongs to; callers: (file, line) of the calls that it was inlined at,
+    innermost first.
+    """
+
+    file: str
+    line: int
+    callers: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register; type: one of BITS, or "pred". A vector register `.v4 .f32 %v` is the Vector of %v.x, %v.y, %v.z, %v.w."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register that the hardware fills, such as `%tid.x` or `%clock64`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer constant, -2**63 <= value < 2**64; a constant expression is already evaluated, WARP_SZ is 32."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating-point constant by its bits; width: 32 for 0fXXXXXXXX, 64 for 0dX... and for decimals such as 1.5."""
+
+    bits: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The name of a variable, function, label or table; offset: bytes behind it."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base+offset]`, offset in bytes."""
+
+    base: "Register | Symbol | Integer"
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAddress:
+    """`[base, {coordinates}]` of tensor copies, textures and surfaces; `[texture, sampler, {coordinates}]` has a sampler."""
+
+    base: "Register | Symbol | Integer"
+    coordinates: tuple["Operand", ...]
+    offset: int = 0
+    sampler: "Register | Symbol | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{a, b, ...}`."""
+
+    operands: tuple["Operand", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """`(a, b, ...)` of a call."""
+
+    operands: tuple["Operand", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!%p`."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """`_`, a destination whose value is not wanted."""
+
+
+SINK = Sink()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`first|second`, two destinations, of which either may be SINK."""
+
+    first: Register | Sink
+    second: Register | Sink
+
+
+Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | TensorAddress | Vector | Arguments | Negated
+                      | Sink | Pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: `@guard opcode.modifiers operands;`.
+
+    modifiers: without dots, such as ("shared::cta", "b32"); operands: as written, but those of a call are always returns
+    (Arguments), callee, parameters (Arguments), and a table where there is one; guard: None where it is always executed;
+    line, column: of its first character, from 1; site: None before the first `.loc`; text: as it stands in the module.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Register | Negated | None
+    line: int
+    column: int
+    site: Site | None
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The opcode with its modifiers, such as "ld.global.b32"."""
+        return ".".join((self.opcode, *self.modifiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label in a body."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """An address in the initial value of a variable, known only when variables have places.
+
+    offset, bytes: where in the variable; symbol, addend: what's address, plus how many bytes; generic: whether the generic
+    address is meant, rather than that in the symbol's own space; mask: the byte of it, as 0xff00, or None for all of it.
+    """
+
+    offset: int
+    bytes: int
+    symbol: str
+    addend: int = 0
+    generic: bool = False
+    mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable or parameter.
+
+    space: "shared", "global", "const", "local", "param", or "reg" for a parameter in a register; type: of an element;
+    align, bytes: in bytes, 0 bytes for `[]`; shape: lengths, () of a scalar, None for `[]`; a vector is its last length;
+    initial: little-endian bytes, cut off behind the last one that is given (the rest is zero), None where nothing is given;
+    linkage: "", "extern", "visible", "weak" or "common"; pointer: (space, alignment) that `.ptr` tells of a parameter,
+    the space "" where it is not told.
+    """
+
+    name: str
+    space: str
+    type: str
+    align: int
+    bytes: int
+    shape: tuple[int | None, ...] = ()
+    initial: _Bytes | None = None
+    relocations: tuple[Relocation, ...] = ()
+    linkage: str = ""
+    pointer: tuple[str, int] | None = None
+    line: int = 0
+
+    @property
+    def extern(self) -> bool:
+        """Whether another module defines it, or, of shared memory, the launch gives its size."""
+        return self.linkage == "extern"
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """What a `.callprototype` says of the functions that an indirect call may reach."""
+
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    noreturn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel (`.entry`) or a device function (`.func`).
+
+    variables: {name: Variable} of all scopes of the body, parameters apart; directives: {"reqntid": (128, 1, 1),
+    "pragma": ("nounroll",), "noreturn": ()}, by their names without the dot, as written; body: None where it is only
+    declared; tables: {name: labels of a .branchtargets, functions of a .calltargets, or the Prototype}.
+    """
+
+    name: str
+    entry: bool
+    parameters: tuple[Variable, ...]
+    returns: tuple[Variable, ...]
+    variables: dict[str, Variable]
+    directives: dict[str, tuple[int | str, ...]]
+    body: tuple[Instruction | Label, ...] | None
+    tables: dict[str, tuple[str, ...] | Prototype]
+    linkage: str = ""
+    line: int = 0
+
+    @property
+    def extern(self) -> bool:
+        """Whether another module defines it."""
+        return self.linkage == "extern"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A PTX module.
+
+    version: (9, 0); target: "sm_90a"; options: what else `.target` says, such as ("debug",); address_size: in bits;
+    files: {number: path} of the `.file` directives; aliases: {name: the function that it stands for}.
+    """
+
+    version: tuple[int, int]
+    target: str
+    options: tuple[str, ...]
+    address_size: int
+    files: dict[int, str]
+    variables: dict[str, Variable]
+    functions: dict[str, Function]
+    aliases: dict[str, str]
+    path: str
