@@ -1,7 +1,7 @@
 """Arrays on a GPU, whoever owns them: torch, CuPy, Numba, anything with `__cuda_array_interface__` or DLPack.
 
-`look` is what every call pays: a hashable description and the address. `operand` is what a new description costs once: the
-checks, and an Operand. Nothing here imports a library that the caller has not imported already.
+Every call pays for `look`, which returns a hashable description and the address. `operand`, which checks an array and makes
+an Operand, is called once per description. Nothing here imports a library that the caller has not imported already.
 """
 
 import sys
@@ -12,11 +12,11 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32"))
-"""What arrays may be of."""
+"""Element types of arrays."""
 
 _NAMES = {text: row.name for row in ELEMENTS
           for text in (row.storage, f"torch.{row.storage}", *((row.plain.str,) if row.in_numpy else ()))}
-"""What libraries call them: NumPy and CuPy, torch, and the typestr of `__cuda_array_interface__`."""
+"""Their names in libraries: NumPy and CuPy, torch, and the typestr of `__cuda_array_interface__`."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def kind_of(x):
 def look(x, name):
     """(description, address): equal descriptions are equal Operands except for address and owner.
 
-    The description is a hashable tuple that holds the address modulo 16; the device comes first, None where the array does
-    not tell it. Raises SimlayoutError for what is no array on a GPU; `name` is what the message calls it.
+    The description is a hashable tuple that holds the address modulo 16; the device comes first, None if the array does
+    not tell it. Raises SimlayoutError for anything that is not an array on a GPU; `name` names it in the message.
     """
     read = _looks.get(type(x)) or _new_look(x, name)
     try:

@@ -1,7 +1,8 @@
 """matmul: NumPy's product of arrays that already lie on a GPU.
 
-What a call needs is worked out once per description of its arguments (shapes, strides, dtypes, device, kernel) and kept as a
-Recipe; per set of addresses the recipe keeps the launches, tensor maps encoded. A call that was made before is two look-ups.
+A Recipe holds everything that a call needs, and is made once per description of the arguments (shapes, strides, dtypes,
+device, kernel). For each set of addresses it keeps the launches, with their tensor maps encoded. A call that was made before
+takes two look-ups.
 """
 
 import sys
@@ -127,7 +128,7 @@ def _check_out(out, shape):
 
 
 def _default_stream(operands, device):
-    """A function that gives the stream to use where the caller names none; the arrays must agree on it."""
+    """A function that returns the stream to use if the caller names none; the arrays must agree on it."""
     kinds = sorted({x.kind for x in operands if x.kind in ("torch", "cupy")})
     named = {x.stream for x in operands if x.stream is not None}
     sources = [arrays.current_stream(kind, device) for kind in kinds] + [lambda s=s: s for s in named]
@@ -145,14 +146,14 @@ def _default_stream(operands, device):
 
 
 def _no_gradient(*tensors):
-    """Refuses torch tensors whose gradient is wanted: this product records none."""
+    """Raises SimlayoutError for torch tensors that require a gradient, because this product records none."""
     torch = sys.modules.get("torch")
     if torch and torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
 def _lookup(a, b, out, kernel, overlap):
-    """(recipe, addresses of a, b and out): the recipe of these arrays; made, and all checked, where it is new."""
+    """(recipe, addresses of a, b and out) for these arrays. If the recipe is new, everything is checked and it is made."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
@@ -175,19 +176,19 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
            overlap: bool = False) -> Any:
     """a @ b by NumPy's rules, for arrays on one GPU.
 
-    a (..., M, K), b (..., K, N): float16 or bfloat16, both the same; vectors and broadcast batches as in numpy.matmul; any
-    strides that are not negative and do not overlap (batch dimensions may repeat). All four transposes are read where they
-    lie. torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack. Accumulation in float32.
+    a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
+    bfloat16, both the same. Vectors and broadcast batches are as in numpy.matmul. Strides may be any that are not negative
+    and do not overlap (batch dimensions may repeat); all four transposes are read in place. Accumulation is in float32.
 
-    out: an array of the product's shape that shares no memory with a or b; float16, bfloat16 or float32. Without it a new
-    array of a's kind and dtype. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: the one to launch on
-    (a handle, or a torch, CuPy, Numba or cuda.core stream); else the current one of the arrays' library. overlap: whether
-    the kernel may begin, but not read or write the arrays, while the one ahead of it in the stream ends (programmatic
-    dependent launch).
+    out: an array of the product's shape, float16, bfloat16 or float32, that shares no memory with a or b. By default a new
+    array of a's kind and dtype. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: where to launch, a
+    handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays' library. overlap:
+    whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent launch); it reads and
+    writes the arrays only after that one has ended.
 
-    Returns out at once: the product is complete when the stream has come to its end. Raises SimlayoutError for anything that
-    cannot be multiplied, DeviceError where no GPU can do it; nothing has been launched then. Legal in a CUDA graph capture
-    if the same call was made once before.
+    Returns out at once. The product is complete when the stream has finished its work. Raises SimlayoutError for arrays that
+    cannot be multiplied, and DeviceError if there is no GPU that can do it; then nothing has been launched. Legal in a CUDA
+    graph capture if the same call was made once before.
     """
     recipe, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
     handle = recipe.stream() if stream is None else arrays.handle(stream)
@@ -208,9 +209,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
 
 
 class Prepared:
-    """A product of three arrays, ready: call it with a stream (a handle or an object), or without for the libraries' current
-    one. It keeps the arrays and its own workspace; one call at a time may be under way. `out` is where the result goes,
-    `launches` are what a call launches, in order."""
+    """A product of three arrays that is ready to run: call it with a stream (a handle or an object), or without one to use
+    the current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
+    time. out: the array of the result; launches: the launches of a call, in order."""
 
     def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int]):
         self._recipe, self._keep, self.out = recipe, [a, b], out
@@ -237,7 +238,7 @@ class Prepared:
 
     @property
     def kernel(self) -> Kernel | None:
-        """The Kernel, as it is fitted to the arrays; None where nothing is multiplied."""
+        """The Kernel, fitted to the arrays; None if nothing is multiplied."""
         return self._recipe.kernel
 
     def __repr__(self):
@@ -245,10 +246,10 @@ class Prepared:
 
 
 def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False) -> Prepared:
-    """out = a @ b prepared for many calls: a Prepared, to be called with a stream or without.
+    """Prepares out = a @ b for many calls: returns a Prepared, which is called with a stream or without one.
 
-    Arguments, checks and errors as of `matmul`; all are checked here and not again. What the arrays hold may change between
-    calls. Legal in a CUDA graph capture.
+    Arguments, checks and errors are those of `matmul`. Everything is checked here, and not again in a call. The elements of
+    the arrays may change between calls. Calls are legal in a CUDA graph capture.
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")

@@ -97,9 +97,9 @@ def _broadcast(a, b):
 
 
 def check_strides(name, shape, strides, itemsize, batches_may_repeat):
-    """Raises SimlayoutError where two indices name overlapping memory; a stride of 0 in a batch dimension may be allowed.
+    """Raises SimlayoutError if two indices may name overlapping memory; a stride of 0 in a batch dimension may be allowed.
 
-    Strides count as free of overlap if each is at least what the smaller ones span.
+    Strides pass if each is at least the span of all smaller ones.
     """
     if 0 in shape:
         return
@@ -117,8 +117,8 @@ def check_strides(name, shape, strides, itemsize, batches_may_repeat):
 def work_of(a, b, c):
     """The Work of c = a @ b; a, b, c are (shape, strides), c of `result_shape`. All sizes are at least 1.
 
-    Batch dimensions are folded: into M where B is the same for all and the rows of A and of C go on evenly (so activations
-    times weights are one product), likewise into N, and into one another.
+    Batch dimensions are folded into M if B is the same for all of them and the rows of A and of C go on at even distances
+    (so that activations times weights are one product). In the same way they are folded into N, and into one another.
 
     >>> work_of(((8, 16, 64), (2048, 128, 2)), ((64, 32), (64, 2)), ((8, 16, 32), (1024, 64, 2))).sizes
     (128, 32, 64)

@@ -1,6 +1,6 @@
 """From checked operands to launches: which kernel, in which order of memory, with which copies and workspace.
 
-A Recipe knows everything but the addresses; `bind` adds them. What a step of the work is, is data: a Step per launch.
+A Recipe knows everything but the addresses; `bind` adds them. Each launch is data, a Step.
 """
 
 from dataclasses import dataclass
@@ -165,8 +165,8 @@ class HopperSteps(Steps):
         self.kernel = kernel
 
     def fits(self, kernel, problem):
-        """Whether all clusters of a launch that wait for one another are on the GPU at a time: what is assumed of it, the
-        H200's numbers, may be more than another one with as many SMs holds."""
+        """Whether the GPU holds all clusters of a launch at a time, if they wait for one another. The plan assumes an H200;
+        another GPU with as many SMs may hold fewer."""
         launched, sharing = kernel.launch_shape(problem), kernel.options.sharing
         if not launched.together or sharing == 1:
             return True

@@ -1,1 +1,1 @@
-"""Runs kernels: on the GPU, or on the CPU machine, with the same arguments and answer."""
+"""Runs kernels on the GPU or on the CPU machine, with the same arguments and results."""

@@ -1,4 +1,4 @@
-"""Whether a product is right: operands rounded to their type, and C against float64."""
+"""Checks a product: rounds operands to their type, and compares C with float64."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from simlayout.numerics.formats import bf16_bits
 from simlayout.numerics.formats import exact as exact_values
 
 FULL_CHECK = 2**31
-"""Up to this many multiply-adds every element of C is compared with float64; beyond, 256 random rows are."""
+"""Up to this many multiply-adds every element of C is compared with float64; in larger products 256 random rows are."""
 
 
 def rounded(dtype, values):

@@ -18,7 +18,7 @@ class Gpu:
     """Runs kernels on the current GPU."""
 
     packed = True
-    """Lines follow one another in the copies on the device."""
+    """The copies on the device have no gaps between lines."""
 
     def __init__(self):
         from numba import cuda
@@ -36,12 +36,12 @@ class Gpu:
         return self.cuda.multiprocessors(self.device)
 
     def launch(self, work: Work, progress: Any = None, hazards: str = "raise") -> None:
-        """Fills the arrays of a Work. progress, hazards: of no meaning here; nothing is traced."""
+        """Fills the arrays of a Work. progress and hazards have no effect, because nothing is traced."""
         program = Program(work.kernel.compiled_as, target_of(self.cuda.capability(self.device)))
         self.launch_code(work, *cache.compiled(program, self.cuda.version))
 
     def launch_code(self, work: Work, entry: str, code: bytes) -> None:
-        """The same with machine code, whose entry has a name. Raises DeviceError where the driver refuses it."""
+        """The same with machine code. entry: the kernel's name in it. DeviceError if the driver refuses the launch."""
         from numba import cuda
         from numba.cuda.cudadrv.driver import CudaAPIError
 

@@ -167,7 +167,7 @@ class Cuda:
         return kernel
 
     def clusters(self, device, kernel, shape):
-        """How many clusters of a launch (a Shape) of a kernel (its handle) the GPU holds at a time."""
+        """How many clusters of a launch the GPU holds at a time. kernel: its handle; shape: a Shape."""
         with self.on(device):
             return self._int(self.library.cuOccupancyMaxActiveClusters, kernel, shape.on(0))
 
@@ -230,8 +230,8 @@ class TensorMapMaker:
 class Parameters:
     """The parameters of one launch in host memory that does not move: tensor maps first, then numbers.
 
-    makers: a TensorMapMaker or None (a map that the kernel does not use) and the array's address, for each map; types: the
-    rest as a text like "u64 s32"; values: the numbers.
+    makers: for each map, a TensorMapMaker (None if the kernel does not use the map) and the array's address. types: of the
+    numbers, as a text like "u64 s32"; values: the numbers.
     """
 
     def __init__(self, makers, types, values):
@@ -254,9 +254,12 @@ class Parameters:
 
 
 class Shape:
-    """How a kernel is launched: grid and block (x, y, z), dynamic shared bytes, CTAs per cluster, whether it may start
-    before the kernel ahead of it in the stream has ended (`overlap`: it then waits itself, with griddepcontrol.wait), and
-    whether its CTAs wait for one another (`together`: it starts only where all of them fit)."""
+    """How a kernel is launched.
+
+    grid, block: (x, y, z). shared_bytes: dynamic, per CTA. cluster: CTAs per cluster. overlap: whether the kernel may start
+    before the one ahead of it in the stream has ended; it then waits itself, with griddepcontrol.wait. together: whether its
+    CTAs wait for one another; it then starts only if all of them fit on the GPU.
+    """
 
     def __init__(self, grid, block, shared_bytes, cluster=1, overlap=False, together=False):
         self.fixed = (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes
@@ -271,7 +274,7 @@ class Shape:
         self.configs = {}
 
     def on(self, stream):
-        """The CUlaunchConfig for a stream, as what ctypes passes by reference."""
+        """The CUlaunchConfig for a stream, in the form that ctypes passes by reference."""
         found = self.configs.get(stream)
         if found is None:
             if len(self.configs) > 64:                # streams come and go
@@ -303,7 +306,7 @@ class Launch:
         self.cuda.check(status, f"refused to launch {self.name}")
 
     def bare(self, stream):
-        """The driver's call alone, a function without arguments: what of a launch's time is not ours to save."""
+        """The driver's call alone, as a function without arguments: the part of a launch's time that we cannot save."""
         return partial(self._launch, self.shape.on(stream), self._kernel, self._pointer, None)
 
 

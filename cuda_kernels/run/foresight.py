@@ -1,4 +1,4 @@
-"""What a product will take on this machine, said before it begins: memory, and time on the CPU machine."""
+"""Estimates, before a product begins, of its memory on this machine and of its time on the CPU machine."""
 
 import os
 import time
@@ -15,18 +15,20 @@ SAMPLED = 4
 """K steps of the CTA that is timed."""
 
 LARGE = 256
-"""K steps of all CTAs together from which on a product is large enough to be timed first."""
+"""A product with at least this many K steps, of all CTAs together, is timed first."""
 
 SHADOW = 4
 """Bytes for each byte of global memory (`simlayout.machine.global_shadow`)."""
 
 ROWS = 256
-"""Rows of C that are compared where not all are (`job.compare`)."""
+"""Rows of C that are compared if not all of them are (`check.compare`)."""
 
 
 def bytes_needed(M, N, K, device):
-    """Bytes that A, B and C take, with what knows on the CPU machine who touched each of their bytes, or, later, with their
-    comparison in float64. device: "cpu" or "gpu".
+    """Bytes of memory that a product takes: A, B and C in 16-bit types, and the larger of two things that follow each other.
+
+    These are the records of who touched which byte (SHADOW, on the CPU machine only), and the comparison with float64.
+    device: "cpu" or "gpu".
 
     >>> bytes_needed(4096, 4096, 4096, "cpu"), bytes_needed(4096, 4096, 4096, "gpu")
     (503316480, 411041792)
@@ -40,7 +42,7 @@ def bytes_needed(M, N, K, device):
 
 
 def bytes_free():
-    """Bytes of memory that this process may still take, as Linux says; None where nothing says so."""
+    """Bytes of memory that this process may still take, as Linux reports them; None if nothing reports them."""
     free = []
     try:
         fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
@@ -57,7 +59,7 @@ def bytes_free():
 
 
 def require_memory(M, N, K, device):
-    """Raises SimlayoutError where the matrices do not fit."""
+    """Raises SimlayoutError if the product needs more memory than is free."""
     needed, free = bytes_needed(M, N, K, device), bytes_free()
     if free is not None and needed > free:
         raise SimlayoutError(f"A ({M}, {K}), B ({N}, {K}) and C ({M}, {N}), and what checks them, take about {needed} bytes "
@@ -65,9 +67,9 @@ def require_memory(M, N, K, device):
 
 
 def foretold(kernel, M, N, K):
-    """A sentence on how long the CPU machine will take for a GEMM kernel, None for what is soon done.
+    """A sentence that estimates how long the CPU machine will take for a GEMM kernel; None for a small product.
 
-    It is an estimate: one CTA is timed for a few K steps.
+    One CTA is timed for a few K steps.
     """
     rows, columns, depth = kernel.plan.tile
     tiles, steps = -(-M // rows) * -(-N // columns), -(-K // depth)

@@ -1,4 +1,4 @@
-"""One run for every kernel: on the CPU machine or on the GPU, with the same arguments and answer."""
+"""`run` executes any kernel, on the CPU machine or on the GPU, with the same arguments and results."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +13,12 @@ from simlayout.kernel import CPU_SMS, Kernel, Work
 
 
 class CpuMachine:
-    """Runs kernels without a GPU: what each of their threads does, counted and checked."""
+    """Runs kernels without a GPU, thread by thread, and counts and checks what they do."""
 
     name = "CPU machine"
     sms = CPU_SMS
     packed = False
-    """It reads matrices where they lie."""
+    """The CPU machine reads matrices in place, with their gaps."""
 
     def launch(self, work: Work, progress: Any = None, hazards: str = "raise") -> machine.Trace:
         """Fills the arrays of a Work; returns the Trace of its accesses."""
@@ -27,7 +27,8 @@ class CpuMachine:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run gave. results: NumPy arrays; device: what computed them; trace: of the accesses, from the CPU machine."""
+    """The result of a run. results: NumPy arrays; device: the name of the GPU, or "CPU machine"; trace: the CPU machine's
+    Trace of the accesses, None from a GPU."""
 
     results: tuple
     device: str
@@ -35,15 +36,15 @@ class Run:
 
     @property
     def c(self) -> np.ndarray:
-        """The result, of a kernel that has one."""
+        """The result of a kernel that has only one."""
         (result,) = self.results
         return result
 
 
 def backend(kernel: Kernel, device: str = "auto") -> CpuMachine | Gpu:
-    """What runs a kernel: `device` is "gpu", "cpu" (the CPU machine) or "auto" (a GPU, if there is one that can run it).
+    """The backend that runs a kernel. device: "gpu", "cpu" (the CPU machine) or "auto" (a GPU if there is one that can).
 
-    Raises SimlayoutError for another word, DeviceError where "gpu" has none for it.
+    Raises SimlayoutError for any other `device`, DeviceError if it is "gpu" and no GPU can run the kernel.
     """
     if device not in ("auto", "gpu", "cpu"):
         raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
@@ -55,14 +56,14 @@ def backend(kernel: Kernel, device: str = "auto") -> CpuMachine | Gpu:
 
 def run(kernel: Kernel, *inputs: Any, device: str = "auto", progress: Any = None, hazards: str = "raise",
         sms: int | None = None) -> Run:
-    """What one launch of a kernel makes of NumPy arrays: of a GEMM kernel, a @ b.
+    """Launches a kernel once on NumPy arrays and returns the Run. A GEMM kernel computes a @ b.
 
-    inputs: of a GEMM kernel a (M, K) and b (K, N), of the kernel's dtype, of any strides. device: as of `backend`. progress:
-    called with (CTAs done, CTAs) on the CPU machine. hazards: "raise", "report" or "off", what the CPU machine does about
-    races and the like (`simlayout.machine.run`). sms: how many SMs the grid of a persistent kernel is for; those of the GPU,
-    or 2 on the CPU machine, where they are not given.
+    inputs: for a GEMM kernel a (M, K) and b (K, N), of the kernel's dtype, with any strides. device: as in `backend`.
+    progress: called with (CTAs done, CTAs) on the CPU machine. hazards: what the CPU machine does about races and other
+    hazards, "raise", "report" or "off" (see `simlayout.machine.run`). sms: the number of SMs for which the grid of a
+    persistent kernel is made (default: those of the GPU, or 2 on the CPU machine).
 
-    Raises SimlayoutError for other input, DeviceError where "gpu" has none.
+    Raises SimlayoutError for inputs that do not fit the kernel, DeviceError if device is "gpu" and no GPU can run it.
 
     >>> from cuda_kernels import KERNELS
     >>> a, b = np.ones((16, 16), np.float16), np.eye(16, 8, dtype=np.float16)

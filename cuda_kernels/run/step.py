@@ -1,4 +1,4 @@
-"""A launch of a kernel as data: everything but the addresses, which `bind` adds."""
+"""A kernel launch as data: everything except the addresses, which `bind` adds."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,12 @@ from simlayout.kernel import Map, Pointer
 
 @dataclass(frozen=True)
 class Step:
-    """A launch but for addresses: the kernel's handle, its Shape, tensor maps as (maker, role, offset) (maker None: unused),
-    and parameters as numbers or (role, offset). Roles name arrays, as those of a kernel's Pointers do."""
+    """A launch without its addresses.
+
+    kernel: its handle. shape: its Shape. maps: (maker, role, offset) of each tensor map; maker is None if it is not used.
+    types, values: of the other parameters; a value is a number, or (role, offset). name: for messages. A role names an
+    array, as in a kernel's Pointers; offsets are in bytes.
+    """
 
     kernel: int
     shape: Shape

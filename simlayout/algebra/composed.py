@@ -1,7 +1,7 @@
 """Compositions that are no longer a plain layout: `Sw<3,3,3> o (16,64):(64,1)`.
 
-A `Layer` is an index function on offsets (a swizzle, a rotation). Layers compose with `@` in any order and number;
-on the right may stand a layout, which gives the composition its coordinates.
+A `Layer` is an index function on offsets (a swizzle, a rotation). Layers compose with `@` in any order and number.
+The rightmost part may be a layout, which gives the composition its coordinates.
 
 >>> from simlayout.algebra import Layout, Swizzle
 >>> tile = Swizzle(1, 3, 3) @ Swizzle(3, 3, 5) @ Layout((16, 64), (64, 1))
@@ -45,16 +45,16 @@ class Layer:
 
 
 class NoDomainError(LayoutError, AttributeError):
-    """A composition without a layout has neither coordinates nor a size (and `hasattr` says so)."""
+    """A composition without a layout has no coordinates and no size. `hasattr` is False for them."""
 
 
 @dataclass(frozen=True)
 class Composed(Layer):
     """layers[0](layers[1](... (layout(coordinate) + offset))): layers outermost first, then an offset, then a layout.
 
-    layers: Swizzles, Rotations, Layouts (of a linear index) or ints (which add). layout: a Layout, or None for a
-    function of an offset. offset: elements added to what the layout gives, printed as CuTe's middle term `o 16 o`.
-    Mostly made by `@`. Compares and hashes by its parts. Raises LayoutError if malformed.
+    layers: Swizzles, Rotations, F2Maps, Layouts (of a linear index) or ints (which add). layout: a Layout, or None for a
+    function of an offset. offset: elements added to the layout's offset, printed as CuTe's middle term `o 16 o`. Usually
+    `@` makes it. It compares and hashes by its parts. Raises LayoutError if malformed.
 
     >>> from simlayout.algebra import Layout, Swizzle
     >>> tile = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
@@ -128,7 +128,7 @@ class Composed(Layer):
 
     @cached_property
     def cosize(self) -> int:
-        """One more than the largest offset, in elements, by enumeration: what it needs."""
+        """One more than the largest offset, by enumeration: the elements of memory that it spans."""
         return int(self.offsets().max()) + 1
 
     def coordinates(self) -> tuple[np.ndarray, ...]:
@@ -187,7 +187,7 @@ def compose(outer, inner):
 
 
 def join(parts):
-    """A chain of parts (outermost first; ints add) as the simplest thing it is: a Layout, a layer or a Composed."""
+    """A chain of parts (outermost first; ints add) in its simplest form: a Layout, a Layer or a Composed."""
     chain = []
     for part in parts:
         if isinstance(part, int) and not part:

@@ -1,7 +1,7 @@
 """Layouts: `shape:stride`, the functions from coordinates to offsets that CuTe made popular.
 
-A layout takes a coordinate, which may be nested as deep as its shape, to an offset in elements: the sum of each
-coordinate times its stride. A whole number stands for the coordinate that it counts to, leftmost mode fastest.
+A layout maps a coordinate to an offset in elements: the sum of each coordinate times its stride. A coordinate may be
+nested as deep as the shape. A single int is the number of a coordinate, counted with the leftmost mode fastest.
 
 >>> tile = Layout((16, 64), (64, 1))
 >>> print(tile, "maps (3, 8) to", tile(3, 8))
@@ -33,9 +33,9 @@ from simlayout.errors import LayoutError
 MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
 
 MOST_POINTS = 1 << 26
-"""Points of a table of offsets at most: half a GiB."""
+"""The most points that a table of offsets may have: half a GiB of int64."""
 
-PIECE = 1 << 20         # points of it that are computed at a time
+PIECE = 1 << 20         # points that are computed at a time
 
 INDEX_LIMIT = 1 << 63  # shapes, strides and offsets fit a signed 64-bit integer, as NumPy's do
 
@@ -97,7 +97,7 @@ class Layout:
 
     @property
     def cosize(self) -> int:
-        """One more than the largest offset, in elements: what the layout needs. `cosize - size` is padding."""
+        """One more than the largest offset: the elements of memory that the layout spans. `cosize - size` is padding."""
         return 1 + sum((s - 1) * d for s, d in self.modes())
 
     @property
@@ -155,6 +155,7 @@ class Layout:
     plot = drawn_by("layout", 'Draws where each coordinate lies, by="offset", "bank" or "chunk".')
 
     def __matmul__(self, inner: "Layout") -> "Layout":
+        """self o inner, see `composition`."""
         return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
 
     def __str__(self):
@@ -178,9 +179,9 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
 
 
 def as_index(value):
-    """An index as its callers may give it: narrow NumPy integers widen, what is not an integer is a LayoutError.
+    """The index, ready for arithmetic: NumPy integers become int64, ints and symbols stay as they are.
 
-    Symbols and Python ints pass as they are.
+    Raises LayoutError for anything that is not an integer.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind not in "iub":
@@ -192,7 +193,7 @@ def as_index(value):
 
 
 def _offset(coordinate, shape, stride, layout):
-    """The offset of a coordinate in one (possibly nested) mode of `layout`, which is there for the error's text."""
+    """The offset of a coordinate in one (possibly nested) mode. layout: the whole layout, for the text of an error."""
     if not isinstance(shape, tuple):
         return as_index(coordinate) * stride
     if isinstance(coordinate, tuple):
@@ -206,7 +207,7 @@ def _offset(coordinate, shape, stride, layout):
         for size, step in zip(flatten(shape)[:-1], steps, strict=True):
             parts.append(index % size * step)
             index = index // size
-        parts.append(index * last)                      # the last mode has no end, as in CuTe
+        parts.append(index * last)                      # the last mode has no upper limit, as in CuTe
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -214,15 +215,17 @@ def _offset(coordinate, shape, stride, layout):
 
 
 def check_points(total, what):
-    """Refuses a table of too many points with what it would take; LayoutError."""
+    """Raises LayoutError if a table of `total` points is too large, and says how much memory it would take."""
     if total > MOST_POINTS:
         raise LayoutError(f"{what} has {total} points: a table of its offsets would take {8 * total / 2**30:.1f} GiB, and "
                           f"at most {MOST_POINTS} points ({8 * MOST_POINTS / 2**30:.1f} GiB) are worked off: use fewer")
 
 
 def piecewise(function, layout, what):
-    """The offsets that a function of an int64 array gives for a layout's linear indices, int64 [size], some at a time: what
-    is computed on the way takes little memory."""
+    """int64 [size]: the results of a function for all linear indices of a layout. what: names the function in an error.
+
+    The function takes an int64 array. It is called with at most PIECE indices at a time, so that it needs little memory.
+    """
     check_points(layout.size, what)
     offsets = np.empty(layout.size, np.int64)
     for start in range(0, layout.size, PIECE):
@@ -232,7 +235,7 @@ def piecewise(function, layout, what):
 
 
 def check_nesting(nested):
-    """Refuses tuples and lists that are nested too deep (or in themselves); LayoutError."""
+    """Raises LayoutError for tuples and lists that are nested too deep, or that contain themselves."""
     inside, depth = [nested], 0
     while inside:
         inside = [item for part in inside if isinstance(part, (tuple, list)) for item in part]
@@ -311,7 +314,7 @@ def coalesce(layout: Layout) -> Layout:
 
 
 def _merge(modes):
-    """Neighbouring modes of which one continues the other become one."""
+    """The modes, with every two neighbours joined of which the second continues the first."""
     merged = []
     for size, stride in modes:
         if merged and merged[-1][0] * merged[-1][1] == stride:
@@ -324,10 +327,10 @@ def _merge(modes):
 def composition(outer: Layout, inner: Layout | Shape) -> Layout:
     """The layout with `composition(a, b)(i) == a(b(i))`, whose modes are those of b (each may become a nested one).
 
-    inner: a Layout; or a tuple of tilers, applied mode by mode (modes without one stay); an int n means Layout(n).
-    Each stride of b must divide the sizes that it runs through in a, or be divided by them, and the modes of b must
-    never add up to a carry inside a; LayoutError otherwise. (CuTe checks the first and trusts the caller for the
-    second.)
+    outer is a, inner is b: a Layout; an int n, which means Layout(n); or a tuple of such tilers, one for each of the first
+    modes of a (its other modes stay). Each stride of b must divide the sizes that it runs through in a, or be divided by
+    them, and the modes of b must never add up to a carry inside a. Otherwise LayoutError. (CuTe checks the first condition
+    and trusts the caller for the second.)
 
     >>> print(composition(Layout(20, 2), Layout((5, 4), (4, 1))))
     (5,4):(8,2)
@@ -343,7 +346,7 @@ def composition(outer: Layout, inner: Layout | Shape) -> Layout:
         return by_mode(composition, outer, inner)
     inner = as_layout(inner)
     modes = outer.modes()
-    modes = _merge([mode for mode in modes[:-1] if mode[0] > 1] + [modes[-1]])      # keeps the end without an end
+    modes = _merge([mode for mode in modes[:-1] if mode[0] > 1] + [modes[-1]])      # keeps the last one: it has no limit
     reach = [0] * len(modes)
 
     def walk(part):
@@ -364,7 +367,7 @@ def _run_through(modes, size, stride, reach, text):
         return [(size, 0)]
     result = []
     for k, (mode_size, mode_stride) in enumerate(modes[:-1]):
-        if stride >= mode_size:                         # steps over this mode whole
+        if stride >= mode_size:                         # steps over the whole mode
             if stride % mode_size:
                 raise LayoutError(f"{text} is not a layout: stride {stride} and size {mode_size} do not divide")
             stride //= mode_size

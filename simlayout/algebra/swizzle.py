@@ -1,6 +1,6 @@
 """Permutations of offsets that spread a column over the banks: the XOR swizzle and the rotation.
 
-Both work on offsets in elements, keep chunks of neighbours whole, and are layers: `Swizzle(3, 3, 3) @ layout`.
+Both work on offsets in elements and keep chunks of neighbours together. Both are layers: `Swizzle(3, 3, 3) @ layout`.
 """
 
 import operator
@@ -12,17 +12,17 @@ from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import INDEX_LIMIT, as_index
 from simlayout.errors import LayoutError
 
-_BITS = 62  # of an offset that a swizzle may touch: offsets are signed 64-bit integers
+_BITS = 62  # bits of an offset that a swizzle may touch, because offsets are signed 64-bit integers
 
 
 @dataclass(frozen=True)
 class Swizzle(Layer):
     """Swizzle<B,M,S> in CUTLASS's order: x -> x ^ ((x & yyy_mask) >> S), where yyy_mask is B ones at bit M + max(S, 0).
 
-    bits: how many bits are exchanged (B); base: how many low bits stay, so chunks of 2**M elements stay whole (M);
-    shift: how far above its target the source lies (S; negative means below). An involution, hence bijective, since
-    the source and the target do not overlap; |S| < B, where they would, is refused (LayoutError). B = 0 is the
-    identity. Source: CUTLASS include/cute/swizzle.hpp.
+    bits: how many bits change (B). base: how many low bits stay, so that chunks of 2**M elements stay together (M).
+    shift: how far the bits that are read lie above the bits that change (S; negative: below). A swizzle is its own
+    inverse, because these bits do not overlap. They would if |S| < B, which raises LayoutError. B = 0 is the identity.
+    Source: CUTLASS include/cute/swizzle.hpp.
 
     >>> swizzle = Swizzle(3, 3, 3)
     >>> swizzle(72), swizzle(swizzle(72))
@@ -56,7 +56,7 @@ class Swizzle(Layer):
         return ((1 << self.bits) - 1) << (self.base + max(-self.shift, 0))
 
     def __call__(self, offset: Index) -> Index:
-        """The swizzled offset (elements): an int, an array or a symbol, as given."""
+        """The swizzled offset, in elements: an int, an array or a symbol, as `offset` is."""
         x = as_index(offset)
         if self.bits == 0:
             return x
@@ -78,12 +78,12 @@ class Rotation(Layer):
 
         x -> x // (chunk*count) * (chunk*count) + (x // chunk + x // line % period) % count * chunk + x % chunk
 
-    All sizes in elements. chunk: elements that stay together; count: chunks that rotate; line: elements after which
-    the rotation advances, a multiple of chunk * count; period: after how many lines it starts again (None: count).
+    All sizes are in elements. chunk: elements that stay together; count: chunks that rotate; line: elements after which
+    the rotation advances, a multiple of chunk * count; period: lines after which it starts again (None: count).
 
-    Bijective: write x = h * (chunk*count) + c * chunk + e. Since line is a multiple of chunk * count, r depends on h
-    alone; h and e stay, and for a fixed h the map c -> (c + r) % count is a cyclic shift. Raises LayoutError for
-    sizes that are not positive and for other lines.
+    Why it is bijective: write x = h * (chunk*count) + c * chunk + e. Because line is a multiple of chunk * count, r
+    depends only on h. h and e stay, and for a fixed h the map c -> (c + r) % count is a cyclic shift. Raises LayoutError
+    for sizes below 1, and for a line that is no multiple of chunk * count.
 
     >>> from simlayout.algebra import Layout
     >>> tile = Rotation(8, 4, 64) @ Layout((384, 32), (32, 1))      # 4 chunks of 8 halves, one step per 128 bytes
@@ -111,7 +111,7 @@ class Rotation(Layer):
             raise LayoutError(f"{self} does not fit 64-bit offsets: line and period must be below {INDEX_LIMIT}")
 
     def __call__(self, offset: Index) -> Index:
-        """The rotated offset (elements): an int, an array or a symbol, as given; never negative on the way."""
+        """The rotated offset, in elements: an int, an array or a symbol, as `offset` is. No intermediate is negative."""
         x = as_index(offset)
         row = self.chunk * self.count
         turned = (x // self.chunk + x // self.line % self.period) % self.count

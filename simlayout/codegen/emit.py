@@ -1,7 +1,7 @@
 """emit: a proved index function as readable source, for Numba and for CUDA C++.
 
 The index function of an access is traced once with symbols, printed, read back, and compared with the model on every
-point of its domain. What `verify` refuses is not emitted.
+point of its domain. An access that `verify` refuses is not emitted.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import Access, Certificate, verify
 
 SAMPLE = 1 << 22
-"""Points at most at which the CUDA C++ text is run."""
+"""The CUDA C++ text is run at this many points at most."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,14 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
     """Proves an access, then returns its index function as source, compiled function and certificate.
 
     access: an Access. unit: what the function returns: the offset in "elements", or the address from the start of
-    the tile in "bytes". stored_by, arch: as for `verify`. name: of the function; without it the access's, as `identifier`
-    makes it.
+    the tile in "bytes". stored_by, arch: as in `verify`. name: of the function; by default
+    `identifier` makes it from the access's name.
 
-    The Python text is called at every point of the domain; `check` also runs the CUDA C++ text, where there is a compiler.
+    The Python text is compared with the model at every point of the domain. `check` also runs the CUDA C++ text, if there
+    is a compiler.
 
-    Raises VerificationError if the access does not hold or the emitted text disagrees with the model, SimlayoutError
-    if its index function is not integer arithmetic, or not right in unsigned 32 bits.
+    Raises VerificationError if `verify` refuses the access or if the emitted text disagrees with the model;
+    SimlayoutError if the index function is not integer arithmetic, or is wrong in unsigned 32-bit arithmetic.
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -113,8 +114,8 @@ def identifier(name):
 
 
 def checked_name(name):
-    """A name of one's own for an emitted function, as it is. Raises SimlayoutError for what Python, C++ or the reader of
-    emitted source does not take as one."""
+    """The name itself. Raises SimlayoutError if an emitted function cannot have it, in Python, in C++, or because of the
+    names t0, t1, ... of the emitted code."""
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_") or re.fullmatch(r"t\d+", name):
         raise SimlayoutError(f"{name!r} cannot be the name of an emitted function: give letters, digits and underscores "
                              "that begin with a letter, no word of Python or C++, and not t0, t1, ...")
@@ -122,7 +123,7 @@ def checked_name(name):
 
 
 def _check_names(access, parameters):
-    """Names stand in Python and C++ source: nothing in them may end a text or a comment, or clash."""
+    """Raises SimlayoutError for names that would end a string or a comment of the emitted source, or clash in it."""
     for text in (access.name, access.instruction, access.dtype):
         if not str(text).isprintable() or set(str(text)) & set("\\\"'"):
             raise SimlayoutError(f"{text!r} cannot stand in a comment: leave out quotes, backslashes and line breaks")
@@ -133,7 +134,7 @@ def _check_names(access, parameters):
 
 
 def _check_range(access, expression):
-    """Every value of the expression is right in unsigned 32-bit arithmetic."""
+    """Raises SimlayoutError unless every value of the expression is right in unsigned 32-bit arithmetic."""
     lo, hi = limits(expression)
     if lo < 0 or hi >= 2**31:
         raise SimlayoutError(f"access {access.name!r}: offsets {lo}..{hi} do not fit 31 bits")
@@ -185,7 +186,7 @@ def _cuda_source(name, parameters, expression, certificate, unit):
 
 
 class Points(int):
-    """How many points `check` compared. how: with what, in words."""
+    """The number of points that `check` compared. how: in words, how the emitted texts were run."""
 
     how = ""
 
@@ -193,9 +194,9 @@ class Points(int):
 def check(emitted, access, function=None, how="as plain Python"):
     """Compares the emitted texts with the model on every point of the domain; returns the Points.
 
-    The Python text is called; the CUDA C++ text is compiled by this machine's C++ compiler (g++, c++ or clang++), and run on
-    all points, or on 2**22 spread over a larger domain. Where there is no compiler `.how` says so. function: called instead
-    of both texts (the Numba form, say), on ints.
+    The Python text is called on ints. The CUDA C++ text is compiled by this machine's C++ compiler (g++, c++ or clang++) and
+    run on all points, or on 2**22 points spread over a larger domain; if there is no compiler, `.how` says so. function: is
+    called on ints instead of both texts, for example the function that Numba compiled. how: its description in words.
 
     Raises VerificationError with the first point at which a text differs from the model.
 
@@ -226,7 +227,7 @@ def _check_calls(emitted, access, function, how):
 
 
 def _expected(emitted, access, box):
-    """What the model gives on a box of the domain, int64 [points]."""
+    """int64 [points]: the results of the model on a box of the domain."""
     scale = dtype_of(access.dtype).bytes if emitted.unit == "bytes" else 1
     return access.over(access.offset, box).reshape(-1) * scale
 
@@ -259,17 +260,17 @@ def _check_cuda(emitted, access):
 
 
 def check_njit(emitted, access):
-    """`check` of the function compiled by `numba.njit` alone."""
+    """`check` of the function that `numba.njit` compiles, and of nothing else."""
     import numba
 
     return check(emitted, access, numba.njit(emitted.function), "under numba.njit")
 
 
 def index_function(access):
-    """The index function of an access as kernels call it: proved and compared with the model as by `emit`, in bytes from the
-    start of the tile, and marked with the access that it serves.
+    """The index function of an access, as kernels call it: `emit` proves it and compares it with the model.
 
-    Tracebacks, debuggers and `inspect.getsource` find its text, as if it stood in a file. Raises what `emit` raises.
+    It returns the address in bytes from the start of the tile, and its attribute `access_name` names the access. Tracebacks,
+    debuggers and `inspect.getsource` find its text as if it were in a file. Raises the errors of `emit`.
 
     >>> import inspect, simlayout as sl
     >>> load = index_function(sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 64}, dtype="f32"))

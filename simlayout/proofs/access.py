@@ -33,12 +33,13 @@ class Access:
     stmatrix lane 8m + r passes row r of matrix m. None: the tile takes the domain itself.
     domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of 32.
     dtype: of the elements; the instruction moves a whole number of them per lane.
-    excess: the wavefronts beyond the ideal that each instruction should have, 0 by default. `verify` proves the number; if
-    it is None, `verify` only reports it. For a copy: the excess of its destinations alone.
-    source: for a copy (cp.async), the Source that it reads, None if unknown. With it a plan counts its wavefronts exactly.
+    excess: how many wavefronts more than the ideal each instruction has, 0 by default. `verify` proves the number; if it is
+    None, `verify` only reports it. For a copy: the excess of its destinations alone.
+    source: for a copy (cp.async), the Source that it reads; None if unknown. With it a plan counts its wavefronts exactly.
 
-    Raises LayoutError, ParseError or InstructionError for parts that do not fit together. Where a value of the index
-    function does not fit 64-bit integers, `offsets` and what needs them raise UndefinedError: see `simlayout.algebra.exact`.
+    Raises LayoutError, ParseError or InstructionError for parts that do not fit together. `offsets`, and everything that
+    needs them, raise UndefinedError if a value of the index function does not fit 64-bit integers (see
+    `simlayout.algebra.exact`).
 
     >>> import simlayout as sl
     >>> tile = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
@@ -62,7 +63,7 @@ class Access:
             raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
         if isinstance(self.tile, str):
             object.__setattr__(self, "tile", parse(self.tile))
-        for part in ("tile", "lanes"):                   # of what Numba compiled, the Python function: it takes symbols too
+        for part in ("tile", "lanes"):                   # Numba's functions by their Python ones, which take symbols
             object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
@@ -141,24 +142,23 @@ class Access:
         return names, sizes
 
     def boxes(self) -> Sequence[tuple]:
-        """The domain cut into boxes that are worked off one by one, each whole warp instructions; in order."""
+        """The domain cut into boxes of whole warp instructions, in order. They are processed one by one."""
         check_points(prod(self.domain.values()), f"the domain of access {self.name!r}")
         return pieces(self.table_order()[1])
 
     def over(self, function: Callable[..., Any], box: tuple) -> Any:
-        """What a function of (tid, *loop variables) gives on a box of the domain, int64 (or tuples of such), exactly."""
+        """The exact results of a function of (tid, *loop variables) on a box of the domain: int64, or tuples of such."""
         *loops, threads = box_arguments(box)
         names = self.table_order()[0]
         return exactly(function, [threads, *loops], f"access {self.name!r}", lambda number: box_point(names, box, number))
 
     def everywhere(self, function: Callable[..., Any]) -> Any:
-        """What a function of (tid, *loop variables) gives over the whole domain, int64 [loop variables..., tid], or tuples
-        of such, exactly."""
+        """The exact results of a function of (tid, *loop variables) on the whole domain: int64 [loop variables..., tid], or
+        tuples of such."""
         return _joined([self.over(function, box) for box in self.boxes()], self.table_order()[1])
 
     def coordinates(self) -> tuple:
-        """The coordinates over the whole domain, a tuple, nested as `coordinate` gives it, of int64 [loop variables...,
-        tid]."""
+        """The coordinates over the whole domain: a tuple of int64 [loop variables..., tid], nested as in `coordinate`."""
         return self.everywhere(self.coordinate)
 
     def offsets(self) -> np.ndarray:
@@ -173,7 +173,10 @@ class Access:
         return self.in_bytes(self.offsets().reshape(-1, LANES))
 
     def in_bytes(self, offsets: np.ndarray, first: int = 0) -> np.ndarray:
-        """The byte addresses of offsets, int64 [instructions, 32], of which the first is that of instruction `first`."""
+        """The byte addresses of offsets, int64 [instructions, 32] both. first: the number of their first instruction.
+
+        Raises UndefinedError, with the point, for an address that does not fit 64 bits.
+        """
         size = dtype_of(self.dtype).bytes
         wrong = (offsets > GREATEST // size) | (offsets < -GREATEST // size)
         if wrong.any():

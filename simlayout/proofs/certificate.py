@@ -1,4 +1,4 @@
-"""What a proof leaves behind: the claims, the domain they hold on, and a digest of the function they hold for."""
+"""The result of a proof: its claims, the domain on which they hold, and a digest of the function that they are about."""
 
 import hashlib
 from dataclasses import asdict, dataclass
@@ -66,13 +66,13 @@ def digest(offsets: np.ndarray) -> str:
 
 
 class Digest:
-    """`digest` of a table of that shape that comes in parts, in order."""
+    """Computes the `digest` of a table from its parts, in order. shape: of the whole table."""
 
     def __init__(self, shape):
         self._hash = hashlib.sha256(repr(tuple(shape)).encode())
 
     def update(self, offsets):
-        """The next part."""
+        """Adds the next part."""
         self._hash.update(np.ascontiguousarray(offsets, dtype="<i8").tobytes())
 
     def text(self):

@@ -1,4 +1,4 @@
-"""equivalent: whether two index functions are one, on a domain: a proof, or the first point at which they differ."""
+"""equivalent: proves that two index functions are equal on a domain, or finds the first point at which they differ."""
 
 import operator
 import reprlib
@@ -16,17 +16,20 @@ from simlayout.errors import LayoutError
 from simlayout.wording import counted
 
 CHUNK = 1 << 18
-"""Points at a time: memory stays flat."""
+"""Points that are compared at a time, so that memory stays bounded."""
 
 MOST = 1 << 30
-"""Points that are compared at most."""
+"""The most points that are compared."""
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """What `equivalent` found. equal: also the object's truth; how: what was compared, in words; counterexample: the first
-    coordinate at which the two differ, {name: value} with "left" and "right" besides (None for a layout outside its shape),
-    or None; domain: {name: size} of what was compared, None for F2 maps that were compared by their columns."""
+    """The result of `equivalent`; it is true if `equal` is.
+
+    equal: whether the two functions agree. how: what was compared, in words. counterexample: None, or the first coordinate
+    at which they differ: {name: value} and the two offsets as "left" and "right" (None for a layout outside its shape).
+    domain: {name: size} of what was compared; None for F2 maps, which are compared by their columns.
+    """
 
     equal: bool
     how: str
@@ -46,15 +49,17 @@ class Equivalence:
 
 def equivalent(left: IndexFunction, right: IndexFunction, domain: Domain | None = None,
                names: Sequence[str] | None = None) -> Equivalence:
-    """An Equivalence of two index functions: layouts, compositions, formulas, or any functions of integer arrays.
+    """Compares two index functions: layouts, compositions, formulas, or any functions of integer arrays.
 
-    domain: {name: size} or sizes, a point being a value below the size for each; None: the shape of the sides, one size for
-    each top-level mode (two F2Maps need none: they are compared column by column, for all arguments). Two layouts of
-    different shapes are different: neither has offsets outside its own. names: of the coordinates where the domain has none;
-    x0, x1, ... otherwise. The first counterexample is the one with the least coordinate, the last name counting fastest.
+    domain: {name: size}, or the sizes alone; its points are all coordinates below the sizes. None: the shape of the two
+    sides, one size for each top-level mode. (Two F2Maps need none: they are compared column by column, for all arguments.)
+    names: of the coordinates, if the domain has none (default: x0, x1, ...).
 
-    Raises LayoutError without a domain, for one that leaves the shape of a layout, that has another number of coordinates,
-    or more than 2**30 points; UndefinedError where a function has no value in 64-bit integers.
+    Returns an Equivalence. Its counterexample is the least coordinate at which the two differ; the last name counts fastest.
+    Two layouts of different shapes are different, because a layout has no offsets outside its shape.
+
+    Raises LayoutError if there is no domain, or if it leaves the shape of a layout, has another number of coordinates, or
+    has more than 2**30 points; UndefinedError if a function has no value in 64-bit integers.
 
     >>> from simlayout import Layout, Swizzle, formula
     >>> tile, xor = Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), formula("row * 64 + (col ^ ((row & 7) << 3))")
@@ -89,7 +94,7 @@ def equivalent(left: IndexFunction, right: IndexFunction, domain: Domain | None 
 
 
 def _called(function, side):
-    """What an error calls a function: itself, if it has a text of its own."""
+    """The name of a function in an error: its text, if it has one."""
     return str(function) if hasattr(function, "shape") or isinstance(function, F2Map) else f"the {side} function"
 
 
@@ -102,7 +107,8 @@ def mode_sizes(function):
 
 
 def named_domain(domain, left, right, names=None):
-    """(names, sizes) of a domain: the one given, which leaves the shape of neither side, or what their shapes share."""
+    """(names, sizes) of a domain; if it is None, of the coordinates that both sides have. LayoutError if it leaves the shape
+    of a side."""
     shapes = [mode_sizes(side) for side in (left, right)]
     if domain is None:
         domain = _shared(left, right, *shapes)

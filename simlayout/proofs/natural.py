@@ -1,4 +1,4 @@
-"""How one warp naturally reads or writes a whole tile: the access that is meant where none is spelled out."""
+"""The natural access of a tile: how one warp reads or writes all of it, for callers that do not say how."""
 
 from math import prod
 
@@ -18,7 +18,8 @@ LINES = 8
 """Lines of a matrix, each of CHUNK_BYTES."""
 
 BLOCKS = {4: (2, 2), 2: (2, 1), 1: (1, 1)}
-"""Matrices of an instruction -> how many of them its block is (high, wide); they are counted down its columns."""
+"""Matrices of an instruction -> the (height, width) of its block in matrices, which are numbered down its columns."""
+
 
 def natural_access(tile, instruction, dtype, name="tile"):
     """The Access of one warp that moves a whole 2-d tile with one instruction.

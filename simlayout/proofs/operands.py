@@ -1,4 +1,4 @@
-"""prove_operand, prove_tile: that wgmma, or a kernel's own layout, has every element of a tile exactly where TMA put it."""
+"""prove_operand, prove_tile: prove that wgmma, or a kernel's layout, finds each element of a tile where TMA put it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,17 +14,17 @@ from simlayout.proofs.certificate import Certificate, digest
 def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], descriptors: Sequence[Descriptor | int],
                   rows: int, origin: tuple[int, int] = (0, 0), major: str = "K",
                   element: Callable[..., Any] | None = None) -> Certificate:
-    """Proves an operand as a kernel loads and multiplies it: the boxes that it moves against the descriptors that it gives.
+    """Proves that wgmma reads every element of an operand from the bytes to which TMA loaded it.
 
     tensor: the TensorMap of the loads, which are [(coordinates, innermost first; shared byte address)]. descriptors: of the
-    instructions along K in their order, Descriptors or their 64 bits. rows: 64 for A, N for B. origin: (mn, k), the element
-    of the matrix that is the tile's first. major: "K" or "MN". element: a function from the tensor's coordinates, arrays in
-    a tuple, innermost first, to (mn, k); None where dimension 0 is the contiguous side of the matrix and dimension 1 the
-    other, and all boxes lie in one matrix.
+    wgmma instructions along K, in order: Descriptors, or ints of 64 bits. rows: 64 for A, N for B. origin: (mn, k), the
+    first element of the tile in the matrix. major: "K" or "MN". element: a function from the tensor's coordinates, arrays in
+    a tuple, innermost first, to (mn, k); None if dimension 0 is the contiguous side of the matrix, dimension 1 the other
+    side, and all boxes lie in one matrix.
 
     Returns a Certificate whose digest is that of the byte addresses, int64 [rows, k]. Raises VerificationError with the
-    first element that no box brings, that another one overwrites, or that is read elsewhere; LayoutError for arguments that
-    do not fit together; what TensorMap.landing and operand_addresses raise.
+    first element that no box loads, that another one overwrites, or that is read from other bytes; LayoutError for
+    arguments that do not fit together; and the errors of TensorMap.landing and operand_addresses.
 
     >>> from simlayout.hardware import OperandTile, TensorMap
     >>> tensor = TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
@@ -48,11 +48,10 @@ def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]],
 
 def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], addresses: np.ndarray,
                origin: tuple[int, int] = (0, 0), major: str = "K") -> Certificate:
-    """Proves a tile whose elements a kernel's own accesses, ldmatrix say, find by a layout: the boxes that it moves against
-    the layout.
+    """Proves that a layout has every element of a tile at the bytes to which TMA loaded it.
 
-    addresses: int64 [rows, k], the byte at which the layout has each element of the tile; the rest, what is returned and
-    what is raised as of `prove_operand`.
+    It is for kernels that read the tile with accesses of their own, such as ldmatrix. addresses: int64 [rows, k], the byte
+    at which the layout has each element. The other arguments, the result and the errors are those of `prove_operand`.
 
     >>> import simlayout as sl
     >>> tensor = sl.TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
@@ -72,7 +71,7 @@ def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], ad
 
 
 def _brought(tensor, loads, addresses):
-    """The claim that the loads bring a tile."""
+    """The claim that the loads bring every element of a tile."""
     return (f"{'x'.join(map(str, tensor.box))} boxes ({len(loads)}) bring each of {addresses.size} elements, to bytes that "
             "no other element has")
 
@@ -86,9 +85,9 @@ def _plane(tensor, loads, major):
 
 
 def _landings(tensor, loads, shape, origin, element):
-    """int64, of that shape: the byte at which each element of the tile lies, -1 where no box brings it.
+    """int64 [rows, k] of that shape: the byte to which each element of the tile is loaded, -1 if no box holds it.
 
-    Raises VerificationError where two elements would lie in the same bytes, or one element in two places.
+    Raises VerificationError if two elements are loaded to the same bytes, or one element to two places.
     """
     put, owner = np.full(shape, -1, np.int64), {}
     for coords, address in loads:
@@ -109,7 +108,7 @@ def _landings(tensor, loads, shape, origin, element):
 
 
 def _claim_bytes(owner, at, mn, k):
-    """Enters in `owner` (byte -> element) what a box brings."""
+    """Enters the elements of a box in `owner` (byte -> element); VerificationError for a byte that another one has."""
     for byte, *element in zip(at.tolist(), mn.tolist(), k.tolist(), strict=True):
         before = owner.setdefault(byte, element)
         if before != element:

@@ -1,4 +1,4 @@
-"""Which element lies where after some stores, and whether loads find what they mean."""
+"""The elements that stores leave in a tile, and whether a load finds the elements that it expects."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from simlayout.errors import SimlayoutError, VerificationError
 
 
 class Stored:
-    """The elements that stores have put into a tile, by their offsets. An element is a row of ints, its key: where it is
-    along the tile's modes."""
+    """The elements that stores have put into a tile, by offset. The key of an element is a row of ints: its coordinate along
+    each mode of the tile."""
 
     def __init__(self):
         self.names, self.keys, self.there = [], None, np.zeros(0, bool)
 
     def _room(self, name, offsets, keys):
-        """Space for offsets; refuses keys of another length than the ones before."""
+        """Makes space for offsets; SimlayoutError for keys of another length than those before."""
         if self.keys is None:
             self.keys = np.zeros((0, keys.shape[1]), np.int64)
         if self.keys.shape[1] != keys.shape[1]:
@@ -25,7 +25,7 @@ class Stored:
             self.keys = np.concatenate([self.keys, np.zeros((more, keys.shape[1]), np.int64)])
 
     def add(self, name, offsets, keys):
-        """Stores elements, keys int64 [n, modes], at offsets, int64 [n]; VerificationError where another one lies."""
+        """Stores elements, keys int64 [n, modes], at offsets, int64 [n]; VerificationError if one holds another element."""
         self._room(name, offsets, keys)
         if name not in self.names:
             self.names.append(name)

@@ -1,4 +1,4 @@
-"""The tables that proofs are made on: an access's coordinates and offsets, box by box over its domain."""
+"""The tables that proofs check: the coordinates and offsets of an access, box by box over its domain."""
 
 from functools import cached_property
 from math import prod
@@ -11,8 +11,8 @@ from simlayout.hardware.tables.arch import LANES
 
 
 class Tables:
-    """The Tables of an access, in the order of its domain. One box, the usual case, is computed once; more of them are made
-    anew each time they are walked, so that memory stays flat."""
+    """The Tables of an access, in the order of its domain. A single box, the usual case, is computed once. Several boxes are
+    computed again in every pass, so that memory stays bounded."""
 
     def __init__(self, access):
         self.access = access
@@ -68,7 +68,7 @@ class Table:
         return self.access.point(self.start + row, lane)
 
     def limits(self):
-        """How many values each leaf may take; None for a tile that is a mere function."""
+        """How many values each leaf may take; None if the tile is a function without a shape."""
         if not hasattr(self.tile, "shape"):
             return None
         form = self.form[0] if len(self.form) == 1 else self.form

@@ -80,7 +80,7 @@ def _accesses(argument, what) -> tuple[Access, ...]:
 
 
 def _check_roles(access, stored_by):
-    """Loads read what stores wrote: no other way round."""
+    """Raises SimlayoutError unless all of `stored_by` are stores and `access`, where there are any, is a load."""
     for store in stored_by:
         if not store.is_store:
             raise SimlayoutError(f"stored_by takes stores alone: {store.name!r} is a {store.instruction}, which stores "
@@ -212,7 +212,7 @@ def _address_fault(table, addresses, arch, error):
 
 
 def _check_inside(table, limits):
-    """Checks every coordinate against the tile's shape, because an offset may be in bounds by accident."""
+    """Checks every coordinate against the tile's shape. The offset alone may be in bounds by accident."""
     for mode, (leaf, limit) in enumerate(zip(table.leaves, limits, strict=True)):
         wrong = ((leaf < 0) | (leaf >= limit)) & table.used
         if wrong.any():
@@ -255,7 +255,7 @@ def _check_last(table, mode, last, limit):
 
 
 def _check_no_overlap(table, addresses):
-    """Checks that no two lanes of one store write the same bytes, because which of them wins is undefined."""
+    """Checks that no two lanes of one store write the same bytes, because it is undefined which of them wins."""
     access, used = table.access, np.flatnonzero(table.used)
     lanes = addresses[:, used]
     order = np.argsort(lanes, axis=1, kind="stable")

@@ -1,4 +1,4 @@
-"""search: which layout serves all of some accesses at once, within families, with its proof or the proof that none does."""
+"""search: finds the layouts of some families that serve several accesses at once, or proves that there is none."""
 
 import reprlib
 from collections.abc import Sequence
@@ -25,35 +25,35 @@ from simlayout.synthesis.result import Candidate, SearchResult, Share
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
 BATCH = 64
-"""Candidates at a time: between batches a search says how far it is, and can be interrupted."""
+"""Candidates of a batch. Between batches a search reports its progress, and can be interrupted."""
 
 F2_CANDIDATES = 32
-"""Layouts of the family f2, all of the least excess that it has, whose operations are counted at least."""
+"""At least this many layouts of the family f2, all with its least excess, are compared by their operations."""
 
 
 def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swizzle",), layers: int = 1, limit: int = 10,
            budget: int | None = None, progress: Progress | None = None, executor: Executor | None = None, *,
            tma: bool = False, base: int | None = None) -> SearchResult:
-    """The SearchResult of some accesses to one tile: which layout of it serves them all.
+    """Finds the layouts of one tile that serve all of some accesses at once, and returns them as a SearchResult, best first.
 
-    accesses: Accesses (or one) with the same tile, a plain Layout, which the search replaces. families: of FAMILIES:
+    accesses: Accesses (or one) to the same tile, a plain Layout, which the search replaces. families: names from FAMILIES:
     "swizzle" (and with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the
-    offset that keep the widest access whole. limit: candidates to return, by their excess, wasted bytes, operations, and by
-    how soon their pattern begins again: of equally good layouts the one with the smallest pattern comes first. progress:
-    called with (layouts tried, layouts). executor: of concurrent.futures, on which batches run; None: here. With Dask, for
-    example:
+    offset that keep the elements of the widest access together. limit: how many candidates to return. They are sorted by
+    excess, wasted bytes, operations, and the length of their pattern: of equally good layouts the one whose pattern repeats
+    soonest comes first. progress: called with (layouts tried, layouts). executor: of concurrent.futures, which runs the
+    batches; None: this process runs them. With Dask, for example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
-    Interrupted by Ctrl-C it returns what it has.
+    Ctrl-C ends the search early; it then returns the best layouts so far.
 
-    Constraints: budget, bytes that the tile may take at most (a CTA's shared memory where not given). tma: instead of the
-    families, the layouts that TMA writes (`constraints.tma_layouts`). base: only layouts whose pattern begins again every
-    `base` bytes, so that they are the same on absolute addresses, as TMA swizzles, and on offsets, wherever the tile starts
-    at a multiple of `base`; of f2, those that XOR no bits above it. They are scored at the worst of these starts. (Without
-    it the tile starts on 128 bytes, and the layout acts on offsets. Other starts only name the banks differently, but for
-    cp.async.cg, which counts lines.)
+    Constraints: budget: the most bytes that the tile may take (default: the shared memory of a CTA). tma: searches the
+    layouts that TMA writes (`constraints.tma_layouts`) instead of the families. base: only layouts whose pattern repeats
+    every `base` bytes. They are the same on absolute addresses, as TMA swizzles, and on offsets, wherever the tile starts at
+    a multiple of `base`; their excess is that of the worst such start. (In the family f2 these are the layouts that XOR no
+    bits above the base.) Without base the tile starts at a multiple of 128 bytes and the layout acts on offsets. Other
+    starts then only number the banks differently, except for cp.async.cg, whose cost depends on lines of 128 bytes.
 
-    Raises SimlayoutError for accesses that do not share a tile, or families that there are not; LayoutError for a tile that
-    cannot be replaced.
+    Raises SimlayoutError for accesses that do not share a tile, or for unknown families; LayoutError for a tile that cannot
+    be replaced.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), domain={"tid": 32, "k": 4}, dtype="f16",
@@ -97,8 +97,11 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
 
 @dataclass(frozen=True)
 class _Task:
-    """A search's question. coordinates: of each access over its domain, int64 arrays [instructions, 32]; chunk: elements of
-    the widest access; itemsize: bytes of one; base: elements, or None."""
+    """What a search is to solve.
+
+    coordinates: of each access over its domain, int64 arrays [instructions, 32]; chunk: elements of the widest access;
+    itemsize: bytes of an element; budget: bytes; base: elements, or None.
+    """
 
     accesses: tuple
     tile: object
@@ -120,29 +123,29 @@ class _Task:
         return self.base is None or self.base % period(layout) == 0
 
     def jobs(self, layouts):
-        """What `_excess_of` takes, for batches of layouts: plain data, which other processes can have."""
+        """The arguments of `_excess_of` for batches of layouts: plain data, so that other processes can take them."""
         names = [a.instruction for a in self.accesses]
         return [(layouts[i:i + BATCH], self.coordinates, names, self.itemsize, self.starts)
                 for i in range(0, len(layouts), BATCH)]
 
     @property
     def f2_chunk(self):
-        """Elements that f2 moves together: those of the widest access, a word at least."""
+        """Elements that f2 moves together: those of the widest access, but at least a word."""
         return max(self.chunk, WORD_BYTES // self.itemsize)
 
     @property
     def bits(self):
-        """Bits of the chunk number that f2 may permute: the tile, and the base, are a whole number of blocks of so many."""
+        """How many low bits of the chunk number f2 may permute: tile and base are multiples of 2**bits chunks."""
         size = gcd(self.tile.cosize, self.base or 0)
         return max((size & -size).bit_length() - self.f2_chunk.bit_length(), 0)
 
     @property
     def banks(self):
-        """Those of them that choose the banks."""
+        """How many of these bits choose the banks."""
         return min((LINE_BYTES // (self.f2_chunk * self.itemsize)).bit_length() - 1, self.bits)
 
     def differences(self):
-        """What the lanes of all accesses differ by."""
+        """The Differences between the lanes' addresses in all accesses."""
         addresses = [self.itemsize * np.asarray(self.tile(*at), np.int64) for at in self.coordinates]
         return differences([a.instruction for a in self.accesses], addresses, self.f2_chunk * self.itemsize, self.bits,
                            self.starts)
@@ -210,8 +213,8 @@ def _plans(task, families, layers, tma):
 
 
 def _excess_of(job):
-    """[excess of all accesses, from the worst start] for each layout of a batch; plain data in, so that other processes can
-    do it."""
+    """The excess of all accesses together, at the worst start of the tile, for each layout of a batch. job: one of
+    `_Task.jobs`."""
     layouts, coordinates, instructions, itemsize, starts = job
     return [max(sum(int(analyze(name, start + itemsize * layout(*at)).excess.sum())
                     for name, at in zip(instructions, coordinates)) for start in starts) for layout in layouts]
@@ -237,7 +240,8 @@ def _of_f2(task, result, total):
 
 
 def _ranked(task, plans, excess, limit):
-    """The best Candidates. Operations are counted where they decide: of those as good as the last one wanted, or better."""
+    """The best Candidates. Operations are counted only if they can decide: for layouts that are no worse, in excess and
+    waste, than number `limit`."""
     different = {}
     for (family, layout), x in zip(plans, excess):
         different.setdefault(layout, Candidate(family, layout, x, task.itemsize * (layout.cosize - task.tile.cosize),
