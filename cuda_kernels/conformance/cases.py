@@ -195,8 +195,8 @@ def generate(name, count, seed=0, sized=False):
     name: of `simlayout.hardware.INSTRUCTIONS`. The first are the strides, the rest go round the families. sized: with
     src-sizes, for a copy.
 
-    >>> made = generate("ld.shared.b64", 100, seed=7)
-    >>> made.labels[33], made.addresses[1, :4].tolist(), bool((made.addresses % 8 == 0).all())
+    >>> cases = generate("ld.shared.b64", 100, seed=7)
+    >>> cases.labels[33], cases.addresses[1, :4].tolist(), bool((cases.addresses % 8 == 0).all())
     ('stride 33', [0, 8, 16, 24], True)
     """
     row = instruction_of(name)

@@ -138,9 +138,9 @@ def main(arguments=None):
     sources = cuda.to_device(np.zeros(SOURCE_WINDOW, np.uint8))
     jobs = load(path)
     with progress("probes") as moved:
-        for done, job in enumerate(jobs, 1):
+        for number, job in enumerate(jobs, 1):
             launch(job, sources)
-            moved(done, len(jobs))
+            moved(number, len(jobs))
 
 
 if __name__ == "__main__":

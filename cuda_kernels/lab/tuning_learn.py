@@ -60,9 +60,9 @@ def learn(table, logarithms, weights):
 def trees_of(model):
     """The Trees of what CatBoost writes as JSON. A tree that asks less often than others asks what is never so besides.
 
-    >>> found = trees_of({"oblivious_trees": [{"splits": [{"float_feature_index": 1, "border": 100}],
+    >>> trees = trees_of({"oblivious_trees": [{"splits": [{"float_feature_index": 1, "border": 100}],
     ...                                        "leaf_values": [0, 0.5]}], "scale_and_bias": [2, [0.25]]})
-    >>> found.feature.tolist(), found.border.tolist(), found.leaf.tolist()
+    >>> trees.feature.tolist(), trees.border.tolist(), trees.leaf.tolist()
     ([[1]], [[100.0]], [[0.25, 1.25]])
     """
     scale, (bias,) = model["scale_and_bias"]

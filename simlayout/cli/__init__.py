@@ -7,7 +7,7 @@
 Exit codes: 0 answered, 1 the answer is no (`--strict`, a wrong product), 2 the question cannot be answered or the answer
 cannot be written (one line on stderr says why), 130 interrupted, 141 nobody reads the output.
 
-Importing it loads nothing, NumPy neither: what takes time is loaded where an interrupt is one line.
+Importing this module loads nothing, not even NumPy. Slow imports happen where Ctrl-C ends in one line.
 """
 
 import os
@@ -51,7 +51,7 @@ def main(arguments=None):
 
 @contextmanager
 def _quick_end():
-    """While modules load Ctrl-C ends the process at once: an exception there may come out of anybody's code, or be lost."""
+    """While modules load, Ctrl-C ends the process at once, because an exception might be lost in the code that they run."""
     def ended(*_):
         with suppress(OSError):
             os.write(2, b"simlayout: interrupted\n")
@@ -98,7 +98,7 @@ def _failed(error):
 
 
 def _complain(text, more=()):
-    """Says it on stderr, if that can be written."""
+    """Prints a text to stderr, if that can be written."""
     from simlayout.cli.text import one_line
 
     if sys.stderr is not None:

@@ -1,4 +1,4 @@
-"""The grammar of the command line: which commands there are, what they take, and help that teaches by example."""
+"""The grammar of the command line: the commands, their arguments, and help that teaches by example."""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def _check_value(self, action, value):
-        """A value that is not among the choices is answered with the nearest of them."""
+        """Raises ArgumentError for a value that is not among the choices, and suggests the nearest one."""
         if action.choices is None or value in action.choices:
             return
         near = get_close_matches(str(value), map(str, action.choices), 1)
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"invalid choice: {value!r} ({hint})")
 
     def parse_args(self, args=None, namespace=None):
-        """As argparse does; what a command does not know is answered with the option that is nearest."""
+        """As argparse does; the error for an unknown option suggests the nearest one."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             known = options.parser if hasattr(options, "parser") else self
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _print_message(self, message, file=None):
-        """Help that cannot be written is an error, which argparse passes over."""
+        """Help that cannot be written is an error here; argparse ignores it."""
         if file is sys.stdout:
             file.write(message)
         else:

@@ -1,4 +1,4 @@
-"""gemm and kernels: the main job, and what it can run. `cuda_kernels` is imported when they are called."""
+"""gemm and kernels: the main job, and the list of its kernels. `cuda_kernels` is imported when they are called."""
 
 import sys
 from dataclasses import fields

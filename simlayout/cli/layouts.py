@@ -37,7 +37,7 @@ def check(options):
 
 
 def _better(access, better):
-    """What `check` says of a better layout, and of none."""
+    """The lines of `check` about a better layout, or about none."""
     if better is None:
         return "no swizzle or padding was found at once: `simlayout search` looks further, for several accesses together"
     waste = f", {counted(better.wasted_bytes, 'byte')} wasted" if better.wasted_bytes else ""
@@ -161,7 +161,7 @@ def emit(options):
 
 
 def _without_conflicts(access, arch):
-    """The access as one that must not have excess wavefronts; VerificationError, with the way around it, if it has."""
+    """The access, declared free of excess wavefronts. VerificationError, which names the way around it, if it has some."""
     verify(access, arch=arch)
     demanding = replace(access, excess=0)
     try:

@@ -19,12 +19,12 @@ MOST_STEPS = 64
 
 
 def _examples():
-    """An example a line, of every kind."""
+    """The examples of every kind, one on each line."""
     return "".join(f"\n    simlayout plot {example}" for kind in KINDS.values() for example in kind.examples) + "\n    "
 
 
 def _notes():
-    """What WHAT is, kind by kind."""
+    """The help about WHAT, kind by kind."""
     rows = (fill(kind.what, 122, initial_indent=f"      {kind.name:<10}", subsequent_indent=" " * 16)
             for kind in KINDS.values())
     return "\n".join(("\n    FILE is FILE.svg or FILE.png. What WHAT is, by kind:", *rows)) + "\n    "
@@ -51,7 +51,7 @@ def add_command(commands, command, add_access, naturally):
 
 
 def subjects():
-    """What WHAT may be, but for layouts."""
+    """The values of WHAT that the shell offers: all but layouts."""
     return [*kernels(), *fragments(), *SPANS]
 
 

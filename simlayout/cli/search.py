@@ -201,7 +201,7 @@ def _none(result, options):
 
 
 def _cost_lines(result):
-    """Where no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
+    """If no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
     if not result or not result[0].excess:
         return []
     best = result[0]
@@ -218,7 +218,7 @@ def _why(cost):
 
 
 def _costs(result):
-    """The same for --json."""
+    """`_cost_lines` for --json."""
     return [{"access": c.access.name, "op": c.access.instruction, "wavefronts": c.wavefronts, "ideal": c.ideal,
              "excess": c.excess, "least_excess": c.least, "why": _why(c) if c.excess else None}
             for c in (costs(result[0].accesses) if result else ())]

@@ -16,7 +16,7 @@ LABEL = 14
 
 
 def width():
-    """Columns of text: what COLUMNS says, else the terminal's, else 100: files do not depend on who wrote them."""
+    """Columns of text: those of COLUMNS, else those of the terminal, else 100, so that files are the same everywhere."""
     columns = os.environ.get("COLUMNS", "")
     if re.fullmatch("[0-9]{1,4}", columns) and int(columns) > 0:
         return max(int(columns), NARROWEST)

@@ -4,10 +4,10 @@
 >>> tile = parse("Sw<3,3,3> o (16,64):(64,1)")
 >>> print(translate(tile, "triton"))
 vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]
->>> found = translate(tile, "formula")
->>> print(found, "--", found.proof)
+>>> translation = translate(tile, "formula")
+>>> print(translation, "--", translation.proof)
 (row << 6) + (col ^ ((row & 7) << 3)) -- equal: all 1024 points
->>> print(translate(found.result, "cute", tile=(16, 64)))
+>>> print(translate(translation.result, "cute", tile=(16, 64)))
 Sw<3,3,3> o (16,64):(64,1)
 >>> translate(parse("Rot<8,4,64> o (16,32):(32,1)"), "f2")
 Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What the explorer answers: one State in, one dict of plain values out. Everything the page draws is computed here."""
+"""The answers of the explorer: takes a State, returns a dict of plain values. Everything the page draws is computed here."""
 
 import shlex
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LINE_CHUNKS = BANKS * WORD_BYTES // CHUNK_BYTES
 
 @dataclass(frozen=True, eq=False)
 class Worked:
-    """What all instructions of an access share.
+    """The results that all instructions of an access share.
 
     offsets: of the tile's elements, in elements, int64 [rows, columns]. formula: a dict for the page.
     """
@@ -43,8 +43,8 @@ def answer(state):
     instruction: of the one at `state.index`, its phases and what each lane touches. formula: the emitted index function.
     Raises Refusal, which names the field, for what simlayout refuses.
 
-    >>> found = answer(State(layout="(16,64):(64,1)", index=3))
-    >>> found["instruction"]["wavefronts"], found["instruction"]["loops"], found["instruction"]["lanes"][1][:3]
+    >>> result = answer(State(layout="(16,64):(64,1)", index=3))
+    >>> result["instruction"]["wavefronts"], result["instruction"]["loops"], result["instruction"]["lanes"][1][:3]
     (32, 'k = 3', [112, 113, 114])
     """
     worked = _worked(state.without_index())

@@ -1,4 +1,4 @@
-"""What the explorer is asked: a State of plain text, from JSON that is checked, read by the grammar, refused by field."""
+"""The questions to the explorer: a State of plain text. JSON is checked, the grammar reads it, errors name the field."""
 
 import re
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ def _pointed(text, column):
 
 @contextmanager
 def blamed(field, text=""):
-    """What simlayout refuses inside is a Refusal of that field; the column of a ParseError points into the text."""
+    """Turns errors of simlayout inside the block into a Refusal of that field; a ParseError's column points into `text`."""
     try:
         yield
     except Refusal:

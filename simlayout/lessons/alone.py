@@ -1,4 +1,4 @@
-"""A notebook that carries simlayout itself: on Colab, say, a notebook is all that there is, and it needs no package index.
+"""A notebook that carries simlayout itself and needs no package index, for places such as Colab that have nothing else.
 
 What it carries are the Python, Markdown and other text files of both packages, as compressed JSON in its first code cell.
 """

@@ -1,4 +1,4 @@
-"""Which lessons there are, and their texts."""
+"""The lessons, and their texts."""
 
 from dataclasses import dataclass
 from importlib.resources import files

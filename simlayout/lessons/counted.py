@@ -1,4 +1,4 @@
-"""What an H200 counted, for the lessons: small tables, each row with the record that it is from.
+"""Counts of an H200 for the lessons: small tables, each row with the record that it comes from.
 
 The records are files of tests/data, which packages do not contain; a test compares every row with them.
 """
@@ -90,7 +90,7 @@ TOTALS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """A number that a GPU gave. value: it; what: its unit, and whose it is; record: the file of tests/data that holds it."""
+    """A number measured on a GPU. value: the number; what: its unit and its subject; record: its file in tests/data."""
 
     value: int
     what: str

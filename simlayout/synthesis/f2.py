@@ -39,8 +39,8 @@ def f2_layers(differences, chunk, count, progress=None, executor=None):
     >>> from simlayout.synthesis.f2_banks import differences
     >>> lanes = np.arange(32)
     >>> rows = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
-    >>> made = f2_layers(rows, 8, 2)
-    >>> made.layers, made.bound, made.free, made.total
+    >>> layouts = f2_layers(rows, 8, 2)
+    >>> layouts.layers, layouts.bound, layouts.free, layouts.total
     (((Swizzle(3, 3, 3),), (Swizzle(2, 4, 2), Swizzle(1, 3, 5))), 0, 4096, 11811)
     """
     known = spreads(differences, progress, executor)

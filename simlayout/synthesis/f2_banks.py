@@ -78,8 +78,8 @@ def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
     above a multiple of 128 where the tile may start.
 
     >>> lanes = np.arange(LANES)
-    >>> made = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
-    >>> made.weights, made.used_bits         # 4 phases of 8 rows: the rows differ by multiples of 8 chunks
+    >>> result = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
+    >>> result.weights, result.used_bits         # 4 phases of 8 rows: the rows differ by multiples of 8 chunks
     ({8: 4, 16: 4, 24: 4, 32: 4, 40: 4, 48: 4, 56: 4}, (3, 4, 5))
     """
     banks = (LINE_BYTES // chunk_bytes).bit_length() - 1

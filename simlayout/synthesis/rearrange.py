@@ -111,15 +111,15 @@ def rearrange(access: Access) -> Rearrangement:
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 16), (16, 1)), lambda tid: (tid % 16, 8*(tid % 32 // 16)))
-    >>> made = rearrange(load)
-    >>> print(made)
+    >>> result = rearrange(load)
+    >>> print(result)
     load A (ldmatrix.x4): 8 wavefronts, rearranged 4: conflict-free
     of 32 rows, 4 lie in the fullest of 8 groups of banks, and a wavefront takes one of them
     lanes give the rows of lanes 0, 1, 2, 3, 20, 21, 22, 23, 8, 9, 10, 11, 28, 29, 30, 31, 16, 17, 18, 19, 4, 5, 6, 7, 24, \
 25, 26, 27, 12, 13, 14, 15
     exchange: registers move within their lanes
       lanes 16-31: R0.. = R2, R3, R0, R1
-    >>> made.certificate.excess, sl.emit(made.access).source.splitlines()[-1].strip()
+    >>> result.certificate.excess, sl.emit(result.access).source.splitlines()[-1].strip()
     (0, 'return ((tid & 15) << 4) + (((tid >> 4) ^ ((tid >> 2) & 1)) << 3)')
     """
     op = instruction(access.instruction)

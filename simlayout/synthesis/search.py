@@ -62,8 +62,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     all 12 layouts: 1 conflict-free, least excess 0
     Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 8 operations
     Sw<2,3,3> o (16,64):(64,1): excess 16, 0 bytes wasted, 8 operations
-    >>> found = search([load], ("swizzle", "f2"), base=512)
-    >>> print(found.proof)
+    >>> result = search([load], ("swizzle", "f2"), base=512)
+    >>> print(result.proof)
     swizzle: 6 of 6 examined, 0 conflict-free, least excess 16
     f2: 155 of 155 examined, 0 conflict-free, least excess 16
     """

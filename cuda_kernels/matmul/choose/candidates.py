@@ -49,8 +49,8 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
     """The Hopper configuration with as many stages as fit, to `most`, and the first of the STAGINGS that leaves room for
     them; None where it cannot be.
 
-    >>> made = fitted(192, 104)
-    >>> made.stages, made.box_n, made.buffers
+    >>> config = fitted(192, 104)
+    >>> config.stages, config.box_n, config.buffers
     (5, 32, 2)
     """
     bands = options.get("bands", 1)

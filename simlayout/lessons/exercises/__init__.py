@@ -1,1 +1,1 @@
-"""The exercises, a module for each lesson: what they ask, and how an answer is judged. None of them knows an answer."""
+"""The exercises, a module for each lesson: their questions, and the checks of an answer. They contain no answers."""

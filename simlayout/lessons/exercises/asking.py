@@ -1,4 +1,4 @@
-"""What the exercises share: how they refuse an answer, and how they read tiles and addresses."""
+"""The common parts of the exercises: the refusal of an answer, and the readers of tiles and addresses."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ def tile_of(answer, plain):
 
 
 def judge_tile(answer, plain, accesses, size=None):
-    """The tile of an answer, after it has proved itself: one-to-one within `size` elements (None: those of the plain
+    """The tile of an answer, after it is proved: one-to-one within `size` elements (None: those of the plain
     layout), and free of conflicts for all accesses, whose elements stay neighbours."""
     tile = tile_of(answer, plain)
     rows, columns = plain.shape

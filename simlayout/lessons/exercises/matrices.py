@@ -23,7 +23,7 @@ def judge_pitch(answer):
 
 
 def row_of_a(lane):
-    """The (row, k) whose 16 bytes lane 8m + r must give, that register m of every lane is register m of fragment A."""
+    """The (row, k) whose 16 bytes lane 8m + r must give, so that register m of every lane is register m of fragment A."""
     return fragment(MMA, "A")(4 * (lane % 8), 2 * (lane // 8))
 
 

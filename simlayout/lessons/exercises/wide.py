@@ -26,7 +26,7 @@ def judge_pairs(answer):
 
 
 def _why(addresses, one):
-    """Which lanes break the pairs, or conflict though all pair up."""
+    """The lanes that break the pairs; if all lanes pair up, those that conflict."""
     if one.ideal[0] == 2:
         return f"the lanes pair up, but {pair_that_meets('ld.shared.b128', addresses)}"
     lanes = np.arange(32)
