@@ -16,6 +16,8 @@ BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operato
           "<": operator.lt, "==": operator.eq, "**": operator.pow}
 UNARY = {"neg": operator.neg, "inv": operator.invert, "abs": abs}
 CONSTANTS = [-(2**63), -3, -1, 0, 1, 2, 3, 7, 8, 31, 62, 63, 64, 2**31, 2**40, 2**62, 2**63 - 1, 2**63, 2**70]
+OF_A_BOOL = pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+"""Python means to refuse ~True from 3.16 on; until then it is -2, and so it is here."""
 
 trees = st.recursive(
     st.one_of(st.sampled_from(["x", "y"]), st.integers(-9, 70), st.sampled_from(CONSTANTS)),
@@ -57,6 +59,7 @@ def on_arrays(tree, x, y):
     return (BINARY | UNARY)[tree[0]](*(on_arrays(side, x, y) for side in tree[1:]))
 
 
+@OF_A_BOOL
 @settings(max_examples=150, deadline=None)
 @given(trees.filter(mentions), st.integers(1, 5), st.integers(1, 9), st.integers(-4, 2**62))
 def test_a_function_has_pythons_values_or_is_refused_at_the_first_point_that_has_none(tree, rows, columns, start):
@@ -154,6 +157,7 @@ def test_a_function_that_branches_on_its_arguments_is_told_what_to_write(functio
             ask(access(function))
 
 
+@OF_A_BOOL
 def test_comparisons_count_as_in_python():
     assert exactly(lambda t: (t < 3) + (t < 5), [np.arange(6)], "f").tolist() == [2, 2, 2, 1, 1, 0]
     assert exactly(lambda t: ~(t < 1), [np.arange(2)], "f").tolist() == [-2, -1]

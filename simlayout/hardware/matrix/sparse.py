@@ -259,9 +259,9 @@ def stored_columns(metadata, pattern="2:4"):
     for indices, code in p.codes.items():
         columns[metadata == code] = indices
     if (columns < 0).any():
-        *row, group = (int(x[0]) for x in np.nonzero(columns[..., 0] < 0))
+        at = tuple(int(x[0]) for x in np.nonzero(columns[..., 0] < 0))
         legal = ", ".join(f"{code:04b}" for code in p.codes.values())
-        raise InstructionError(f"row {', '.join(map(str, row))}, group {group}: nibble {int(metadata[(*row, group)]):04b} "
+        raise InstructionError(f"row {', '.join(map(str, at[:-1]))}, group {at[-1]}: nibble {int(metadata[at]):04b} "
                                f"is none of {pattern}'s: {legal}")
     first = p.columns * np.arange(metadata.shape[-1])[:, None, None] + p.unit * columns[..., None]
     return (first + np.arange(p.unit)).reshape(*metadata.shape[:-1], -1)
