@@ -15,36 +15,49 @@ class Barrier:
     def __init__(self, cta, id):
         self.cta, self.id = cta, id
         self.opened = self.arrived = 0
-        self.expected = None
+        self.expected, self._here = None, []             # _here: warps of the whole CTA that have arrived
         self._known = Knowledge()
+        self.votes = {}                                  # of bar.red: how often it had opened -> what the threads said
 
     def arrive(self, warp, threads):
-        """Counts a warp in; returns (ready, text) for Warp.block_until. threads: None for the whole CTA, if all wait."""
-        everyone, expected = threads is None, self.cta.threads_padded if threads is None else threads
+        """Counts a warp in; returns (ready, text) for Warp.block_until.
+
+        threads: None for all of the CTA that have not ended (CUDA C++ Programming Guide, Synchronization Functions).
+        """
+        everyone, expected = threads is None, LANES * self.cta.running if threads is None else threads
         if expected % LANES or not 0 < expected <= self.cta.threads_padded:
             raise MachineError(f"bar.sync {self.id} of {expected} threads: a barrier takes a multiple of 32, at most "
                                f"the {self.cta.threads_padded} of the CTA")
-        if self.arrived and (expected, everyone) != self.expected:
+        if self.arrived and (expected, everyone) != self.expected and not (everyone and self.expected[1]):
             raise MachineError(f"bar.sync {self.id} of {expected} threads while others wait there for "
                                f"{self.expected[0]}: give every warp the same number (all or none of them may leave it "
                                "out), or use another barrier id")
         self.expected = expected, everyone
         self.arrived += LANES
         turn, last = self.opened, self.arrived == expected
-        if self.cta.shadow is not None:
-            self._release(warp, last)
+        if everyone:
+            self._here.append(warp)
+        elif self.cta.shadow is not None:
+            self._known.arrive(warp, last)               # now: it may go on
         if last:
-            self.arrived, self.opened = 0, turn + 1
+            self._open()
         return (lambda: self.opened > turn), f"bar.sync {self.id} of {expected} threads"
 
-    def _release(self, warp, last):
-        """Collects what the warp did, and hands out what all did when the last one has come."""
-        if self.expected[1] and self.cta.alone:
-            if last:
-                self.cta.clocks.meet()
-                self.cta.shadow.met()
-            return
-        self._known.arrive(warp, last)
+    def ended(self):
+        """A warp of the CTA has ended: the others may be all that are waited for."""
+        if self.arrived and self.expected[1] and self.arrived == LANES * self.cta.running:
+            self._open()
+
+    def _open(self):
+        """All have come: each of them knows what the others did before."""
+        here = self._here if self.cta.shadow is not None else ()
+        if here and self.cta.alone and LANES * len(here) == self.cta.threads_padded:
+            self.cta.clocks.meet()
+            self.cta.shadow.met()
+        else:
+            for warp in here:
+                self._known.arrive(warp, warp is here[-1])
+        self._here, self.arrived, self.opened = [], 0, self.opened + 1
 
     def leave(self, warp):
         """The warp goes on, and knows what the others did before they arrived."""

@@ -63,7 +63,7 @@ class Cta:
         self._barriers, self._warpgroups, self._stores = {}, {}, {}
         self.registers = [launch.registers or min(REGISTERS // self.threads_padded // 8 * 8, 256)]
         self.registers *= self.threads_padded // LANES
-        self.free_registers, self._running = 0, self.threads_padded // LANES
+        self.free_registers, self.running = 0, self.threads_padded // LANES
 
     def barrier(self, id):
         """The named barrier 0..15."""
@@ -79,7 +79,7 @@ class Cta:
         if rank not in range(len(ctas)):
             raise MachineError(f"{instruction} to CTA {rank} of a cluster of {len(ctas)}: pass cluster= to run, or fix the "
                                "rank")
-        if not ctas[rank]._running:
+        if not ctas[rank].running:
             raise MachineError(f"{instruction} to CTA {rank} of the cluster, which has ended: put a barrier.cluster at the "
                                "end of the kernel")
         return ctas[rank]
@@ -122,8 +122,10 @@ class Cta:
 
     def through(self):
         """A warp has finished; after the last one, finds what they left under way."""
-        self._running -= 1
-        if self._running:
+        self.running -= 1
+        for barrier in self._barriers.values():
+            barrier.ended()
+        if self.running:
             return
         self.settle()
         for number in range(len(self.registers) // WARPS):

@@ -37,6 +37,12 @@ KINDS = {
                     "barrier.cluster, in a grid that runs together by a counter that one releases and the other acquires"),
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
+    "out of bounds": ("{second} {does} {detail}, outside every array that was passed",
+                      "guard the access or fix the address"),
+    "misaligned": ("{second} {does} {detail}, which is not aligned to its width",
+                   "use a narrower access, or fix the address"),
+    "inactive source": ("{second} takes the value of lanes {lanes}, which do not execute it",
+                        "let all lanes that are read from take part"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
     "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects"),
 }

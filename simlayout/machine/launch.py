@@ -48,6 +48,7 @@ class Launch:
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.released, self.not_started = None, {}, {}, 0
+        self.dynamic_bytes = self.clock = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
 

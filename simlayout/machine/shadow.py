@@ -37,6 +37,7 @@ def matrix_lanes(rows, transposed):
 class Touch:
     """One warp instruction on shared memory.
 
+    strong: whether it may meet other strong ones without being ordered, as atomics do.
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
@@ -45,12 +46,13 @@ class Touch:
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
-                 "earlier", "issued", "waited", "agent", "number")
+                 "earlier", "issued", "waited", "agent", "number", "strong")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
+        self.strong = False
 
     def landed(self, waited):
         """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
@@ -112,6 +114,7 @@ class SharedShadow:
         self._writes, self._async_reads = {}, AsyncReads(size)           # serial -> Touch: what wrote the bytes; see there
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
+        self._updated = False                            # whether there have been atomics since the floor
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
@@ -125,6 +128,9 @@ class SharedShadow:
         serial = self._enter(touch)
         if stamps.max() >= self._floor:
             self._check_read(touch, stamps)
+        if self._updated and not touch.strong:
+            for table in filter(None, self._readers):
+                self._check_updates(touch, table[n].take(rows, axis=0))
         if touch.marks is not None:
             self._check_marks(touch, stamps)
         if self._readers[warp] is None:
@@ -140,6 +146,17 @@ class SharedShadow:
         """A store, or stmatrix."""
         self._check_write(touch)
         self._put(touch)
+
+    def atomic(self, touch):
+        """An atomic: it reads and writes at once, and other atomics of the same bytes may come before or after it.
+
+        So the last write of a byte does not tell of all that were; but each warp's own table of reads has its last one.
+        """
+        touch.strong = self._updated = True
+        self.read(touch)
+        again = Touch(touch.warp, touch.instruction, touch.rows, touch.nbytes, touch.lanes, touch.name, touch.marks)
+        again.strong = True
+        self.write(again)
 
     def check_async_read(self, touch):
         """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
@@ -195,6 +212,7 @@ class SharedShadow:
         self.settle()
         self._floor = self.serial + 1
         self._together = [self._floor] * len(self._together)
+        self._updated = False
         self._touches.clear()
 
     def settle(self):
@@ -305,12 +323,19 @@ class SharedShadow:
                 todo += known.earlier
                 self._compare(known, touch, everywhere, "reads", "writes")
 
+    def _check_updates(self, touch, stamps):
+        for stamp in self._recent(stamps):
+            if self._touches[stamp].strong:
+                self._compare(self._touches[stamp], touch, stamps == stamp, "writes", "reads")
+
     def _recent(self, stamps):
         return [stamp for stamp in _distinct(stamps) if stamp >= self._floor]
 
     def _compare(self, before, after, where, did, does):
         """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
         they are."""
+        if before.strong and after.strong:
+            return True
         if before.agent is not None:
             where = where & after.unaware(before, self._clocks)
             if where.any():

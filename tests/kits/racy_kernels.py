@@ -160,9 +160,11 @@ def diverged_ldmatrix():
 
 def barrier_for_some_warps():
     tid = tid_x()
-    st_shared(4 * tid, 0)                                                   # first
+    st_shared(4 * tid, 0)
     if tid < 32:
         bar_sync()                                                          # second
+    else:
+        bar_1_of_64()                                                       # first
 
 
 def two_ctas_write_one_tile(out):

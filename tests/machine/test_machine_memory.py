@@ -29,7 +29,7 @@ from machine_kit import (
     wait_1,
 )
 
-from simlayout.errors import AddressError, InstructionError, MachineError, SimlayoutError
+from simlayout.errors import AddressError, HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.machine import GlobalPointer, run
 
 
@@ -64,14 +64,37 @@ def test_a_named_barrier_waits_for_its_own_warps_only():
     assert values(kernel, block=96, shared_bytes=256).tolist() == [*range(63, -1, -1)] + [-1] * 32
 
 
-def test_a_barrier_that_some_warps_never_reach_is_a_deadlock_that_names_them_and_the_line():
+def test_a_barrier_that_too_few_warps_reach_is_a_deadlock_that_names_them_and_the_line():
     def kernel():
-        if tid_x() >= 64:
-            bar_sync()                                   # only some come here
+        if tid_x() >= 96:
+            bar_1_of_64()                                # only one comes here
 
     message = fails(MachineError, kernel, block=128)
-    assert "deadlock in CTA (0, 0, 0)" in message and "warps 0, 1 finished" in message
-    assert f"warps 2, 3 waiting at bar.sync 0 of 128 threads ({__file__}:{line_of('only some come here')})" in message
+    assert "deadlock in CTA (0, 0, 0)" in message and "warps 0, 1, 2 finished" in message
+    assert f"warp 3 waiting at bar.sync 1 of 64 threads ({__file__}:{line_of('only one comes here')})" in message
+
+
+def test_a_barrier_of_the_whole_cta_waits_for_no_warp_that_has_ended():
+    def kernel(out):
+        tid = tid_x()
+        if tid < 64:
+            st_shared(4 * tid, tid)
+            bar_sync()
+            st_global(out + 4 * tid, ld_shared(4 * (63 - tid)))
+
+    assert values(kernel, block=128, shared_bytes=256)[:64].tolist() == [*range(63, -1, -1)]
+
+
+def test_what_an_ended_warp_wrote_is_not_ordered_by_a_barrier_of_the_others():
+    def kernel():
+        tid = tid_x()
+        if tid >= 64:
+            st_shared(4 * (tid - 64), tid)
+            return
+        bar_sync()
+        ld_shared(4 * tid)
+
+    assert "read after write" in fails(HazardError, kernel, block=128, shared_bytes=256)
 
 
 def test_warps_that_wait_at_different_barriers_are_a_deadlock():

@@ -1,0 +1,324 @@
+"""From a parsed function to steps: every register a row, every label an index, every instruction bound to what it does."""
+
+import numpy as np
+
+from simlayout.errors import MachineError, ParseError
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.bind import bind
+from simlayout.machine.ptx.order import blocks_in_order
+from simlayout.machine.ptx.program import SPECIALS, Program, Step
+from simlayout.machine.ptx.rows import WIDTHS, reader, writer
+from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
+
+
+def aligned(at, alignment):
+    """The next multiple of an alignment.
+
+    >>> aligned(5, 4), aligned(8, 4)
+    (8, 8)
+    """
+    return -(-at // alignment) * alignment
+
+
+class Names:
+    """What the operands of one function mean. Those of all functions of a program share a Lowering's rows and constants."""
+
+    def __init__(self, lowering, function):
+        self.lowering, self.function = lowering, function
+        self.local = {}                                  # .local and .param variables -> where in local memory
+        self.parameters = {}                             # of an entry -> where among its parameters
+        self.labels = {}                                 # -> index of a step
+        self.start = None                                # index of the first step
+        self.returns_to = lowering.new_row()             # where each lane goes on after `ret`
+        self.carry = lowering.new_row()
+        at = 0
+        for variable in function.parameters if function.entry else ():
+            at = aligned(at, variable.align)
+            self.parameters[variable.name] = at
+            at += variable.bytes
+        self.parameter_bytes = at
+        own = (*(() if function.entry else (*function.parameters, *function.returns)), *function.variables.values())
+        for variable in own:
+            if variable.space in ("local", "param"):
+                self.local[variable.name] = lowering.new_local(variable)
+            elif variable.space == "shared":
+                lowering.new_shared(variable)
+
+    # ---- operands ------------------------------------------------------------------------------------------------
+
+    def register(self, operand):
+        """Row of a Register."""
+        return self.lowering.row(self.function.name, operand.name)
+
+    def source(self, operand, type):
+        """(row, what makes a carrier of it) of an operand read as a type."""
+        if isinstance(operand, syntax.Register):
+            return self.register(operand), reader(type, WIDTHS[operand.type])
+        return self.constant(operand, type), reader(type, WIDTHS[type])
+
+    def constant(self, operand, type):
+        """The row of what is no register, as a type."""
+        lowering, bits = self.lowering, WIDTHS[type]
+        if isinstance(operand, syntax.Special):
+            return lowering.special(operand.name)
+        if isinstance(operand, syntax.Float):
+            return lowering.constant(_float_bits(operand, bits))
+        if isinstance(operand, syntax.Integer):
+            return lowering.constant(operand.value & (1 << bits) - 1)
+        if isinstance(operand, syntax.Symbol):
+            return lowering.constant(self.symbol(operand) & (1 << bits) - 1)
+        raise MachineError(f"{operand} where a register or a number is expected")
+
+    def result(self, operand, type):
+        """(row or None for the sink, what makes bits of a carrier) of a destination."""
+        if operand is syntax.SINK:
+            return None, writer(type, max(WIDTHS[type], 8))
+        if not isinstance(operand, syntax.Register):
+            raise MachineError(f"{operand} where a register is expected")
+        return self.register(operand), writer(type, WIDTHS[operand.type])
+
+    def wide(self, operand):
+        """The two rows of a .b128 register, the low half first."""
+        return self.register(operand), self.lowering.row(self.function.name, operand.name + ".high")
+
+    def symbol(self, operand):
+        """The address of a variable or function, in its own space; of a function its index."""
+        name, lowering = operand.name, self.lowering
+        if name in self.local:
+            return self.local[name] + operand.offset
+        if name in self.parameters:
+            return self.parameters[name] + operand.offset
+        if name in lowering.shared:
+            return lowering.shared[name] + operand.offset
+        if name in lowering.addresses:
+            return lowering.addresses[name] + operand.offset
+        if name in lowering.module.functions:
+            return lowering.function_address(name)
+        raise MachineError(f"{name} is not declared in this module")
+
+    def generic(self, operand):
+        """The generic address of a Symbol."""
+        name, at = operand.name, self.symbol(operand)
+        window = (LOCAL if name in self.local else PARAMETERS if name in self.parameters
+                  else SHARED if name in self.lowering.shared else 0)
+        return window + at
+
+    def address(self, operand):
+        """(row of the base, offset in bytes) of an Address."""
+        if not isinstance(operand, syntax.Address):
+            raise MachineError(f"{operand} where an address in brackets is expected")
+        base, offset = operand.base, operand.offset
+        if isinstance(base, syntax.Register):
+            return self.register(base), offset
+        if isinstance(base, syntax.Symbol):
+            return self.lowering.constant(self.symbol(base) + offset & (1 << 64) - 1), 0
+        return self.lowering.constant(base.value + offset & (1 << 64) - 1), 0
+
+    def space_of(self, operand):
+        """The space of the variable that an Address names, "" if it names none."""
+        base = getattr(operand, "base", None)
+        if not isinstance(base, syntax.Symbol):
+            return ""
+        if base.name in self.parameters:
+            return "param"
+        return "local" if base.name in self.local else "shared" if base.name in self.lowering.shared else "global"
+
+    def label(self, operand):
+        """A list that will hold the index of the step at a label."""
+        name = operand.name
+        if name not in self.labels:
+            raise MachineError(f"no label {name} in {self.function.name}")
+        return self.labels[name]
+
+
+class Lowering:
+    """The Program of an entry, in the making. module: syntax.Module; addresses: {variable in global or constant memory:
+    address}."""
+
+    def __init__(self, module, entry, addresses):
+        self.module, self.addresses = module, addresses
+        self.shared, self._static, self._dynamic = {}, 0, []
+        self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
+        self.local_bytes, self.steps, self.names, self.calls = 0, [], {}, {}
+        for variable in module.variables.values():
+            if variable.space == "shared":
+                self.new_shared(variable)
+        self._functions, todo = [], [entry]
+        while todo:
+            name = todo.pop()
+            if name not in self.names:
+                self.names[name] = Names(self, module.functions[name])
+                self._functions.append(name)
+                todo += self._called(module.functions[name])
+        self._place_dynamic()
+        for name in self._functions:
+            self._lower(self.names[name])
+        self.program = self._finish(entry)
+
+    def _called(self, function):
+        """Names of functions with a body that a function calls or whose address it takes."""
+        found = [operand.name for instruction in function.body if isinstance(instruction, syntax.Instruction)
+                 for operand in _symbols(instruction.operands) if operand.name in self.module.functions]
+        self.calls[function.name] = [name for name in dict.fromkeys(found) if self.module.functions[name].body is not None]
+        return self.calls[function.name]
+
+    # ---- rows and memory -----------------------------------------------------------------------------------------
+
+    def new_row(self):
+        """A row of its own."""
+        self._rows += 1
+        return self._rows - 1
+
+    def row(self, function, register):
+        """The row of a register of a function."""
+        key = function, register
+        if key not in self._registers:
+            self._registers[key] = self.new_row()
+        return self._registers[key]
+
+    def constant(self, bits):
+        """A row that holds these bits in all lanes."""
+        if bits not in self._constants:
+            self._constants[bits] = self.new_row()
+        return self._constants[bits]
+
+    def special(self, name):
+        """A row that holds a special register."""
+        if name not in SPECIALS:
+            raise MachineError(f"special register {name} is not one that the machine has")
+        if name not in self._specials:
+            self._specials[name] = self.new_row()
+        return self._specials[name]
+
+    def new_local(self, variable):
+        """Where a .local or .param variable lies in every thread's memory."""
+        at = aligned(self.local_bytes, max(variable.align, 1))
+        self.local_bytes = at + variable.bytes
+        return at
+
+    def new_shared(self, variable):
+        """Places a .shared variable; those of unknown size all begin where dynamic shared memory does."""
+        if variable.name in self.shared:
+            return
+        if variable.extern or not variable.bytes:
+            self._dynamic.append(variable)
+            self.shared[variable.name] = None
+        else:
+            self.shared[variable.name] = at = aligned(self._static, variable.align)
+            self._static = at + variable.bytes
+
+    def _place_dynamic(self):
+        self.dynamic_at = aligned(self._static, max([v.align for v in self._dynamic], default=1))
+        for variable in self._dynamic:
+            self.shared[variable.name] = self.dynamic_at
+
+    def function_address(self, name):
+        """What a register holds that points to a function: one more than its number."""
+        return self._functions.index(name) + 1
+
+    def function_at(self, address):
+        """The Names of the function at an address."""
+        if not 1 <= address <= len(self._functions):
+            raise MachineError(f"a call of address {address:#x}, where no function is")
+        return self.names[self._functions[address - 1]]
+
+    # ---- steps ---------------------------------------------------------------------------------------------------
+
+    def _lower(self, names):
+        function = names.function
+        names.start = len(self.steps)
+        names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
+        for statement in function.body:
+            if isinstance(statement, syntax.Label):
+                names.labels[statement.name][0] = len(self.steps)
+            else:
+                self.steps += self._bound(statement, names)
+        if not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None:
+            self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)
+        names.end = len(self.steps)
+
+    def _bound(self, instruction, names):
+        site = instruction.site
+        where = (self.module.path, instruction.line) if site is None else (site.file, site.line)
+        caller = None
+        for file, line in reversed(site.callers if site else ()):
+            caller = file, line, caller
+        name = ".".join((instruction.opcode, *instruction.modifiers))
+        guard, negated = None, 0
+        if instruction.guard is not None:
+            plain = getattr(instruction.guard, "register", instruction.guard)
+            guard, negated = names.register(plain), int(plain is not instruction.guard)
+        made = []
+        try:
+            for kind in bind(instruction, names):
+                step = Step(name, where, caller, instruction.line, instruction.text, guard, negated)
+                for key, value in kind.items():
+                    setattr(step, key, value)
+                made.append(step)
+        except (MachineError, KeyError) as error:
+            raise ParseError(f"{self.module.path}:{instruction.line}:{instruction.column}: {name}: {error}") from None
+        return made
+
+    # ---- order ---------------------------------------------------------------------------------------------------
+
+    def _finish(self, entry):
+        places, at = [0] * (len(self.steps) + 1), 0
+        for name in self._callees_first(entry):
+            at = self._place(self.names[name], places, at)
+        places[-1] = end = at + 1
+        return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
+                       {row: bits for bits, row in self._constants.items()},
+                       {row: name for name, row in self._specials.items()}, self.local_bytes, self._static, self.dynamic_at)
+
+    def _callees_first(self, entry):
+        """The functions, each after all that it calls; MachineError where one calls itself."""
+        done, order, open_ = set(), [], []
+
+        def visit(name):
+            if name in open_:
+                way = "" if open_[-1] == name else f" by way of {open_[-1]}"
+                raise MachineError(f"{name} calls itself{way}, and the machine runs no recursion: write a loop")
+            if name not in done:
+                open_.append(name)
+                for called in self.calls[name]:
+                    visit(called)
+                open_.pop()
+                done.add(name)
+                order.append(name)
+
+        visit(entry)
+        return order
+
+    def _place(self, names, places, at):
+        leaders = {names.start, *(label[0] for label in names.labels.values())}
+        leaders |= {i + 1 for i in range(names.start, names.end - 1) if self.steps[i].jump is not None}
+        starts = sorted(leader for leader in leaders if leader < names.end)
+        successors = {}
+        for first, after in zip(starts, [*starts[1:], names.end]):
+            last = self.steps[after - 1]
+            targets = [target[0] for target in getattr(last.jump, "targets", ())]
+            falls = last.jump is None or getattr(last.jump, "falls", False) or last.guard is not None
+            successors[first] = targets + ([after] if falls and after < names.end else [])
+        ends = dict(zip(starts, [*starts[1:], names.end]))
+        order = blocks_in_order(successors, names.start)
+        for first in (*order, *(s for s in starts if s not in set(order))):
+            for i in range(first, ends[first]):
+                places[i] = at
+                at += 1
+        return at
+
+
+def _float_bits(operand, bits):
+    """A constant as a register of so many bits holds it: of f64 written where f32 is wanted, rounded."""
+    if operand.width == bits:
+        return operand.bits
+    value = np.array(operand.bits, f"u{operand.width // 8}").view(f"f{operand.width // 8}")
+    return int(value.astype(f"f{bits // 8}").view(f"u{bits // 8}"))
+
+
+def _symbols(operands):
+    for operand in operands:
+        if isinstance(operand, syntax.Symbol):
+            yield operand
+        elif isinstance(operand, syntax.Vector | syntax.Arguments):
+            yield from _symbols(operand.operands)

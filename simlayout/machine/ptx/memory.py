@@ -1,0 +1,269 @@
+"""What a PTX warp does with memory: shared, global, local, constant, parameters, and generic addresses that may mean any."""
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.hazards import hazard
+from simlayout.machine.memory import POISON, GlobalPointer
+from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
+
+_LANE = np.arange(LANES)
+
+
+class MemoryTwins:
+    """Loads and stores of a PtxWarp. addresses: uint64 [32], bytes in a space or generic; data: uint8 [32, nbytes], zeros in
+    lanes that are not active."""
+
+    def begin_memory(self, program):
+        """Local memory as it is at the start: undefined."""
+        self.local = np.full((LANES, program.local_bytes), POISON, np.uint8)
+        self.local_written = None
+        if self.cta.launch.log is not None and program.local_bytes:
+            self.local_written = np.full((LANES, program.local_bytes), False)
+
+    def load(self, space, addresses, nbytes, strong=False, order="weak"):
+        """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic)."""
+        if space == "shared":
+            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses, nbytes)
+        if space in ("global", "const"):
+            return self._global_load(addresses, self.active, nbytes, strong)
+        if space == "local":
+            return self._local_load(addresses, self.active, nbytes)
+        if space == "param":
+            return self._parameter_load(addresses, self.active, nbytes)
+        return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, strong), nbytes)
+
+    def store(self, space, addresses, data, strong=False, order="weak"):
+        """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
+        nbytes = data.shape[1]
+        if space == "shared":
+            self._shared_store(f"st.shared.b{8 * nbytes}", addresses, data)
+        elif space == "global":
+            self._global_store(addresses, self.active, data, strong)
+        elif space in ("local", "param"):
+            self._local_store(addresses, self.active, data)
+        elif space == "const":
+            raise AddressError("st.const: constant memory is read-only")
+        else:
+            self._by_window(addresses, lambda *part: self._store_window(*part, data, strong), 0)
+
+    # ---- generic addresses ---------------------------------------------------------------------------------------
+
+    def _by_window(self, addresses, act, nbytes):
+        """Calls act(space, addresses in it, lanes) for each window that active lanes address; gives the sum of what it
+        gives."""
+        total, outer, left = np.zeros((LANES, nbytes), np.uint8), self.active, self.active
+        for space, start in (("shared", SHARED), ("local", LOCAL), ("param", PARAMETERS)):
+            here = left & (addresses >= np.uint64(start)) & (addresses < np.uint64(start + WINDOW))
+            if here.any():
+                left = left & ~here
+                total |= act(space, addresses - np.uint64(start), here)
+        if left.any():
+            total |= act("global", addresses, left)
+        self.narrow(outer)
+        return total
+
+    def _load_window(self, space, addresses, lanes, nbytes, strong):
+        if space == "shared":
+            self.narrow(lanes)
+            return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes)
+        if space == "global":
+            return self._global_load(addresses, lanes, nbytes, strong)
+        return (self._local_load if space == "local" else self._parameter_load)(addresses, lanes, nbytes)
+
+    def _store_window(self, space, addresses, lanes, data, strong):
+        if space == "shared":
+            self.narrow(lanes)
+            self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data)
+        elif space == "global":
+            self._global_store(addresses, lanes, data, strong)
+        elif space == "local":
+            self._local_store(addresses, lanes, data)
+        else:
+            raise AddressError("st to a kernel parameter: parameters are read-only")
+        return 0
+
+    # ---- spaces --------------------------------------------------------------------------------------------------
+
+    def own_shared(self, addresses, instruction):
+        """int64 [32]: addresses in this CTA's part of the window of shared memory; MachineError for those of other CTAs."""
+        where = addresses.view(np.int64)
+        if (where[self.active] < RANK).all():
+            return where
+        own = where - (self.cta.rank + 1) * RANK
+        where = np.where((own >= 0) & (own < RANK), own, where)
+        if (where[self.active] >= RANK).any():
+            raise MachineError(f"{instruction}: an address in the shared memory of another CTA of the cluster: use "
+                               "shared::cluster")
+        return where
+
+    def _shared_load(self, name, addresses, nbytes):
+        where = addresses.view(np.int64)
+        if (where[self.active] >= RANK).any():
+            return self._cluster_load(name, where, nbytes)
+        return self.shared_load(name, where, nbytes)
+
+    def _shared_store(self, name, addresses, data):
+        where = addresses.view(np.int64)
+        if (where[self.active] >= RANK).any():
+            self._cluster_store(name, where, data)
+        else:
+            self.shared_store(name, where, np.ascontiguousarray(data))
+
+    def _cluster_load(self, name, where, nbytes):
+        outer, total = self.active, np.zeros((LANES, nbytes), np.uint8)
+        ranks = np.where(where < RANK, self.cta.rank, where // RANK - 1)
+        for rank in np.unique(ranks[outer]).tolist():
+            self.narrow(outer & (ranks == rank))
+            if rank == self.cta.rank:
+                total |= self.shared_load(name, where % RANK, nbytes)
+            else:
+                total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", where % RANK, nbytes, rank)
+        self.narrow(outer)
+        return total
+
+    def _cluster_store(self, name, where, data):
+        outer = self.active
+        ranks = np.where(where < RANK, self.cta.rank, where // RANK - 1)
+        for rank in np.unique(ranks[outer]).tolist():
+            self.narrow(outer & (ranks == rank))
+            if rank == self.cta.rank:
+                self.shared_store(name, where % RANK, np.ascontiguousarray(data))
+            else:
+                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", where % RANK, data, rank)
+        self.narrow(outer)
+
+    def pointers(self, addresses, active, nbytes, verb, alignment=None):
+        """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
+        none, or are not aligned, as a hazard, and leaves them out."""
+        crooked = active & (addresses % np.uint64(alignment or nbytes) != 0)
+        if crooked.any():
+            self._wrong("misaligned", addresses, crooked, nbytes, verb)
+            active = active & ~crooked
+        found = []
+        for allocation, lanes, offsets in self.space.resolve(addresses, active, nbytes):
+            if allocation is None:
+                self._wrong("out of bounds", addresses, lanes, nbytes, verb)
+            else:
+                found.append((GlobalPointer(allocation, offsets), lanes))
+        return found
+
+    def _wrong(self, kind, addresses, lanes, nbytes, verb):
+        which = np.flatnonzero(lanes)
+        at = int(addresses[which[0]])
+        detail = f"{nbytes} bytes at {at:#x}" + (f", {self.space.nearest(at)}" if kind == "out of bounds" else "")
+        found = hazard(kind, None, self.place(which), (), does=verb, detail=detail)
+        if self.cta.launch.log is None:
+            raise AddressError(str(found))
+        self.cta.launch.log.add(found)
+
+    def _global_load(self, addresses, active, nbytes, strong):
+        data = np.zeros((LANES, nbytes), np.uint8)
+        for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
+            data |= pointer.read(lanes, nbytes, strong=strong)
+        return data
+
+    def _global_store(self, addresses, active, data, strong):
+        for pointer, lanes in self.pointers(addresses, active, data.shape[1], "writes"):
+            pointer.write(lanes, data, strong=strong)
+
+    def _local_columns(self, addresses, active, nbytes):
+        """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory."""
+        lanes = np.flatnonzero(active)
+        first = addresses.view(np.int64)[lanes]
+        if (first < 0).any() or (first + nbytes > self.local.shape[1]).any():
+            bad = int(first[(first < 0) | (first + nbytes > self.local.shape[1])][0])
+            raise AddressError(f"local memory: {nbytes} bytes at {bad} of a thread's {self.local.shape[1]}: fix the index")
+        return lanes[:, None], first[:, None] + np.arange(nbytes)
+
+    def _local_load(self, addresses, active, nbytes):
+        lanes, columns = self._local_columns(addresses, active, nbytes)
+        data = np.zeros((LANES, nbytes), np.uint8)
+        data[lanes[:, 0]] = self.local[lanes, columns]
+        if self.local_written is not None:
+            known = self.local_written[lanes, columns].all(axis=1)
+            if not known.all():
+                self.cta.launch.log.add(hazard("unwritten read", None, self.place(lanes[~known, 0]),
+                                               tuple(np.unique(columns[~known]).tolist()), memory="local bytes {}"))
+        return data
+
+    def _local_store(self, addresses, active, data):
+        lanes, columns = self._local_columns(addresses, active, data.shape[1])
+        self.local[lanes, columns] = data[lanes[:, 0]]
+        if self.local_written is not None:
+            self.local_written[lanes, columns] = True
+
+    def _parameter_load(self, addresses, active, nbytes):
+        parameters = self.program.parameters
+        first = addresses.view(np.int64)[active]
+        if (first < 0).any() or (first + nbytes > len(parameters)).any():
+            raise AddressError(f"ld.param: {nbytes} bytes at {int(first.max())} of {len(parameters)} bytes of parameters")
+        data = np.zeros((LANES, nbytes), np.uint8)
+        data[active] = parameters[first[:, None] + np.arange(nbytes)]
+        return data
+
+    def note_local(self, lanes, at, nbytes):
+        """Lanes' own memory has been written."""
+        if self.local_written is not None:
+            self.local_written[lanes, at:at + nbytes] = True
+
+    # ---- atomics and fences --------------------------------------------------------------------------------------
+
+    def atomic(self, space, name, addresses, update, values, order):
+        """An atomic of each active lane, one after another: what was there, unsigned [32, count]. update: an `atoms.Update`;
+        values: of each operand uint64 [32, count]; name: what it is called on shared memory."""
+        held, outer = np.zeros((LANES, update.count), np.uint64), self.active
+        where = addresses.view(np.int64)
+        shared = np.full(LANES, space == "shared")
+        if not space:
+            shared = (where >= SHARED) & (where < SHARED + WINDOW)
+            where = np.where(shared, where - SHARED, where)
+        if (outer & shared).any():
+            self.narrow(outer & shared)
+            self._shared_atomic(name, where, update, values, held)
+        if (outer & ~shared).any():
+            self.narrow(outer & ~shared)
+            self._global_atomic(addresses, update, values, held)
+        self.narrow(outer)
+        return held
+
+    def _shared_atomic(self, name, where, update, values, held):
+        rows = self._rows(name, where, update.bytes)
+        if self.cta.shadow is not None:
+            self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
+        lanes = np.flatnonzero(self.active)
+        for turn in in_turn(rows):
+            now = lanes[turn]
+            before = self.cta.shared.load(rows[turn], update.bytes).view(update.dtype)
+            held[now] = before
+            after = update(held[now], [value[now] for value in values])
+            self.cta.shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
+
+    def _global_atomic(self, addresses, update, values, held):
+        for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
+            which = np.flatnonzero(lanes)
+            for turn in in_turn(pointer.offset[which]):
+                now = np.zeros(LANES, bool)
+                now[which[turn]] = True
+                held[now] = pointer.peek(now, update.bytes).view(update.dtype)[now]
+                data = np.zeros((LANES, update.count), update.dtype)
+                data[now] = update(held[now], [value[now] for value in values])
+                pointer.write(now, data.view(np.uint8), strong=True)
+
+    def fence_memory(self):
+        """membar, fence.acq_rel, fence.sc."""
+
+
+def in_turn(places):
+    """[indices]: entries of int [n] so that in each part none is twice, and equal ones keep their order.
+
+    >>> [turn.tolist() for turn in in_turn(np.array([7, 3, 7, 7, 3]))]
+    [[0, 1], [2, 4], [3]]
+    """
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    rank = np.empty(len(places), np.int64)
+    rank[order] = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
+    return [np.flatnonzero(rank == turn) for turn in range(int(rank.max()) + 1)]

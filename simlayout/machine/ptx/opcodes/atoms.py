@@ -1,0 +1,96 @@
+"""Atomics: atom and red on shared, global and generic addresses."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.rows import WIDTHS, reader, writer
+
+_SCOPES = {"cta", "cluster", "gpu", "sys"}
+_ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
+_U1 = np.uint64(1)
+
+OPERATIONS = {
+    "add": lambda held, b, c: held + b,
+    "sub": lambda held, b, c: held - b,
+    "and": lambda held, b, c: held & b,
+    "or": lambda held, b, c: held | b,
+    "xor": lambda held, b, c: held ^ b,
+    "exch": lambda held, b, c: b,
+    "cas": lambda held, b, c: np.where(held == b, c, held),
+    "inc": lambda held, b, c: np.where(held >= b, np.uint64(0), held + _U1),
+    "dec": lambda held, b, c: np.where((held == 0) | (held > b), b, held - _U1),
+    "min": np.minimum,
+    "max": np.maximum,
+}
+"""Operation -> (what is there, operand, second operand) -> what is there then, on carriers (PTX ISA: atom)."""
+
+
+def atomic(instruction, names):
+    """atom and red: the lanes one after another, in their order."""
+    *modifiers, type = instruction.modifiers
+    space, order, operation, count, plain = "", "relaxed", None, 1, []
+    for modifier in modifiers:
+        head = modifier.split("::")[0]
+        if head in ("global", "shared"):
+            space = head
+        elif modifier in _ORDERS:
+            order = modifier
+        elif modifier in OPERATIONS:
+            operation = modifier
+        elif modifier in ("v2", "v4", "v8"):
+            count = int(modifier[1])
+        elif modifier == "noftz":
+            plain.append(modifier)
+        elif modifier not in _SCOPES and head != "L2":
+            raise MachineError(f"the machine has no .{modifier} here")
+    if operation is None:
+        raise MachineError(f"no operation among {', '.join(instruction.modifiers)}")
+    operands = list(instruction.operands)
+    target = operands.pop(0) if instruction.opcode == "atom" else None
+    row, offset = names.address(operands[0])
+    offset = np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
+    sources = [[names.source(one, type) for one in (o.operands if isinstance(o, syntax.Vector) else (o,))]
+               for o in operands[1:3]]
+    targets = None
+    if target is not None:
+        targets = [names.result(one, type) for one in (target.operands if isinstance(target, syntax.Vector) else (target,))]
+    name = ".".join((instruction.opcode, "shared", operation, *plain, type))
+    update = Update(operation, type, count)
+
+    def run(warp):
+        values = [np.stack([warp.rows[r] for r, _ in part], axis=1) for part in sources]
+        held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
+        for i, (to, _) in enumerate(targets or ()):
+            if to is not None:
+                warp.put_bits(to, held[:, i])
+
+    return {"run": run}
+
+
+class Update:
+    """What an atomic makes of the bits at an address. count: elements of a vector; bytes: of all of them."""
+
+    def __init__(self, operation, type, count):
+        from simlayout.machine.ptx.opcodes.lanes import lane_op
+
+        bits = WIDTHS[type]
+        if bits > 64:
+            raise MachineError(f"atomics of .{type} are not run by the machine")
+        self.operation, self.count, self.size = operation, count, bits // 8
+        self.bytes, self.dtype = self.size * count, np.dtype(f"u{bits // 8}")
+        self._function = OPERATIONS[operation]
+        if type in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") and operation in ("add", "min", "max"):
+            modifiers = ("rn", type) if operation == "add" else (type,)
+            function = lane_op(operation, modifiers).function
+            self._function = lambda held, b, c: function(held, b)
+        self._read, self._make = reader(type, bits), writer(type, bits)
+
+    def __call__(self, held, values):
+        """held, values: uint64 [lanes, count]; returns what is there then, of the dtype."""
+        def carrier(bits):
+            return self._read(np.ascontiguousarray(bits, np.uint64).reshape(-1))
+
+        b, c = (*map(carrier, values), None)[:2]
+        made = np.asarray(self._make(np.asarray(self._function(carrier(held), b, c))))
+        return made.astype(self.dtype).reshape(held.shape)

@@ -1,0 +1,96 @@
+"""Functions of the CUDA runtime that PTX calls without their body: printf and assertions."""
+
+import re
+import struct
+
+import numpy as np
+
+from simlayout.errors import MachineError
+
+_FORMAT = re.compile(rb"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+
+
+def _address_of(names, operand):
+    """What gives an argument of 8 bytes, uint64 [32], of a warp."""
+    at = names.local[operand.name]
+    return lambda warp: np.ascontiguousarray(warp.local[:, at:at + 8]).view(np.uint64)[:, 0]
+
+
+def text_at(warp, address, lane):
+    """The bytes up to the first zero at a generic address."""
+    made, addresses = bytearray(), np.zeros(32, np.uint64)
+    outer = warp.active
+    warp.narrow(np.arange(32) == lane)
+    while not made or made[-1]:
+        addresses[lane] = address + len(made)
+        made += bytes(warp.load("", addresses, 1)[lane])
+    warp.narrow(outer)
+    return bytes(made[:-1])
+
+
+def vprintf(names, returns, arguments):
+    """vprintf(format, arguments): prints a line per active lane, in the order of lanes."""
+    form, packed = (_address_of(names, operand) for operand in arguments)
+    result = names.local[returns[0].name] if returns else None
+
+    def run(warp):
+        forms, places = form(warp), packed(warp)
+        lanes = np.flatnonzero(warp.active)
+        for lane in lanes.tolist():
+            print(_formatted(warp, int(forms[lane]), int(places[lane]), lane), end="")
+        if result is not None:
+            warp.local[lanes, result:result + 4] = 0
+            warp.note_local(lanes, result, 4)
+
+    return {"run": run}
+
+
+def _formatted(warp, form, place, lane):
+    """The text of a C format and its packed arguments, each aligned to its size."""
+    def argument(size):
+        nonlocal place
+        place = -(-place // size) * size
+        addresses = np.full(32, place, np.uint64)
+        place += size
+        outer = warp.active
+        warp.narrow(np.arange(32) == lane)
+        data = bytes(warp.load("", addresses, size)[lane])
+        warp.narrow(outer)
+        return data
+
+    def replaced(match):
+        length, kind = match.group(1), match.group(2).decode()
+        if kind == "%":
+            return b"%"
+        spec = re.sub(rb"(hh|h|ll|l|j|z|t|L)(?=[a-zA-Z]$)", b"", match.group(0))
+        while b"*" in spec:
+            spec = spec.replace(b"*", b"%d" % struct.unpack("<i", argument(4)), 1)
+        if kind in "eEfFgGaA":
+            value = struct.unpack("<d", argument(8))[0]
+            return value.hex().encode() if kind in "aA" else spec % value
+        if kind == "s":
+            return spec % text_at(warp, struct.unpack("<Q", argument(8))[0], lane)
+        if kind == "p":
+            return b"0x%x" % struct.unpack("<Q", argument(8))
+        wide = length in (b"l", b"ll", b"j", b"z", b"t")
+        value = struct.unpack("<" + ("qQ" if wide else "iI")[kind in "uxXo"], argument(8 if wide else 4))[0]
+        return spec.replace(b"u", b"d").replace(b"i", b"d") % value if kind != "c" else bytes([value & 255])
+
+    return _FORMAT.sub(replaced, text_at(warp, form, lane)).decode("utf-8", "replace")
+
+
+def assertfail(names, returns, arguments):
+    """__assertfail(message, file, line, function, size of a char): the kernel stops with an error."""
+    message, file = (_address_of(names, operand) for operand in arguments[:2])
+    line, function = names.local[arguments[2].name], _address_of(names, arguments[3])
+
+    def run(warp):
+        lane = int(np.flatnonzero(warp.active)[0])
+        texts = [text_at(warp, int(what(warp)[lane]), lane).decode("utf-8", "replace") for what in (message, file, function)]
+        number = int(np.ascontiguousarray(warp.local[lane, line:line + 4]).view(np.uint32)[0])
+        raise MachineError(f"assertion `{texts[0]}` failed at {texts[1]}:{number} in {texts[2]}, lane {lane}")
+
+    return {"run": run}
+
+
+BUILTINS = {"vprintf": vprintf, "__assertfail": assertfail}

@@ -1,0 +1,217 @@
+"""Control flow: branches, calls, the ends of threads."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.builtins import BUILTINS
+
+
+class Branch:
+    """bra: lanes whose guard holds go to a label (PTX ISA: bra). target: a list that holds the index of its step."""
+
+    falls = False                                        # but for a guard
+
+    def __init__(self, target):
+        self.targets = (target,)
+
+    def __call__(self, warp, part, active):
+        to = self.targets[0][0]
+        if active is part.lanes or active.all() or not (part.lanes & ~active).any():
+            part.at = to
+            return True
+        if not active.any():
+            part.at += 1
+            return True
+        warp.part_ways(part, [(active, to), (part.lanes & ~active, part.at + 1)])
+        return False
+
+
+class Switch:
+    """brx.idx: each lane goes to the label of its index (PTX ISA: brx.idx)."""
+
+    falls = False
+
+    def __init__(self, targets, row):
+        self.targets, self.row = targets, row
+
+    def __call__(self, warp, part, active):
+        index = warp.rows[self.row]
+        ways = [(part.lanes & ~active, part.at + 1)]
+        for i in np.unique(index[active]).tolist():
+            if i >= len(self.targets):
+                raise MachineError(f"brx.idx with index {i} of {len(self.targets)} targets")
+            ways.append((active & (index == i), self.targets[i][0]))
+        return _spread(warp, part, ways)
+
+
+def _spread(warp, part, ways):
+    ways = [(lanes, at) for lanes, at in ways if lanes.any()]
+    if len(ways) == 1:
+        part.at = ways[0][1]
+        return True
+    warp.part_ways(part, ways)
+    return False
+
+
+class Exit:
+    """exit, and ret of an entry: the thread ends."""
+
+    falls = False
+
+    def __call__(self, warp, part, active):
+        if not active.any():
+            part.at += 1
+            return True
+        warp.leave(part, active)
+        return False
+
+
+class Return:
+    """ret of a device function: each lane goes on where it was called. row: of the indices of those steps."""
+
+    falls = False
+
+    def __init__(self, row):
+        self.row = row
+
+    def __call__(self, warp, part, active):
+        back = warp.rows[self.row]
+        ways = [(active & (back == at), at) for at in np.unique(back[active]).tolist()]
+        return _spread(warp, part, [(part.lanes & ~active, part.at + 1), *ways])
+
+
+class Call:
+    """call: lanes go to the first step of a function and come back to the step after this one.
+
+    callees: gives [(lanes, Names)] for the active lanes of a warp; pass_on(warp, lanes, Names): copies arguments."""
+
+    falls = True
+
+    def __init__(self, callees, pass_on, chosen):
+        self._callees, self._pass_on, self._chosen = callees, pass_on, chosen
+
+    def __call__(self, warp, part, active):
+        ways = [(part.lanes & ~active, part.at + 1)]
+        for lanes, function in self._callees(warp, active):
+            warp.rows[function.returns_to][lanes] = part.at + 1
+            if self._chosen is not None:
+                warp.rows[self._chosen][lanes] = function.lowering.function_address(function.function.name)
+            self._pass_on(warp, lanes, function)
+            ways.append((lanes, function.start))
+        return _spread(warp, part, ways)
+
+
+def bra(instruction, names):
+    """bra, bra.uni."""
+    return {"jump": Branch(names.label(instruction.operands[0]))}
+
+
+def brx(instruction, names):
+    """brx.idx: an index, and a .branchtargets table."""
+    index, table = instruction.operands
+    labels = names.function.tables.get(table.name)
+    if labels is None:
+        raise MachineError(f"no .branchtargets {table.name}")
+    row, _ = names.source(index, "u32")
+    return {"jump": Switch([names.label(syntax.Symbol(label)) for label in labels], row)}
+
+
+def ret(instruction, names):
+    """ret: the end of the thread in an entry, a way back in a function."""
+    return {"jump": Exit() if names.function.entry else Return(names.returns_to)}
+
+
+def end(instruction, names):
+    """exit."""
+    return {"jump": Exit()}
+
+
+def trap(instruction, names):
+    """trap: aborts the kernel."""
+    def run(warp):
+        raise MachineError("trap: the kernel aborts itself")
+    return {"run": run}
+
+
+def call(instruction, names):
+    """call: of a function of the module, of one of the runtime's, or of an address (PTX ISA: call)."""
+    returns, callee, arguments, *table = instruction.operands
+    returns, arguments = returns.operands, arguments.operands
+    lowering, module = names.lowering, names.lowering.module
+    if isinstance(callee, syntax.Symbol):
+        function = module.functions.get(callee.name)
+        if function is None or function.body is None:
+            if callee.name not in BUILTINS:
+                raise MachineError(f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
+                                   f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
+            return BUILTINS[callee.name](names, returns, arguments)
+        target = lowering.names[callee.name]
+        chosen = None
+
+        def callees(warp, active):
+            return [(active, target)]
+    else:
+        row, chosen = names.register(callee), lowering.new_row()
+
+        def callees(warp, active):
+            held = warp.rows[row]
+            return [(active & (held == at), lowering.function_at(at)) for at in np.unique(held[active]).tolist()]
+
+    def pass_on(warp, lanes, function):
+        for given, wanted in zip(arguments, function.function.parameters, strict=True):
+            _copy(warp, lanes, (names, given), (function, wanted))
+
+    def take(warp):
+        held = None if chosen is None else warp.rows[chosen]
+        for address in (None,) if chosen is None else np.unique(held[warp.active]).tolist():
+            function = target if chosen is None else lowering.function_at(address)
+            lanes = warp.active if chosen is None else warp.active & (held == address)
+            for wanted, given in zip(returns, function.function.returns, strict=True):
+                _copy(warp, lanes, (function, given), (names, wanted))
+
+    return [{"jump": Call(callees, pass_on, chosen)}, {"run": take}]
+
+
+def _copy(warp, lanes, source, target):
+    """Copies a parameter, of .param or .reg, between a caller and a function. source, target: (Names, operand or
+    Variable)."""
+    (row, at, size), (to_row, to, room) = _place(*source), _place(*target)
+    n = min(size, room)
+    if row is None and to_row is None:
+        warp.local[lanes, to:to + n] = warp.local[lanes, at:at + n]
+    elif row is None:
+        data = np.zeros((32, 8), np.uint8)
+        data[:, :n] = warp.local[:, at:at + n]
+        warp.rows[to_row][lanes] = data.view(np.uint64)[lanes, 0]
+    elif to_row is None:
+        warp.local[lanes, to:to + n] = warp.rows[row].view(np.uint8).reshape(32, 8)[lanes, :n]
+    else:
+        warp.rows[to_row][lanes] = warp.rows[row][lanes]
+    if to_row is None and warp.local_written is not None:
+        warp.local_written[lanes, to:to + n] = True
+
+
+def _place(names, what):
+    """(row, None, bytes) or (None, offset in local memory, bytes)."""
+    from simlayout.machine.ptx.rows import WIDTHS
+
+    if isinstance(what, syntax.Symbol):
+        return None, names.local[what.name], names.function.variables[what.name].bytes
+    if isinstance(what, syntax.Variable):
+        if what.space == "reg":
+            return names.lowering.row(names.function.name, what.name), None, WIDTHS[what.type] // 8
+        return None, names.local[what.name], what.bytes
+    if isinstance(what, syntax.Register):
+        return names.register(what), None, WIDTHS[what.type] // 8
+    return names.constant(what, "b64"), None, 8
+
+
+def nothing(instruction, names):
+    """Hints that change no result."""
+    return {"lanewise": lambda rows, mask: None}
+
+
+CONTROL = {"bra": bra, "brx": brx, "ret": ret, "exit": end, "trap": trap, "call": call, "brkpt": nothing, "pmevent": nothing,
+           "nanosleep": nothing, "griddepcontrol": nothing, "prefetch": nothing, "prefetchu": nothing,
+           "applypriority": nothing, "discard": nothing, "createpolicy": nothing}

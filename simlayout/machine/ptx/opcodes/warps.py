@@ -1,0 +1,215 @@
+"""What the lanes of a warp, and the warps of a CTA, do together: barriers, votes, shuffles."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.ptx import syntax
+from simlayout.machine.warp import Warp
+
+_LANE = np.arange(32)
+_BIT = np.uint64(1) << _LANE.astype(np.uint64)
+ALL = 0xFFFFFFFF
+
+
+def everyone(warp, active):
+    """All lanes that have not ended."""
+    return warp.present
+
+
+def members(row):
+    """The lanes that the membermask in a row names, of the active ones."""
+    def named(warp, active):
+        mask = int(np.bitwise_or.reduce(warp.rows[row][active])) if active.any() else 0
+        return (mask >> _LANE & 1).astype(bool)
+    return named
+
+
+def ballot(lanes):
+    """The bits of bool [32]."""
+    return np.uint64(int(_BIT[lanes].sum()))
+
+
+def _groups(warp, masks):
+    """[(lanes bool [32], their mask)]: active lanes by the membermask that they gave."""
+    return [(warp.active & (masks == mask), int(mask)) for mask in np.unique(masks[warp.active])]
+
+
+def barrier(instruction, names):
+    """bar, barrier: sync, arrive, red (PTX ISA: bar, barrier); bar.warp.sync; barrier.cluster."""
+    modifiers = [m for m in instruction.modifiers if m not in ("cta", "aligned")]
+    if modifiers[0] == "warp":
+        row, _ = names.source(instruction.operands[0], "u32")
+        return {"run": lambda warp: _sync_warp(warp, row), "together": members(row)}
+    if modifiers[0] == "cluster":
+        return _cluster(modifiers[1:])
+    if modifiers[0] == "red":
+        return _reduce(instruction, modifiers[1:], names)
+    operands = [names.source(operand, "u32")[0] for operand in instruction.operands]
+
+    def numbers(warp):
+        return [int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier")) for row in operands]
+
+    if modifiers[0] == "sync":
+        return {"run": lambda warp: Warp.barrier.steps(warp, *numbers(warp)), "together": everyone}
+    if modifiers[0] == "arrive":
+        return {"run": lambda warp: warp.barrier_arrive(*numbers(warp)), "together": everyone}
+    raise MachineError(f"the machine has no .{'.'.join(modifiers)} here")
+
+
+def _sync_warp(warp, row):
+    for lanes, mask in _groups(warp, warp.rows[row]):
+        outer = warp.active
+        warp.narrow(lanes)
+        warp.sync(mask)
+        warp.narrow(outer)
+
+
+def _cluster(modifiers):
+    if modifiers[0] == "arrive":
+        relaxed = "relaxed" in modifiers
+        return {"run": lambda warp: warp.cluster_arrive(relaxed), "together": everyone}
+    return {"run": lambda warp: Warp.cluster_wait.steps(warp), "together": everyone}
+
+
+def _reduce(instruction, modifiers, names):
+    operation, type = modifiers
+    target, *operands = instruction.operands
+    predicate, negated = operands[-1], isinstance(operands[-1], syntax.Negated)
+    row, _ = names.source(predicate.register if negated else predicate, "pred")
+    numbers = [names.source(operand, "u32")[0] for operand in operands[:-1]]
+    to, make = names.result(target, type)
+
+    def run(warp):
+        truth = (warp.rows[row] != negated) & warp.active
+        given = [int(warp.agree(warp.rows[r].view(np.int64), "an operand of a barrier")) for r in numbers]
+        count = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
+        trues, all_threads = count
+        value = {"popc": trues, "and": trues == all_threads, "or": trues > 0}[operation]
+        warp.put_bits(to, make(np.full(32, value, np.uint64)))
+
+    return {"run": run, "together": everyone}
+
+
+def vote(instruction, names):
+    """vote.sync: all, any, uni, ballot."""
+    kind, type = [m for m in instruction.modifiers if m != "sync"]
+    target, predicate, mask = instruction.operands
+    negated = isinstance(predicate, syntax.Negated)
+    row, _ = names.source(predicate.register if negated else predicate, "pred")
+    member, _ = names.source(mask, "u32")
+    to, make = names.result(target, type)
+
+    def run(warp):
+        truth = (warp.rows[row] != negated) & warp.active
+        made = np.zeros(32, np.uint64)
+        for lanes, _ in _groups(warp, warp.rows[member]):
+            here = truth[lanes]
+            made[lanes] = {"all": here.all, "any": here.any, "uni": lambda h=here: h.all() or not h.any(),
+                           "ballot": lambda t=truth & lanes: ballot(t)}[kind]()
+        warp.put_bits(to, make(made))
+
+    return {"run": run, "together": members(member)}
+
+
+def activemask(instruction, names):
+    """activemask: who is here."""
+    to, make = names.result(instruction.operands[0], "b32")
+    return {"run": lambda warp: warp.put_bits(to, make(np.full(32, ballot(warp.active))))}
+
+
+def match(instruction, names):
+    """match.sync: any, all."""
+    kind, *_, type = [m for m in instruction.modifiers if m != "sync"]
+    target, value, mask = instruction.operands
+    pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)
+    row, read = names.source(value, type)
+    member, _ = names.source(mask, "u32")
+    (to, make), (holds, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+
+    def run(warp):
+        values, made, same = read(warp.rows[row]), np.zeros(32, np.uint64), np.zeros(32, np.uint64)
+        for lanes, _ in _groups(warp, warp.rows[member]):
+            for one in np.unique(values[lanes]):
+                equal = lanes & (values == one)
+                if kind == "any" or (equal == lanes).all():
+                    made[equal], same[equal] = ballot(equal), 1
+        if to is not None:
+            warp.put_bits(to, make(made))
+        if holds is not None:
+            warp.put_bits(holds, truth(same))
+
+    return {"run": run, "together": members(member)}
+
+
+def shuffle(instruction, names):
+    """shfl.sync: up, down, bfly, idx (PTX ISA: shfl.sync; lanes of a segment as c says)."""
+    kind = instruction.modifiers[-2]
+    target, value, b, c, *mask = instruction.operands
+    pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)
+    rows = [names.source(operand, "u32")[0] for operand in (value, b, c)]
+    member = names.source(mask[0], "u32")[0] if mask else names.lowering.constant(ALL)
+    (to, make), (valid, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+
+    def run(warp):
+        held, b, c = (warp.rows[row].astype(np.int64) for row in rows)
+        lane, clamp, segment = _LANE, c & 31, c >> 8 & 31
+        least, b = lane & segment, b & 31
+        most = least | (clamp & ~segment)
+        source, inside = {
+            "up": lambda: (lane - b, lane - b >= most),
+            "down": lambda: (lane + b, lane + b <= most),
+            "bfly": lambda: (lane ^ b, (lane ^ b) <= most),
+            "idx": lambda: (least | (b & ~segment), (least | (b & ~segment)) <= most)}[kind]()
+        source = np.where(inside, source, lane)
+        warp.check_sources(source)
+        if to is not None:
+            warp.put_bits(to, make(held[source].astype(np.uint64)))
+        if valid is not None:
+            warp.put_bits(valid, truth(inside))
+
+    return {"run": run, "together": members(member)}
+
+
+def redux(instruction, names):
+    """redux.sync: a reduction over the lanes of a membermask."""
+    operation, *rest, type = [m for m in instruction.modifiers if m != "sync"]
+    target, value, mask = instruction.operands
+    row, read = names.source(value, type)
+    member, _ = names.source(mask, "u32")
+    to, make = names.result(target, type)
+    reduce = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+              "xor": np.bitwise_xor}[operation].reduce
+    if rest:
+        raise MachineError(f"the machine has no .{'.'.join(rest)} here")
+
+    def run(warp):
+        values = read(warp.rows[row])
+        made = np.zeros(32, values.dtype)
+        for lanes, _ in _groups(warp, warp.rows[member]):
+            made[lanes] = reduce(values[lanes])
+        warp.put_bits(to, make(made))
+
+    return {"run": run, "together": members(member)}
+
+
+def elect(instruction, names):
+    """elect.sync: the lowest lane of the membermask is the leader."""
+    pair, mask = instruction.operands
+    member, _ = names.source(mask, "u32")
+    (to, make), (leads, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+
+    def run(warp):
+        leader, made = np.zeros(32, np.uint64), np.zeros(32, np.uint64)
+        for lanes, _ in _groups(warp, warp.rows[member]):
+            first = int(np.flatnonzero(lanes)[0])
+            leader[lanes], made[first] = first, 1
+        if to is not None:
+            warp.put_bits(to, make(leader))
+        if leads is not None:
+            warp.put_bits(leads, truth(made))
+
+    return {"run": run, "together": members(member)}
+
+
+WARPS = {"bar": barrier, "barrier": barrier, "vote": vote, "activemask": activemask, "match": match, "shfl": shuffle,
+         "redux": redux, "elect": elect}

@@ -1,0 +1,120 @@
+"""A PTX entry as the machine runs it: steps in a row, the order in which parted lanes meet, and what registers start
+with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os.path import basename
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+
+
+@dataclass(slots=True)
+class Step:
+    """One instruction, bound to registers.
+
+    name: opcode and modifiers; site: (file, line) of the source it came from; caller: the calls that led there when it was
+    inlined, (file, line, caller), or None; line: of the PTX text; text: its own.
+    guard: row of the predicate that guards it, or None; negated: whether it executes where that is not `negated`.
+    Just one of these does it: lanewise(rows, mask): arithmetic, mask None for all lanes; jump(warp, part, active): control
+    flow, returns whether the part goes on; run(warp): everything else, a generator if it may wait.
+    together(warp, active): bool [32], the lanes that must execute it together, or None.
+    """
+
+    name: str
+    site: tuple
+    caller: tuple | None
+    line: int
+    text: str
+    guard: int | None = None
+    negated: int = 0
+    lanewise: Callable | None = None
+    jump: Callable | None = None
+    run: Callable | None = None
+    together: Callable | None = None
+
+    def where(self):
+        """Where it came from, as text."""
+        return f"{basename(self.site[0])}:{self.site[1]}"
+
+
+@dataclass
+class Program:
+    """A lowered entry. steps: of it and of all functions that it may call; places: of each step, its place in the order (one
+    more: past the end); start: where it begins; constants: {row: bits}; specials: {row: name}; register_rows: how many rows;
+    local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
+    begins; functions: {index of a first step: name}; globals: names of module variables that it uses."""
+
+    name: str
+    steps: list
+    places: list
+    start: int
+    end: int
+    rows: int
+    constants: dict
+    specials: dict
+    local_bytes: int
+    static_shared: int
+    dynamic_at: int
+    parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
+    executed: list = field(default_factory=list)
+
+    def initial_rows(self, warp):
+        """uint64 [rows, 32]: constants and special registers of a warp; everything else is 0."""
+        rows = np.zeros((self.rows, LANES), np.uint64)
+        for row, bits in self.constants.items():
+            rows[row] = bits
+        for row, name in self.specials.items():
+            rows[row] = special(warp, name)
+        return rows
+
+
+def special(warp, name):
+    """What a special register holds (PTX ISA, Special Registers): uint64, of each lane or of all."""
+    return np.asarray(SPECIALS[name](warp)).astype(np.uint64)
+
+
+def _three(what):
+    return {f"%{what}.{axis}": (lambda warp, i=i: _VECTORS[what](warp)[i]) for i, axis in enumerate("xyz")}
+
+
+_VECTORS = {
+    "tid": lambda warp: warp.thread,
+    "ntid": lambda warp: warp.block,
+    "ctaid": lambda warp: warp.index,
+    "nctaid": lambda warp: warp.grid,
+    "clusterid": lambda warp: (warp.index[0] // warp.cluster_size, *warp.index[1:]),
+    "nclusterid": lambda warp: (warp.grid[0] // warp.cluster_size, *warp.grid[1:]),
+    "cluster_ctaid": lambda warp: (warp.cta.rank, 0, 0),
+    "cluster_nctaid": lambda warp: (warp.cluster_size, 1, 1),
+}
+
+SPECIALS = {
+    **{name: function for what in _VECTORS for name, function in _three(what).items()},
+    "%laneid": lambda warp: warp.lane,
+    "%warpid": lambda warp: warp.warp_index,
+    "%nwarpid": lambda warp: len(warp.cta.registers),
+    "%smid": lambda warp: warp.number // max(len(warp.cta.registers), 1),
+    "%nsmid": lambda warp: 132,
+    "%gridid": lambda warp: 0,
+    "%is_explicit_cluster": lambda warp: int(warp.cluster_size > 1),
+    "%cluster_ctarank": lambda warp: warp.cta.rank,
+    "%cluster_nctarank": lambda warp: warp.cluster_size,
+    "%lanemask_eq": lambda warp: 1 << warp.lane,
+    "%lanemask_le": lambda warp: (2 << warp.lane) - 1,
+    "%lanemask_lt": lambda warp: (1 << warp.lane) - 1,
+    "%lanemask_ge": lambda warp: 0xFFFFFFFF & -(1 << warp.lane),
+    "%lanemask_gt": lambda warp: 0xFFFFFFFF & -(2 << warp.lane),
+    "%dynamic_smem_size": lambda warp: warp.dynamic_bytes,
+    "%total_smem_size": lambda warp: warp.cta.shared.size,
+    "%aggr_smem_size": lambda warp: warp.cta.shared.size,
+    "%reserved_smem_offset_begin": lambda warp: 0,
+    "%reserved_smem_offset_end": lambda warp: 0,
+    "%reserved_smem_offset_cap": lambda warp: 0,
+    **{f"%envreg{i}": (lambda warp: 0) for i in range(32)},
+}
+"""Name -> its value for a Warp; those that count time are instructions of their own (`opcodes.control`)."""
+
+CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
+"""Special registers that grow while the program runs."""

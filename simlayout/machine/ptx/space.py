@@ -1,0 +1,74 @@
+"""Addresses of a PTX program: which array, which shared, local or parameter bytes a 64-bit number means.
+
+Arrays that are passed get addresses as if a GPU allocator had placed them, aligned to 256 bytes and far apart, the same in
+every run. Shared, local and parameter memory appear in windows of the generic address space (PTX ISA, Generic Addressing).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+FIRST, ALIGNMENT, GAP = 0x7F00_0000_0000, 512, 1 << 20
+"""Where the first array lies; what all are aligned to, and how far apart they are at least, in bytes."""
+
+SHARED, LOCAL, PARAMETERS = 0x7E00_0000_0000, 0x7D00_0000_0000, 0x7C00_0000_0000
+"""Where the windows of shared (of the cluster), local and parameter memory begin."""
+
+WINDOW, RANK = 1 << 32, 1 << 24
+"""Bytes of each window; and of each CTA's part in that of a cluster, whose first part is the CTA's own (PTX ISA: mapa)."""
+
+
+class GlobalSpace:
+    """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`).
+
+    >>> from simlayout.machine.memory import Allocation
+    >>> space = GlobalSpace(Allocation)
+    >>> a = np.arange(8, dtype=np.int32)
+    >>> hex(space.address(a)), hex(space.address(a[2:])), space.address(np.zeros(3)) - space.address(a) > 1000
+    ('0x7f0000000000', '0x7f0000000008', True)
+    """
+
+    def __init__(self, allocate):
+        self._allocate, self._next = allocate, FIRST
+        self._roots = {}                                 # where memory lies in this process -> its address
+        self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
+
+    def address(self, array: np.ndarray) -> int:
+        """The address of element [0, ..., 0]; arrays that share memory share addresses."""
+        allocation = self._allocate(array)
+        low, high = allocation.root
+        if allocation.root not in self._roots:
+            skew = (allocation.aligned - allocation.origin) % 256
+            self._roots[allocation.root] = self._next + skew
+            self._next += -(-(high - low + skew + GAP) // ALIGNMENT) * ALIGNMENT
+        at = self._roots[allocation.root] + allocation.origin
+        first = at - allocation.zero
+        entry = first, first + allocation.bytes.size, allocation, at
+        if all(known[2] is not allocation for known in self._ranges):
+            self._ranges.insert(0, entry)
+        return at
+
+    def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
+        """(Allocation, lanes bool [32], offsets int64 [32]) of each array in which active lanes have nbytes at addresses,
+        uint64 [32]; (None, lanes, None) of those in none."""
+        signed, left = addresses.view(np.int64), active
+        for first, last, allocation, zero in self._ranges:
+            here = left & (signed >= first) & (signed <= last - nbytes)
+            if here.any():
+                yield allocation, here, signed - zero
+                left = left & ~here
+                if not left.any():
+                    return
+        if left.any():
+            yield None, left, None
+
+    def nearest(self, address):
+        """What lies nearest to an address that is in no array, as text."""
+        best = min(self._ranges, key=lambda r: max(r[0] - address, address - r[1] + 1), default=None)
+        if best is None:
+            return "where no array is"
+        first, last, allocation, _ = best
+        if address < first:
+            return f"{first - address} bytes before the {allocation.text}"
+        where = f"{address - last} bytes past the end of" if address >= last else "in"
+        return f"{where} the {allocation.text}"
