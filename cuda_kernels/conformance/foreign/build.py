@@ -1,0 +1,117 @@
+"""Compiles the kernels to PTX, without a GPU.
+
+    python -m cuda_kernels.conformance.foreign.build --nvcc NVCC [--triton PYTHON] [--numba PYTHON] [--data FOLDER]
+
+NVCC: nvcc of CUDA 13.0, because the PTX of a newer one asks for a newer driver. PYTHON: interpreters that have Triton, and
+numba-cuda with NVVM of CUDA 13.0; without them the PTX of that language stays as it is. Prints the versions and writes them
+to versions.json beside the PTX.
+"""
+
+import argparse
+import json
+import lzma
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLAGS = ("-arch=sm_90a", "-std=c++17", "-O3", "-lineinfo", "-ptx")
+PTX_VERSION = 90
+"""What a driver of CUDA 13.0 takes at most."""
+
+
+def with_nvcc(nvcc, source, target, folder):
+    """The PTX text of a .cu file; paths in it are those below `folder`, so that they tell nothing of this machine."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "out.ptx"
+        done = subprocess.run(
+            [nvcc, *FLAGS, source.relative_to(folder), "-o", out], cwd=folder, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise SystemExit(f"nvcc refused {source.name}: {done.stderr.strip()}")
+        text = out.read_text()
+    keep(target, clean(text, folder))
+
+
+def clean(text, folder):
+    """PTX with the paths of this machine taken off the .file lines, and the comments that repeat the paths.
+
+    >>> clean('.file 1 "/a/b/foreign/cuda/x.cu"\\n.file 2 "/opt/include/y.h", 1, 2', "/a/b/foreign")
+    '.file 1 "cuda/x.cu"\\n.file 2 "y.h"'
+    """
+
+    def shorter(found):
+        path = found[2]
+        return f'{found[1]}"{Path(path).relative_to(folder) if path.startswith(f"{folder}/") else Path(path).name}"'
+
+    return re.sub(r'(\.file\s+\d+\s+)"([^"]*)"[^\n]*', shorter, text)
+
+
+def keep(target, text):
+    """Writes compressed PTX, the same bytes for the same text."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(lzma.compress(text.encode(), preset=9))
+
+
+def in_python(python, language, data):
+    """Runs this file's other half under an interpreter that has the language; what it printed, from JSON."""
+    done = subprocess.run(
+        [python, HERE / "compile_python.py", language],
+        input=json.dumps(wanted(language)),
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"{python} did not compile the kernels of {language}: {done.stderr.strip().splitlines()[-1]}")
+    answer = json.loads(done.stdout.splitlines()[-1])
+    rows = {row.name: row for row in of_language(language)}
+    for name, made in answer["kernels"].items():
+        shared = made.get("shared", rows[name].shared_bytes)
+        if shared != rows[name].shared_bytes:
+            print(f"{name}: {shared} bytes of shared memory, its row says {rows[name].shared_bytes}", file=sys.stderr)
+        keep(rows[name].path(data), clean(made["ptx"], HERE))
+    return answer["versions"]
+
+
+def of_language(language):
+    """The rows of a language."""
+    from cuda_kernels.conformance.foreign import ROWS
+
+    return [row for row in ROWS.values() if row.language == language]
+
+
+def wanted(language):
+    """What the other interpreter has to compile, as JSON: {row: {entry, ...}}."""
+    return {row.name: {"entry": row.entry, **row.compile} for row in of_language(language)}
+
+
+def main(arguments=None):
+    """Compiles all that there is a compiler for."""
+    from cuda_kernels.conformance.foreign.row import DATA
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--nvcc")
+    parser.add_argument("--triton", metavar="PYTHON")
+    parser.add_argument("--numba", metavar="PYTHON")
+    parser.add_argument("--data", type=Path, default=DATA)
+    options = parser.parse_args(arguments)
+    notes = options.data / "versions.json"
+    versions = json.loads(notes.read_text()) if notes.exists() else {}
+    if options.nvcc:
+        text = subprocess.run([options.nvcc, "--version"], capture_output=True, text=True).stdout
+        versions["nvcc"] = {"nvcc": re.search(r"V([\d.]+)", text)[1], "flags": " ".join(FLAGS)}
+        for source in sorted((HERE / "cuda").glob("*.cu")):
+            with_nvcc(options.nvcc, source, options.data / f"{source.stem}.ptx.xz", HERE)
+        for source in sorted((options.data / "faults").glob("*.cu")):
+            with_nvcc(options.nvcc, source, source.with_suffix(".ptx.xz"), source.parent)
+    for language in ("triton", "numba"):
+        if getattr(options, language):
+            versions[language] = in_python(getattr(options, language), language, options.data)
+    notes.write_text(json.dumps(versions, indent=1) + "\n")
+    print(json.dumps(versions, indent=1))
+
+
+if __name__ == "__main__":
+    main()

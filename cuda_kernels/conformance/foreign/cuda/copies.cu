@@ -1,0 +1,57 @@
+// Asynchronous copies (cp.async) and matrices moved through shared memory (ldmatrix, stmatrix, movmatrix).
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <stdint.h>
+
+__device__ unsigned shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+// Three buffers: two copies in flight while one tile is added up.
+extern "C" __global__ void copy_pipeline(const float4 *in, float *out, int tiles) {
+    __shared__ float4 buffer[3][64];
+    in += blockIdx.x * tiles * 64;
+    float sum = 0;
+    for (int i = 0; i < 2; ++i) {
+        if (i < tiles) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared(&buffer[i][threadIdx.x])), "l"(in + i * 64 + threadIdx.x));
+        asm volatile("cp.async.commit_group;");
+    }
+    for (int i = 0; i < tiles; ++i) {
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+        __syncthreads();
+        if (i + 2 < tiles)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared(&buffer[(i + 2) % 3][threadIdx.x])), "l"(in + (i + 2) * 64 + threadIdx.x));
+        asm volatile("cp.async.commit_group;");
+        const float *x = reinterpret_cast<const float *>(buffer[i % 3]);
+        for (int j = 0; j < 4; ++j) sum += x[(threadIdx.x + 17 * j) % 64 * 4 + j];
+    }
+    out[blockIdx.x * 64 + threadIdx.x] = sum;
+}
+
+// 4 and 8 bytes, with fewer source bytes than destination bytes: the rest becomes zero.
+extern "C" __global__ void copy_partial(const int *in, int *out, int n) {
+    __shared__ int words[128];
+    __shared__ int2 pairs[128];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&words[t], &in[t < n ? t : 0], 4, t < n ? 0 : 4);
+    __pipeline_memcpy_async(&pairs[t], &in[2 * t], 8, t % 3 == 2 ? 4 : 0);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    int o = t ^ 5;
+    out[t] = words[o] + pairs[o].x * 3 + pairs[o].y * 5;
+}
+
+// Four 8x8 blocks of f16 transposed by ldmatrix.trans and put back by stmatrix; movmatrix on the way.
+extern "C" __global__ void matrices_moved(const uint4 *in, uint4 *out) {
+    __shared__ uint4 from[32], to[32];
+    int t = threadIdx.x;
+    unsigned x[4];
+    from[t ^ (t / 8)] = in[t];                              // row t % 8 of block t / 8, within the blocks of its number
+    __syncwarp();
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared(&from[t ^ (t / 8)])) : "memory");
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(x[1]));
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared(&to[t % 16])), "r"(x[0]), "r"(x[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared(&to[16 + t % 16])), "r"(x[2]), "r"(x[3]) : "memory");
+    __syncwarp();
+    out[t] = to[t];
+}

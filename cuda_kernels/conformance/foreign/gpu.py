@@ -1,0 +1,147 @@
+"""What a GPU computes and counts for the kernels of ROWS.
+
+    python -m cuda_kernels.conformance.foreign.gpu --json FILE [--rows NAME ...] [--no-counters] [--data FOLDER]
+
+Launches every kernel once, under Nsight Compute unless told not to, compares the results with NumPy's, and keeps per kernel
+the SHA-256 of every array, the arrays themselves where the kernel uses approximate functions, and the counters of COUNTERS.
+Kernels whose lanes wait for one another come last.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+import lzma
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from cuda_kernels.bench import where_and_when
+from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.foreign import ROWS
+from cuda_kernels.conformance.foreign.row import DATA, array_of
+from cuda_kernels.run.device import gpu_problem
+from simlayout.errors import DeviceError
+from simlayout.files import check_writable, write_whole
+
+SASS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+COUNTERS = {
+    **{
+        name: SASS.format(op)
+        for name, op in {"ld": "ld", "ldmatrix": "ldsm", "st": "st", "copy": "ldgsts", "atom": "atom"}.items()
+    },
+    **{f"pipe {op}": PIPE.format(op) for op in ("ld", "st", "atom")},
+    "instructions": "smsp__inst_executed.sum",
+}
+"""Name in the record -> counter of Nsight Compute. Those of the pipe also count other clients of it: they are only shown."""
+KEPT_BYTES = 20_000
+"""Arrays of approximate kernels are kept up to this size."""
+
+
+def child(folder, names, data):
+    """Launches the kernels in order; the arrays of each go to a file of the folder."""
+    from cuda_kernels.conformance.foreign.launch import launch
+
+    for name in names:
+        row = ROWS[name]
+        text, arguments = row.text(data), row.arguments()
+        launch(text, row.symbol(text), row.grid, row.block, arguments, row.shared_bytes, row.cluster)
+        arrays = {str(i): np.ascontiguousarray(array_of(x)) for i, x in enumerate(arguments) if array_of(x) is not None}
+        np.savez(folder / f"{name}.npz", **{i: x.view(np.uint8) if x.dtype.kind == "V" else x for i, x in arrays.items()})
+
+
+def run(names, data, counted):
+    """[record of a kernel], in the order of the names."""
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [
+            "-m",
+            __spec__.name if __spec__ else "cuda_kernels.conformance.foreign.gpu",
+            "--child",
+            scratch,
+            "--data",
+            str(data),
+            "--rows",
+            *names,
+        ]
+        if counted:
+            counters = ncu.profile(command, list(COUNTERS.values()), ".")
+            if len(counters) != len(names):
+                raise DeviceError(f"ncu saw {len(counters)} launches of {len(names)}")
+        else:
+            subprocess.run([sys.executable, *command], check=True)
+            counters = [None] * len(names)
+        return [record(ROWS[name], np.load(Path(scratch) / f"{name}.npz"), seen) for name, seen in zip(names, counters)]
+
+
+def record(row, arrays, seen):
+    """What is kept of one kernel. arrays: {index: bytes of the array as the kernel left it}; seen: counters or None."""
+    after = row.arguments()
+    for i, x in arrays.items():
+        target = array_of(after[int(i)])
+        target[...] = x.view(target.dtype).reshape(target.shape)
+    kept = {i: array_of(after[int(i)]) for i in arrays}
+    made = {"name": row.name, "wrong": row.wrong(row.arguments(), after), "sha256": {i: digest(x) for i, x in kept.items()}}
+    if row.approximate:
+        made["arrays"] = {i: packed(x) for i, x in kept.items() if x.nbytes <= KEPT_BYTES}
+    if seen is not None:
+        made["counters"] = {name: seen.get(metric) for name, metric in COUNTERS.items()}
+    return made
+
+
+def digest(array):
+    """The SHA-256 of an array's bytes.
+
+    >>> digest(np.zeros(2, np.int32))[:8]
+    'af5570f5'
+    """
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def packed(array):
+    """The bytes of an array as text; `unpacked` reads them.
+
+    >>> unpacked(packed(np.arange(3, dtype=np.int16)), np.zeros(3, np.int16)).tolist()
+    [0, 1, 2]
+    """
+    return base64.b64encode(lzma.compress(np.ascontiguousarray(array).tobytes())).decode()
+
+
+def unpacked(text, like):
+    """The array that `packed` made text of, with the type and shape of another."""
+    return np.frombuffer(lzma.decompress(base64.b64decode(text)), like.dtype).reshape(like.shape)
+
+
+def main(arguments=None):
+    """As the module says; returns 1 if a result is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--rows", nargs="+", choices=list(ROWS), metavar="NAME", default=sorted(ROWS, key=lambda name: ROWS[name].waits)
+    )
+    parser.add_argument("--no-counters", action="store_true")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.child:
+        return child(options.child, options.rows, options.data)
+    missing = gpu_problem() or (None if options.no_counters else ncu.problem())
+    if missing:
+        raise DeviceError(missing)
+    if options.json:
+        check_writable(options.json)
+    made = run(options.rows, options.data, not options.no_counters)
+    for row in made:
+        print(f"{row['name']:<26}{'right' if not row['wrong'] else '; '.join(row['wrong'])}")
+    if options.json:
+        about = where_and_when("cuda_kernels.conformance.foreign.gpu", arguments)
+        about["tool"] = None if options.no_counters else ncu.version()
+        write_whole(options.json, json.dumps({**about, "kernels": made}, indent=1) + "\n")
+    return int(any(row["wrong"] for row in made))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

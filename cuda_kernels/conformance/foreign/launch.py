@@ -1,0 +1,97 @@
+"""PTX on the GPU through the CUDA driver alone: any entry, arguments in any order."""
+
+import ctypes
+import re
+
+import numpy as np
+
+from cuda_kernels.run import driver
+from simlayout.errors import SimlayoutError
+
+PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)[^,]*?(?:\[(\d+)\])?\s*$")
+KINDS = {
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "u8": ctypes.c_uint8,
+    "s8": ctypes.c_uint8,
+    "u16": ctypes.c_uint16,
+    "s16": ctypes.c_uint16,
+    "b16": ctypes.c_uint16,
+    "u32": ctypes.c_uint32,
+    "s32": ctypes.c_uint32,
+    "b32": ctypes.c_uint32,
+    "u64": ctypes.c_uint64,
+    "s64": ctypes.c_uint64,
+    "b64": ctypes.c_uint64,
+}
+
+
+def parameters_of(text, symbol):
+    """The types of an entry's .params, in order: ("u64", 1), or ("b8", 128) for a structure.
+
+    >>> parameters_of(".entry f(\\n .param .u64 .ptr .global a,\\n .param .align 64 .b8 b[128],\\n .param .f32 c\\n)", "f")
+    [('u64', 1), ('b8', 128), ('f32', 1)]
+    """
+    head = text[text.index(f".entry {symbol}(") :]
+    lines = [line.rstrip(", ") for line in head[: head.index(")")].splitlines() if ".param" in line]
+    return [(found[1], int(found[2] or 1)) for found in map(PARAM.search, lines)]
+
+
+class Arguments:
+    """The arguments of one launch, in host memory that does not move: what `driver.Launch` takes as its parameters.
+
+    types: `parameters_of` the entry; values: arrays (copied to the GPU), numbers, TensorMaps.
+    """
+
+    def __init__(self, cuda, device, types, values):
+        if len(types) != len(values):
+            raise SimlayoutError(f"{len(values)} arguments for {len(types)} parameters")
+        self._places, self._keep, self._copies = [], [], []
+        for (kind, count), value in zip(types, values):
+            if isinstance(value, np.ndarray):
+                place = ctypes.c_uint64(self._copied(value))
+            elif hasattr(value, "box"):
+                place = self._map(cuda, device, value)
+            elif count > 1:
+                place = (ctypes.c_uint8 * count).from_buffer_copy(bytes(value))
+            else:
+                number = KINDS[kind]
+                place = number(value) if kind[0] == "f" else number(int(value) & (1 << 8 * ctypes.sizeof(number)) - 1)
+            self._keep.append(place)
+            self._places.append(ctypes.addressof(place))
+        self._list = (ctypes.c_void_p * len(values))(*self._places)
+        self.pointer = ctypes.c_void_p(ctypes.addressof(self._list))
+
+    def _copied(self, array):
+        """The address of a copy on the GPU of the whole memory that an array lies in, at the array's first byte."""
+        from numba import cuda
+
+        whole = array if array.base is None or array.flags.c_contiguous else array.base
+        offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        there = cuda.to_device(whole.view(f"V{whole.itemsize}") if whole.dtype.kind == "V" else whole)
+        self._copies.append((there, whole))
+        return there.__cuda_array_interface__["data"][0] + offset
+
+    def _map(self, cuda, device, tensor):
+        room = (ctypes.c_uint8 * (driver.MAP_BYTES + driver.MAP_ALIGNMENT))()
+        self._keep.append(room)
+        at = -(-ctypes.addressof(room) // driver.MAP_ALIGNMENT) * driver.MAP_ALIGNMENT
+        driver.TensorMapMaker(cuda, device, tensor).encode(at, self._copied(tensor.array))
+        return (ctypes.c_uint8 * driver.MAP_BYTES).from_address(at)
+
+    def fetch(self):
+        """Copies every array back to where it came from."""
+        for there, whole in self._copies:
+            there.copy_to_host(whole)
+
+
+def launch(text, symbol, grid, block, values, shared_bytes=0, cluster=1):
+    """Runs an entry of a PTX text on the current GPU; arrays are changed in place. Raises DeviceError if it fails."""
+    from numba import cuda as numba_cuda
+
+    cuda, device = driver.cuda(), numba_cuda.get_current_device().id
+    held = Arguments(cuda, device, parameters_of(text, symbol), values)
+    kernel = cuda.kernel(symbol, text.encode() + b"\0", shared_bytes, device, symbol)
+    driver.Launch(cuda, device, kernel, driver.Shape(grid, block, shared_bytes, cluster), held, symbol)(0)
+    cuda.synchronize(device, 0)
+    held.fetch()

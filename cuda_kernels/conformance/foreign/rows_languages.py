@@ -1,0 +1,315 @@
+"""Rows: kernels in Python, of Triton and of Numba."""
+
+import numpy as np
+
+from cuda_kernels.conformance.foreign.row import Foreign, flat
+from cuda_kernels.conformance.foreign.rows_blocks import ints, normal
+
+SCRATCH = [0, 0]
+"""What Triton's last two parameters point to: nothing, because these kernels need no scratch memory."""
+
+
+def triton(name, signature, warps=4, stages=3, **row):
+    """A row of Triton. signature: {argument: type, or the value of a constant}; a type ending in ":16": a multiple of 16."""
+    return Foreign(
+        name,
+        "triton",
+        "triton_kernels",
+        row.pop("function"),
+        block=(32 * warps, 1, 1),
+        compile={"signature": signature, "warps": warps, "stages": stages},
+        **row,
+    )
+
+
+def numba(name, types, function=None, **row):
+    """A row of Numba. types: per argument a scalar's name, or (element, dimensions[, "any"])."""
+    return Foreign(name, "numba", "numba_kernels", function or name.removeprefix("numba_"), compile={"types": types}, **row)
+
+
+def _softmax(args):
+    x = args[0].astype(float)
+    grown = np.exp(x - x.max(axis=1, keepdims=True))
+    return {1: grown / grown.sum(axis=1, keepdims=True)}
+
+
+def _layer_norm(args):
+    x = args[0].astype(float)
+    x = x - x.mean(axis=1, keepdims=True)
+    return {3: x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5) * args[1] + args[2]}
+
+
+def _matmul(rng):
+    m, n, k = 128, 64, 128
+    return [
+        normal(rng, m, k, dtype=np.float16),
+        normal(rng, k, n, dtype=np.float16),
+        np.zeros((m, n), np.float16),
+        m,
+        n,
+        k,
+        *SCRATCH,
+    ]
+
+
+def _attention(rng):
+    return [*(normal(rng, 128, 64, dtype=np.float16) for _ in "qkv"), np.zeros((128, 64), np.float16), 128, 0.125, *SCRATCH]
+
+
+def _attended(args):
+    q, k, v = (x.astype(float) for x in args[:3])
+    score = q @ k.T * 0.125
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    return {3: weight / weight.sum(axis=1, keepdims=True) @ v}
+
+
+def _arrays(*arrays):
+    return [x for array in arrays for x in (flat(array) if isinstance(array, np.ndarray) else [array])]
+
+
+def _place(arrays, which):
+    """Where the data pointer of an array stands among the .params of arrays of those dimensions (-1: a number)."""
+    at = 0
+    for dims in arrays[:which]:
+        at += 1 if dims < 0 else 5 + 2 * dims
+    return at + 4
+
+
+def _monte_carlo(rng):
+    seeds = rng.integers(1, 2**63, (128, 2), dtype=np.uint64)
+    return _arrays(seeds, np.zeros(128, np.int32), 20)
+
+
+def _drawn(args):
+    seeds, hits = args[_place((2, 1), 0)].copy(), np.zeros(128, np.int32)
+    for t in range(128):
+        a, b = map(int, seeds[t])
+        for _ in range(20):
+            drawn = (a + b) % 2**64
+            b ^= a
+            a = (a << 24 | a >> 40) % 2**64 ^ b ^ (b << 16) % 2**64
+            b = (b << 37 | b >> 27) % 2**64
+            hits[t] += (drawn >> 33) ** 2 + (drawn & 0x7FFFFFFF) ** 2 < 2**62
+        seeds[t] = a, b
+    return {_place((2, 1), 0): seeds, _place((2, 1), 1): hits}
+
+
+def _voted(args):
+    x, out = args[4], []
+    for warp in x.reshape(-1, 32).tolist():
+        kept = [v > 0 for v in warp]
+        out += [sum(warp) * 100 + sum(kept[:i]) for i in range(32)]
+    return {_place((1, 1), 1): np.array(out, np.int32)}
+
+
+def _mandelbrot(args):
+    out, limit = args[4].copy(), args[9]
+    for j in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            point, z, out[j, i] = complex(-2 + 3 * i / out.shape[1], -1 + 2 * j / out.shape[0]), 0j, limit
+            for count in range(limit):
+                z = z * z + point
+                if z.real * z.real + z.imag * z.imag > 4:
+                    out[j, i] = count
+                    break
+    return {4: out}
+
+
+def _sliced(rng):
+    whole = ints(rng, 24, 40)
+    return _arrays(whole[::2, 3:37], np.zeros((12, 17), np.int32))
+
+
+def _strided(args):
+    x = args[4]
+    back = x[:, ::-1][:, :17]
+    return {_place((2, 2), 1): x[:, ::2] // 3 - back % 7 + np.array([round(i / 3) for i in range(12)])[:, None]}
+
+
+ROWS = (
+    triton(
+        "triton_vector_add",
+        {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": 256},
+        function="vector_add",
+        grid=(4, 1, 1),
+        make=lambda r: [normal(r, 900), normal(r, 900), np.zeros(900, np.float32), 900, *SCRATCH],
+        result=lambda a: {2: a[0] + a[1]},
+    ),
+    triton(
+        "triton_softmax",
+        {"x": "*fp32", "out": "*fp32", "columns": "i32", "BLOCK": 512},
+        function="softmax_rows",
+        grid=(6, 1, 1),
+        shared_bytes=16,
+        make=lambda r: [normal(r, 6, 400), np.zeros((6, 400), np.float32), 400, *SCRATCH],
+        result=_softmax,
+        tolerance=(1e-5, 1e-7),
+        approximate=True,
+    ),
+    triton(
+        "triton_layer_norm",
+        {
+            "x": "*fp16",
+            "scale": "*fp32",
+            "shift": "*fp32",
+            "out": "*fp16:16",
+            "columns": "i32",
+            "epsilon": "fp32",
+            "BLOCK": 256,
+        },
+        function="layer_norm_rows",
+        grid=(6, 1, 1),
+        shared_bytes=16,
+        make=lambda r: [
+            normal(r, 6, 200, dtype=np.float16),
+            normal(r, 200),
+            normal(r, 200),
+            np.zeros((6, 200), np.float16),
+            200,
+            1e-5,
+            *SCRATCH,
+        ],
+        result=_layer_norm,
+        tolerance=(2e-3, 2e-3),
+        approximate=True,
+    ),
+    triton(
+        "triton_matmul",
+        {
+            "a": "*fp16:16",
+            "b": "*fp16:16",
+            "c": "*fp16:16",
+            "m": "i32:16",
+            "n": "i32:16",
+            "k": "i32:16",
+            "BM": 64,
+            "BN": 64,
+            "BK": 32,
+        },
+        function="matmul",
+        grid=(2, 1, 1),
+        shared_bytes=24576,
+        make=_matmul,
+        result=lambda a: {2: a[0].astype(float) @ a[1].astype(float)},
+        tolerance=(2e-3, 2e-3),
+    ),
+    triton(
+        "triton_attention",
+        {
+            "q": "*fp16:16",
+            "k": "*fp16:16",
+            "v": "*fp16:16",
+            "out": "*fp16:16",
+            "length": "i32",
+            "scale": "fp32",
+            "D": 64,
+            "BM": 64,
+            "BN": 32,
+        },
+        function="attention",
+        stages=2,
+        grid=(2, 1, 1),
+        shared_bytes=24576,
+        make=_attention,
+        result=_attended,
+        tolerance=(3e-3, 3e-3),
+        approximate=True,
+    ),
+    triton(
+        "triton_scan",
+        {"x": "*i32", "out": "*i32", "columns": "i32", "BLOCK": 256},
+        function="scan_rows",
+        grid=(3, 1, 1),
+        shared_bytes=32,
+        make=lambda r: [ints(r, 3, 200), np.zeros((3, 200), np.int32), 200, *SCRATCH],
+        result=lambda a: {1: a[0].cumsum(axis=1)},
+    ),
+    triton(
+        "triton_histogram",
+        {"x": "*i32", "out": "*i32", "n": "i32", "BLOCK": 256},
+        function="histogram_atomic",
+        grid=(3, 1, 1),
+        make=lambda r: [ints(r, 700, low=0, high=10), np.zeros(10, np.int32), 700, *SCRATCH],
+        result=lambda a: {1: np.bincount(a[0], minlength=10)},
+    ),
+    numba(
+        "numba_transpose",
+        (("float32", 2), ("float32", 2)),
+        grid=(4, 3, 1),
+        block=(16, 16, 1),
+        make=lambda r: _arrays(normal(r, 40, 60), np.zeros((60, 40), np.float32)),
+        result=lambda a: {_place((2, 2), 1): a[4].T},
+    ),
+    numba(
+        "numba_total",
+        (("int32", 1), ("int32", 1)),
+        grid=(3, 1, 1),
+        block=(128, 1, 1),
+        make=lambda r: _arrays(ints(r, 1000), np.zeros(1, np.int32)),
+        result=lambda a: {_place((1, 1), 1): np.array([a[4].sum()])},
+    ),
+    numba(
+        "numba_inclusive_scan",
+        (("int32", 1), ("int32", 1)),
+        grid=(1, 1, 1),
+        block=(128, 1, 1),
+        shared_bytes=1024,
+        make=lambda r: _arrays(ints(r, 128), np.zeros(128, np.int32)),
+        result=lambda a: {_place((1, 1), 1): a[4].cumsum()},
+    ),
+    numba(
+        "numba_matmul_tiled",
+        (("float32", 2),) * 3,
+        grid=(3, 2, 1),
+        block=(8, 8, 1),
+        make=lambda r: _arrays(normal(r, 16, 32), normal(r, 32, 24), np.zeros((16, 24), np.float32)),
+        result=lambda a: {_place((2, 2, 2), 2): a[4].astype(float) @ a[_place((2, 2, 2), 1)]},
+        tolerance=(1e-4, 1e-4),
+    ),
+    numba(
+        "numba_histogram",
+        (("int32", 1), ("int32", 1)),
+        grid=(3, 1, 1),
+        block=(64, 1, 1),
+        make=lambda r: _arrays(ints(r, 1000, low=0, high=5000), np.zeros(64, np.int32)),
+        result=lambda a: {_place((1, 1), 1): np.bincount(a[4] % 64, minlength=64)},
+    ),
+    numba(
+        "numba_mandelbrot",
+        (("int32", 2), "int32"),
+        grid=(3, 3, 1),
+        block=(16, 8, 1),
+        make=lambda r: _arrays(np.zeros((20, 40), np.int32), 40),
+        result=_mandelbrot,
+    ),
+    numba(
+        "numba_monte_carlo",
+        (("uint64", 2), ("int32", 1), "int32"),
+        grid=(2, 1, 1),
+        block=(64, 1, 1),
+        make=_monte_carlo,
+        result=_drawn,
+    ),
+    numba(
+        "numba_median_of_window",
+        (("float32", 1), ("float32", 1)),
+        grid=(2, 1, 1),
+        block=(64, 1, 1),
+        make=lambda r: _arrays(normal(r, 108), np.zeros(100, np.float32)),
+        result=lambda a: {
+            _place((1, 1), 1): np.median(np.lib.stride_tricks.sliding_window_view(a[4], 9), axis=1).astype(np.float32)
+        },
+    ),
+    numba(
+        "numba_votes",
+        (("int32", 1), ("int32", 1)),
+        grid=(2, 1, 1),
+        block=(64, 1, 1),
+        make=lambda r: _arrays(ints(r, 128), np.zeros(128, np.int32)),
+        result=_voted,
+    ),
+    numba(
+        "numba_strided", (("int32", 2, "any"), ("int32", 2)), grid=(2, 3, 1), block=(8, 8, 1), make=_sliced, result=_strided
+    ),
+)
+"""The rows."""

@@ -1,0 +1,132 @@
+"""Rows: tensor cores and asynchronous copies of sm_80. A is (M, K), B is (N, K), C is (M, N)."""
+
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+
+from cuda_kernels.conformance.foreign.row import Foreign
+from cuda_kernels.conformance.foreign.rows_blocks import ints, normal
+
+cuda = partial(Foreign, language="cuda", source="tensor", block=(32, 1, 1), grid=(2, 2, 1))
+copies = partial(Foreign, language="cuda", source="copies", block=(64, 1, 1), grid=(2, 1, 1))
+
+
+def operands(m, n, k, dtype, out, rng):
+    """A, B, C, n and k."""
+    return [normal(rng, m, k).astype(dtype), normal(rng, n, k).astype(dtype), np.zeros((m, n), out), n, k]
+
+
+def product(args):
+    """A B^T in double precision."""
+    return {2: args[0].astype(float) @ args[1].astype(float).T}
+
+
+def _whole(m, n, k, dtype, rng):
+    low, high = (0, 200) if dtype == np.uint8 else (-100, 100)
+    return [
+        ints(rng, m, k, low=low, high=high, dtype=dtype),
+        ints(rng, n, k, low=low, high=high, dtype=dtype),
+        np.zeros((m, n), np.int32),
+        n,
+        k,
+    ]
+
+
+def _tf32(rng):
+    a, b, *rest = operands(32, 16, 32, np.float32, np.float32, rng)
+    return [(x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b)] + rest
+
+
+def _fp8(rng):
+    return operands(32, 16, 64, ml_dtypes.float8_e4m3fn, np.float32, rng)
+
+
+def _pipeline(args):
+    tiles = args[0].reshape(2, -1, 64, 4)
+    t = np.arange(64)
+    return {1: sum(tiles[:, :, (t + 17 * j) % 64, j].sum(axis=1) for j in range(4))}
+
+
+def _partial(args):
+    t = np.arange(128)
+    words = np.where(t < 90, args[0][:128], 0)
+    pairs = args[0][:256].reshape(128, 2).copy()
+    pairs[2::3, 1] = 0
+    value = words + 3 * pairs[:, 0] + 5 * pairs[:, 1]
+    return {1: value[t ^ 5]}
+
+
+def _moved(args):
+    blocks = args[0].reshape(4, 8, 8).copy()
+    blocks[0] = blocks[0].T
+    return {1: blocks.reshape(args[0].shape)}
+
+
+ROWS = (
+    cuda(
+        "wmma_f16",
+        entry="wmma_f16",
+        block=(128, 1, 1),
+        make=partial(operands, 64, 64, 48, np.float16, np.float32),
+        result=product,
+        tolerance=(1e-4, 1e-4),
+    ),
+    cuda(
+        "wmma_bf16",
+        entry="wmma_bf16",
+        block=(128, 1, 1),
+        make=partial(operands, 64, 64, 48, ml_dtypes.bfloat16, np.float32),
+        result=product,
+        tolerance=(1e-4, 1e-4),
+    ),
+    cuda(
+        "mma_f16",
+        entry="mma_f16",
+        block=(128, 1, 1),
+        make=partial(operands, 128, 64, 96, np.float16, np.float16),
+        result=product,
+        tolerance=(2e-3, 2e-3),
+    ),
+    cuda(
+        "mma_bf16",
+        entry="mma_bf16",
+        make=partial(operands, 32, 16, 64, ml_dtypes.bfloat16, np.float32),
+        result=product,
+        tolerance=(1e-4, 1e-4),
+    ),
+    cuda("mma_tf32", entry="mma_tf32", make=_tf32, result=product, tolerance=(1e-4, 1e-4)),
+    cuda("mma_s8", entry="mma_s8", make=partial(_whole, 32, 16, 96, np.int8), result=product),
+    cuda("mma_u8", entry="mma_u8", make=partial(_whole, 32, 16, 96, np.uint8), result=product),
+    cuda("mma_e4m3", entry="mma_e4m3", make=_fp8, result=product, tolerance=(1e-2, 1e-2)),
+    cuda(
+        "mma_f64",
+        entry="mma_f64",
+        make=partial(operands, 16, 16, 20, float, float),
+        result=product,
+        tolerance=(1e-12, 1e-12),
+    ),
+    copies(
+        "copy_pipeline",
+        entry="copy_pipeline",
+        make=lambda r: [ints(r, 2, 7, 256, dtype=np.float32), np.zeros((2, 64), np.float32), 7],
+        result=_pipeline,
+    ),
+    copies(
+        "copy_partial",
+        entry="copy_partial",
+        block=(128, 1, 1),
+        grid=(1, 1, 1),
+        make=lambda r: [ints(r, 256), np.zeros(128, np.int32), 90],
+        result=_partial,
+    ),
+    copies(
+        "matrices_moved",
+        entry="matrices_moved",
+        block=(32, 1, 1),
+        grid=(1, 1, 1),
+        make=lambda r: [normal(r, 32, 8, dtype=np.float16), np.zeros((32, 8), np.float16)],
+        result=_moved,
+    ),
+)
+"""The rows."""

@@ -1,0 +1,90 @@
+"""Kernels in other languages, kept as PTX: rows, PTX and sources agree, and what reads them says what is missing."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cuda_kernels.conformance.foreign import ROWS, build, compare, gpu, launch
+from cuda_kernels.conformance.foreign.row import DATA, Foreign, array_of
+from simlayout.errors import DeviceError
+
+BY_LANGUAGE = {
+    language: [row for row in ROWS.values() if row.language == language] for language in ("cuda", "triton", "numba")
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_a_row_has_the_parameters_of_its_entry_and_a_reference_of_the_shape_of_its_result(row):
+    text, arguments = row.text(), row.arguments()
+    types = launch.parameters_of(text, row.symbol(text))
+    assert len(types) == len(arguments)
+    for (kind, count), x in zip(types, arguments):
+        assert (count == 128) == hasattr(x, "box") and (kind == "u64") >= isinstance(x, np.ndarray)
+        assert (kind[0] == "f") == isinstance(x, float)
+    for i, wanted in (row.result(arguments) if row.result else {}).items():
+        assert np.shape(wanted) == array_of(arguments[i]).shape
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS.values() if row.result], ids=lambda row: row.name)
+def test_the_reference_accepts_itself_and_refuses_one_changed_element(row):
+    before, after = row.arguments(), row.arguments()
+    for i, wanted in row.result(before).items():
+        array_of(after[i])[...] = np.asarray(wanted).astype(array_of(after[i]).dtype)
+    assert row.wrong(before, after) == []
+    array = array_of(after[next(iter(row.result(before)))])
+    array[(0,) * array.ndim] = array[(0,) * array.ndim] + np.asarray(3).astype(array.dtype)
+    assert len(row.wrong(before, after)) == 1
+
+
+def test_every_kernel_of_every_source_is_a_row():
+    assert {row.source for row in BY_LANGUAGE["cuda"]} == {path.stem for path in (build.HERE / "cuda").glob("*.cu")}
+    for source in {row.source for row in BY_LANGUAGE["cuda"]}:
+        rows = [row for row in BY_LANGUAGE["cuda"] if row.source == source]
+        assert sorted(re.findall(r"\.entry (\w+)", rows[0].text())) == sorted(row.entry for row in rows)
+    for language in ("triton", "numba"):
+        names = re.findall(r"^def (\w+)", (build.HERE / f"{language}_kernels.py").read_text(), re.M)
+        assert sorted(names) == sorted(row.entry for row in BY_LANGUAGE[language])
+
+
+def test_there_is_ptx_of_three_compilers_small_and_without_paths_of_the_machine_that_compiled_it():
+    assert {language: len(rows) >= 7 for language, rows in BY_LANGUAGE.items()} == dict.fromkeys(BY_LANGUAGE, True)
+    versions = json.loads((DATA / "versions.json").read_text())
+    assert versions["nvcc"]["nvcc"].startswith("13.0.") and set(versions) == {"nvcc", "triton", "numba"}
+    for path in {row.path() for row in ROWS.values()}:
+        text = next(row for row in ROWS.values() if row.path() == path).text()
+        assert ".version 9.0" in text and re.search(r"\.loc\b", text)
+        assert not re.findall(r'\.file\s+\d+\s+"/[^"]*"', text)
+    assert sum(path.stat().st_size for path in DATA.rglob("*.xz")) < 1_500_000
+
+
+def test_a_record_is_judged_array_by_array_and_class_by_class():
+    row = ROWS["softmax"]
+    arguments = row.arguments()
+    arrays = {str(i): x for i, x in enumerate(arguments) if isinstance(x, np.ndarray)}
+    made = gpu.record(row, arrays, {metric: 7 for metric in gpu.COUNTERS.values()})
+    assert made["wrong"] and made["counters"]["ld"] == 7 and set(made["arrays"]) == {"0", "1"}
+    near, far = arguments[1] + np.float32(1e-7), arguments[1] + np.float32(1)
+    assert compare.unlike(arguments[1], made, "1") == "" and compare.unlike(near, made, "1") == ""
+    assert "1800 of 1800" in compare.unlike(far, made, "1")
+    verdict = compare.Verdict("softmax", wavefronts=compare.wavefronts({"ld": 7, "st": 6}, made))
+    assert verdict.right and not verdict.counted
+    assert "st 6 (GPU 7)" in compare.report([verdict]) and "1 of 1 results equal, wavefronts of 0 equal" in compare.report(
+        [verdict]
+    )
+
+
+def test_without_a_gpu_the_runner_says_so_in_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "gpu_problem", lambda: "there is no GPU")
+    with pytest.raises(DeviceError, match="^there is no GPU$"):
+        gpu.main(["--json", str(tmp_path / "x.json")])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_row_is_plain_data():
+    assert isinstance(ROWS["compact"], Foreign) and ROWS["compact"].path().name == "scan.ptx.xz"
+    assert (
+        ROWS["numba_total"].path().name == "numba_total.ptx.xz"
+        and ROWS["numba_total"].symbol(ROWS["numba_total"].text()) != "total"
+    )
