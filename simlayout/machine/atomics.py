@@ -7,7 +7,6 @@ later. Strong accesses do not race with one another; with plain ones they do, as
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.clocks import joined
 
 
 class AtomicTwins:
@@ -22,13 +21,12 @@ class AtomicTwins:
             held[lane] = pointer.peek(one, 4).view(np.uint32)[lane, 0]
             data = np.zeros((LANES, 1), np.uint32)
             data[lane] = (held[lane] + added[lane]) & 0xFFFFFFFF
-            releases = None if self.cta.shadow is None else self._releases(pointer, lane)
-            if releases:                                 # whose atomics come before this one, not only before what follows
-                self.cta.clocks.acquire(thread, releases[-1][1])
+            place = self._counter(pointer, lane)
+            if place is not None and place.releases:     # whose atomics come before this one, not only before what follows
+                place.acquire(self.cta.clocks, thread, place.releases[-1])
             pointer.write(one, data.view(np.uint8), strong=True)
-            if releases is not None:
-                clock = self.cta.clocks.release(thread)
-                releases.append((int(data[lane, 0]), joined(releases[-1][1] if releases else None, clock)))
+            if place is not None:
+                place.release(self.cta.clocks, thread, int(data[lane, 0]))
         return held
 
     def wait_at_least(self, pointer, value):
@@ -46,35 +44,36 @@ class AtomicTwins:
         pointer.read(self.active, 4, strong=True)
         if self.cta.shadow is not None:
             for lane in np.flatnonzero(self.active).tolist():
-                known = _first_to_reach(int(wanted[lane]), self._releases(pointer, lane))
-                if known is not None:
-                    self.cta.clocks.acquire(self.threads(np.array([lane])), known)
+                place = self._counter(pointer, lane)
+                release = _first_to_reach(int(wanted[lane]), place.releases)
+                if release is not None:
+                    place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
 
     def _not_there(self):
         left = self.cta.launch.not_started
         return f" ({left} CTAs of the grid are not resident: a cooperative launch is together=True)" if left else ""
 
-    def _releases(self, pointer, lane):
-        """[(the counter's value then, the clock of all that was released until then)] at an address, oldest first.
-
-        Clocks of CTAs that do not run at the same time have nothing in common.
-        """
-        key = self.cta.clocks.serial, pointer.start + int(pointer.addresses()[lane])
-        return self.cta.launch.released.setdefault(key, [])
+    def _counter(self, pointer, lane):
+        """What was released where a lane points; None where nobody looks for hazards."""
+        if self.cta.shadow is None:
+            return None
+        return self.cta.launch.counters.at(pointer.start + int(pointer.addresses()[lane]))
 
 
 def _first_to_reach(wanted, releases):
-    """The clock of the release with which a counter that only grows reached a value; None if no release did.
+    """The Release with which a counter that only grows reached a value; None if no release did.
 
     That is all that whoever waits for the value may count on, however late it looks. (A plain store may have set the counter
     back in between: then what came before does not count.)
 
-    >>> _first_to_reach(2, [(1, "a"), (2, "b"), (3, "c")]), _first_to_reach(2, [(2, "a"), (1, "b"), (2, "c")])
-    ('b', 'c')
+    >>> from types import SimpleNamespace as Release
+    >>> [_first_to_reach(2, [Release(value=value, number=number) for number, value in enumerate(values)]).number
+    ...  for values in ((1, 2, 3), (2, 1, 2))]
+    [1, 2]
     """
-    clock, above = None, None
-    for value, known in reversed(releases):
-        if value < wanted or above is not None and value >= above:
+    first = None
+    for release in reversed(releases):
+        if release.value < wanted or first is not None and release.value >= first.value:
             break
-        clock, above = known, value
-    return clock
+        first = release
+    return first

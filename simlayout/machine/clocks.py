@@ -12,7 +12,8 @@ is a release by some and an acquire by others of what was released, and nothing 
                                    fence, and nothing else
 
 An *engine* is what works beside the threads: the copies that complete on an mbarrier, the wgmma of a warpgroup, the bulk
-stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number.
+stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number. What CTAs that
+have ended released at a counter in global memory is numbered too, and has a column as an engine has (see `counters`).
 
 The async proxy sees what threads write only after a fence.proxy.async on the way: so each thread also has a clock of what
 has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX promises no order
@@ -34,7 +35,9 @@ _serials = count()
 
 class Clocks:
     """Who knows whom among `warps` warps. Thread ids are ints, 32 * warp + lane. serial: tells clocks from others; epochs:
-    the present one of each warp; met: that before which everyone knows everything, a list that is replaced, never changed.
+    the present one of each warp; met: that before which everyone knows everything, a list that is replaced, never changed;
+    counters: those that CTAs which have ended released -> their column; released: (counter, number) -> the clock of that
+    release by these threads.
 
     >>> clocks = Clocks(2)
     >>> epoch = clocks.epochs[0]                                 # thread 3 does something now ...
@@ -50,7 +53,7 @@ class Clocks:
         self.threads, self.serial = warps * LANES, next(_serials)
         self.epochs = [1] * warps
         self.met = [1] * warps                           # everyone knows all epochs before these
-        self._engines = 0
+        self.counters, self.released, self._engines = {}, {}, 0
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Plane 1, made by the first fence: the same of what has passed a fence
 
@@ -134,6 +137,8 @@ class Clocks:
         seen = np.maximum(known[0, threads, :self.threads], np.repeat(np.array(self.met, np.int32) - 1, LANES))
         seen[np.arange(len(threads)), threads] = self.epochs[warp]
         known[1, threads, :self.threads] = np.maximum(known[1, threads, :self.threads], seen)
+        for column in self.counters.values():
+            known[1, threads, column] = np.maximum(known[1, threads, column], known[0, threads, column])
         self.epochs[warp] += 1
 
     def fenced(self, before, epoch, after):
@@ -142,9 +147,34 @@ class Clocks:
             return np.full((len(before), len(after)), False)
         return self._known[1][after[None, :], before[:, None]] >= epoch
 
+    # ---- counters ------------------------------------------------------------------------------------------------
+
+    def learn_counters(self, threads, plane, counters, numbers):
+        """`threads` (int [n]) know counters (int [m]) up to numbers (int [m]); plane 1: of what has passed a fence."""
+        for counter in counters.tolist():
+            if counter not in self.counters:
+                self.counters[counter] = self.engine()
+        known, at = self._table(plane + 1), (threads[:, None], [self.counters[counter] for counter in counters.tolist()])
+        known[plane][at] = np.maximum(known[plane][at], numbers)
+
+    def counted(self, clock):
+        """What a clock knows of counters: (counters, numbers), int32 [n] each, for each of its planes."""
+        of = np.array([(counter, column) for counter, column in self.counters.items() if column < clock.shape[1]], np.int32)
+        return [(of[plane[of[:, 1]] > 0, 0], plane[of[:, 1]][plane[of[:, 1]] > 0]) for plane in clock] if of.size else ()
+
+    def counted_by(self, warp, counters, plane=0):
+        """int32 [32, n]: the numbers up to which the lanes of a warp know counters (int [n])."""
+        known = self._known
+        if known is None or len(known) <= plane:
+            return np.zeros((LANES, len(counters)), np.int32)
+        columns = np.array([self.counters.get(counter, -1) for counter in counters.tolist()], np.int64)
+        return np.where(columns < 0, 0, known[plane, LANES * warp:LANES * (warp + 1)][:, columns])
+
     def _table(self, planes=1):
         """The table, of so many planes at least, with a column for every engine."""
         known, columns = self._known, self.threads + -(-self._engines // ENGINES) * ENGINES
+        if known is not None and known.shape[2] < columns:
+            columns = max(columns, self.threads + (known.shape[2] - self.threads) * 5 // 4)
         if known is None:
             self._known = np.zeros((planes, self.threads, columns), np.int32)
         elif known.shape[2] < columns or len(known) < planes:
@@ -161,11 +191,11 @@ def joined(one, other):
     """
     if one is None or other is None:
         return other if one is None else one
-    made = np.zeros(np.maximum(one.shape, other.shape), np.int32)
+    both = np.zeros(np.maximum(one.shape, other.shape), np.int32)
     for clock in (one, other):
-        part = made[:clock.shape[0], :clock.shape[1]]
+        part = both[:clock.shape[0], :clock.shape[1]]
         np.maximum(part, clock, out=part)
-    return made
+    return both
 
 
 def fenced(clock):

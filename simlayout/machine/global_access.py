@@ -1,7 +1,8 @@
 """Accesses of global memory: what an instruction or a copy does there, which two of them conflict, and which comes first.
 
 Two accesses of a byte conflict if one of them writes, unless both are strong and of one proxy (PTX ISA, Memory Consistency
-Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`.
+Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`, and `counters` for what
+CTAs did that have ended.
 """
 
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.counters import NEVER
 from simlayout.machine.hazards import ordered_ints
 from simlayout.machine.memory import touching
 
@@ -24,6 +26,9 @@ def conflict(one, other):
     """
     return bool((one | other) & WRITES) and not (one & other & STRONG and not (one ^ other) & ASYNC)
 
+
+_EVERY = np.arange(LANES)
+_UNCOVERED = (np.empty(0, np.int64),) * 3
 
 _ALL = range(8)
 CONFLICTS = tuple(tuple(conflict(one, other) for other in _ALL) for one in _ALL)
@@ -41,11 +46,12 @@ class Access:
     writes, uint8 [n, unit].
 
     group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
-    cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued.
+    cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued. covering:
+    once its CTA has ended, the releases that cover it (see `ended`).
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored")
+                 "number", "stored", "covering")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
                  stored=None):
@@ -53,7 +59,26 @@ class Access:
         self.place, self.group, self.warp, self.met = place, clocks.serial, warp.number, clocks.met
         self.epoch = None if copies else clocks.epochs[warp.number]
         self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
-        self.copies, self.agent, self.number, self.stored = copies, agent, None, stored
+        self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
+
+    def ended(self, released):
+        """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.
+
+        released: the Released of its group, or None.
+        """
+        if self.covering is None:
+            engine = self.agent is not None
+            value = self.number if engine else self.epoch
+            if released is None or value is None:
+                self.covering = _UNCOVERED
+            elif engine:
+                _, *release = released.covering(np.array([self.agent.engine]), value)
+                self.covering = np.repeat(_EVERY, len(release[0])), *(np.tile(of, LANES) for of in release)
+            else:
+                lanes = np.unique(self.lanes)
+                index, *release = released.covering(LANES * self.warp + lanes, value)
+                self.covering = lanes[index], *release
+        return self.covering
 
     def on(self, bytes):
         """(which [m], lanes [m]): every pair of an entry of `bytes` (int64) and a lane that touches it."""
@@ -77,14 +102,19 @@ class Access:
         index, byte = np.nonzero(where)
         return self.rows[index] * self.unit + byte, self.lanes[index]
 
-    def unordered(self, after, where, clocks):
+    def unordered(self, after, where, clocks, released=None):
         """What of this does not happen before another Access: (bytes, lanes of this one, lanes of that one), int64 [n] each,
         or None. where: only in these bytes of that one, see `at`.
 
         clocks: of now, where `after` happens now; None where it is long past: then only what surely came before does.
+        released: the Released of this one's group, where that is another one.
         """
         if self.group != after.group:
-            return self._pairs(after, where)
+            bytes, mine, theirs = self._pairs(after, where)
+            if released is None:
+                return bytes, mine, theirs
+            bad = ~_known_to(clocks, after.warp, self.ended(released))[theirs, mine]
+            return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
         if self.agent is not None:
             return self._under_way(after, where, clocks)
         one, other, epoch = self.warp, after.warp, self.epoch
@@ -143,9 +173,53 @@ class Access:
                       for access in (self, after))
         return one != other
 
-    def fenced(self, after, where, clocks):
+    def fenced(self, after, where, clocks, released=None):
         """Of an Access that happens before one of the async proxy, whether a fence.proxy.async lies between, wherever they
-        share bytes."""
-        _, mine, _ = self._pairs(after, where)
+        share bytes. released: as of `unordered`."""
+        _, mine, theirs = self._pairs(after, where)
+        if self.group != after.group:
+            lanes = np.unique(mine)
+            index, *release = released.covering(LANES * self.warp + lanes, self.epoch, plane=1)
+            passed = (_known_to(clocks, after.warp, (lanes[index], *release))
+                      | _known_to(clocks, after.warp, self.ended(released), plane=1))
+            return bool(passed[theirs, mine].all())
         threads = LANES * self.warp + np.unique(mine)
         return bool(clocks.fenced(threads, self.epoch, LANES * after.warp + np.unique(after.lanes)).all())
+
+
+def _known_to(clocks, warp, covering, plane=0):
+    """bool [32, 32]: which lanes of a warp know, now, what each lane of an Access by an ended CTA did.
+
+    covering: see `Access.ended`; plane: 1 for those that know it behind a fence.
+    """
+    lanes, counters, numbers = covering
+    if not lanes.size:
+        return np.zeros((LANES, LANES), bool)
+    some, which = np.unique(counters, return_inverse=True)
+    of_lane = np.zeros((len(lanes), LANES), np.float32)
+    of_lane[np.arange(len(lanes)), lanes] = 1
+    return (clocks.counted_by(warp, some, plane)[:, which] >= numbers).astype(np.float32) @ of_lane > 0
+
+
+def outlasts(one, other):
+    """Whether who knows an Access by an ended CTA to be over knows so of another one too; both have `covering`.
+
+    It is so if of each release that covers a lane of the first it or one before it on its counter covers all lanes of the
+    other, or the same lane where the same lanes do the same.
+    """
+    counters = np.unique(one.covering[1])
+    mine, theirs = _numbers(one, counters), _numbers(other, counters)
+    if one.unit == other.unit and np.array_equal(one.rows, other.rows) and np.array_equal(one.lanes, other.lanes):
+        return bool((theirs <= mine).all())
+    mine, theirs = mine[np.unique(one.lanes)], theirs[np.unique(other.lanes)]
+    return bool((theirs.max(axis=0) <= mine.min(axis=0)).all())
+
+
+def _numbers(access, counters):
+    """int64 [32, n]: the first release of each of the sorted counters that covers a lane of an Access, or NEVER."""
+    lanes, of, numbers = access.covering
+    first = np.full((LANES, len(counters) + 1), NEVER, np.int64)
+    at = np.searchsorted(counters, of)
+    at[np.append(counters, 0)[at] != of] = len(counters)                 # (counters are numbered from 1)
+    np.minimum.at(first, (lanes, at), numbers)
+    return first[:, :-1]

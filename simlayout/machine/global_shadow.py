@@ -1,7 +1,8 @@
 """The shadow of global memory: who accessed each byte in this run, as far as a later access may still race with it.
 
-CTAs that do not run at the same time are ordered by nothing, those that do by what their clocks know (see `clocks`): the
-threads of a CTA by barriers, the CTAs of a cluster by barrier.cluster, all by counters (see `atomics`).
+CTAs that run at the same time are ordered by what their clocks know (see `clocks`): the threads of a CTA by barriers, the
+CTAs of a cluster by barrier.cluster, all by counters (see `atomics`). Those that do not are ordered by counters alone, and
+once a CTA has ended it is known for good which of its releases cover an access (see `counters`).
 
 The shadow holds a number per byte that stands for a few accesses. A new access is compared with each of them, and then
 joins them; one leaves where the new one comes after it and races with all that it would race with. So for every byte
@@ -13,7 +14,7 @@ from math import gcd
 
 import numpy as np
 
-from simlayout.machine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access
+from simlayout.machine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access, outlasts
 from simlayout.machine.hazards import hazard, ordered_ints
 from simlayout.machine.memory import room_for, rows_of
 from simlayout.machine.proxies import PRUNE_AT
@@ -25,6 +26,9 @@ LISTED = 2**19
 THINNED = 4
 """Accesses of one byte among which those that need not be kept are looked for with all care; and of every power of two times
 as many. What is seen at once goes at once."""
+
+MOST_PAST = 32
+"""Accesses of one byte by ended CTAs that are kept where each is covered by releases that no other one's come before."""
 
 
 class GlobalShadow:
@@ -39,6 +43,7 @@ class GlobalShadow:
         self._written = False                            # whether a write has come, or more reads than are listed
         self._group, self._flying = None, []             # serial of the clocks; their Accesses that have an agent
         self._places = {}                                # of the present group
+        self._released = launch.counters.released        # group -> what it has released, if it has
 
     def read(self, positions, lanes, nbytes, alignment, allocation, strong=False, copies=False):
         """A load by lanes (int [n]) of nbytes at each position (int64 [n]), a multiple of alignment; returns its Access.
@@ -65,6 +70,7 @@ class GlobalShadow:
         if clocks.serial != self._group:
             self._group = clocks.serial
             for access in self._flying:
+                access.ended(self._released.get(access.group))
                 access.agent = access.stored = None      # which would keep its CTA, and data
             self._flying.clear()
             self._places.clear()
@@ -90,14 +96,17 @@ class GlobalShadow:
     # ---- what is kept --------------------------------------------------------------------------------------------
 
     def _enter_past_reads(self):
-        """Enters the listed reads by CTAs that have ended. Of each byte one is enough: nothing will ever be ordered after
-        any of them, and a plain one races with all that a strong one races with."""
+        """Enters the listed reads by CTAs that have ended. Of each byte one is enough where no CTA has released anything:
+        nothing will ever be ordered after any of them, and a plain one races with all that a strong one races with."""
         if self._numbers is None:
             self._numbers = rows_of(np.zeros(room_for(self._size), np.uint32))
         past = [access for access in self._reads if access.group != self._group]
         self._reads = [access for access in self._reads if access.group == self._group]
         self._rows = sum(len(access.rows) for access in self._reads)
         for access in past:
+            if self._released:
+                self._add(access, None)
+                continue
             here = self._numbers[access.unit]
             number = self._new((access,))
             free = here[access.rows] == 0
@@ -166,6 +175,28 @@ class GlobalShadow:
         self._accesses = left
         self._most = max(PRUNE_AT, 2 * len(self._accesses))
 
+    def _repeated(self, known, before, carefully):
+        """Whether, of the Accesses by CTAs that have ended, another one will race with all that this one would."""
+        index = known.index(before)
+        for i, one in enumerate(known):
+            if i == index or one.group == self._group or not COVERS[one.kind][before.kind]:
+                continue
+            if self._outlasts(one, before, carefully) and (i < index or not (
+                    COVERS[before.kind][one.kind] and self._outlasts(before, one, carefully))):
+                return True
+        return carefully and len(known) - index > MOST_PAST and self._released.get(before.group) is not None
+
+    def _outlasts(self, one, other, carefully):
+        """Whether, of two Accesses by CTAs that have ended, who knows the first to be over knows so of the second too."""
+        mine, theirs = self._released.get(one.group), self._released.get(other.group)
+        if mine is None or theirs is None:
+            return mine is None
+        if not carefully:
+            return False
+        one.ended(mine)
+        other.ended(theirs)
+        return outlasts(one, other)
+
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
     def _stays(self, known, before, after, where, clocks, carefully):
@@ -173,13 +204,13 @@ class GlobalShadow:
         returns whether what comes later must still be compared with it: bool, or bool [n] of these bytes."""
         conflict = CONFLICTS[before.kind][after.kind]
         covered = COVERS[after.kind][before.kind] and (after.agent is None or after.agent is before.agent)
-        if before.group != after.group and not conflict:
-            return not _repeated(known, before, after)
+        if before.group != self._group and not conflict:
+            return not self._repeated(known, before, carefully)
         if not conflict and (not covered or not carefully):
             return not covered or not before.surely_before(after)
         if not conflict and not before.surely_before(after) and before.never_before(after, clocks):
             return True
-        found = before.unordered(after, where, clocks)
+        found = before.unordered(after, where, clocks, self._released.get(before.group))
         if conflict and found is not None:
             self._race(before, after, *found)
         elif conflict:
@@ -202,7 +233,8 @@ class GlobalShadow:
     def _check_fence(self, before, after, where, clocks):
         """Tells of bytes that the generic proxy wrote and the async one touches, where no fence lies between."""
         proxies = after.kind & ASYNC and not before.kind & ASYNC
-        if proxies and before.kind & WRITES and not before.fenced(after, where, clocks):
+        if proxies and before.kind & WRITES and not before.fenced(after, where, clocks,
+                                                                                self._released.get(before.group)):
             bytes, lanes = after.at(where)
             which, mine = before.on(bytes)
             self._tell("missing proxy fence", before.place_of(mine), after.place_of(lanes), bytes[which], after.allocation,
@@ -212,12 +244,6 @@ class GlobalShadow:
         found = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
                        **words)
         self._launch.log.add(found)
-
-
-def _repeated(known, before, after):
-    """Whether, of the Accesses by CTAs that have ended, one before this one will race with all that this one would."""
-    past = [one for one in known[:known.index(before)] if one.group != after.group]
-    return any(COVERS[one.kind][before.kind] for one in past)
 
 
 def units(positions, lanes, nbytes, alignment):

@@ -34,7 +34,7 @@ KINDS = {
                   "give every lane bytes of its own"),
     "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} {did}{detail}, and nothing orders the "
                     "two", "let one thread touch each byte, or order them: in a CTA by a bar.sync, in a cluster by a "
-                    "barrier.cluster, in a grid that runs together by a counter that one releases and the other acquires"),
+                    "barrier.cluster, in a grid by a counter that one releases and the other acquires"),
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
     "out of bounds": ("{second} {does} {detail}, outside every array that was passed",

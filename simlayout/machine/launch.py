@@ -10,6 +10,7 @@ import numpy as np
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, MOST_THREADS
+from simlayout.machine.counters import Counters
 from simlayout.machine.cta import Residents
 from simlayout.machine.elements import Elements
 from simlayout.machine.events import watcher
@@ -38,8 +39,8 @@ class Launch:
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
-    whose turn it is; landings: where boxes of TMA land (`Cta.landing`); released: what was released at addresses of global
-    memory (`atomics`); not_started: how many CTAs are yet to come.
+    whose turn it is; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
+    memory, a Counters; not_started: how many CTAs are yet to come.
     """
 
     def __init__(self, arch, hazards, accesses=(), registers=None):
@@ -47,7 +48,7 @@ class Launch:
         log = HazardLog(hazards)
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
-        self.running, self.landings, self.released, self.not_started = None, {}, {}, 0
+        self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
         self.dynamic_bytes = self.clock = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
@@ -95,8 +96,8 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
     function with the `access_name` of one must meet the element that it declares ("wrong element"). cluster: how many CTAs,
     neighbours along x, form a cluster and run at the same time. together: whether all CTAs do, as a cooperative launch
-    promises; then they may wait for one another, and counters in global memory order them. What it does, one Event after
-    the other, is told within `simlayout.machine.watching`.
+    promises; then they may wait for one another. Counters in global memory order CTAs in either case. What the run does, one
+    Event after the other, is told within `simlayout.machine.watching`.
 
     Returns a Trace. CTAs, or clusters, run one after another, unless together; warps take turns when they wait, always in
     the same order. What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is

@@ -177,6 +177,14 @@ def red_relaxed(warp, pointer, value):
 
 
 @Instruction
+def atom_relaxed(warp, pointer, value):
+    """atom.relaxed.add of one lane: what it found."""
+    held = pointer.peek(warp.active, 4).view(np.int32)[:, 0].astype(np.int64)
+    pointer.write(warp.active, words(held + value), strong=True)
+    return held
+
+
+@Instruction
 def st_global_b16(warp, pointer, value):
     pointer.write(warp.active, np.ascontiguousarray(words(value)[:, :2]))
 

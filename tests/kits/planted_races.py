@@ -16,7 +16,7 @@ SHARED = 8192
 def operands():
     """(a, m, counter)."""
     a = np.zeros((8, 32), np.int32)
-    return a, TensorMap.of(a, (32, 8)), np.zeros(1, np.uint32)
+    return a, TensorMap.of(a, (32, 8)), np.zeros(4, np.uint32)
 
 
 # ---- accesses of global memory by one warp, complete when they return: (a, m, lane that a lane stands for) ----------

@@ -1,5 +1,7 @@
 """CTAs that work together on the CPU machine: counters in global memory, distributed shared memory, and what goes wrong."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ from cuda_kernels.intrinsics import (
     wait_global_at_least,
 )
 from simlayout.errors import AddressError, HazardError, MachineError
-from simlayout.machine import run
+from simlayout.machine import global_shadow, run
 
 
 def handed_over(data, counter, out):
@@ -152,6 +154,49 @@ def test_too_many_threads_together_are_refused_unless_nobody_looks():
         run(kernel, 17, 1024, counter, together=True)
     run(kernel, 17, 1024, counter, together=True, hazards="off")
     assert counter[0] == 17
+
+
+def read_and_counted_then_written(data, counters, choice, seen, halves):
+    """CTAs 0 to 2 read all of the bytes, or CTA 1 half of them, and count at a counter, if any; CTA 3 looks at two counters,
+    or not, and writes."""
+    cta, tid = ctaid_x(), tid_x()
+    if cta < 3:
+        ld_relaxed_v4_f32(data + u64(16 * (tid % (32 >> cta % 2 * halves))))
+        bar_sync()
+        if tid == 0 and choice[cta] >= 0:
+            atom_add_acq_rel_gpu(counters + u64(4 * choice[cta]), u32(1))
+    else:
+        for i in range(2):
+            if seen[i]:
+                atom_add_acq_rel_gpu(counters + u64(4 * i), u32(0))
+        st_global_v4_f32(data + u64(16 * tid), 1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("limits", [{}, {"THINNED": 1, "LISTED": 1}])
+def test_of_the_reads_by_ended_ctas_each_is_kept_that_no_other_one_stands_for(monkeypatch, limits):
+    for name, value in limits.items():
+        monkeypatch.setattr(global_shadow, name, value)
+    for choice, *seen, halves in product(product((-1, 0, 1), repeat=3), (False, True), (False, True), (0, 1)):
+        arrays = np.zeros((32, 4), np.float32), np.zeros(2, np.uint32)
+        trace = run(read_and_counted_then_written, 4, 32, *arrays, choice, seen, halves, hazards="report")
+        raced = [counter < 0 or not seen[counter] for counter in choice]
+        assert bool(trace.hazards) == any(raced), (choice, seen)
+        assert all(raced[hazard.first.cta[0]] for hazard in trace.hazards)
+
+
+def test_what_many_ctas_counted_at_a_counter_each_is_known_to_who_counts_at_all():
+    def kernel(data, counters, count):
+        cta = ctaid_x()
+        if cta < count:
+            ld_relaxed_v4_f32(data)
+            atom_add_acq_rel_gpu(counters + u64(4 * cta), u32(1))
+        else:
+            for i in range(count):
+                atom_add_acq_rel_gpu(counters + u64(4 * i), u32(1))
+            st_global_f32(data, 1.0)
+
+    for count in (3, global_shadow.MOST_PAST + 10):
+        run(kernel, count + 1, 1, np.zeros(4, np.float32), np.zeros(count, np.uint32), count)
 
 
 # ---- distributed shared memory ---------------------------------------------------------------------------------------

@@ -70,10 +70,11 @@ def test_two_accesses_that_nothing_orders_are_a_race(by, first, second, together
     assert_found(by, args, **how, together=together)
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("by, first, second", [case for case in cases() if may_race(*case[1:])], ids=name_of)
-def test_the_same_two_are_clean_where_something_orders_them(by, first, second):
+def test_the_same_two_are_clean_where_something_orders_them(by, first, second, together):
     how, args = launched(BY[by], first, second, True)
-    assert run(by, *args(), shared_bytes=SHARED, **how, together=True).hazards == ()
+    assert run(by, *args(), shared_bytes=SHARED, **how, together=together).hazards == ()
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -85,11 +86,10 @@ def test_reads_and_strong_accesses_of_one_proxy_need_no_order(by, first, second,
 
 @pytest.mark.parametrize("kernel", ALONE, ids=name_of)
 def test_a_race_of_its_own_kind_is_found_and_its_twin_is_clean(kernel):
-    for together in {False, True} if "together" not in ALONE[kernel] else {True}:
+    for together in (False, True):
         how, args = launched(ALONE[kernel])
-        how["together"] = together
-        assert_found(kernel, lambda args=args: (*args(), False), **how)
-        assert run(kernel, *args(), True, shared_bytes=SHARED, **how).hazards == ()
+        assert_found(kernel, lambda args=args: (*args(), False), **how, together=together)
+        assert run(kernel, *args(), True, shared_bytes=SHARED, **how, together=together).hazards == ()
 
 
 SHARED_KINDS = {"lane race", "read after write", "write after read", "write after write", "early read", "early write",

@@ -1,0 +1,145 @@
+"""What was released at addresses of global memory, and who knows of it: those who run together, and those who come later.
+
+Each release at an address has a number. Threads that run at the same time as the one that released know of it by its clock
+(see `clocks`). Later ones know a counter up to a number: that is a column of their clocks, and a release hands on these
+columns too. What CTAs that have ended did happens before whatever a later thread does, if a release of theirs covered it and
+the thread knows that release's counter up to its number, or a later one.
+
+A counter is a release sequence (PTX ISA, Memory Consistency Model): atomics read what the release before them left, and so
+know all that was released before; a store that releases knows nothing of it, and begins a counter of its own.
+"""
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+
+NEVER = 2**31 - 1
+"""In place of the number of a release where there is none."""
+
+MOST_KNOWN = 2**22
+"""How many pairs (counter, number) are kept with releases, 32 MiB; releases after that hand on no other counters."""
+
+_TOO_MANY = ("counter too many: what later CTAs know by more than one of them is forgotten, so that a race may be told of "
+             "what is ordered; together=True orders all")
+
+_NONE = np.empty(0, np.int32)
+
+
+class Counters:
+    """The counters of a Launch. released: serial number of clocks -> Released, of those who released something that CTAs may
+    acquire which have not started."""
+
+    def __init__(self, launch):
+        self._launch, self._places, self._counters, self._kept = launch, {}, 0, 0
+        self.released = {}
+
+    def at(self, address):
+        """The Place of an address (an int that no two bytes share)."""
+        return self._places.setdefault(address, Place(self))
+
+    def started(self):
+        """The identity of a new counter."""
+        self._counters += 1
+        return self._counters
+
+    def entered(self, clocks, counter, number, clock, met):
+        """A release by threads with these Clocks; met: theirs before it. Returns what it hands on to later CTAs."""
+        if not self._launch.not_started:
+            return ()
+        if clocks.serial not in self.released:
+            self.released[clocks.serial] = Released(clocks.threads)
+        before = clocks.released.get((counter, number - 1))
+        self.released[clocks.serial].add(counter, number, clock, before, met, list(clocks.counters.values()))
+        known = clocks.counted(clock)
+        self._kept += sum(len(numbers) for _, numbers in known)
+        if self._kept <= MOST_KNOWN:
+            return known
+        self._launch.recorder.note_once(self._launch.running.site, _TOO_MANY)
+        return ()
+
+
+class Release:
+    """One release. value: what it left at the address, an int; counter, number: which it is; group: the serial number of the
+    clocks of those who ran then; known: what it hands on to later CTAs, (counters, numbers) of each plane, int32 [n]."""
+
+    __slots__ = ("value", "counter", "number", "group", "known")
+
+    def __init__(self, value, counter, number, group, known):
+        self.value, self.counter, self.number, self.group, self.known = value, counter, number, group, known
+
+
+class Place:
+    """An address at which threads release and acquire. releases: all of them, oldest first."""
+
+    def __init__(self, counters):
+        self._counters, self._counter, self.releases = counters, counters.started(), []
+
+    def release(self, clocks, threads, value, starts=False):
+        """`threads` (int [n], of one warp) release what they did and know, and leave a value there. starts: whether it is a
+        store, which carries on nothing that was released before; an atomic has acquired that."""
+        if starts:
+            self._counter = self._counters.started()
+        last = self.releases[-1] if self.releases else None
+        follows = last is not None and last.counter == self._counter
+        number = last.number + 1 if follows else 1
+        met, clock = clocks.met, clocks.release(threads)
+        known = self._counters.entered(clocks, self._counter, number, clock, met)
+        clocks.released[self._counter, number] = clock
+        self.releases.append(Release(value, self._counter, number, clocks.serial, known))
+
+    def acquire(self, clocks, threads, release):
+        """`threads` know what was released, from now on."""
+        if release.group == clocks.serial:
+            clocks.acquire(threads, clocks.released[release.counter, release.number])
+        else:
+            clocks.learn_counters(threads, 0, np.array([release.counter]), np.array([release.number]))
+            for plane, (counters, numbers) in enumerate(release.known):
+                clocks.learn_counters(threads, plane, counters, numbers)
+
+
+class Released:
+    """What those who ran at the same time, `threads` of them, have released: which release covers what they did.
+
+    A row says that release `number` of `counter` covers what is counted in a column of their clocks up to a value; of one
+    counter only what the release before did not cover.
+    """
+
+    def __init__(self, threads):
+        self._threads, self._rows, self._met = threads, ([], []), []
+        self._tables = None
+
+    def add(self, counter, number, clock, before, met, counted):
+        """A release with a clock; before: the clock of the one before it here, or None; met: see `Clocks`; counted: columns
+        of counters, which are handed on otherwise."""
+        self._tables = None
+        if not self._met or self._met[-1][2] is not met or self._met[-1][0] != counter:
+            self._met.append((counter, number, met))
+        floor = np.zeros(clock.shape[1], np.int32)
+        floor[:self._threads] = np.repeat(np.array(met, np.int32) - 1, LANES)
+        for plane, values in enumerate(clock):
+            known = np.zeros_like(floor) if plane else floor
+            if before is not None and plane < len(before):
+                part = known[:before.shape[1]]
+                np.maximum(part, before[plane], out=part)
+            grown = values > known
+            grown[counted] = False
+            columns = np.flatnonzero(grown)
+            if columns.size:
+                self._rows[plane].append((np.full(columns.size, counter), np.full(columns.size, number), columns,
+                                          values[columns]))
+
+    def covering(self, columns, value, plane=0):
+        """(index of the column, counter, number), int [n] each: the releases that cover what is counted in each of some
+        columns (int [m], of one warp or of one engine) at `value`. plane: 1 for what had passed a fence."""
+        if self._tables is None:
+            self._tables = [[np.concatenate(parts) for parts in zip(*rows, strict=True)] if rows else [_NONE] * 4
+                            for rows in self._rows]
+        counters, numbers, column, values = self._tables[plane]
+        index, row = np.nonzero((column == columns[:, None]) & (values >= value))
+        found = [(index, counters[row], numbers[row])]
+        if plane == 0 and columns[0] < self._threads:
+            warp = columns[0] // LANES
+            for counter, number, met in self._met:
+                if value < met[warp]:
+                    found.append((np.arange(len(columns)), np.full(len(columns), counter), np.full(len(columns), number)))
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
