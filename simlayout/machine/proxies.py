@@ -2,6 +2,11 @@
 
 An engine does what it does in order (see `clocks`), so of each engine the last read of each byte is enough: who knows that
 it is over knows that of all before.
+
+Of the generic proxy and the async one in turn: a generic-proxy read followed by a TMA write of the same bytes (write after
+read) that is ordered by a barrier or an mbarrier but has no fence.proxy.async is not reported, because the read's value has
+arrived before the write starts, and CUTLASS's and CUDA's published pipelines rely on it. The PTX memory model would ask for
+a fence, and Triton inserts one.
 """
 
 import numpy as np

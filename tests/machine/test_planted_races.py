@@ -145,6 +145,56 @@ def test_what_threads_wrote_and_tma_reads_or_writes_needs_a_fence_of_the_proxy()
         assert lines_of(kernel) in {(hazard.first.line, hazard.second.line) for hazard in found}
 
 
+@pytest.mark.parametrize("ordered_by", ["barrier", "mbarrier"])
+def test_a_generic_read_before_a_tma_write_of_the_same_bytes_is_not_reported_without_a_proxy_fence(ordered_by):
+    def in_shared(mbarrier, ordered, m):
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.mbarrier_init(2048, 1)
+            kit.mbarrier_init(2056, 64)
+            kit.fence_proxy_async()
+            kit.mbarrier_expect(2048, planted.BOX)
+            kit.tma_load(m, (0, 0), 0, 2048)
+        kit.bar_sync()
+        kit.mbarrier_wait(2048, 0)
+        kit.ld_shared(4 * tid)                                              # first
+        if ordered and mbarrier:
+            kit.mbarrier_arrive(2056)
+        elif ordered:
+            kit.bar_sync()
+        if tid == 0:
+            if ordered and mbarrier:
+                kit.mbarrier_wait(2056, 0)
+            kit.mbarrier_expect(2048, planted.BOX)
+            kit.tma_load(m, (0, 0), 0, 2048)                                # second
+            kit.mbarrier_wait(2048, 1)
+
+    def in_global(mbarrier, ordered, m, a):
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.mbarrier_init(2056, 64)
+        at = planted.staged(1)
+        kit.bar_sync()
+        kit.ld_global(a + 4 * tid)                                          # first
+        if ordered and mbarrier:
+            kit.mbarrier_arrive(2056)
+        elif ordered:
+            kit.bar_sync()
+        if tid == 0:
+            if ordered and mbarrier:
+                kit.mbarrier_wait(2056, 0)
+            kit.tma_store(m, (0, 0), at)                                    # second
+            kit.bulk_commit()
+            kit.bulk_wait_all(0)
+
+    a, m, _ = operands()
+    for kernel, args, kind in ((in_shared, (m,), "write after read"), (in_global, (m, a), "global race")):
+        mbarrier = ordered_by == "mbarrier"
+        assert run(kernel, 1, 64, mbarrier, True, *args, shared_bytes=SHARED).hazards == ()
+        found = run(kernel, 1, 64, mbarrier, False, *args, shared_bytes=SHARED, hazards="report").hazards
+        assert kind in {hazard.kind for hazard in found} <= {kind, "lane race"}
+
+
 def test_two_arguments_that_view_one_array_are_one_memory():
     def kernel(one, other):
         kit.st_global(one + 4 * kit.tid_x(), 1)                             # first
