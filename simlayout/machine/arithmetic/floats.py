@@ -1,0 +1,424 @@
+"""f32 and f64 arithmetic as an sm_90 GPU computes it: rounding, subnormals, NaN.
+
+PTX ISA, Floating Point Instructions. f32: every NaN that arithmetic makes is 0x7fffffff; .ftz takes subnormal operands and
+results for zeros of their sign; .sat clamps to 0 and 1, NaN to +0. f64: a NaN keeps its payload (`simlayout.numerics.fma`).
+"""
+
+from functools import cache
+
+import numpy as np
+
+from simlayout.machine.arithmetic.exact import exactly_rounded
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, bits_f32, bits_f64, float_f32, float_f64, same, select
+from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
+from simlayout.numerics.fma import INVALID, NAN_F32, fma, fma_f32
+
+_NAN = F32(NAN_F32)
+_INVALID = F64(INVALID.view(np.float64))
+_LEAST_NORMAL, _ZERO, _ONE, _MINUS_ZERO = F32(2.0**-126), F32(0), F32(1), F32(-0.0)
+_Z, _MINUS_Z = F64(0), F64(-0.0)
+_SIGN_32, _SIGN_64, _QUIET = U64(1 << 31), U64(1 << 63), U64(1 << 51)
+
+
+# ---- what happens before and after an operation
+
+def canonical_f32(x):
+    """NaN as f32 arithmetic makes it.
+
+    >>> hex(bits_f32(canonical_f32(np.float32("nan"))))
+    '0x7fffffff'
+    """
+    return select(x == x, x, _NAN)
+
+
+def flush_f32(x):
+    """.ftz: subnormal numbers as zeros of their sign.
+
+    >>> float(flush_f32(np.float32(-1e-40)))
+    -0.0
+    """
+    return select(np.abs(x) < _LEAST_NORMAL, x * _ZERO, x)
+
+
+def saturate_f32(x):
+    """.sat: at least +0, at most 1; NaN becomes +0.
+
+    >>> [float(saturate_f32(np.float32(x))) for x in (-2, 0.5, 3, "nan")]
+    [0.0, 0.5, 1.0, 0.0]
+    """
+    return select(x > _ZERO, select(x < _ONE, x, _ONE), _ZERO)
+
+
+def quiet_f64(x):
+    """A NaN without its signalling bit."""
+    return float_f64(bits_f64(x) | _QUIET)
+
+
+def nan_of_two(made, a, b):
+    """A result of f64 arithmetic; where it is NaN, the quiet NaN of b or else of a, or that of an invalid operation."""
+    return select(made == made, made, select(b != b, quiet_f64(b), select(a != a, quiet_f64(a), _INVALID)))
+
+
+def nan_of_three(made, a, b, c):
+    """As `nan_of_two`, of c, a or b, in this order."""
+    return select(made == made, made, select(c != c, quiet_f64(c), nan_of_two(made, b, a)))
+
+
+def nan_of_one(made, a):
+    """As `nan_of_two`, of one operand."""
+    return select(made == made, made, select(a != a, quiet_f64(a), _INVALID))
+
+
+# ---- f32, to nearest
+
+def _add(a, b):
+    return a + b
+
+
+def _subtract(a, b):
+    return a - b
+
+
+def _multiply(a, b):
+    return a * b
+
+
+def _divide(a, b):
+    return a / b
+
+
+def _reciprocal(a):
+    return _ONE / a
+
+
+def _root(a):
+    return np.sqrt(a)
+
+
+def _fuse(a, b, c):
+    return fma_f32(a, b, c)
+
+
+# ---- f32, directed: in f64, whose result is exact, or rounded to odd, or of a quotient or root (see `rounding`)
+
+def _wide_sum(a, b):
+    return odd_sum(F64(a), F64(b))
+
+
+def _wide_difference(a, b):
+    return odd_sum(F64(a), -F64(b))
+
+
+def _wide_product(a, b):
+    return F64(a) * F64(b)
+
+
+def _wide_quotient(a, b):
+    return F64(a) / F64(b)
+
+
+def _wide_reciprocal(a):
+    return F64(_ONE) / F64(a)
+
+
+def _wide_root(a):
+    return np.sqrt(F64(a))
+
+
+def _wide_fuse(a, b, c):
+    return odd_sum(F64(a) * F64(b), F64(c))
+
+
+def _sum_down(a, b):
+    return _zero_down(odd_sum(F64(a), F64(b)), F64(a), F64(b))
+
+
+def _difference_down(a, b):
+    return _zero_down(odd_sum(F64(a), -F64(b)), F64(a), -F64(b))
+
+
+def _fuse_down(a, b, c):
+    product = F64(a) * F64(b)
+    return _zero_down(odd_sum(product, F64(c)), product, F64(c))
+
+
+def _zero_down(total, x, y):
+    """A sum rounded toward minus infinity: one that is zero is -0, but of two +0."""
+    positive = (bits_f64(x) | bits_f64(y)) & _SIGN_64 == U64(0)
+    return select((total == _Z) & ~((x == _Z) & positive), _MINUS_Z, total)
+
+
+_OPERATIONS = {
+    # name: (operands, to nearest, wide, wide toward minus infinity)
+    "add": (2, _add, _wide_sum, _sum_down),
+    "sub": (2, _subtract, _wide_difference, _difference_down),
+    "mul": (2, _multiply, _wide_product, _wide_product),
+    "div": (2, _divide, _wide_quotient, _wide_quotient),
+    "rcp": (1, _reciprocal, _wide_reciprocal, _wide_reciprocal),
+    "sqrt": (1, _root, _wide_root, _wide_root),
+    "fma": (3, _fuse, _wide_fuse, _fuse_down),
+}
+
+
+@cache
+def f32(name: str, mode: str = "rn", ftz: bool = False, sat: bool = False):
+    """add, sub, mul, div, rcp, sqrt or fma of f32.
+
+    >>> float(f32("add", "rz")(np.float32(1), np.float32(-2.0**-80))) == 1 - 2.0**-24
+    True
+    """
+    operands, nearest, wide, down = _OPERATIONS[name]
+    mode = mode or "rn"
+    tiny = ftz and name in _TINY_RESULTS
+    if mode == "rn" and not tiny:
+        return lanes_f32(nearest, operands, ftz, sat)
+    round_to = rounder_f32(mode)
+    return lanes_f32(_rounded(wide if mode != "rm" else down, operands, _flushed(round_to, mode) if tiny else round_to),
+                     operands, ftz, sat)
+
+
+_TINY_RESULTS = {"mul", "div", "rcp", "fma"}
+"""Operations whose subnormal results may be inexact: .ftz must see them before they are rounded."""
+
+
+@cache
+def _flushed(round_to, mode):
+    drop = flush_tiny(mode)
+
+    def rounded(x):
+        return drop(x, round_to(x))
+
+    return rounded
+
+
+def _rounded(wide, operands, round_to):
+    def one(a):
+        return round_to(wide(a))
+
+    def two(a, b):
+        return round_to(wide(a, b))
+
+    def three(a, b, c):
+        return round_to(wide(a, b, c))
+
+    return {1: one, 2: two, 3: three}[operands]
+
+
+@cache
+def lanes_f32(operation, operands: int, ftz: bool, sat: bool):
+    """An operation of f32 with .ftz and .sat, and the canonical NaN."""
+    enter = flush_f32 if ftz else same
+    leave = flush_f32 if ftz else same
+    end = saturate_f32 if sat else canonical_f32
+
+    def one(a):
+        return end(leave(operation(enter(a))))
+
+    def two(a, b):
+        return end(leave(operation(enter(a), enter(b))))
+
+    def three(a, b, c):
+        return end(leave(operation(enter(a), enter(b), enter(c))))
+
+    return {1: one, 2: two, 3: three}[operands]
+
+
+# ---- f64
+
+def add_f64(a, b):
+    """add.rn.f64. A NaN is b's, or else a's.
+
+    >>> float(add_f64(np.float64(1), np.float64(2)))
+    3.0
+    """
+    return nan_of_two(a + b, a, b)
+
+
+def subtract_f64(a, b):
+    """sub.rn.f64: a + -b.
+
+    >>> float(subtract_f64(np.float64(1), np.float64(2)))
+    -1.0
+    """
+    return nan_of_two(a - b, a, -b)
+
+
+def multiply_f64(a, b):
+    """mul.rn.f64. A NaN is a's, or else b's.
+
+    >>> float(multiply_f64(np.float64(3), np.float64(2)))
+    6.0
+    """
+    return nan_of_two(a * b, b, a)
+
+
+def fuse_f64(a, b, c):
+    """fma.rn.f64. A NaN is c's, a's, or else b's.
+
+    >>> float(fuse_f64(*np.float64([[3], [2], [1]]))[0])
+    7.0
+    """
+    return nan_of_three(fma(a, b, c), a, b, c)
+
+
+def divide_f64(a, b):
+    """div.rn.f64.
+
+    >>> float(divide_f64(np.float64(3), np.float64(2)))
+    1.5
+    """
+    return nan_of_two(a / b, b, a)
+
+
+def reciprocal_f64(a):
+    """rcp.rn.f64.
+
+    >>> float(reciprocal_f64(np.float64(2)))
+    0.5
+    """
+    return nan_of_one(F64(1) / a, a)
+
+
+def root_f64(a):
+    """sqrt.rn.f64.
+
+    >>> float(root_f64(np.float64(9)))
+    3.0
+    """
+    return nan_of_one(np.sqrt(a), a)
+
+
+_OPERATIONS_F64 = {"add": add_f64, "sub": subtract_f64, "mul": multiply_f64, "fma": fuse_f64, "div": divide_f64,
+                   "rcp": reciprocal_f64, "sqrt": root_f64}
+
+
+@cache
+def f64(name: str, mode: str = "rn"):
+    """add, sub, mul, div, rcp, sqrt or fma of f64; in directed rounding on arrays alone, number by number.
+
+    >>> float(f64("add", "rp")(np.float64(1), np.float64(2.0**-80))) == 1 + 2.0**-52
+    True
+    """
+    nearest = _OPERATIONS_F64[name]
+    return nearest if mode in ("", "rn") else exactly_rounded(name, mode, nearest)
+
+
+# ---- sign, least and greatest
+
+def negate_f32(a):
+    """neg.f32; a NaN becomes the canonical one.
+
+    >>> float(f32_sign("neg")(np.float32(3)))
+    -3.0
+    """
+    return -a
+
+
+def absolute_f32(a):
+    """abs.f32."""
+    return np.abs(a)
+
+
+@cache
+def f32_sign(name: str, ftz: bool = False):
+    """neg and abs of f32: arithmetic, so that a NaN becomes the canonical one.
+
+    >>> float(f32_sign("abs", True)(np.float32(-1e-40)))
+    0.0
+    """
+    return lanes_f32({"neg": negate_f32, "abs": absolute_f32}[name], 1, ftz, False)
+
+
+def negate_f64(a):
+    """neg.f64; a NaN keeps its payload, is made quiet and changes its sign.
+
+    >>> float(negate_f64(np.float64(3)))
+    -3.0
+    """
+    return nan_of_one(-a, -a)
+
+
+def absolute_f64(a):
+    """abs.f64; a NaN keeps its payload, is made quiet and loses its sign.
+
+    >>> float(absolute_f64(np.float64(-3)))
+    3.0
+    """
+    return nan_of_one(np.abs(a), np.abs(a))
+
+
+@cache
+def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False):
+    """min and max of f32: -0 lies below +0, a NaN loses, of two the canonical one remains. nan: one wins, as the canonical
+    one; xorsign: of the magnitudes, with the exclusive or of the signs.
+
+    >>> [float(f32_extreme("max", nan=n)(np.float32(1), np.float32("nan"))) for n in (False, True)]
+    [1.0, nan]
+    """
+    enter = flush_f32 if ftz else same
+
+    def least(a, b):
+        return select((a < b) | (a == b) & (bits_f32(a) & _SIGN_32 != U64(0)), a, b)
+
+    def most(a, b):
+        return select((a > b) | (a == b) & (bits_f32(a) & _SIGN_32 == U64(0)), a, b)
+
+    pick = least if name == "min" else most
+
+    def loses(a, b):
+        return canonical_f32(select(a != a, b, select(b != b, a, pick(a, b))))
+
+    def wins(a, b):
+        return select((a != a) | (b != b), _NAN, pick(a, b))
+
+    chosen = wins if nan else loses
+
+    def plain(a, b):
+        return chosen(enter(a), enter(b))
+
+    def with_sign(a, b):
+        a, b = enter(a), enter(b)
+        made = chosen(np.abs(a), np.abs(b))
+        sign = (bits_f32(a) ^ bits_f32(b)) & _SIGN_32
+        return select(made == made, float_f32(bits_f32(made) | sign), made)
+
+    return with_sign if xorsign else plain
+
+
+@cache
+def f64_extreme(name: str):
+    """min and max of f64: -0 lies below +0, a NaN loses; of two b's is left, made quiet (the code of ptxas for sm_90).
+
+    >>> float(f64_extreme("min")(np.float64(1), np.float64("nan")))
+    1.0
+    """
+    def least(a, b):
+        return select((a < b) | (a == b) & (bits_f64(a) & _SIGN_64 != U64(0)), a, b)
+
+    def most(a, b):
+        return select((a > b) | (a == b) & (bits_f64(a) & _SIGN_64 == U64(0)), a, b)
+
+    pick = least if name == "min" else most
+
+    def extreme(a, b):
+        return select(a != a, select(b != b, quiet_f64(b), b), select(b != b, a, pick(a, b)))
+
+    return extreme
+
+
+def copy_sign_f32(a, b):
+    """copysign.f32: b with the sign of a.
+
+    >>> float(copy_sign_f32(np.float32(-1), np.float32(3)))
+    -3.0
+    """
+    return float_f32(bits_f32(a) & _SIGN_32 | bits_f32(b) & ~_SIGN_32)
+
+
+def copy_sign_f64(a, b):
+    """copysign.f64: b with the sign of a.
+
+    >>> float(copy_sign_f64(np.float64(-1), np.float64(3)))
+    -3.0
+    """
+    return float_f64(bits_f64(a) & _SIGN_64 | bits_f64(b) & ~_SIGN_64)

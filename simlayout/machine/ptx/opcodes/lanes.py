@@ -1,0 +1,64 @@
+"""Every instruction that acts lane by lane: `lane_op` looks it up in the tables."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from simlayout.errors import InstructionError
+from simlayout.machine.ptx.opcodes import lanes_bits, lanes_compare, lanes_convert, lanes_floats, lanes_integers
+from simlayout.machine.ptx.opcodes.forms import Form
+
+TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_bits.FORMS + lanes_compare.FORMS + lanes_floats.FORMS
+                            + lanes_convert.FORMS)
+"""All rows."""
+
+FORMS: dict[str, tuple[Form, ...]] = {}
+"""Opcode -> its rows."""
+
+for _form in TABLES:
+    FORMS[_form.opcode] = FORMS.get(_form.opcode, ()) + (_form,)
+
+
+@dataclass(frozen=True)
+class LaneOp:
+    """What an instruction does in each lane.
+
+    results: the types of the destinations. An instruction may write fewer of them, the first ones: `setp` without |q.
+    sources: those of the operands, in PTX's order; "cc", the carry flag, is no operand and comes last.
+    function: from the carriers of the sources (`simlayout.machine.arithmetic.primitives`) to that of the result, or to a
+    tuple of them. Integers may exceed their type: whoever stores them cuts them to the width of the register.
+    exact: whether its bits are those of an sm_90 GPU; if not, the docstring says how far they are. section: of the PTX ISA.
+    """
+
+    results: tuple[str, ...]
+    sources: tuple[str, ...]
+    function: Callable
+    exact: bool
+    section: str
+
+
+@lru_cache(None)
+def lane_op(opcode: str, modifiers: tuple[str, ...]) -> LaneOp:
+    """The LaneOp of an opcode with its modifiers, which stand in PTX's order.
+
+    Raises InstructionError for an opcode that is not in the tables, or modifiers that it does not have.
+
+    >>> op = lane_op("mad", ("wide", "s32"))
+    >>> op.results, op.sources
+    (('s64',), ('s32', 's32', 's64'))
+    >>> lane_op("div", ("ftz", "s32"))
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.InstructionError: div.ftz.s32 is not an instruction that is known here; div is: div.INTEGER, \
+div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}.f32
+    """
+    forms = FORMS.get(opcode)
+    if not forms:
+        raise InstructionError(f"{opcode} is no instruction that acts lane by lane, or none that is known here")
+    for form in forms:
+        found = form.match(modifiers)
+        if found is not None:
+            return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.exact,
+                          form.section)
+    raise InstructionError(f"{'.'.join((opcode, *modifiers))} is not an instruction that is known here; {opcode} is: "
+                           f"{', '.join(form.text for form in forms)}")

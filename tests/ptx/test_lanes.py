@@ -1,0 +1,80 @@
+"""Lane-wise instructions against a twin in Python's integers and fractions, and the table against ptxas."""
+
+import numpy as np
+import pytest
+from lane_operands import operands
+from lane_twin import expected, width
+
+from simlayout.errors import InstructionError
+from simlayout.machine.arithmetic.carriers import reader, writer
+from simlayout.machine.ptx.opcodes.lanes import TABLES, lane_op
+
+ROWS = {f"{form.text} #{i}": form for i, form in enumerate(TABLES)}
+
+
+def computed(op, rows):
+    """The raw bits that a LaneOp makes of rows of raw bits: a list of tuples."""
+    carriers = [reader(name)(np.array(column, np.uint64)) for name, column in zip(op.sources, zip(*rows))]
+    with np.errstate(all="ignore"):
+        made = op.function(*carriers)
+    made = made if isinstance(made, tuple) else (made,)
+    assert len(made) == len(op.results)
+    return list(zip(*(writer(name)(x).tolist() for name, x in zip(op.results, made))))
+
+
+def check(opcode, modifiers, rows):
+    """Compares an instruction with its twin on rows of raw bits."""
+    op = lane_op(opcode, modifiers)
+    for row, ours in zip(rows, computed(op, rows)):
+        theirs = expected(opcode, modifiers, list(row))
+        for name, mine, right in zip(op.results, ours, theirs, strict=True):
+            whole = opcode == "cvt" and name[0] in "us"
+            mine = mine if whole else mine & (1 << width(name)) - 1
+            good = right(mine) if callable(right) else mine == right
+            assert good, (f"{opcode}.{'.'.join(modifiers)} of {[hex(x) for x in row]}: {mine:#x}"
+                          f"{'' if callable(right) else f', not {right:#x}'}")
+
+
+def check_row(form, forms, count):
+    rng = np.random.default_rng(len(form.text) + count)
+    spelled = list(form.spelled())
+    for modifiers in spelled if forms is None else [spelled[i] for i in rng.permutation(len(spelled))[:forms]]:
+        op = lane_op(form.opcode, modifiers)
+        check(form.opcode, modifiers, operands(rng, form.opcode, op.sources, count))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_computes_what_its_twin_does(name):
+    check_row(ROWS[name], 3, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_every_spelling_of_every_row_computes_what_its_twin_does(name):
+    check_row(ROWS[name], None, 300)
+
+
+@pytest.mark.parametrize("opcode, modifiers, says", [
+    ("ad", ("s32",), "ad is no instruction that acts lane by lane, or none that is known here"),
+    ("add", ("s8",), r"add\.s8 is not an instruction that is known here; add is: add\.INTEGER, add\.sat\.s32"),
+    ("fma", ("f32",), r"fma\.f32 is not .* fma is: fma\.RND\{\.ftz\}\{\.sat\}\.f32"),
+    ("cvt", ("rn", "s32", "f32"), r"cvt\.rn\.s32\.f32 is not an instruction"),
+    ("add", ("s32", "sat"), r"add\.s32\.sat is not an instruction"),
+    ("add", (), "add is not an instruction"),
+])
+def test_what_ptx_lacks_is_refused_by_name(opcode, modifiers, says):
+    with pytest.raises(InstructionError, match=says):
+        lane_op(opcode, modifiers)
+
+
+def test_no_instruction_stands_in_two_rows():
+    twice = {}
+    for form in TABLES:
+        for modifiers in form.spelled():
+            twice.setdefault((form.opcode, modifiers), []).append(form.text)
+    assert not {key: rows for key, rows in twice.items() if len(rows) > 1}
+
+
+def test_a_function_stands_once_for_every_spelling_that_means_the_same():
+    assert lane_op("add", ("f32",)).function is lane_op("add", ("rn", "f32")).function
+    assert lane_op("mad", ("rn", "f32")).function is lane_op("fma", ("rn", "f32")).function
