@@ -307,7 +307,7 @@ def _pack(modifiers, a, b, c=0):
 OTHERS = {
     **{name: lambda m, kind, a, b, f=f: cut(f(a, b), kind) for name, f in LOGIC.items()},
     "not": lambda m, kind, a: cut(~a, kind), "cnot": lambda m, kind, a: int(cut(a, kind) == 0), "lop3": _lop3,
-    "shl": _shift_left, "shr": _shift_right, "shf": _funnel, "prmt": _prmt, "mov": lambda m, kind, a: a, "setp": _setp,
+    "shl": _shift_left, "shr": _shift_right, "shf": _funnel, "prmt": _prmt, "setp": _setp,
     "set": _set, "selp": lambda m, kind, a, b, p: a if p else b, "slct": _slct, "cvt": _cvt,
     "copysign": lambda m, kind, a, b: cut(b, f"b{width(kind) - 1}") | a >> (width(kind) - 1) << (width(kind) - 1),
 }

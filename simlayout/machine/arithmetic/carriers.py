@@ -8,7 +8,7 @@ import numpy as np
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.primitives import BITS, U64, bits_f32, bits_f64, float_f32, float_f64, signed, unsigned
 
-_WIDTHS = {"pred": 1, "cc": 1, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32,
+_WIDTHS = {"pred": 1, "cc": 1, "f16x2": 32, "bf16x2": 32, "tf32": 32,
            "e4m3x2": 16, "e5m2x2": 16, "e4m3": 8, "e5m2": 8, "bf16": 16,
            **{f"{kind}{width}": width for kind in "sub" for width in (8, 16, 32, 64)},
            **{f"f{width}": width for width in (16, 32, 64)}}
@@ -36,7 +36,7 @@ def reader(name: str) -> Callable:
     width = width_of(name)
     if name in ("f32", "f64"):
         return float_f32 if width == 32 else float_f64
-    if name[0] == "s" and name != "s16x2":
+    if name[0] == "s":
         return signed if width == 64 else _sign_extender(width)
     return truncation(width)
 
@@ -52,7 +52,7 @@ def writer(name: str) -> Callable:
     """
     if name in ("f32", "f64"):
         return bits_f32 if name == "f32" else bits_f64
-    return unsigned if name[0] == "s" and name != "s16x2" else _bits
+    return unsigned if name[0] == "s" else _bits
 
 
 def _bits(x):

@@ -1,7 +1,6 @@
-"""Logic, shifts, bit fields and moves: the rows."""
+"""Logic, shifts, bit fields and permutations of bytes: the rows."""
 
 from simlayout.machine.arithmetic import bitwise as b
-from simlayout.machine.arithmetic.primitives import same
 from simlayout.machine.ptx.opcodes.forms import Form, kind, of
 
 _LOGIC, _INTEGER, _MOVE = "Logic and Shift Instructions", "Integer Arithmetic Instructions", "Data Movement Instructions"
@@ -40,7 +39,4 @@ FORMS = (
     _row(_INTEGER, "bmsk.MODE.b32", "b32", "u32 u32", lambda m: b.mask_bits(m.MODE), **_MODE),
     _row(_INTEGER, "szext.MODE.T", "b32", "b32 u32", lambda m: b.extend_from(m.MODE, m.T == "s32"), T="u32 s32", **_MODE),
     _row(_MOVE, "prmt.b32{.MODE}", "b32", "b32 b32 u32", lambda m: b.permute(m.MODE), MODE="f4e b4e rc8 ecl ecr rc16"),
-    # Floats are moved as bits, so that a NaN keeps its own.
-    _row(_MOVE, "mov.T", "bits(T)", "bits(T)", of(same), T="b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"),
-    _row(_MOVE, "mov.pred", "pred", "pred", of(same)),
 )

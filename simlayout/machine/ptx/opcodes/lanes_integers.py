@@ -36,7 +36,7 @@ def _carry(text, results, sources, build):
 FORMS = (
     _row("add.INTEGER", "INTEGER", "INTEGER INTEGER", of(i.add)),
     _row("add.sat.s32", "s32", "s32 s32", of(i.add_saturated)),
-    _row("add.T", "T", "T T", lambda m: i.packed_16(i.add, _signed(m.T)), target="sm_90", T="u16x2 s16x2"),
+    _row("add.T", "b32", "b32 b32", lambda m: i.packed_16(i.add, _signed(m.T)), target="sm_90", T="u16x2 s16x2"),
     _row("sub.INTEGER", "INTEGER", "INTEGER INTEGER", of(i.subtract)),
     _row("sub.sat.s32", "s32", "s32 s32", of(i.subtract_saturated)),
     _row("mul.lo.INTEGER", "INTEGER", "INTEGER INTEGER", of(i.multiply)),
@@ -60,9 +60,9 @@ FORMS = (
     _row("max.INTEGER", "INTEGER", "INTEGER INTEGER", of(i.most)),
     _row("min.relu.s32", "s32", "s32 s32", of(i.extreme("min", True)), target="sm_90"),
     _row("max.relu.s32", "s32", "s32 s32", of(i.extreme("max", True)), target="sm_90"),
-    *(_row(f"{name}.u16x2", "u16x2", "u16x2 u16x2", of(i.packed_16(i.extreme(name), False)), target="sm_90")
+    *(_row(f"{name}.u16x2", "b32", "b32 b32", of(i.packed_16(i.extreme(name), False)), target="sm_90")
       for name in ("min", "max")),
-    *(_row(f"{name}{{.relu}}.s16x2", "s16x2", "s16x2 s16x2",
+    *(_row(f"{name}{{.relu}}.s16x2", "b32", "b32 b32",
            lambda m, name=name: i.packed_16(i.extreme(name, m.relu), True), target="sm_90") for name in ("min", "max")),
     _row("dp4a.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B)), **_SIGNS),
     _row("dp2a.MODE.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B), m.MODE), MODE="lo hi", **_SIGNS),
