@@ -4,8 +4,8 @@ types."""
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.lower import aligned
-from simlayout.machine.ptx.rows import WIDTHS
 
 
 def packed(entry, args, space):
@@ -44,7 +44,7 @@ def _pointer(parameter, value, space):
 
 
 def _number(parameter, value):
-    bits, kind = WIDTHS[parameter.type], parameter.type[0]
+    bits, kind = width_of(parameter.type), parameter.type[0]
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype.itemsize * 8 == bits and kind == "b":
             return value.tobytes()

@@ -3,11 +3,12 @@
 import numpy as np
 
 from simlayout.errors import MachineError, ParseError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.order import blocks_in_order
 from simlayout.machine.ptx.program import SPECIALS, Program, Step
-from simlayout.machine.ptx.rows import WIDTHS, reader, writer
+from simlayout.machine.ptx.rows import Place, in_numpy
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
 
 
@@ -30,7 +31,7 @@ class Names:
         self.labels = {}                                 # -> index of a step
         self.start = None                                # index of the first step
         self.returns_to = lowering.new_row()             # where each lane goes on after `ret`
-        self.carry = lowering.new_row()
+        self.carry = Place(lowering.new_row(), "cc", 1)
         at = 0
         for variable in function.parameters if function.entry else ():
             at = aligned(at, variable.align)
@@ -51,14 +52,16 @@ class Names:
         return self.lowering.row(self.function.name, operand.name)
 
     def source(self, operand, type):
-        """(row, what makes a carrier of it) of an operand read as a type."""
+        """The Place of an operand read as a type."""
+        if isinstance(operand, syntax.Negated):
+            return Place(self.register(operand.register), type, 1, negated=True)
         if isinstance(operand, syntax.Register):
-            return self.register(operand), reader(type, WIDTHS[operand.type])
-        return self.constant(operand, type), reader(type, WIDTHS[type])
+            return Place(self.register(operand), type, width_of(operand.type))
+        return Place(self.constant(operand, type), type, width_of(type))
 
     def constant(self, operand, type):
         """The row of what is no register, as a type."""
-        lowering, bits = self.lowering, WIDTHS[type]
+        lowering, bits = self.lowering, width_of(type)
         if isinstance(operand, syntax.Special):
             return lowering.special(operand.name)
         if isinstance(operand, syntax.Float):
@@ -70,16 +73,17 @@ class Names:
         raise MachineError(f"{operand} where a register or a number is expected")
 
     def result(self, operand, type):
-        """(row or None for the sink, what makes bits of a carrier) of a destination."""
-        if operand is syntax.SINK:
-            return None, writer(type, max(WIDTHS[type], 8))
+        """The Place of a destination."""
+        if operand == syntax.SINK:
+            return Place(None, type, width_of(type))
         if not isinstance(operand, syntax.Register):
             raise MachineError(f"{operand} where a register is expected")
-        return self.register(operand), writer(type, WIDTHS[operand.type])
+        return Place(self.register(operand), type, width_of(operand.type))
 
     def wide(self, operand):
-        """The two rows of a .b128 register, the low half first."""
-        return self.register(operand), self.lowering.row(self.function.name, operand.name + ".high")
+        """The Places of the two rows of a .b128 register, the low half first."""
+        rows = self.register(operand), self.lowering.row(self.function.name, operand.name + ".high")
+        return [Place(row, "b64", 64) for row in rows]
 
     def symbol(self, operand):
         """The address of a variable or function, in its own space; of a function its index."""
@@ -254,6 +258,8 @@ class Lowering:
                 step = Step(name, where, caller, instruction.line, instruction.text, guard, negated)
                 for key, value in kind.items():
                     setattr(step, key, value)
+                if step.lanewise is not None:
+                    step.compute = in_numpy(step.lanewise)
                 made.append(step)
         except (MachineError, KeyError) as error:
             raise ParseError(f"{self.module.path}:{instruction.line}:{instruction.column}: {name}: {error}") from None

@@ -8,6 +8,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.rows import Lanewise
 
 
 @dataclass(slots=True)
@@ -17,8 +18,9 @@ class Step:
     name: opcode and modifiers; site: (file, line) of the source it came from; caller: the calls that led there when it was
     inlined, (file, line, caller), or None; line: of the PTX text; text: its own.
     guard: row of the predicate that guards it, or None; negated: whether it executes where that is not `negated`.
-    Just one of these does it: lanewise(rows, mask): arithmetic, mask None for all lanes; jump(warp, part, active): control
-    flow, returns whether the part goes on; run(warp): everything else, a generator if it may wait.
+    Just one of these does it: lanewise: arithmetic, as data, and compute(rows, mask), the same in NumPy (mask None: all
+    lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
+    if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`.
     together(warp, active): bool [32], the lanes that must execute it together, or None.
     """
 
@@ -29,7 +31,9 @@ class Step:
     text: str
     guard: int | None = None
     negated: int = 0
-    lanewise: Callable | None = None
+    lanewise: Lanewise | None = None
+    compute: Callable | None = None
+    memory: object | None = None
     jump: Callable | None = None
     run: Callable | None = None
     together: Callable | None = None

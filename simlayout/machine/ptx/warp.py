@@ -12,6 +12,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.hazards import error, hazard
 from simlayout.machine.ptx.memory import MemoryTwins
+from simlayout.machine.ptx.rows import writer
 from simlayout.machine.warp import Warp
 
 PATIENCE = 4096
@@ -64,6 +65,11 @@ class PtxWarp(Warp, MemoryTwins):
         else:
             np.copyto(self.rows[row], bits, where=self.active, casting="unsafe")
 
+    def give(self, place, carrier):
+        """Writes the carrier of a result to its Place, in the active lanes."""
+        if place.row is not None:
+            self.put_bits(place.row, writer(place)(carrier))
+
     def clock(self):
         """A number that grows with every reading, as %clock does."""
         self.cta.launch.clock += 20
@@ -106,9 +112,9 @@ class PtxWarp(Warp, MemoryTwins):
             step = steps[at]
             executed[at] += 1
             active = self.lanes_of(step, lanes) if step.guard is not None else lanes
-            if step.lanewise is not None:
+            if step.compute is not None:
                 if active is lanes or active.any():
-                    step.lanewise(rows, None if active is EVERYONE else active)
+                    step.compute(rows, None if active is EVERYONE else active)
                 at += 1
                 if places[at] >= limit:
                     break

@@ -3,8 +3,9 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.rows import WIDTHS, reader, writer
+from simlayout.machine.ptx.rows import Place, reader, writer
 
 _SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
@@ -59,11 +60,11 @@ def atomic(instruction, names):
     update = Update(operation, type, count)
 
     def run(warp):
-        values = [np.stack([warp.rows[r] for r, _ in part], axis=1) for part in sources]
+        values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
         held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
-        for i, (to, _) in enumerate(targets or ()):
-            if to is not None:
-                warp.put_bits(to, held[:, i])
+        for i, place in enumerate(targets or ()):
+            if place.row is not None:
+                warp.put_bits(place.row, held[:, i])
 
     return {"run": run}
 
@@ -74,7 +75,7 @@ class Update:
     def __init__(self, operation, type, count):
         from simlayout.machine.ptx.opcodes.lanes import lane_op
 
-        bits = WIDTHS[type]
+        bits = width_of(type)
         if bits > 64:
             raise MachineError(f"atomics of .{type} are not run by the machine")
         self.operation, self.count, self.size = operation, count, bits // 8
@@ -84,7 +85,7 @@ class Update:
             modifiers = ("rn", type) if operation == "add" else (type,)
             function = lane_op(operation, modifiers).function
             self._function = lambda held, b, c: function(held, b)
-        self._read, self._make = reader(type, bits), writer(type, bits)
+        self._read, self._make = reader(Place(0, type, bits)), writer(Place(0, type, bits))
 
     def __call__(self, held, values):
         """held, values: uint64 [lanes, count]; returns what is there then, of the dtype."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
 
@@ -113,7 +114,7 @@ def brx(instruction, names):
     labels = names.function.tables.get(table.name)
     if labels is None:
         raise MachineError(f"no .branchtargets {table.name}")
-    row, _ = names.source(index, "u32")
+    row = names.source(index, "u32").row
     return {"jump": Switch([names.label(syntax.Symbol(label)) for label in labels], row)}
 
 
@@ -194,22 +195,20 @@ def _copy(warp, lanes, source, target):
 
 def _place(names, what):
     """(row, None, bytes) or (None, offset in local memory, bytes)."""
-    from simlayout.machine.ptx.rows import WIDTHS
-
     if isinstance(what, syntax.Symbol):
         return None, names.local[what.name], names.function.variables[what.name].bytes
     if isinstance(what, syntax.Variable):
         if what.space == "reg":
-            return names.lowering.row(names.function.name, what.name), None, WIDTHS[what.type] // 8
+            return names.lowering.row(names.function.name, what.name), None, width_of(what.type) // 8
         return None, names.local[what.name], what.bytes
     if isinstance(what, syntax.Register):
-        return names.register(what), None, WIDTHS[what.type] // 8
+        return names.register(what), None, width_of(what.type) // 8
     return names.constant(what, "b64"), None, 8
 
 
 def nothing(instruction, names):
     """Hints that change no result."""
-    return {"lanewise": lambda rows, mask: None}
+    return {"run": lambda warp: None}
 
 
 CONTROL = {"bra": bra, "brx": brx, "ret": ret, "exit": end, "trap": trap, "call": call, "brkpt": nothing, "pmevent": nothing,

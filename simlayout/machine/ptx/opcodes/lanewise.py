@@ -1,25 +1,23 @@
-"""Arithmetic and logic, lane by lane: binds what `lane_op` knows to rows."""
-
-import numpy as np
+"""Arithmetic and logic, lane by lane: gives the instructions that `lane_op` knows their rows."""
 
 from simlayout.errors import MachineError
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import lane_op
+from simlayout.machine.ptx.rows import Lanewise
 
 
 def bind_lanewise(instruction, names):
     """The step of a lane-wise instruction."""
-    from simlayout.machine.ptx.opcodes.lanes import lane_op
-
     op = lane_op(instruction.opcode, instruction.modifiers)
     operands = list(instruction.operands)
     results = _results(op, operands, names)
-    sources = [_source(operand, type, names) for operand, type in zip(operands, _explicit(op.sources), strict=False)]
-    if len(operands) != len(_explicit(op.sources)):
-        raise MachineError(f"{len(instruction.operands)} operands; it takes {len(_explicit(op.results))} and "
-                           f"{len(_explicit(op.sources))}")
+    types = _explicit(op.sources)
+    if len(operands) != len(types):
+        raise MachineError(f"{len(operands)} sources; it takes {len(types)}")
+    sources = [names.source(operand, type) for operand, type in zip(operands, types)]
     if "cc" in op.sources:
-        sources.append((names.carry, lambda row: row))
-    return {"lanewise": step(op.function, results, sources)}
+        sources.append(names.carry)
+    return {"lanewise": Lanewise(instruction.name, op.function, tuple(results), tuple(sources))}
 
 
 def _explicit(types):
@@ -27,53 +25,18 @@ def _explicit(types):
 
 
 def _results(op, operands, names):
-    """Takes the destinations off the operands: [(row or None, what makes bits)]."""
-    types = _explicit(op.results)
-    first = operands.pop(0)
+    """Takes the destinations off the operands."""
+    types, first = _explicit(op.results), operands.pop(0)
     if len(types) == 2:
         written = (first.first, first.second) if isinstance(first, syntax.Pair) else (first, syntax.SINK)
     elif isinstance(first, syntax.Pair):
         raise MachineError("it has one destination, and two are written")
     else:
         written = (first,)
-    made = [names.result(operand, type) for operand, type in zip(written, types, strict=True)]
-    if "cc" in op.results:
-        made.append((names.carry, lambda value: value))
-    return made
+    results = [names.result(operand, type) for operand, type in zip(written, types, strict=True)]
+    return results + [names.carry] * ("cc" in op.results)
 
 
-def _source(operand, type, names):
-    if isinstance(operand, syntax.Negated):
-        row, read = names.source(operand.register, type)
-        return row, lambda values: read(values) ^ np.uint64(1)
-    return names.source(operand, type)
-
-
-def step(function, results, sources):
-    """What executes it: called with rows and a mask (None: all lanes)."""
-    if len(results) == 1:
-        (target, make), = results
-        if target is None:
-            return lambda rows, mask: None
-        if len(sources) == 1:
-            (a, read_a), = sources
-            return lambda rows, mask: _put(rows[target], make(function(read_a(rows[a]))), mask)
-        if len(sources) == 2:
-            (a, read_a), (b, read_b) = sources
-            return lambda rows, mask: _put(rows[target], make(function(read_a(rows[a]), read_b(rows[b]))), mask)
-        return lambda rows, mask: _put(rows[target], make(function(*[read(rows[r]) for r, read in sources])), mask)
-
-    def several(rows, mask):
-        values = function(*[read(rows[r]) for r, read in sources])
-        for target, bits in [(target, make(value)) for (target, make), value in zip(results, values)]:
-            if target is not None:
-                _put(rows[target], bits, mask)
-
-    return several
-
-
-def _put(row, bits, mask):
-    if mask is None:
-        row[:] = bits
-    else:
-        np.copyto(row, bits, where=mask, casting="unsafe")
+def computed(name, function, results, sources):
+    """The step of arithmetic that is not in the tables of `lane_op`. results, sources: Places."""
+    return {"lanewise": Lanewise(name, function, tuple(results), tuple(sources))}

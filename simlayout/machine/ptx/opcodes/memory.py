@@ -1,11 +1,14 @@
 """Loads, stores and atomics (PTX ISA, Data Movement and Conversion Instructions)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.atoms import atomic
-from simlayout.machine.ptx.rows import WIDTHS
+from simlayout.machine.ptx.rows import Place, writer
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
@@ -30,10 +33,8 @@ class Form:
                 self.count = _VECTORS[modifier]
             elif modifier not in _HINTS | _SCOPES and head not in ("L1", "L2", "level"):
                 raise MachineError(f"the machine has no .{modifier} here")
-        if self.type not in WIDTHS:
-            raise MachineError(f".{self.type} is no type")
         self.strong = self.order != "weak"
-        self.bytes = WIDTHS[self.type] // 8
+        self.bytes = 8 if self.type == "b128" else width_of(self.type) // 8
 
 
 def _elements(operand, form):
@@ -55,48 +56,57 @@ def _address(operand, form, names):
     return space, row, np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A load (store: False) or a store of plain memory. base, offset: the row of the address and bytes to add; elements:
+    Places, of `size` bytes each."""
+
+    store: bool
+    space: str
+    base: int
+    offset: int
+    elements: tuple[Place, ...]
+    size: int
+
+
 def load(instruction, names):
     """ld, ldu: elements from memory."""
     form = Form(instruction)
-    space, row, offset = _address(instruction.operands[1], form, names)
-    if form.type == "b128":
-        wide = names.wide(instruction.operands[0])
-        results, size, total = [(r, lambda value: value) for r in wide], 8, 16
-    else:
-        results = [names.result(operand, form.type) for operand in _elements(instruction.operands[0], form)]
-        size, total = form.bytes, form.bytes * form.count
-    dtype = np.dtype(f"{'i' if form.type[0] == 's' else 'u'}{size}")
-    extend = np.int64 if form.type[0] == "s" else np.uint64
-    raw = form.type[0] == "f" or form.type in ("pred",)
+    target, address = instruction.operands[:2]
+    space, row, offset = _address(address, form, names)
+    type = "b64" if form.type == "b128" else form.type
+    places = names.wide(target) if form.type == "b128" else [names.result(one, type) for one in _elements(target, form)]
+    total = form.bytes * len(places)
+    signed = type[0] == "s"
+    dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
+    results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
 
     def run(warp):
-        data = warp.load(space, warp.rows[row] + offset, total, form.strong, form.order)
-        values = data.view(dtype)
-        for i, (target, make) in enumerate(results):
-            if target is not None:
-                value = values[:, i]
-                warp.put_bits(target, value if raw else make(value.astype(extend)))
+        values = warp.load(space, warp.rows[row] + offset, total, form.strong, form.order).view(dtype)
+        for i, (to, bits) in enumerate(results):
+            if to is not None:
+                warp.put_bits(to, bits(values[:, i].astype(extended)))
 
-    return {"run": run}
+    move = Move(False, space, row, int(offset), tuple(places), form.bytes)
+    return {"run": run, "memory": None if form.strong else move}
 
 
 def store(instruction, names):
     """st: elements to memory."""
     form = Form(instruction)
-    space, row, offset = _address(instruction.operands[0], form, names)
-    if form.type == "b128":
-        rows, size, count = names.wide(instruction.operands[1]), 8, 2
-    else:
-        sources = [names.source(operand, form.type) for operand in _elements(instruction.operands[1], form)]
-        rows, size, count = [r for r, _ in sources], form.bytes, form.count
+    address, value = instruction.operands[:2]
+    space, row, offset = _address(address, form, names)
+    places = names.wide(value) if form.type == "b128" else [names.source(one, form.type) for one in _elements(value, form)]
+    rows = [place.row for place in places]
 
     def run(warp):
-        data = np.empty((32, count), f"u{size}")
+        data = np.empty((32, len(rows)), f"u{form.bytes}")
         for i, source in enumerate(rows):
             data[:, i] = warp.rows[source]
         warp.store(space, warp.rows[row] + offset, data.view(np.uint8), form.strong, form.order)
 
-    return {"run": run}
+    move = Move(True, space, row, int(offset), tuple(places), form.bytes)
+    return {"run": run, "memory": None if form.strong else move}
 
 
 def fence(instruction, names):

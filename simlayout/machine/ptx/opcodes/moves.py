@@ -1,21 +1,19 @@
 """mov, cvta and their like: values that move between registers, vectors taken apart and put together."""
 
+from functools import partial
+
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanewise import step
+from simlayout.machine.ptx.opcodes.lanewise import computed
 from simlayout.machine.ptx.program import CLOCKS
-from simlayout.machine.ptx.rows import WIDTHS
+from simlayout.machine.ptx.rows import Place, same
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED, WINDOW
 
 _WINDOWS = {"shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED, "local": LOCAL, "param": PARAMETERS,
             "param::entry": PARAMETERS, "global": 0, "const": 0}
-
-
-def same(value):
-    """A value as it is."""
-    return value
 
 
 def mov(instruction, names):
@@ -24,78 +22,68 @@ def mov(instruction, names):
     type = instruction.modifiers[-1]
     if isinstance(value, syntax.Special) and value.name in CLOCKS:
         return _clock(target, value.name, type, names)
-    if isinstance(target, syntax.Vector):
-        return _apart(target, value, type, names)
-    if isinstance(value, syntax.Vector):
-        return _together(target, value, type, names)
-    if isinstance(value, syntax.Register) and value.type == "pred":
-        type = "pred"
-    plain = type if type in ("pred",) else f"b{WIDTHS[type]}"
-    if plain == "b128":
+    if type == "b128":
         return _wide(target, value, names)
-    return {"lanewise": step(same, [names.result(target, plain)], [names.source(value, plain)])}
+    if isinstance(target, syntax.Vector):
+        return _apart(target, names.source(value, type), names)
+    if isinstance(value, syntax.Vector):
+        return _together(names.result(target, type), value, names)
+    plain = type if type == "pred" else f"b{width_of(type)}"
+    return computed("mov", same, [names.result(target, plain)], [names.source(value, plain)])
 
 
 def _clock(target, name, type, names):
-    row, make = names.result(target, type)
-    shift = 32 if name.endswith("_hi") else 0
+    row, shift = names.result(target, type).row, np.uint64(32 if name.endswith("_hi") else 0)
+    mask = np.uint64((1 << width_of(type)) - 1)
 
     def run(warp):
-        warp.put_bits(row, make(np.full(32, warp.clock() >> shift, np.uint64)))
+        warp.put_bits(row, np.full(32, np.uint64(warp.clock()) >> shift & mask))
 
     return {"run": run}
 
 
-def _parts(vector, type):
-    total = WIDTHS[type]
-    bits = total // len(vector.operands)
-    return f"b{bits}", [bits * i for i in range(len(vector.operands))]
+def _parts(vector, bits):
+    """(type of a part, where each begins) of a register of so many bits."""
+    part = bits // len(vector.operands)
+    return f"b{part}", [part * i for i in range(len(vector.operands))]
 
 
-def _apart(target, value, type, names):
-    part, shifts = _parts(target, type)
-    if type == "b128":
-        halves = names.wide(value)
-        pieces = [(halves[shift // 64], shift % 64) for shift in shifts]
-    else:
-        row, _ = names.source(value, type)
-        pieces = [(row, shift) for shift in shifts]
+def _apart(target, source, names):
+    part, shifts = _parts(target, source.held)
     results = [names.result(operand, part) for operand in target.operands]
 
-    def split(*held):
-        values = [one >> np.uint64(shift) for one, (_, shift) in zip(held, pieces)]
-        return values if len(values) > 1 else values[0]
+    def split(whole):
+        return [whole >> np.uint64(shift) for shift in shifts]
 
-    return {"lanewise": step(split, results, [(row, same) for row, _ in pieces])}
+    return computed(f"mov.{len(shifts)}.from.b{source.held}", split, results, [source])
 
 
-def _together(target, value, type, names):
-    part, shifts = _parts(value, type)
-    sources = [names.source(operand, part) for operand in value.operands]
+def _together(result, vector, names):
+    part, shifts = _parts(vector, result.held)
+    sources = [names.source(operand, part) for operand in vector.operands]
+    return computed(f"mov.{len(shifts)}.to.b{result.held}", partial(_joined, shifts), [result], sources)
 
-    def joined(shifts):
-        def join(*parts):
-            total = parts[0].copy()
-            for one, shift in zip(parts[1:], shifts[1:]):
-                total |= one << np.uint64(shift)
-            return total
-        return join
 
-    if type != "b128":
-        return {"lanewise": step(joined(shifts), [names.result(target, type)], sources)}
-    half, low, high = len(sources) // 2, *names.wide(target)
-    join = joined(shifts[:half])
-
-    def halves(*parts):
-        return join(*parts[:half]), join(*parts[half:])
-
-    return {"lanewise": step(halves, [(low, same), (high, same)], sources)}
+def _joined(shifts, *parts):
+    total = parts[0].copy()
+    for one, shift in zip(parts[1:], shifts[1:]):
+        total |= one << np.uint64(shift)
+    return total
 
 
 def _wide(target, value, names):
-    pairs = zip(names.wide(target), names.wide(value))
-    results, sources = zip(*(((to, same), (at, same)) for to, at in pairs))
-    return {"lanewise": step(lambda a, b: (a.copy(), b.copy()), list(results), list(sources))}
+    """mov.b128: between two rows and a vector, or two rows."""
+    if isinstance(target, syntax.Vector):
+        results = [names.result(operand, "b64") for operand in target.operands]
+        return computed("mov.b128", _copies, results, names.wide(value))
+    if isinstance(value, syntax.Vector):
+        halves = [names.source(operand, "b64") for operand in value.operands]
+        return computed("mov.b128", _copies, names.wide(target), halves)
+    return computed("mov.b128", _copies, names.wide(target), names.wide(value))
+
+
+def _copies(low, high):
+    return low.copy(), high.copy()
 
 
 def cvta(instruction, names):
@@ -105,10 +93,9 @@ def cvta(instruction, names):
     start = _WINDOWS.get(space)
     if start is None:
         raise MachineError(f"cvta of {space}: the machine has {', '.join(_WINDOWS)}")
-    distance = np.uint64(start)
-    if "to" in instruction.modifiers:
-        return {"lanewise": step(lambda at: at - distance, [names.result(target, type)], [names.source(value, type)])}
-    return {"lanewise": step(lambda at: at + distance, [names.result(target, type)], [names.source(value, type)])}
+    step = -start if "to" in instruction.modifiers else start
+    distance = Place(names.lowering.constant(step & (1 << 64) - 1), "u64", 64)
+    return computed("add.u64", np.add, [names.result(target, type)], [names.source(value, type), distance])
 
 
 def isspacep(instruction, names):
@@ -121,7 +108,7 @@ def isspacep(instruction, names):
     else:
         def inside(at):
             return (at < np.uint64(PARAMETERS)) | (at >= np.uint64(SHARED + WINDOW))
-    return {"lanewise": step(inside, [names.result(target, "pred")], [names.source(value, "u64")])}
+    return computed(f"isspacep.{space}", inside, [names.result(target, "pred")], [names.source(value, "u64")])
 
 
 MOVES = {"mov": mov, "cvta": cvta, "isspacep": isspacep}

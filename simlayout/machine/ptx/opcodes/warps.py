@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.rows import reader
 from simlayout.machine.warp import Warp
 
 _LANE = np.arange(32)
@@ -38,13 +39,13 @@ def barrier(instruction, names):
     """bar, barrier: sync, arrive, red (PTX ISA: bar, barrier); bar.warp.sync; barrier.cluster."""
     modifiers = [m for m in instruction.modifiers if m not in ("cta", "aligned")]
     if modifiers[0] == "warp":
-        row, _ = names.source(instruction.operands[0], "u32")
+        row = names.source(instruction.operands[0], "u32").row
         return {"run": lambda warp: _sync_warp(warp, row), "together": members(row)}
     if modifiers[0] == "cluster":
         return _cluster(modifiers[1:])
     if modifiers[0] == "red":
         return _reduce(instruction, modifiers[1:], names)
-    operands = [names.source(operand, "u32")[0] for operand in instruction.operands]
+    operands = [names.source(operand, "u32").row for operand in instruction.operands]
 
     def numbers(warp):
         return [int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier")) for row in operands]
@@ -75,9 +76,9 @@ def _reduce(instruction, modifiers, names):
     operation, type = modifiers
     target, *operands = instruction.operands
     predicate, negated = operands[-1], isinstance(operands[-1], syntax.Negated)
-    row, _ = names.source(predicate.register if negated else predicate, "pred")
-    numbers = [names.source(operand, "u32")[0] for operand in operands[:-1]]
-    to, make = names.result(target, type)
+    row = names.source(predicate.register if negated else predicate, "pred").row
+    numbers = [names.source(operand, "u32").row for operand in operands[:-1]]
+    to = names.result(target, type)
 
     def run(warp):
         truth = (warp.rows[row] != negated) & warp.active
@@ -85,7 +86,7 @@ def _reduce(instruction, modifiers, names):
         count = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
         trues, all_threads = count
         value = {"popc": trues, "and": trues == all_threads, "or": trues > 0}[operation]
-        warp.put_bits(to, make(np.full(32, value, np.uint64)))
+        warp.give(to, np.full(32, value, np.uint64))
 
     return {"run": run, "together": everyone}
 
@@ -95,9 +96,9 @@ def vote(instruction, names):
     kind, type = [m for m in instruction.modifiers if m != "sync"]
     target, predicate, mask = instruction.operands
     negated = isinstance(predicate, syntax.Negated)
-    row, _ = names.source(predicate.register if negated else predicate, "pred")
-    member, _ = names.source(mask, "u32")
-    to, make = names.result(target, type)
+    row = names.source(predicate.register if negated else predicate, "pred").row
+    member = names.source(mask, "u32").row
+    to = names.result(target, type)
 
     def run(warp):
         truth = (warp.rows[row] != negated) & warp.active
@@ -106,15 +107,15 @@ def vote(instruction, names):
             here = truth[lanes]
             made[lanes] = {"all": here.all, "any": here.any, "uni": lambda h=here: h.all() or not h.any(),
                            "ballot": lambda t=truth & lanes: ballot(t)}[kind]()
-        warp.put_bits(to, make(made))
+        warp.give(to, made)
 
     return {"run": run, "together": members(member)}
 
 
 def activemask(instruction, names):
     """activemask: who is here."""
-    to, make = names.result(instruction.operands[0], "b32")
-    return {"run": lambda warp: warp.put_bits(to, make(np.full(32, ballot(warp.active))))}
+    to = names.result(instruction.operands[0], "b32")
+    return {"run": lambda warp: warp.give(to, np.full(32, ballot(warp.active)))}
 
 
 def match(instruction, names):
@@ -122,9 +123,10 @@ def match(instruction, names):
     kind, *_, type = [m for m in instruction.modifiers if m != "sync"]
     target, value, mask = instruction.operands
     pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)
-    row, read = names.source(value, type)
-    member, _ = names.source(mask, "u32")
-    (to, make), (holds, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+    source = names.source(value, type)
+    row, read = source.row, reader(source)
+    member = names.source(mask, "u32").row
+    to, holds = names.result(pair.first, "b32"), names.result(pair.second, "pred")
 
     def run(warp):
         values, made, same = read(warp.rows[row]), np.zeros(32, np.uint64), np.zeros(32, np.uint64)
@@ -133,10 +135,8 @@ def match(instruction, names):
                 equal = lanes & (values == one)
                 if kind == "any" or (equal == lanes).all():
                     made[equal], same[equal] = ballot(equal), 1
-        if to is not None:
-            warp.put_bits(to, make(made))
-        if holds is not None:
-            warp.put_bits(holds, truth(same))
+        warp.give(to, made)
+        warp.give(holds, same)
 
     return {"run": run, "together": members(member)}
 
@@ -146,9 +146,9 @@ def shuffle(instruction, names):
     kind = instruction.modifiers[-2]
     target, value, b, c, *mask = instruction.operands
     pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)
-    rows = [names.source(operand, "u32")[0] for operand in (value, b, c)]
-    member = names.source(mask[0], "u32")[0] if mask else names.lowering.constant(ALL)
-    (to, make), (valid, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+    rows = [names.source(operand, "u32").row for operand in (value, b, c)]
+    member = names.source(mask[0], "u32").row if mask else names.lowering.constant(ALL)
+    to, valid = names.result(pair.first, "b32"), names.result(pair.second, "pred")
 
     def run(warp):
         held, b, c = (warp.rows[row].astype(np.int64) for row in rows)
@@ -162,10 +162,8 @@ def shuffle(instruction, names):
             "idx": lambda: (least | (b & ~segment), (least | (b & ~segment)) <= most)}[kind]()
         source = np.where(inside, source, lane)
         warp.check_sources(source)
-        if to is not None:
-            warp.put_bits(to, make(held[source].astype(np.uint64)))
-        if valid is not None:
-            warp.put_bits(valid, truth(inside))
+        warp.give(to, held[source].astype(np.uint64))
+        warp.give(valid, inside)
 
     return {"run": run, "together": members(member)}
 
@@ -174,9 +172,10 @@ def redux(instruction, names):
     """redux.sync: a reduction over the lanes of a membermask."""
     operation, *rest, type = [m for m in instruction.modifiers if m != "sync"]
     target, value, mask = instruction.operands
-    row, read = names.source(value, type)
-    member, _ = names.source(mask, "u32")
-    to, make = names.result(target, type)
+    source = names.source(value, type)
+    row, read = source.row, reader(source)
+    member = names.source(mask, "u32").row
+    to = names.result(target, type)
     reduce = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
               "xor": np.bitwise_xor}[operation].reduce
     if rest:
@@ -187,7 +186,7 @@ def redux(instruction, names):
         made = np.zeros(32, values.dtype)
         for lanes, _ in _groups(warp, warp.rows[member]):
             made[lanes] = reduce(values[lanes])
-        warp.put_bits(to, make(made))
+        warp.give(to, made)
 
     return {"run": run, "together": members(member)}
 
@@ -195,18 +194,16 @@ def redux(instruction, names):
 def elect(instruction, names):
     """elect.sync: the lowest lane of the membermask is the leader."""
     pair, mask = instruction.operands
-    member, _ = names.source(mask, "u32")
-    (to, make), (leads, truth) = names.result(pair.first, "b32"), names.result(pair.second, "pred")
+    member = names.source(mask, "u32").row
+    to, leads = names.result(pair.first, "b32"), names.result(pair.second, "pred")
 
     def run(warp):
         leader, made = np.zeros(32, np.uint64), np.zeros(32, np.uint64)
         for lanes, _ in _groups(warp, warp.rows[member]):
             first = int(np.flatnonzero(lanes)[0])
             leader[lanes], made[first] = first, 1
-        if to is not None:
-            warp.put_bits(to, make(leader))
-        if leads is not None:
-            warp.put_bits(leads, truth(made))
+        warp.give(to, leader)
+        warp.give(leads, made)
 
     return {"run": run, "together": members(member)}
 
