@@ -11,7 +11,7 @@ def _row(text, results, sources, build, section=_INTEGER, target="sm_75", **slot
 
 
 def _signed(name):
-    return kind(name)[1]
+    return name[0] == "s"
 
 
 _WIDE = dict(T="u16 u32 s16 s32")
