@@ -1,7 +1,7 @@
 """Bodies of functions: instructions, labels, what is declared between them, and the source line of each.
 
     body        = "{" { statement } "}"
-    statement   = body | label ":" | label ":" table ";" | registers | variables | ".pragma" string { "," string } ";" | ";"
+    statement   = body | label ":" | label ":" table ";" | registers | variables | ".pragma" string { "," string } ";"
                 | ".loc" place ["," "function_name" label ["+" integer] "," "inlined_at" place]
                 | ["@" ["!"] register] opcode { modifier } [operand { "," operand }] ";"
     call        = "call" { modifier } [arguments ","] operand ["," arguments] ["," operand] ";"
@@ -15,12 +15,11 @@ import re
 from collections.abc import Callable, MutableMapping
 
 from simlayout.machine.ptx.constants import number
-from simlayout.machine.ptx.declarations import LINKAGES, SPACES, declarator, kind, parameters, registers
+from simlayout.machine.ptx.declarations import LINKAGES, SPACES, declarator, kind, linked, parameters, registers
 from simlayout.machine.ptx.operands import Operands
 from simlayout.machine.ptx.scopes import Names, Pending, Scope
 from simlayout.machine.ptx.syntax import (
     BITS,
-    Address,
     Arguments,
     Instruction,
     Label,
@@ -36,7 +35,7 @@ from simlayout.machine.ptx.tokens import Tokens
 _OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*\Z")
 _STATEMENT = "an instruction, a label, a declaration or '}'"
 _CALLERS = 32           # of a place that is inlined into itself, as a recursive function is
-_MOST_NAMES = 10_000    # that a table writes as `name<n>`
+_MOST_NAMES = 1024      # that a table writes as `name<n>`
 MAX_SCOPES = 64         # within each other
 _TABLES = (".branchtargets", ".calltargets", ".callprototype")
 _MARKS = ("", "@", "{", "}", ";", ":")
@@ -46,10 +45,11 @@ class Body:
     """Reads one body, from its first brace to its last."""
 
     def __init__(self, tokens: Tokens, names: Names, scope: Scope, files: dict[int, str], sizes: MutableMapping[str, int],
-                 refer: Callable[[str, int], str], directives: dict[str, tuple[int | str, ...]]):
+                 refer: Callable[[str, int], str]):
         self.tokens, self.names, self.files, self.sizes = tokens, names, files, sizes
-        self.refer, self.directives = refer, directives
+        self.refer = refer
         self.scope = scope
+        self.pragmas: list[str] = []
         self.depth = 0
         self.operands = Operands(tokens, scope, sizes)
         self.site: Site | None = None
@@ -74,8 +74,6 @@ class Body:
                 if self.scope.parent is None:
                     return left
                 self._enter(self.scope.parent, -1)
-            elif word == ";":                           # inline assembly ends in one more than it needs
-                tokens.at += 1
             else:
                 self._instruction()
 
@@ -129,14 +127,12 @@ class Body:
         tokens, words = self.tokens, self.tokens.words
         if words[tokens.at] == ";":
             return ()
+        self.operands.of_address = opcode in ("mov", "cvta")
         operand = self.operands.operand
         found = [operand()]
         while words[tokens.at] == ",":
             tokens.at += 1
             found.append(operand())
-        if opcode in ("mov", "cvta"):                   # of `table[1]` they take the address
-            found = [Symbol(each.base.name, each.offset) if isinstance(each, Address) and isinstance(each.base, Symbol)
-                     else each for each in found]
         return tuple(found)
 
     def _call(self) -> tuple[Operand, ...]:
@@ -187,11 +183,10 @@ class Body:
         while True:
             at = tokens.at
             name = tokens.name("a label or function")
+            listed = [name]
             if tokens.accept("<"):
                 listed = [f"{name}{n}" for n in range(number(tokens, most=_MOST_NAMES))]
                 tokens.require(">")
-            else:
-                listed = [name]
             self.scope.pending += [Pending(each, at, table) for each in listed]
             found += listed
             if not tokens.accept(","):
@@ -222,17 +217,14 @@ class Body:
             self._variables()
         elif word == ".pragma":
             tokens.at += 1
-            self.directives["pragma"] = (*self.directives.get("pragma", ()), *tokens.strings())
+            self.pragmas += tokens.strings()
             tokens.require(";")
         else:
             tokens.fail(_STATEMENT)
 
     def _variables(self) -> None:
         tokens = self.tokens
-        linkage = ""
-        while tokens.words[tokens.at] in LINKAGES:
-            linkage = tokens.words[tokens.at][1:]
-            tokens.at += 1
+        linkage = linked(tokens)
         of = kind(tokens)
         while True:
             variable = declarator(tokens, of, linkage, self.scope.symbol, self._refer)

@@ -1,10 +1,14 @@
-"""Constants: numbers as PTX writes them, and constant expressions, which are evaluated in 64 bits as PTX ISA 4.5 says.
+"""Constants: numbers as PTX writes them, and constant expressions, evaluated as PTX ISA 4.6 says.
 
     expression = binary ["?" expression ":" expression]
     binary     = unary { operator unary }      by C's precedence: * / %  + -  << >>  < > <= >=  == !=  &  ^  |  &&  ||
     unary      = ("+" | "-" | "!" | "~" | "(" (".s64" | ".u64") ")") unary | "(" expression ")" | number | "WARP_SZ"
+
+Integers have 64 bits, and are unsigned with a U behind them or where they need the top bit. Floating-point numbers are
+double; they take + - * / and comparisons, and do not mix with integers.
 """
 
+import operator
 import re
 import struct
 from collections.abc import Callable
@@ -18,15 +22,15 @@ _INTEGER = re.compile(r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|0(?
 _BASES = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 _FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?\Z")
 _BITS = re.compile(r"0(?:[fF](?P<single>[0-9A-Fa-f]{8})|[dD](?P<double>[0-9A-Fa-f]{16}))\Z")
-_SIGNS = {"+", "-"}
+_SIGNS = ("+", "-")
 _LONGEST = 80           # characters of an integer: 64 binary digits, and some zeros
 
 
 class _Value(NamedTuple):
-    """An integer in 64 bits; whether it is unsigned decides what division, shifts right and comparisons do with it."""
+    """A number of an expression; of integers, whether unsigned decides what division, comparison and >> do."""
 
-    value: int
-    unsigned: bool
+    value: int | float
+    unsigned: bool = False
 
 
 def _in_64_bits(value: int, unsigned: bool) -> _Value:
@@ -38,100 +42,95 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _converted(a: _Value, b: _Value) -> tuple[int, int, bool]:
-    unsigned = a.unsigned or b.unsigned
-    return _in_64_bits(a.value, unsigned).value, _in_64_bits(b.value, unsigned).value, unsigned
+def _shifted(rule: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda a, b: rule(a, min(b & 2**64 - 1, 64))
 
 
-def _arithmetic(rule: Callable[[int, int], int]) -> Callable[[_Value, _Value], _Value]:
-    def of(a, b):
-        a, b, unsigned = _converted(a, b)
-        return _in_64_bits(rule(a, b), unsigned)
-    return of
+class _Operator(NamedTuple):
+    """precedence: the higher, the earlier; integers, floats: what it does, None where PTX has no such operator; compares:
+    whether the result is 0 or 1, which is signed."""
+
+    precedence: int
+    integers: Callable[[int, int], int]
+    floats: Callable[[float, float], float] | None = None
+    compares: bool = False
 
 
-def _comparison(rule: Callable[[int, int], bool]) -> Callable[[_Value, _Value], _Value]:
-    def of(a, b):
-        return _Value(int(rule(*_converted(a, b)[:2])), False)
-    return of
-
-
-def _shift(rule: Callable[[int, int], int]) -> Callable[[_Value, _Value], _Value]:
-    def of(a, b):
-        return _in_64_bits(rule(a.value, min(b.value & 2**64 - 1, 64)), a.unsigned)
-    return of
-
-
-_OPERATORS: dict[str, tuple[int, Callable[[_Value, _Value], _Value]]] = {
-    "*": (10, _arithmetic(lambda a, b: a * b)), "/": (10, _arithmetic(_quotient)),
-    "%": (10, _arithmetic(lambda a, b: a - b * _quotient(a, b))),
-    "+": (9, _arithmetic(lambda a, b: a + b)), "-": (9, _arithmetic(lambda a, b: a - b)),
-    "<<": (8, _shift(lambda a, b: a << b)), ">>": (8, _shift(lambda a, b: a >> b)),
-    "<": (7, _comparison(lambda a, b: a < b)), ">": (7, _comparison(lambda a, b: a > b)),
-    "<=": (7, _comparison(lambda a, b: a <= b)), ">=": (7, _comparison(lambda a, b: a >= b)),
-    "==": (6, _comparison(lambda a, b: a == b)), "!=": (6, _comparison(lambda a, b: a != b)),
-    "&": (5, _arithmetic(lambda a, b: a & b)), "^": (4, _arithmetic(lambda a, b: a ^ b)),
-    "|": (3, _arithmetic(lambda a, b: a | b)),
-    "&&": (2, _comparison(lambda a, b: bool(a and b))), "||": (1, _comparison(lambda a, b: bool(a or b))),
+_OPERATORS = {
+    "*": _Operator(10, operator.mul, operator.mul), "/": _Operator(10, _quotient, operator.truediv),
+    "%": _Operator(10, lambda a, b: a - b * _quotient(a, b)),
+    "+": _Operator(9, operator.add, operator.add), "-": _Operator(9, operator.sub, operator.sub),
+    "<<": _Operator(8, _shifted(operator.lshift)), ">>": _Operator(8, _shifted(operator.rshift)),
+    **{sign: _Operator(precedence, rule, rule, True) for sign, precedence, rule in (
+        ("<", 7, operator.lt), (">", 7, operator.gt), ("<=", 7, operator.le), (">=", 7, operator.ge),
+        ("==", 6, operator.eq), ("!=", 6, operator.ne))},
+    "&": _Operator(5, operator.and_), "^": _Operator(4, operator.xor), "|": _Operator(3, operator.or_),
+    "&&": _Operator(2, lambda a, b: bool(a and b), None, True), "||": _Operator(1, lambda a, b: bool(a or b), None, True),
 }
-"""{operator: (its precedence, what it does)}."""
 
 
 def constant(tokens: Tokens) -> Integer | Float:
-    """Passes a constant: a floating-point number with or without a sign, or an integer expression.
+    """Passes a constant: the bits of a floating-point number, or an expression.
 
     >>> constant(Tokens("0f3F800000")), constant(Tokens("-(2 + 0x10) / 5 % 2")), constant(Tokens("0xFFFFFFFFFFFFFFFF"))
     (Float(bits=1065353216, width=32), Integer(value=-1), Integer(value=18446744073709551615))
-    >>> hex(constant(Tokens("-1.5")).bits)
-    '0xbff8000000000000'
+    >>> hex(constant(Tokens("-1.5")).bits), constant(Tokens("1.5 < 2.0 ? WARP_SZ : 0"))
+    ('0xbff8000000000000', Integer(value=32))
     """
     at = tokens.at
     negative = False
     while tokens.words[at] in _SIGNS:
         negative ^= tokens.words[at] == "-"
         at += 1
-    found = floating(tokens.words[at])
-    if found is None:
-        return Integer(integer(tokens))
-    tokens.at = at + 1
-    return Float(found.bits ^ (negative << found.width - 1), found.width)
-
-
-def floating(word: str) -> Float | None:
-    """The floating-point constant that a token is, or None.
-
-    >>> floating("1.5"), floating("12")
-    (Float(bits=4609434218613702656, width=64), None)
-    """
-    if match := _BITS.match(word):
-        return Float(int(match["single"], 16), 32) if match["single"] else Float(int(match["double"], 16), 64)
-    if _FLOAT.match(word):
-        return Float(int.from_bytes(struct.pack("<d", float(word)), "little"), 64)
-    return None
+    if match := _BITS.match(tokens.words[at]):
+        tokens.at = at + 1
+        width = 32 if match["single"] else 64
+        return Float(int(match["single"] or match["double"], 16) ^ (negative << width - 1), width)
+    value = _expression(tokens, 0).value
+    if isinstance(value, float):
+        return Float(int.from_bytes(struct.pack("<d", value), "little"), 64)
+    return Integer(value)
 
 
 def integer(tokens: Tokens) -> int:
     """Passes an integer expression; returns its value, -2**63 <= value < 2**64, negative only if it is signed."""
-    return _expression(tokens, 0).value
-
-
-def number(tokens: Tokens, expected: str = "a number", most: int = 2**32 - 1) -> int:
-    """Passes a number that is no expression and is 0..most, as counts, alignments and lines are."""
-    word = tokens.words[tokens.at]
-    value = _number(tokens, word, expected).value
-    if value > most:
-        tokens.fail(f"{expected} from 0 to {most}", tokens.at - 1)
+    at = tokens.at
+    value = _expression(tokens, 0).value
+    if isinstance(value, float):
+        tokens.fail("an integer", at)
     return value
 
 
+def number(tokens: Tokens, expected: str = "a number", most: int = 2**32 - 1) -> int:
+    """Passes an integer that is no expression and is 0..most, as counts, alignments and lines are."""
+    value = _integer(tokens, tokens.words[tokens.at], expected).value
+    if value > most:
+        tokens.fail(f"{expected} from 0 to {most}", tokens.at - 1)
+    return int(value)
+
+
 def _expression(tokens: Tokens, depth: int) -> _Value:
+    at = tokens.at
     value = _binary(tokens, 1, depth)
     if not tokens.accept("?"):
         return value
-    chosen = _expression(tokens, _deeper(tokens, depth))
+    depth = _deeper(tokens, depth)
+    chosen = _whole(tokens, value, at)
+    there = tokens.at
+    first = _expression(tokens, depth)
+    _whole(tokens, first, there)
     tokens.require(":")
-    other = _expression(tokens, _deeper(tokens, depth))
-    return chosen if value.value else other
+    there = tokens.at
+    second = _expression(tokens, depth)
+    _whole(tokens, second, there)
+    return first if chosen else second
+
+
+def _whole(tokens: Tokens, value: _Value, at: int) -> int:
+    """The value, which has to be an integer."""
+    if isinstance(value.value, float):
+        tokens.fail("an integer", at)
+    return value.value
 
 
 def _deeper(tokens: Tokens, depth: int) -> int:
@@ -142,14 +141,27 @@ def _deeper(tokens: Tokens, depth: int) -> int:
 
 def _binary(tokens: Tokens, lowest: int, depth: int) -> _Value:
     value = _unary(tokens, depth)
-    while (found := _OPERATORS.get(tokens.words[tokens.at])) and found[0] >= lowest:
+    while (rule := _OPERATORS.get(tokens.words[tokens.at])) and rule.precedence >= lowest:
         at = tokens.at
         tokens.at += 1
-        other = _binary(tokens, found[0] + 1, depth)
-        if tokens.words[at] in ("/", "%") and not other.value:
-            tokens.fail("a divisor that is not 0", at + 1)
-        value = found[1](value, other)
+        value = _applied(tokens, rule, value, _binary(tokens, rule.precedence + 1, depth), at)
     return value
+
+
+def _applied(tokens: Tokens, rule: _Operator, a: _Value, b: _Value, at: int) -> _Value:
+    """a rule b; at: the token of the operator."""
+    if tokens.words[at] in ("/", "%") and not b.value:
+        tokens.fail("a divisor that is not 0", at + 1)
+    if isinstance(a.value, float) or isinstance(b.value, float):
+        if rule.floats is None or type(a.value) is not type(b.value):
+            tokens.fail("an operator that takes these two numbers", at)
+        result = rule.floats(a.value, b.value)
+        return _Value(int(result) if rule.compares else result)
+    if rule.precedence == _OPERATORS["<<"].precedence:
+        return _in_64_bits(rule.integers(a.value, b.value), a.unsigned)
+    unsigned = a.unsigned or b.unsigned
+    first, second = (_in_64_bits(int(each.value), unsigned).value for each in (a, b))
+    return _in_64_bits(rule.integers(int(first), int(second)), unsigned and not rule.compares)
 
 
 def _unary(tokens: Tokens, depth: int) -> _Value:
@@ -157,28 +169,39 @@ def _unary(tokens: Tokens, depth: int) -> _Value:
     if word in ("+", "-", "~", "!"):
         depth = _deeper(tokens, depth)
         tokens.at += 1
-        value, unsigned = _unary(tokens, depth)
+        at = tokens.at
+        value = _unary(tokens, depth)
+        if word in _SIGNS and isinstance(value.value, float):
+            return _Value(-value.value if word == "-" else value.value)
+        number = _whole(tokens, value, at)
         if word == "!":
-            return _Value(int(not value), False)
-        return _in_64_bits(-value if word == "-" else ~value if word == "~" else value, unsigned)
+            return _Value(int(not number))
+        return _in_64_bits(-number if word == "-" else ~number if word == "~" else number, value.unsigned)
     if word == "(":
         depth = _deeper(tokens, depth)
         tokens.at += 1
-        if tokens.words[tokens.at] in (".s64", ".u64"):
-            unsigned = tokens.words[tokens.at] == ".u64"
+        cast = tokens.words[tokens.at]
+        if cast in (".s64", ".u64"):
             tokens.at += 1
             tokens.require(")")
-            return _in_64_bits(_unary(tokens, depth).value, unsigned)
+            at = tokens.at
+            return _in_64_bits(_whole(tokens, _unary(tokens, depth), at), cast == ".u64")
         result = _expression(tokens, depth)
         tokens.require(")")
         return result
     if word == "WARP_SZ":
         tokens.at += 1
-        return _Value(32, False)
-    return _number(tokens, word)
+        return _Value(32)
+    if _FLOAT.match(word):
+        tokens.at += 1
+        return _Value(float(word))
+    return _integer(tokens, word, "a number")
 
 
-def _number(tokens: Tokens, word: str, expected: str = "a number") -> _Value:
+def _integer(tokens: Tokens, word: str, expected: str) -> _Value:
+    if word.isdigit() and word.isascii() and len(word) < 19 and (word[0] != "0" or word == "0"):     # most are like this
+        tokens.at += 1
+        return _Value(int(word))
     match = _INTEGER.match(word) if len(word) <= _LONGEST else None
     if not match:
         tokens.fail("an integer of at most 64 bits" if word[:1].isdigit() else expected)

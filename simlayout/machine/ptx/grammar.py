@@ -1,8 +1,9 @@
 """The grammar of PTX modules (PTX ISA 9, sections 4, 5 and 11): `parse(text)` reads what any compiler writes.
 
-    module    = ".version" number ".target" name { "," name } { statement }
-    statement = ".address_size" integer | ".file" ... | ".section" name "{" ... "}" | ".pragma" strings ";"
-              | ".alias" name "," name ";" | [linkage] (variable | function) | ".loc" ...
+    module    = ".version" number ".target" name { "," name } [".address_size" integer] { statement }
+    statement = ".file" integer string { "," integer } | ".section" name "{" ... "}" | ".pragma" string { "," string } ";"
+              | ".alias" name "," name ";" | [linkage] (variable | function)
+    linkage   = ".extern" | ".visible" | ".weak" | ".common"
     function  = ".entry" name [parameters] { directive } (body | ";")
               | ".func" {".attribute" "(" ... ")"} [parameters] name [parameters] { directive } (body | ";")
     body      = "{" { label ":" [table ";"] | variable | registers | ".loc" ... | ".pragma" strings ";"
@@ -18,15 +19,16 @@ from collections import ChainMap
 from simlayout.errors import ParseError
 from simlayout.machine.ptx.body import Body
 from simlayout.machine.ptx.constants import number
-from simlayout.machine.ptx.declarations import LINKAGES, SPACES, attribute, declarator, kind, parameters
+from simlayout.machine.ptx.declarations import SPACES, attribute, declarator, kind, linked, parameters
 from simlayout.machine.ptx.scopes import Names, Scope
 from simlayout.machine.ptx.syntax import BITS, Function, Module, Variable
 from simlayout.machine.ptx.tokens import Tokens
 
 _DIRECTIVES = {"maxntid": (1, 3), "reqntid": (1, 3), "minnctapersm": (1, 1), "maxnctapersm": (1, 1), "maxnreg": (1, 1),
                "reqnctapercluster": (1, 3), "maxclusterrank": (1, 1), "explicitcluster": (0, 0), "blocksareclusters": (0, 0),
-               "noreturn": (0, 0), "abi_preserve": (1, 1), "abi_preserve_control": (1, 1), "minnreg": (1, 1)}
-"""{directive of a function: (fewest, most numbers)} (PTX ISA 11.4)."""
+               "noreturn": (0, 0), "abi_preserve": (1, 1), "abi_preserve_control": (1, 1), "local_maxnreg": (1, 1),
+               "FORCE_INLINE": (0, 0)}
+"""{directive of a function: (fewest, most numbers)} (PTX ISA 11.4; the last two: ptxas)."""
 _STATEMENT = "a directive such as .entry, .func or .global"
 
 
@@ -87,6 +89,8 @@ class _Module:
         version = self._version()
         tokens.require(".target")
         target, *options = self._target()
+        if tokens.accept(".address_size"):
+            self._address_size()
         while tokens.words[tokens.at]:
             self._statement()
         for name, at in self.referred:
@@ -113,25 +117,12 @@ class _Module:
 
     def _statement(self) -> None:
         tokens = self.tokens
-        word = tokens.words[tokens.at]
-        if word in _RULES:
+        if rule := _RULES.get(tokens.words[tokens.at]):
             tokens.at += 1
-            _RULES[word](self)
-            return
-        if word == ".file":
-            tokens.at += 1
-            _file(tokens)
-            return
-        if word == ".pragma":
-            tokens.at += 1
-            tokens.strings()
-            tokens.require(";")
+            rule(self)
             return
         at = tokens.at
-        linkage = ""
-        while tokens.words[tokens.at] in LINKAGES:
-            linkage = tokens.words[tokens.at][1:]
-            tokens.at += 1
+        linkage = linked(tokens)
         if tokens.accept(".entry"):
             self._function(linkage, True, at)
         elif tokens.accept(".func"):
@@ -158,6 +149,14 @@ class _Module:
             if not tokens.words[tokens.at]:
                 tokens.fail("'}'")
             tokens.at += 1
+
+    def _file(self) -> None:
+        _file(self.tokens)                              # _files has it
+
+    def _pragma(self) -> None:
+        """A hint for the compiler."""
+        self.tokens.strings()
+        self.tokens.require(";")
 
     def _alias(self) -> None:
         tokens = self.tokens
@@ -203,9 +202,11 @@ class _Module:
             tokens.fail("a name that is not declared already", named)
         body = None
         if not tokens.accept(";"):
-            left = Body(tokens, names, scope, self.files, ChainMap({}, self.sizes), self._refer, directives).whole()
-            self.referred += [(each.name, each.at) for each in left]
+            reader = Body(tokens, names, scope, self.files, ChainMap({}, self.sizes), self._refer)
+            self.referred += [(each.name, each.at) for each in reader.whole()]
             body = tuple(names.body)
+            if reader.pragmas:
+                directives["pragma"] = (*directives.get("pragma", ()), *reader.pragmas)
         if before is None or before.body is None:
             self.functions[name] = Function(name, entry, given, returns, names.variables, directives, body, names.tables,
                                             linkage, tokens.line(at))
@@ -253,4 +254,4 @@ def _file(tokens: Tokens) -> tuple[int, str]:
     return index, path
 
 
-_RULES = {".address_size": _Module._address_size, ".section": _Module._section, ".alias": _Module._alias}
+_RULES = {".file": _Module._file, ".section": _Module._section, ".alias": _Module._alias, ".pragma": _Module._pragma}

@@ -1,7 +1,7 @@
 """Operands of instructions.
 
-    operand   = word ["|" word] | "!" word | symbol [("+" | "-") integer] | symbol "[" integer "]" | constant
-              | "{" operand { "," operand } "}" | "[" place "]" [".unified"]
+    operand   = word ["|" word] | ("!" | "-") word | symbol [("+" | "-") integer] | symbol "[" integer "]" | constant
+              | "{" operand { "," operand } "}" ["|" word] | "[" place "]" [".unified"]
     place     = base [("+" | "-") integer] ["," [word ","] "{" operand { "," operand } "}"]
     base      = word | integer
     arguments = "(" [operand { "," operand }] ")"                                  only in calls
@@ -33,14 +33,15 @@ DECLARED = "a register, variable, label or function that is declared"
 
 
 class Operands:
-    """Reads operands; `scope` is the innermost, which whoever reads the body sets, as they do `place`, the number of the
-    instruction in the body."""
+    """Reads operands. Whoever reads the body sets `scope`, the innermost; `place`, the number of the instruction in the
+    body; and `of_address`, whether `table[1]` means that address, as in `mov`, rather than what lies there."""
 
     def __init__(self, tokens: Tokens, scope: Scope, sizes: Mapping[str, int]):
         self.tokens = tokens
         self.scope = scope
         self.sizes = sizes                                  # bytes of an element, by the variable's name in the function
         self.place = 0
+        self.of_address = False
         self._numbers: dict[str, Integer | Float] = {}
 
     def operand(self) -> Operand:
@@ -57,10 +58,11 @@ class Operands:
         if word == "[":
             return self._address()
         if word == "{":
-            return Vector(self._listed("{", "}"))
-        if word == "!" and (after[:1] == "%" or not _begins_number(after)):
+            vector = Vector(self._listed("{", "}"))
+            return self._pair(vector) if tokens.accept("|") else vector
+        if word in ("!", "-") and _begins_name(after):
             tokens.at = at + 1
-            return Negated(self.register())
+            return Negated(self.register("pred" if word == "!" else None))
         if _begins_number(word) or word == "WARP_SZ":
             found = constant(tokens)
             if tokens.at == at + 1:
@@ -119,11 +121,7 @@ class Operands:
         after = tokens.words[tokens.at]
         if after == "|" and isinstance(found, Register | Sink):
             tokens.at += 1
-            second = self.scope.find(tokens.words[tokens.at])
-            if not isinstance(second, Register | Sink):
-                tokens.fail("a register that is declared, or '_'")
-            tokens.at += 1
-            return Pair(found, second)
+            return self._pair(found)
         if isinstance(found, Symbol):
             if after in ("+", "-"):
                 return replace(found, offset=_signed(integer(tokens)))
@@ -131,7 +129,14 @@ class Operands:
                 return self._indexed(found, at)
         return found
 
-    def _indexed(self, found: Symbol, at: int) -> Address:
+    def _pair(self, first: Register | Sink | Vector) -> Pair:
+        second = self.scope.find(self.tokens.words[self.tokens.at])
+        if not isinstance(second, Register | Sink):
+            self.tokens.fail("a register that is declared, or '_'")
+        self.tokens.at += 1
+        return Pair(first, second)
+
+    def _indexed(self, found: Symbol, at: int) -> Address | Symbol:
         """`name[i]` is `[name + i * the size of an element]`."""
         tokens = self.tokens
         if found.name not in self.sizes:
@@ -139,7 +144,8 @@ class Operands:
         tokens.require("[")
         index = _signed(integer(tokens))
         tokens.require("]")
-        return Address(found, index * self.sizes[found.name])
+        offset = index * self.sizes[found.name]
+        return Symbol(found.name, offset) if self.of_address else Address(found, offset)
 
     def _base(self, expected: str) -> Register | Symbol:
         at = self.tokens.at
@@ -174,6 +180,10 @@ class Operands:
 
 def _begins_number(word: str) -> bool:
     return word[:1].isdigit() or word in ("+", "-", "(", "~", "!") or (word[:1] == "." and word[1:2].isdigit())
+
+
+def _begins_name(word: str) -> bool:
+    return (word[:1].isalpha() or word[:1] in ("%", "_", "$")) and word not in ("%", "WARP_SZ")
 
 
 def _signed(value: int) -> int:

@@ -1,5 +1,6 @@
 """Scopes: which register, variable or label a name means where it stands, and what it is called in the whole function."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,7 @@ from simlayout.machine.ptx.syntax import (
     Integer,
     Label,
     Operand,
+    Part,
     Prototype,
     Register,
     Special,
@@ -30,6 +32,7 @@ SPECIALS = frozenset((
 ))
 """The special registers (PTX ISA 10); a vector such as %tid is the Vector of its four."""
 
+_PART = re.compile(r"[bh][0-7]{1,4}\Z")
 _EVERYWHERE: dict[str, Operand] = {
     "_": SINK, "WARP_SZ": Integer(32), **{name: Special(name) for name in SPECIALS},
     **{name: Vector(tuple(Special(f"{name}.{part}") for part in "xyzw")) for name in _OF_3}}
@@ -86,6 +89,8 @@ class Scope:
     def register(self, name: str, kind: str, components: int, at: int) -> None:
         """Declares a register, or the vector of its components."""
         self._declare(name, at)
+        if self._family(name):
+            self.tokens.fail("a name that no group of registers has already", at)
         self.known[name] = self._made(name, kind, components)
 
     def family(self, prefix: str, count: int, kind: str, components: int, at: int) -> None:
@@ -102,8 +107,7 @@ class Scope:
 
     def label(self, name: str, at: int) -> str:
         """Declares a label or table; returns its name in the function."""
-        if name in self.labels:
-            self.tokens.fail("a label that stands only once in its scope", at)
+        self._declare(name, at)
         self.labels[name] = self.names.unique(name, self.number)
         return self.labels[name]
 
@@ -122,17 +126,24 @@ class Scope:
                 self.known[name] = found
         return found
 
-    def _member(self, name: str) -> Register | Vector | None:
+    def _family(self, name: str) -> tuple[int, str, int] | None:
+        """The family of this scope that a name belongs to."""
         for end in range(len(name.rstrip("0123456789")), len(name)):
             if (family := self._families.get(name[:end])) and (name[end] != "0" or end == len(name) - 1):
-                count, kind, components = family
-                if len(name) - end < 20 and int(name[end:]) < count:
-                    return self._made(name, kind, components)
+                if len(name) - end < 20 and int(name[end:]) < family[0]:
+                    return family
         return None
 
+    def _member(self, name: str) -> Register | Vector | None:
+        family = self._family(name)
+        return self._made(name, *family[1:]) if family else None
+
     def _component(self, name: str) -> Operand | None:
-        whole, _, part = name.partition(".")
-        if len(part) != 1 or not isinstance(vector := self.find(whole), Vector):
+        whole, dot, part = name.partition(".")
+        vector = self.find(whole) if dot else None
+        if isinstance(vector, Register) and _PART.match(part):
+            return Part(vector, part)
+        if len(part) != 1 or not isinstance(vector, Vector):
             return None
         number = max("xyzw".find(part), "rgba".find(part))
         return vector.operands[number] if 0 <= number < len(vector.operands) else None

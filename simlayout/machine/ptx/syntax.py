@@ -7,10 +7,11 @@ renamed (`%p` of the third inner scope is `%p$3`), so nothing that works with a 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-BITS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64, "b128": 128, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8, "s16": 16,
-        "s32": 32, "s64": 64, "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
-        "e4m3x2": 16, "e5m2x2": 16, "f32": 32, "f64": 64, "texref": 64, "samplerref": 64, "surfref": 64}
-"""{type: its width in bits} of what registers and variables may have; a register may be a "pred" too (PTX ISA 5.2)."""
+BITS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64, "b128": 128, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8,
+        "s16": 16, "s32": 32, "s64": 64, "f16": 16, "f16x2": 32, "f32": 32, "f64": 64, "bf16": 16, "bf16x2": 32, "tf32": 32,
+        "s16x2": 32, "u16x2": 32, "f32x2": 64, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "texref": 64,
+        "samplerref": 64, "surfref": 64}
+"""{type: its width in bits} of what registers and variables may have; a register may be a "pred" too (PTX ISA 5.2, 5.3)."""
 
 
 _Bytes: TypeAlias = bytes           # Variable has a field of that name
@@ -101,9 +102,17 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """`!%p`."""
+    """`!%p` of a predicate, `-%r` of another register (vmad)."""
 
     register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`%r.b0`, `%r.h10`: bytes or halves of a register, chosen by a video instruction (PTX ISA 9.7.18)."""
+
+    register: Register
+    chosen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +125,14 @@ SINK = Sink()
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`first|second`, two destinations, of which either may be SINK."""
+    """`first|second`, two destinations, of which either may be SINK; the first is a Vector where a texture is read."""
 
-    first: Register | Sink
+    first: Register | Sink | Vector
     second: Register | Sink
 
 
 Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | TensorAddress | Vector | Arguments | Negated
-                      | Sink | Pair)
+                      | Part | Sink | Pair)
 
 
 @dataclass(frozen=True, slots=True)

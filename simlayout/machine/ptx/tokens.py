@@ -11,16 +11,19 @@ from typing import NoReturn
 
 from simlayout.errors import ParseError
 
-_SKIPPED = r"(?:[ \t\r\n\f\v]+|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
+_SKIPPED = (r"(?:[ \t\r\n\f\v]+|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|"
+            r"@@DWARF[^\n]*|^#[ \t]*[0-9][^\n]*)*")       # debugging data of PTX 1, marks of a preprocessor
 _TAIL = r"[A-Za-z0-9_$]"
 _NUMBER = (r"0[xX][0-9A-Fa-f]+U?|0[bB][01]+U?|0[fF][0-9A-Fa-f]{8}|0[dD][0-9A-Fa-f]{16}|"
            r"(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|[0-9]+U?")
 _TOKEN = re.compile(_SKIPPED + "(" + "|".join((
     rf"(?:%{_TAIL}|[A-Za-z_$]){_TAIL}*(?:(?:\.|::){_TAIL}+)*",
     rf"(?:{_NUMBER})(?!{_TAIL}|::)",
-    rf"\.{_TAIL}+(?:(?:\.|::){_TAIL}+)*",
+    rf"\.{_TAIL}+(?:::{_TAIL}+)*",
     rf"[0-9]{_TAIL}*",                                           # no number of PTX, and shown whole
-    r'"(?:[^"\\\n]|\\.)*"', r"<<|>>|<=|>=|==|!=|&&|\|\||/\*|.", r"\Z")) + ")", re.DOTALL)
+    r'"(?:[^"\\\n]|\\[^\n])*"', r"<<|>>|<=|>=|==|!=|&&|\|\|",
+    r'/\*.*|"[^\n]*',                     # a comment or string that does not end: all of it, so that nobody reads it twice
+    ".", r"\Z")) + ")", re.DOTALL | re.MULTILINE)
 
 _WORD = re.compile(rf"(?:%{_TAIL}|[A-Za-z_$]){_TAIL}*\Z")
 
@@ -93,7 +96,7 @@ class Tokens:
     def name(self, expected: str = "a name") -> str:
         """Passes a word without dots, which is returned."""
         word = self.words[self.at]
-        if not _WORD.match(word):
+        if not is_name(word):
             self.fail(expected)
         self.at += 1
         return word
@@ -101,7 +104,7 @@ class Tokens:
     def string(self) -> str:
         """Passes a string; returns it without its quotes."""
         word = self.words[self.at]
-        if len(word) < 2 or word[0] != '"':
+        if len(word) < 2 or word[0] != '"' or word[-1] != '"':
             self.fail("a string in double quotes")
         self.at += 1
         return re.sub(r"\\(.)", r"\1", word[1:-1]) if "\\" in word else word[1:-1]
@@ -112,3 +115,8 @@ class Tokens:
         while self.accept(","):
             found.append(self.string())
         return found
+
+
+def is_name(word: str) -> bool:
+    """Whether a token is a word without dots."""
+    return _WORD.match(word) is not None
