@@ -109,6 +109,17 @@ def store_two(destination, value, count):
         st_global_b16(destination + u64(2), value >> 16)
 
 
+def make_clear(rows, cols, registers):
+    """clear(acc): zeros in the accumulators of rows x cols tiles."""
+    def clear(acc):
+        for i in range(rows):
+            for j in range(cols):
+                for r in range(registers):
+                    acc[i, j, r] = 0
+
+    return clear
+
+
 def multiply_f32(acc, i, j, ra, rb, buffer):
     """acc[i, j] += A_i B_j on one 16x8 tile with the fragments of a buffer, f32 accumulator: 4 registers."""
     acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma_m16n8k16_f32_f16_f16_f32(

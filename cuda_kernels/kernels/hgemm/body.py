@@ -48,23 +48,20 @@ def make_load_fragments(index, b_matrices):
     return load_fragments
 
 
-def make_body(index, tiling, options):
-    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
+def copy_of(options):
+    """How 16 bytes of A or B come to shared memory: copy(destination, source, valid)."""
+    if not options.ab_aligned:
+        return common.copy_by_halves
+    if options.depth == 1:
+        return common.copy_through_registers
+    return common.copy_whole if options.whole else common.copy_async
+
+
+def make_copy_chunk(index, tiling, options):
+    """copy_chunk(smem, tid, stage, k, source): a thread's part of the chunk of A and B from column k on, into a stage."""
     copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
     below, deep_a, deep_b = tiling.below, 32 // tiling.below, 16 // tiling.below
-    copy_a, copy_b = index.copy_a, index.copy_b
-    store_c, read_c = index.store_c, index.read_c
-    stages, wide = options.depth, options.accumulate == "f32"
-    registers, scalar = (4, f32) if wide else (2, b32)
-    multiply = common.multiply_f32 if wide else common.multiply_f16
-    packed = common.packed_f32 if wide else common.packed_f16
-    store_global = common.store_whole if options.c_aligned else common.store_by_halves
-    if not options.ab_aligned:
-        copy = common.copy_by_halves
-    else:
-        copy = (common.copy_whole if options.whole else common.copy_async) if stages > 1 else common.copy_through_registers
-
-    first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
+    copy_a, copy_b, copy = index.copy_a, index.copy_b, copy_of(options)
 
     def copy_chunk(smem, tid, stage, k, source):
         from_a, from_b, row0, col0, M, N, K, lda, ldb = source
@@ -77,15 +74,55 @@ def make_body(index, tiling, options):
             copy(smem + copy_b(tid, i, stage), from_b + (along + u64(2 * below * i) * u64(ldb)),
                  valid_bytes(col0 + copy_b_row(tid, i), N, kk, K))
 
-    load_fragments = make_load_fragments(index, tiling.b_matrices)
+    return copy_chunk
+
+
+def make_multiply_fragments(options):
+    """multiply_fragments(buffer, ra, rb, acc): all mma of a warp's 64 x 64 x 16, back and forth over the columns."""
+    multiply = common.multiply_f32 if options.accumulate == "f32" else common.multiply_f16
 
     def multiply_fragments(buffer, ra, rb, acc):
         for i in range(4):
             for j in range(8):
                 multiply(acc, i, j if i % 2 == 0 else 7 - j, ra, rb, buffer)
 
-    main_loop = make_main_loop(stages, tiling.chunk_k, copy_chunk, load_fragments, multiply_fragments, meet_and_hold,
-                               steps=tiling.chunk_k // 16)
+    return multiply_fragments
+
+
+def make_store(index, options):
+    """(store_tile(smem, tid, acc), store_lines(smem, tid, c, row0, col0, M, N, ldc)): C from the registers to shared memory
+    as f16, and from there in whole lines to global memory."""
+    store_c, read_c = index.store_c, index.read_c
+    packed = common.packed_f32 if options.accumulate == "f32" else common.packed_f16
+    store_global = common.store_whole if options.c_aligned else common.store_by_halves
+
+    def store_tile(smem, tid, acc):
+        for i in range(4):
+            for j in range(8):
+                for r in range(2):
+                    st_shared_b32(smem + store_c(tid, i, j, r), packed(acc, i, j, r))
+
+    def store_lines(smem, tid, c, row0, col0, M, N, ldc):
+        for i in range(16):
+            v0, v1, v2, v3 = ld_volatile_shared_b128(smem + read_c(tid, i))
+            row, col = row0 + read_c_row(tid, i), col0 + read_c_col(tid)
+            if row < M and col < N:
+                store_global(element(c, row, ldc, col), v0, v1, v2, v3, N - col)
+
+    return store_tile, store_lines
+
+
+def make_body(index, tiling, options):
+    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
+    first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
+    main_loop = make_main_loop(
+        options.depth, tiling.chunk_k, make_copy_chunk(index, tiling, options),
+        make_load_fragments(index, tiling.b_matrices), make_multiply_fragments(options), meet_and_hold,
+        steps=tiling.chunk_k // 16)
+    registers, scalar = (4, f32) if options.accumulate == "f32" else (2, b32)
+    clear = common.make_clear(4, 8, registers)
+    store_tile, store_lines = make_store(index, options)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = first_row(BLOCK_ROWS, M), cta_col(BLOCK_COLS)
@@ -95,22 +132,12 @@ def make_body(index, tiling, options):
         acc = register_array((4, 8, registers), scalar)
         ra = register_array((2, 4, 4), b32)           # two buffers: one is loaded while the other is multiplied
         rb = register_array((2, 8, 2), b32)
-        for i in range(4):
-            for j in range(8):
-                for r in range(registers):
-                    acc[i, j, r] = 0
+        clear(acc)
         from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_col(tid))    # further rows are `below` down, each
         from_b = element(b, col0 + copy_b_row(tid, 0), ldb, copy_col(tid))
         main_loop(smem, tid, ra, rb, acc, (from_a, from_b, row0, col0, M, N, K, lda, ldb), K)
-        for i in range(4):
-            for j in range(8):
-                for r in range(2):
-                    st_shared_b32(smem + store_c(tid, i, j, r), packed(acc, i, j, r))
+        store_tile(smem, tid, acc)
         bar_sync()
-        for i in range(16):
-            v0, v1, v2, v3 = ld_volatile_shared_b128(smem + read_c(tid, i))
-            row, col = row0 + read_c_row(tid, i), col0 + read_c_col(tid)
-            if row < M and col < N:
-                store_global(element(c, row, ldc, col), v0, v1, v2, v3, N - col)
+        store_lines(smem, tid, c, row0, col0, M, N, ldc)
 
     return gemm

@@ -7,6 +7,8 @@ loop, no cp.async and no address of global memory, which is what `mma_swizzled` 
 clusters are those of `pipeline`; empty[s] counts one arrival per warp.
 """
 
+from dataclasses import dataclass
+
 from cuda_kernels.emitted import mma_tma as index
 from cuda_kernels.intrinsics import (
     aligned_shared,
@@ -32,7 +34,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from cuda_kernels.kernels.common import element, store_by_halves, store_whole
+from cuda_kernels.kernels.common import element, make_clear, store_by_halves, store_whole
 from cuda_kernels.kernels.hopper.mma_tma_plan import BANDS, COLUMNS, DEPTH, READS, STEPS, read_c_col, read_c_row
 from cuda_kernels.kernels.hopper.order import quotient, tile_of
 from cuda_kernels.kernels.hopper.parts import make_load
@@ -112,28 +114,93 @@ def make_store(out):
     return store
 
 
-def make_body(config):
-    """The kernel's Python function for a Hopper configuration of 256x128 tiles; its arguments as of `wgmma_persistent`."""
-    stages, stage_bytes, cluster = config.stages, config.stage_bytes, config.sharing
-    rows, cols, below, beside = config.tile_m, config.tile_n, config.cluster_m, config.cluster_n
-    at_b, at_full, last = config.row_bands * config.operands[0].bytes, stages * stage_bytes, stages - 1
-    at_empty = at_full + 8 * stages
-    ctas = make_cluster(config)
-    ring = make_ring(stages, at_full, config.block // 32 * ctas.peers)
-    next_stage, next_parity, begin = ring.next_stage, ring.next_parity, ring.begin
-    rank_in_cluster, place, of_row, of_col, release = ctas.rank, ctas.place, ctas.of_row, ctas.of_col, ctas.release
-    first_row, first_col, first_unit, teller = ctas.first_row, ctas.first_col, ctas.first_unit, ctas.teller
-    load_a, load_b = make_load("K", rows, config.dtype, beside), make_load("K", cols, config.dtype, below)
-    begin_steps, bands, turn, end_steps = make_steps(config.dtype)
-    store = make_store(config.out)
+@dataclass(frozen=True)
+class StagePlaces:
+    """Bytes from the start of a CTA's shared memory: of the B of a stage from the stage's start on; of the mbarriers of the
+    stages, full and empty."""
 
-    def fill(smem, stage, parity, chunk, source, down, right):
-        map_a, map_b, row, col, matrix_a, matrix_b = source
+    b: int
+    full: int
+    empty: int
+
+    @classmethod
+    def of(cls, config):
+        """Those of a Hopper configuration."""
+        full = config.stages * config.stage_bytes
+        return cls(config.row_bands * config.operands[0].bytes, full, full + 8 * config.stages)
+
+
+def make_fill(config, places, ctas):
+    """fill(smem, stage, parity, chunk, source): thread 0 has a stage loaded, as soon as it is empty. source: the maps of A
+    and B, the tile's first row and column, the matrices of A and B, and the CTA's place in the cluster, down and right."""
+    stage_bytes, of_row, of_col = config.stage_bytes, ctas.of_row, ctas.of_col
+    at_b, at_full, at_empty = places.b, places.full, places.empty
+    load_a = make_load("K", config.tile_m, config.dtype, config.cluster_n)
+    load_b = make_load("K", config.tile_n, config.dtype, config.cluster_m)
+
+    def fill(smem, stage, parity, chunk, source):
+        map_a, map_b, row, col, matrix_a, matrix_b, down, right = source
         full, at = u32(smem + at_full + 8 * stage), s32(smem + stage_bytes * stage)
         mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
         mbarrier_arrive_expect_tx(full, u32(stage_bytes))
         load_a(at, map_a, full, row, s32(DEPTH * chunk), matrix_a, right, of_row(down))
         load_b(s32(at + at_b), map_b, full, col, s32(DEPTH * chunk), matrix_b, down, of_col(right))
+
+    return fill
+
+
+def make_main_loop(config, places, ring, ctas):
+    """(fill_first(smem, chunks, source), main_loop(smem, tid, acc, chunks, source, lane, tells)): thread 0 has all stages
+    but one loaded; all chunks of K are multiplied, each stage filled again when it is read. source: as of `make_fill`; lane:
+    of the warp; tells: what `Cluster.teller` gives for it."""
+    fill, last = make_fill(config, places, ctas), config.stages - 1
+    at_full, at_empty = places.full, places.empty
+    next_stage, next_parity, release = ring.next_stage, ring.next_parity, ctas.release
+    begin, bands, turn, end = make_steps(config.dtype)
+
+    def fill_first(smem, chunks, source):
+        for s in range(last):
+            if s < chunks:
+                fill(smem, s32(s), s32(1), s32(s), source)
+
+    def main_loop(smem, tid, acc, chunks, source, lane, tells):
+        ra, rb = register_array((2, 4), b32), register_array((COLUMNS, 2), b32)
+        chunk, stage, parity = s32(0), s32(0), s32(0)
+        filled, filling, before = s32(last), s32(1), s32(last)
+        mbarrier_wait(u32(smem + at_full), u32(0))
+        begin(smem, tid, ra, rb)
+        while chunk < chunks:
+            bar_warp_sync()                              # all lanes have the fragments of the chunk before
+            release(lane, tells, s32(chunk > 0), u32(smem + at_empty + 8 * before))
+            for ks in range(STEPS - 1):
+                bands(smem, tid, ks, stage, ra, rb, acc)
+                turn(smem, tid, ks + 1, stage, ra, rb, acc)
+            if tid == 0 and chunk + last < chunks:       # so late, all warps of the cluster have come that far
+                fill(smem, filled, filling, s32(chunk + last), source)
+            filling = next_parity(filling, filled)
+            filled = next_stage(filled)
+            bands(smem, tid, STEPS - 1, stage, ra, rb, acc)
+            before = stage
+            parity = next_parity(parity, stage)
+            stage = next_stage(stage)
+            chunk = successor(chunk)
+            if chunk < chunks:
+                mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+                turn(smem, tid, 0, stage, ra, rb, acc)
+        end(ra, rb, acc)
+
+    return fill_first, main_loop
+
+
+def make_body(config):
+    """The kernel's Python function for a Hopper configuration of 192x256 tiles; its arguments as of `wgmma_persistent`."""
+    rows, cols, below, beside, cluster = (config.tile_m, config.tile_n, config.cluster_m, config.cluster_n, config.sharing)
+    places, ctas = StagePlaces.of(config), make_cluster(config)
+    ring = make_ring(config.stages, places.full, config.block // 32 * ctas.peers)
+    begin, rank_in_cluster, place = ring.begin, ctas.rank, ctas.place
+    first_row, first_col, first_unit, teller = ctas.first_row, ctas.first_col, ctas.first_unit, ctas.teller
+    fill_first, main_loop = make_main_loop(config, places, ring, ctas)
+    clear, store = make_clear(BANDS, COLUMNS, 4), make_store(config.out)
 
     def meet():
         if cluster > 1:
@@ -154,41 +221,13 @@ def make_body(config):
         down, right = place(rank_in_cluster())
         row, col = first_row(tile_row, down), first_col(tile_col, right)
         matrix_a, matrix_b, chunks = s32(matrix * batched_a), s32(matrix * batched_b), quotient(K + DEPTH - 1, DEPTH)
-        source, lane = (map_a, map_b, row, col, matrix_a, matrix_b), s32(tid % 32)
+        source, lane = (map_a, map_b, row, col, matrix_a, matrix_b, down, right), s32(tid % 32)
         tells = teller(lane, down, right)
         acc = register_array((BANDS, COLUMNS, 4), f32)
-        ra, rb = register_array((2, 4), b32), register_array((COLUMNS, 2), b32)
-        for i in range(BANDS):
-            for j in range(COLUMNS):
-                for r in range(4):
-                    acc[i, j, r] = 0
+        clear(acc)
         if tid == 0:
-            for s in range(last):
-                if s < chunks:
-                    fill(smem, s32(s), s32(1), s32(s), source, down, right)
-        chunk, stage, parity = s32(0), s32(0), s32(0)
-        filled, filling, before = s32(last), s32(1), s32(last)
-        mbarrier_wait(u32(smem + at_full), u32(0))
-        begin_steps(smem, tid, ra, rb)
-        while chunk < chunks:
-            bar_warp_sync()                              # all lanes have the fragments of the chunk before
-            release(lane, tells, s32(chunk > 0), u32(smem + at_empty + 8 * before))
-            for ks in range(STEPS - 1):
-                bands(smem, tid, ks, stage, ra, rb, acc)
-                turn(smem, tid, ks + 1, stage, ra, rb, acc)
-            if tid == 0 and chunk + last < chunks:       # so late, all warps of the cluster have come that far
-                fill(smem, filled, filling, s32(chunk + last), source, down, right)
-            filling = next_parity(filling, filled)
-            filled = next_stage(filled)
-            bands(smem, tid, STEPS - 1, stage, ra, rb, acc)
-            before = stage
-            parity = next_parity(parity, stage)
-            stage = next_stage(stage)
-            chunk = successor(chunk)
-            if chunk < chunks:
-                mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
-                turn(smem, tid, 0, stage, ra, rb, acc)
-        end_steps(ra, rb, acc)
+            fill_first(smem, chunks, source)
+        main_loop(smem, tid, acc, chunks, source, lane, tells)
         bar_sync()                                       # the stages are read: C may take their place
         store(acc, smem, tid, c + u64(matrix) * matrix_c, row, col, M, N, ldc)
         if cluster > 1:

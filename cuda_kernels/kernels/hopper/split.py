@@ -95,11 +95,44 @@ def make_reduce(config):
     divider by them). c: address of the matrix; row, col: the band's first ones; extent: (M, N, elements from line to line).
     Rows beyond M are left alone.
     """
-    columns, bands, store_quad = config.tile_n, config.row_bands, make_store_quad(config)
+    columns, bands = config.tile_n, config.row_bands
     groups, bytes_of_piece = columns // 8, piece_bytes(columns)
-    at_once = loads_at_once(config)
-    rounds = groups // at_once
+    rounds = groups // loads_at_once(config)
+    come, leave = make_counting()
+    store_share = make_store_share(config)
 
+    def offer(acc, mine):
+        """This CTA's products to its piece of the workspace."""
+        for j in range(groups):
+            st_global_v4_f32(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
+
+    def reduce(acc, t, barrier, room, piece, share, c, row, col, extent):
+        workspace, counters = room
+        (tile, band), (part, parts, by_parts), (M, _, _) = piece, share, extent
+        first = workspace + u64(bytes_of_piece) * u64(tile * parts * bands + band) + u64(16 * t)
+        mine = first + u64(bytes_of_piece * bands) * u64(part)
+        counter = counters + u64(8 * (bands * tile + band))
+        warp_row = s32(row + t // 32 * 16)
+        if warp_row < M:
+            offer(acc, mine)
+        bar_sync_some(u32(barrier), u32(128))
+        come(counter, parts, t)
+        bar_sync_some(u32(barrier), u32(128))
+        at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
+        turn, last = divided(part * rounds, by_parts), divided((part + 1) * rounds, by_parts)
+        while turn < last:
+            if warp_row < M:
+                store_share(acc, turn, first, parts, c, at_row, at_col, extent)
+            turn = s32(turn + 1)
+        bar_sync_some(u32(barrier), u32(128))
+        leave(counter, parts, t)
+
+    return reduce
+
+
+def make_counting():
+    """(come(counter, parts, t), leave(counter, parts, t)): thread t = 0 counts a CTA in and waits for all parts; counts it
+    out, and the last one sets both counters back."""
     def come(counter, parts, t):
         if t == 0:
             atom_add_acq_rel_gpu(counter, u32(1))
@@ -111,12 +144,21 @@ def make_reduce(config):
                 st_global_b32(counter, 0)
                 st_global_b32(counter + u64(4), 0)
 
+    return come, leave
+
+
+def make_store_share(config):
+    """store_share(acc, turn, first, parts, c, row, col, extent): a turn's groups of 8 columns, summed over the parts from
+    address `first` on, to C."""
+    at_once, store_quad = loads_at_once(config), make_store_quad(config)
+    from_part_to_part = piece_bytes(config.tile_n) * config.row_bands
+
     def add_up(acc, source, parts):
         """acc[4 i ...]: of the groups of 8 columns from `source` on, the sums over the parts."""
         for i in range(at_once):
             acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = ld_relaxed_v4_f32(source + u64(2048 * i))
         for _ in range(parts - 1):
-            source = source + u64(bytes_of_piece * bands)
+            source = source + u64(from_part_to_part)
             for i in range(at_once):
                 p0, p1, p2, p3 = ld_relaxed_v4_f32(source + u64(2048 * i))
                 acc[4 * i] += p0
@@ -124,30 +166,10 @@ def make_reduce(config):
                 acc[4 * i + 2] += p2
                 acc[4 * i + 3] += p3
 
-    def reduce(acc, t, barrier, room, piece, share, c, row, col, extent):
-        workspace, counters = room
-        (tile, band), (part, parts, by_parts), (M, _, _) = piece, share, extent
-        first = workspace + u64(bytes_of_piece) * u64(tile * parts * bands + band) + u64(16 * t)
-        mine = first + u64(bytes_of_piece * bands) * u64(part)
-        counter = counters + u64(8 * (bands * tile + band))
-        warp_row = s32(row + t // 32 * 16)
-        if warp_row < M:
-            for j in range(groups):
-                st_global_v4_f32(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
-        bar_sync_some(u32(barrier), u32(128))
-        come(counter, parts, t)
-        bar_sync_some(u32(barrier), u32(128))
-        at_row, at_col = s32(warp_row + t % 32 // 4), s32(col + t % 4 * 2)
-        turn, last = divided(part * rounds, by_parts), divided((part + 1) * rounds, by_parts)
-        while turn < last:
-            j = s32(at_once * turn)
-            if warp_row < M:
-                add_up(acc, first + u64(2048) * u64(j), parts)
-                for i in range(at_once):
-                    store_quad(c, at_row, s32(at_col + 8 * (j + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
-                               acc[4 * i + 3])
-            turn = s32(turn + 1)
-        bar_sync_some(u32(barrier), u32(128))
-        leave(counter, parts, t)
+    def store_share(acc, turn, first, parts, c, row, col, extent):
+        j = s32(at_once * turn)
+        add_up(acc, first + u64(2048) * u64(j), parts)
+        for i in range(at_once):
+            store_quad(c, row, s32(col + 8 * (j + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3])
 
-    return reduce
+    return store_share

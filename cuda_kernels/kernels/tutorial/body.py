@@ -59,6 +59,7 @@ def make_body(index, options):
     store_tile = make_store(index, options)
     registers, scalar = (4, f32) if options.accumulate == "f32" else (2, b32)
     tiles_n, pieces = BLOCK // options.beside // 8, BLOCK * BLOCK // (32 * options.warps)
+    clear = common.make_clear(4, tiles_n, registers)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = cta_row(BLOCK), cta_col(BLOCK)
@@ -67,10 +68,7 @@ def make_body(index, options):
         tid, smem = tid_x(), dynamic_shared()
         acc = register_array((4, tiles_n, registers), scalar)
         ra, rb = register_array(shape_a, b32), register_array(shape_b, b32)
-        for i in range(4):
-            for j in range(tiles_n):
-                for r in range(registers):
-                    acc[i, j, r] = 0
+        clear(acc)
         from_a = element(a, row0 + copy_row(tid, 0), lda, copy_from(tid))     # further rows are some way down, each
         from_b = element(b, col0 + copy_row(tid, 0), ldb, copy_from(tid))
         main_loop(smem, tid, ra, rb, acc, (from_a, from_b, row0, col0, M, N, K, lda, ldb), K)

@@ -95,11 +95,20 @@ def make_multiply(options):
 
 def make_store(index, options):
     """store_tile(smem, tid, acc): C from the registers to shared memory, as f32; of two groups of warps, their sum."""
-    store_c, store_c_scalar = index.store_c, index.store_c_scalar
-    tiles_n, group = BLOCK // options.beside // 8, 64 * options.beside
+    make = make_store_sums if options.split_k else make_store_by_wmma if options.loads == "wmma" else make_store_by_mma
+    return make(index, options)
+
+
+def halves(options):
+    """(low, high): what takes column 2t, and column 2t + 1, of an accumulator as f32."""
     wide = options.accumulate == "f32"
-    low, high = (common.low_f32, common.high_f32) if wide else (common.low_f16, common.high_f16)
-    wmma_c = wmma_store("f32", "row")
+    return (common.low_f32, common.high_f32) if wide else (common.low_f16, common.high_f16)
+
+
+def make_store_by_mma(index, options):
+    """store_tile of `make_store`, in pairs of columns or one by one."""
+    store_c, store_c_scalar, (low, high) = index.store_c, index.store_c_scalar, halves(options)
+    tiles_n = BLOCK // options.beside // 8
 
     def store_pairs(smem, tid, i, j, r, acc):
         st_shared_v2_f32(smem + store_c(tid, i, j, r), low(acc, i, j, r), high(acc, i, j, r))
@@ -116,6 +125,13 @@ def make_store(index, options):
                 for r in range(2):
                     store(smem, tid, i, j, r, acc)
 
+    return store_by_mma
+
+
+def make_store_by_wmma(index, options):
+    """store_tile of `make_store`, by wmma.store of 16 x 16."""
+    store_c, tiles_n, wmma_c = index.store_c, BLOCK // options.beside // 8, wmma_store("f32", "row")
+
     def store_by_wmma(smem, tid, acc):
         for i in range(4):
             for n in range(tiles_n // 2):
@@ -123,9 +139,13 @@ def make_store(index, options):
                 wmma_c(smem + store_c(tid - tid % 32, i, j, 0), WMMA_STRIDE, acc[i, j, 0], acc[i, j, 1], acc[i, j, 2],
                        acc[i, j, 3], acc[i, j + 1, 0], acc[i, j + 1, 1], acc[i, j + 1, 2], acc[i, j + 1, 3])
 
-    if not options.split_k:
-        return store_by_wmma if options.loads == "wmma" else store_by_mma
-    send_c, take_c = index.send_c, index.take_c
+    return store_by_wmma
+
+
+def make_store_sums(index, options):
+    """store_tile of `make_store` where two groups of warps have each multiplied half of K."""
+    store_c, send_c, take_c, (low, high) = index.store_c, index.send_c, index.take_c, halves(options)
+    tiles_n, group = BLOCK // options.beside // 8, 64 * options.beside
 
     def send(smem, tid, acc, first):
         for i in range(2):

@@ -71,15 +71,14 @@ def split(registers, first, packed):
     registers[first + 1] = cvt_f32_bf16_high(packed)
 
 
-def make_body(options):
-    """The kernel's Python function, which calls the emitted index functions (bytes)."""
-    index = import_module("cuda_kernels.emitted.warptile")
-    store_a, store_b, load_a, load_b = index.store_a, index.store_b, index.load_a, index.load_b
+def make_copy_chunk(index, options):
+    """copy_chunk(smem, tid, k, source): a thread's part of a chunk of A, which is transposed, and of B. source: addresses
+    of the thread's first bytes of both, the tile's first row and column, M, N, K, and elements from row to row of both."""
+    store_a, store_b = index.store_a, index.store_b
     four_a, four_b = (four_whole if options.whole else four_aligned if aligned else four_by_halves
                       for aligned in (options.a_aligned, options.b_aligned))
-    store_c = store_four if options.c_aligned else store_by_halves
 
-    def copy_chunk(smem, tid, k, from_a, from_b, row0, col0, M, N, K, lda, ldb):
+    def copy_rows_of_a(smem, tid, k, from_a, row0, M, K, lda):
         for i in range(4):
             source = from_a + (u64(2) * u64(k) + u64(64 * i) * u64(lda))
             v0, v1 = four_a(source, valid_bytes(row0 + copy_a_row(tid, i), M, k + copy_a_k(tid), K))
@@ -87,10 +86,25 @@ def make_body(options):
             st_shared_b16(smem + store_a(tid, i, 1), v0 >> 16)
             st_shared_b16(smem + store_a(tid, i, 2), v1)
             st_shared_b16(smem + store_a(tid, i, 3), v1 >> 16)
+
+    def copy_rows_of_b(smem, tid, k, from_b, col0, N, K, ldb):
         for i in range(4):
             source = from_b + (u64(2) * u64(k) + u64(8 * i)) * u64(ldb)
             v0, v1 = four_b(source, valid_bytes(k + copy_b_k(tid, i), K, col0 + copy_b_col(tid), N))
             st_shared_b64(smem + store_b(tid, i), v0, v1)
+
+    def copy_chunk(smem, tid, k, source):
+        from_a, from_b, row0, col0, M, N, K, lda, ldb = source
+        copy_rows_of_a(smem, tid, k, from_a, row0, M, K, lda)
+        copy_rows_of_b(smem, tid, k, from_b, col0, N, K, ldb)
+
+    return copy_chunk
+
+
+def make_multiply_chunk(index):
+    """multiply_chunk(smem, tid, reg_m, reg_n, acc): acc (ROWS, ACROSS) += a thread's rows of A times its columns of B, one
+    k after the other."""
+    load_a, load_b = index.load_a, index.load_b
 
     def load_registers(smem, tid, k, reg_m, reg_n):
         v0, v1, v2, v3 = ld_shared_b128(smem + load_a(tid, k))
@@ -103,6 +117,20 @@ def make_body(options):
             split(reg_n, COLS * j, v0)
             split(reg_n, COLS * j + 2, v1)
 
+    def multiply_chunk(smem, tid, reg_m, reg_n, acc):
+        for k in range(CHUNK_K):
+            load_registers(smem, tid, k, reg_m, reg_n)
+            for i in range(ROWS):
+                for n in range(ACROSS):
+                    acc[i, n] = fma_rn_f32(reg_m[i], reg_n[n], acc[i, n])
+
+    return multiply_chunk
+
+
+def make_store_results(options):
+    """store_results(tid, acc, c, row0, col0, M, N, ldc): a thread's accumulators to C, rounded to bf16."""
+    store_c = store_four if options.c_aligned else store_by_halves
+
     def store_results(tid, acc, c, row0, col0, M, N, ldc):
         for i in range(ROWS):
             for j in range(GROUPS):
@@ -111,6 +139,15 @@ def make_body(options):
                 v1 = cvt_rn_bf16x2_f32(acc[i, COLS * j + 3], acc[i, COLS * j + 2])
                 if row < M and col < N:
                     store_c(element(c, row, ldc, col), v0, v1, N - col)
+
+    return store_results
+
+
+def make_body(options):
+    """The kernel's Python function, which calls the emitted index functions (bytes)."""
+    index = import_module("cuda_kernels.emitted.warptile")
+    copy_chunk, multiply_chunk = make_copy_chunk(index, options), make_multiply_chunk(index)
+    store_results = make_store_results(options)
 
     def gemm(a, b, c, M, N, K, lda, ldb, ldc):
         row0, col0 = cta_row(BLOCK), cta_col(BLOCK)
@@ -125,14 +162,11 @@ def make_body(options):
                 acc[i, n] = 0
         from_a = element(a, row0 + copy_a_row(tid, 0), lda, copy_a_k(tid))       # further rows are 32 down, each
         from_b = element(b, copy_b_k(tid, 0), ldb, col0 + copy_b_col(tid))       # and of B 4
+        source = from_a, from_b, row0, col0, M, N, K, lda, ldb
         for chunk in range((K + CHUNK_K - 1) // CHUNK_K):
-            copy_chunk(smem, tid, chunk * CHUNK_K, from_a, from_b, row0, col0, M, N, K, lda, ldb)
+            copy_chunk(smem, tid, chunk * CHUNK_K, source)
             bar_sync()
-            for k in range(CHUNK_K):
-                load_registers(smem, tid, k, reg_m, reg_n)
-                for i in range(ROWS):
-                    for n in range(ACROSS):
-                        acc[i, n] = fma_rn_f32(reg_m[i], reg_n[n], acc[i, n])
+            multiply_chunk(smem, tid, reg_m, reg_n, acc)
             bar_sync()
         store_results(tid, acc, c, row0, col0, M, N, ldc)
 
