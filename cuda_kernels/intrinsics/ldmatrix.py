@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction
-from cuda_kernels.intrinsics.shared import _distribute, _transposed
 from simlayout.errors import InstructionError
+from simlayout.machine.matrices import load_matrices
 
 FORMS = tuple(f"ldmatrix.x{count}{trans}" for trans in ("", ".trans") for count in (1, 2, 4))
 """ldmatrix of b16 matrices (PTX ISA: ldmatrix, .m8n8 and .b16)."""
@@ -23,17 +23,17 @@ def ldmatrix_sync(name):
     """
     if name not in FORMS:
         raise InstructionError(f"{name!r} is not an ldmatrix of b16 matrices: choose one of {', '.join(FORMS)}")
-    count, trans = int(name.split(".")[1][1]), name.endswith(".trans")
+    count = int(name.split(".")[1][1])
     results = ", ".join(f"${i}" for i in range(count))
     text = f"ldmatrix.sync.aligned.m8n8.{name.removeprefix('ldmatrix.')}.shared.b16 {{{results}}}, [${count}];"
 
     def twin(warp, address):
-        rows = warp.shared_rows(name, address)
-        registers = _distribute(_transposed(rows) if trans else rows)
+        registers = load_matrices(warp, name, address)
         return registers if count > 1 else registers[0]
 
     made = Instruction(name.replace(".", "_"), text, ("b32",) * count, ("u32",), twin, converged=True)
-    object.__setattr__(made, "__doc__", f"{count} 8x8 matrices of b16{', transposed' if trans else ''} (PTX ISA: ldmatrix).")
+    how = ", transposed" if name.endswith(".trans") else ""
+    object.__setattr__(made, "__doc__", f"{count} 8x8 matrices of b16{how} (PTX ISA: ldmatrix).")
     return made
 
 

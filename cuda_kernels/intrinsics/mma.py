@@ -13,7 +13,7 @@ from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.numerics import compute_tile, rule, tensor_op
+from simlayout.machine.matrices import mma, words_of
 from simlayout.numerics.formats import bf16_bits
 
 
@@ -35,63 +35,23 @@ def mma_sync(name):
         first += f.registers
     text = f"{row.opcode} {', '.join(groups)};"
     results, *operands = ((TYPES[f.dtype].register,) * f.registers for f in fragments)
-    made = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), _twin(name), ordered=False,
+    twin = _twin(name, *(f.registers for f in fragments[1:]))
+    made = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), twin, ordered=False,
                        converged=True)
     object.__setattr__(made, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
     return made
 
 
-def _twin(name):
-    """The CPU meaning of an mma: registers into matrices, `compute_tile`, and back."""
-    op, its_rule = tensor_op(name), rule(name)
-    a, b, c, d = (fragment(name, operand) for operand in "ABCD")
-    na, nc = a.registers, a.registers + b.registers
-    ab_place = np.concatenate([_places(a).T, _places(b) + na * LANES * a.per_register], axis=1)[:, None]
-    c_place, d_element = _places(c).T[None], _places(d).T.reshape(-1).argsort().reshape(d.registers, -1)
-    c_word, c_dtype = _word(c), TYPES[c.dtype].plain
+def _twin(name, *counts):
+    """The CPU meaning of an mma. counts: registers of A, of B and of C."""
+    product = mma(name)
 
     def twin(warp, *registers):
-        ab = _elements(_packed(registers[:nc], _word(a)), a).take(ab_place)
-        made = compute_tile(op, its_rule, ab, _packed(registers[nc:], c_word).view(c_dtype).take(c_place))
-        words = made.take(d_element).view(c_word)
-        return tuple(words)
+        return product(*registers)
 
-    counts = (("a", a.registers), ("b", b.registers), ("c", c.registers))
-    names = ["warp", *(f"{letter}{i}" for letter, count in counts for i in range(count))]
+    names = ["warp", *(f"{letter}{i}" for letter, count in zip("abc", counts, strict=True) for i in range(count))]
     twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
     return twin
-
-
-def _word(f):
-    """The NumPy dtype of a register of a fragment."""
-    return TYPES[TYPES[f.dtype].register].plain
-
-
-def _places(f):
-    """Where each element of a fragment's matrix lies in its registers [registers, 32], counted in elements: int [rows,
-    cols]."""
-    lane, value = np.meshgrid(np.arange(f.lanes), np.arange(f.values), indexing="ij")
-    row, col = np.moveaxis(f.coordinates(), -1, 0)
-    made = np.empty(f.shape, np.int64)
-    made[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
-    return made
-
-
-def _elements(words, f):
-    """Registers [n] as elements [n * per_register], as `simlayout.numerics` takes A and B."""
-    bits = TYPES[f.dtype].bits
-    if bits >= 8:
-        return words.view(TYPES[f.dtype].operand)
-    return (words[:, None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
-
-
-def _packed(registers, word):
-    """Registers of a warp, each [32] or uniform, as one array of words [registers * 32]."""
-    try:
-        made = np.concatenate(registers)
-    except ValueError:                                        # a uniform one has no axis
-        made = np.concatenate([np.broadcast_to(r, LANES) for r in registers])
-    return made.astype(word, copy=False)
 
 
 mma_m16n8k16_f32_f16_f16_f32 = mma_sync("m16n8k16.f32.f16.f16.f32")
@@ -128,4 +88,4 @@ def cvt_f32_f16_high(warp, packed):
 
 def _halves(packed):
     """The two halves of a register as f32 [32, 2]."""
-    return _packed((packed,), np.uint32).view(np.float16).reshape(LANES, 2).astype(np.float32)
+    return words_of((packed,), np.uint32).view(np.float16).reshape(LANES, 2).astype(np.float32)

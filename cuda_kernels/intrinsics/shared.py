@@ -8,6 +8,7 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.matrices import store_matrices
 
 
 def _registers(data):
@@ -87,45 +88,28 @@ def st_shared_b128(warp, address, v0, v1, v2, v3):
     warp.shared_store("st.shared.b128", address, _bytes(v0, v1, v2, v3))
 
 
-def _distribute(rows):
-    """uint8 [8x, 16] -> x registers [32]: lane l gets the two b16 of row l // 4, columns 2 (l % 4) and + 1."""
-    return tuple(rows.view(np.uint32).reshape(-1, LANES))
-
-
-def _collected(registers):
-    """x registers [32] -> uint8 [8x, 16] rows: the inverse of `_distribute`."""
-    words = np.stack([np.broadcast_to(np.asarray(r), (LANES,)).astype(np.uint32) for r in registers])
-    return words.reshape(-1, 4).view(np.uint8)
-
-
-def _transposed(rows):
-    """uint8 [8x, 16], x matrices of b16 by rows -> the same by columns."""
-    matrices = rows.view(np.uint16).reshape(-1, 8, 8)
-    return np.ascontiguousarray(matrices.transpose(0, 2, 1)).reshape(-1, 8).view(np.uint8)
-
-
 @instruction("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};", "<- u32 b32 b32", converged=True)
 def stmatrix_x2(warp, address, v0, v1):
     """Stores two 8x8 matrices of b16, register m holding matrix m as ldmatrix gives it: lane 8m + r (m < 2) gives the
     address of row r of matrix m, 16-byte aligned (PTX ISA: stmatrix; sm_90)."""
-    warp.shared_store_rows("stmatrix.x2", address, _collected((v0, v1)))
+    store_matrices(warp, "stmatrix.x2", address, (v0, v1))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32", converged=True)
 def stmatrix_x4(warp, address, v0, v1, v2, v3):
     """Stores four 8x8 matrices of b16: as stmatrix_x2, m < 4."""
-    warp.shared_store_rows("stmatrix.x4", address, _collected((v0, v1, v2, v3)))
+    store_matrices(warp, "stmatrix.x4", address, (v0, v1, v2, v3))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [$0], {$1, $2};", "<- u32 b32 b32", converged=True)
 def stmatrix_x2_trans(warp, address, v0, v1):
     """Stores the transposes of two 8x8 matrices of b16: lane 8m + r (m < 2) gives the address of column r of matrix m,
     16-byte aligned."""
-    warp.shared_store_rows("stmatrix.x2.trans", address, _transposed(_collected((v0, v1))))
+    store_matrices(warp, "stmatrix.x2.trans", address, (v0, v1))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32",
              converged=True)
 def stmatrix_x4_trans(warp, address, v0, v1, v2, v3):
     """Stores the transposes of four 8x8 matrices of b16: as stmatrix_x2_trans, m < 4."""
-    warp.shared_store_rows("stmatrix.x4.trans", address, _transposed(_collected((v0, v1, v2, v3))))
+    store_matrices(warp, "stmatrix.x4.trans", address, (v0, v1, v2, v3))

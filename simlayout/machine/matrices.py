@@ -1,0 +1,117 @@
+"""8 x 8 matrices of 16-bit elements and fragments in registers: ldmatrix, stmatrix, movmatrix, mma, lane by lane.
+
+A register is an array [32] of unsigned integers, or of floats where an instruction's operands are; a uniform number counts
+as one. Both front ends call these with a Warp: kernels in Python by the twins of their instructions, PTX by its steps.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from simlayout.algebra.dtypes import TYPES
+from simlayout.hardware.tables.arch import LANES
+
+
+def distribute(rows):
+    """uint8 [8x, 16] -> x registers [32]: lane l gets the two b16 of row l // 4, columns 2 (l % 4) and + 1.
+
+    >>> register, = distribute(np.arange(128, dtype=np.uint8).reshape(8, 16))
+    >>> hex(register[5])
+    '0x17161514'
+    """
+    return tuple(rows.view(np.uint32).reshape(-1, LANES))
+
+
+def collected(registers):
+    """x registers [32] -> uint8 [8x, 16] rows: the inverse of `distribute`."""
+    words = np.stack([np.broadcast_to(np.asarray(r), (LANES,)).astype(np.uint32) for r in registers])
+    return words.reshape(-1, 4).view(np.uint8)
+
+
+def transposed(rows):
+    """uint8 [8x, 16], x matrices of b16 by rows -> the same by columns."""
+    matrices = rows.view(np.uint16).reshape(-1, 8, 8)
+    return np.ascontiguousarray(matrices.transpose(0, 2, 1)).reshape(-1, 8).view(np.uint8)
+
+
+def load_matrices(warp, name, address):
+    """ldmatrix of a name such as "ldmatrix.x2.trans": its registers. address: of lane 8m + r that of row r of matrix m."""
+    rows = warp.shared_rows(name, address)
+    return distribute(transposed(rows) if name.endswith(".trans") else rows)
+
+
+def store_matrices(warp, name, address, registers):
+    """stmatrix of a name such as "stmatrix.x4"; address as of `load_matrices`."""
+    rows = collected(registers)
+    warp.shared_store_rows(name, address, transposed(rows) if name.endswith(".trans") else rows)
+
+
+def moved(register):
+    """movmatrix.trans: the register of a matrix as that of its transpose."""
+    return distribute(transposed(collected((register,))))[0]
+
+
+# ---- mma -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(None)
+def mma(name):
+    """What the mma of a name makes of registers: called with those of A, of B, of C, returns those of D.
+
+    name: one of `simlayout.numerics.TENSOR_OPS`, of mma.sync. A register is [32] or uniform: the bits of packed elements, or
+    f32, f64 and s32 where these are the types of the elements. Raises InstructionError for an unknown name.
+
+    >>> one = np.full(32, 0x3C003C00)                    # two f16
+    >>> made = mma("m16n8k8.f32.f16.f16.f32")(one, one, one, *[np.ones(32, np.float32)] * 4)
+    >>> len(made), made[0][:3].tolist()
+    (4, [9.0, 9.0, 9.0])
+    """
+    from simlayout.hardware import fragment
+    from simlayout.numerics import compute_tile, rule, tensor_op
+
+    op, its_rule = tensor_op(name), rule(name)
+    a, b, c, d = (fragment(name, operand) for operand in "ABCD")
+    na, nc = a.registers, a.registers + b.registers
+    ab_place = np.concatenate([_places(a).T, _places(b) + na * LANES * a.per_register], axis=1)[:, None]
+    c_place, d_element = _places(c).T[None], _places(d).T.reshape(-1).argsort().reshape(d.registers, -1)
+    ab_word, c_word, c_dtype = _word(a), _word(c), TYPES[c.dtype].plain
+
+    def product(*registers):
+        ab = _elements(words_of(registers[:nc], ab_word), a).take(ab_place)
+        made = compute_tile(op, its_rule, ab, words_of(registers[nc:], c_word).view(c_dtype).take(c_place))
+        words = made.take(d_element).view(c_word)
+        return tuple(words)
+
+    return product
+
+
+def _word(f):
+    """The NumPy dtype of a register of a fragment."""
+    return TYPES[TYPES[f.dtype].register].plain
+
+
+def _places(f):
+    """Where each element of a fragment's matrix lies in its registers [registers, 32], counted in elements: int [rows,
+    cols]."""
+    lane, value = np.meshgrid(np.arange(f.lanes), np.arange(f.values), indexing="ij")
+    row, col = np.moveaxis(f.coordinates(), -1, 0)
+    made = np.empty(f.shape, np.int64)
+    made[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
+    return made
+
+
+def _elements(words, f):
+    """Registers [n] as elements [n * per_register], as `simlayout.numerics` takes A and B."""
+    bits = TYPES[f.dtype].bits
+    if bits >= 8:
+        return words.view(TYPES[f.dtype].operand)
+    return (words[:, None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
+
+
+def words_of(registers, word):
+    """Registers of a warp, each [32] or uniform, as one array of words [registers * 32]."""
+    try:
+        made = np.concatenate(registers)
+    except ValueError:                                        # a uniform one has no axis
+        made = np.concatenate([np.broadcast_to(r, LANES) for r in registers])
+    return made.astype(word, copy=False)
