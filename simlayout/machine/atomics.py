@@ -27,6 +27,7 @@ class AtomicTwins:
             pointer.write(one, data.view(np.uint8), strong=True)
             if place is not None:
                 place.release(self.cta.clocks, thread, int(data[lane, 0]))
+        self.polled(pointer.addresses(), held)
         return held
 
     def wait_at_least(self, pointer, value):
@@ -49,15 +50,34 @@ class AtomicTwins:
                 if release is not None:
                     place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
 
-    def _not_there(self):
-        left = self.cta.launch.not_started
-        return f" ({left} CTAs of the grid are not resident: a cooperative launch is together=True)" if left else ""
+    def load_acquire(self, pointer, nbytes):
+        """ld.acquire.gpu: uint8 [32, nbytes], as a strong read. A lane that finds what the last release at its address left
+        knows what was released by it."""
+        data = pointer.read(self.active, nbytes, strong=True)
+        for lane in np.flatnonzero(self.active).tolist():
+            place = self._counter(pointer, lane)
+            if place is not None and place.releases and place.releases[-1].value == _number(data[lane]):
+                place.acquire(self.cta.clocks, self.threads(np.array([lane])), place.releases[-1])
+        return data
+
+    def store_release(self, pointer, data):
+        """st.release.gpu: stores uint8 [32, nbytes] in the active lanes, and releases what each of them did and knew."""
+        pointer.write(self.active, data, strong=True)
+        for lane in np.flatnonzero(self.active).tolist():
+            place = self._counter(pointer, lane)
+            if place is not None:
+                place.release(self.cta.clocks, self.threads(np.array([lane])), _number(data[lane]), starts=True)
 
     def _counter(self, pointer, lane):
         """What was released where a lane points; None where nobody looks for hazards."""
         if self.cta.shadow is None:
             return None
         return self.cta.launch.counters.at(pointer.start + int(pointer.addresses()[lane]))
+
+
+def _number(bytes):
+    """The unsigned integer that uint8 [n] are in memory."""
+    return int.from_bytes(bytes.tobytes(), "little")
 
 
 def _first_to_reach(wanted, releases):

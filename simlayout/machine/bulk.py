@@ -56,6 +56,7 @@ class Store:
     def run(self):
         """Reads the source and writes the box."""
         self.cta.tell("store", STORE, cells=self.rows, coords=self.coords)
+        self.cta.launch.changes += 1
         data = self.cta.shared.load(self.rows, CELL)
         values = data.reshape(-1).view(self.tensor_map.array.dtype).reshape(self.tensor_map.shape)
         if self.reduce is not None:

@@ -55,7 +55,7 @@ class Cta:
         self.index, self.grid, self.block = index, grid, block
         self.threads = block[0] * block[1] * block[2]
         self.threads_padded = -(-self.threads // LANES) * LANES
-        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes), residents.clocks, None
+        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes, launch), residents.clocks, None
         self.alone = self.clocks is None or self.clocks.threads == self.threads_padded
         if self.clocks is not None:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)

@@ -49,7 +49,7 @@ class Launch:
         self.log = None if log.mode == "off" else log
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
-        self.dynamic_bytes = self.clock = 0
+        self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
 
@@ -65,6 +65,7 @@ class Launch:
         allocation = self._allocations.get(id(array))
         if allocation is None:
             allocation = self._allocations[id(array)] = Allocation(array)
+            allocation.launch = self
             if self.log is not None:
                 allocation.watched(self._shadows, lambda size: GlobalShadow(self, size))
         return allocation

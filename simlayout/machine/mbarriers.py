@@ -69,6 +69,7 @@ class Mbarrier:
         self.number, self.pending = self.number + 1, self.count
         self.before, self.present = self.present, Phase()
         self.before.done = True
+        self.cta.launch.changes += 1
         self.cta.tell("phase", "mbarrier", mbarrier=self.address)
         if self.before.clock is not None:
             self.before.clock = self.before.clock.copy()
@@ -153,6 +154,20 @@ class MbarrierTwins:
             self.cta.tell("wait", instruction, self, mbarrier=at)
             if phase.clock is not None:
                 self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+
+    def mbarrier_test(self, address, parity):
+        """mbarrier.test_wait.parity, once: bool [32], of the active lanes those that find the phase of this parity complete,
+        and so know what came before."""
+        instruction, done = "mbarrier.test_wait.parity", np.zeros(LANES, bool)
+        for at, lanes in self._mbarrier_lanes(instruction, address):
+            mbarrier = self.mbarrier_at(instruction, at)
+            mbarrier.checked(self, instruction, lanes)
+            phase = mbarrier.phase(int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1)
+            done[lanes] = phase.done
+            if phase.done and phase.clock is not None:
+                self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+            self.polled(at, done, mbarrier)
+        return done
 
     def mbarrier_at(self, instruction, address, cta=None):
         """The Mbarrier at a byte address of a CTA (this one)."""

@@ -63,6 +63,8 @@ def touching(rows, nbytes, addresses):
 class SharedMemory:
     """The shared memory of one CTA: `size` bytes, poisoned at the start. Aligned accesses are rows of a table.
 
+    launch: the Launch that is told of changes, if any.
+
     >>> memory = SharedMemory(1024)
     >>> lanes = np.arange(32)
     >>> memory.store(memory.rows("st.shared.b32", 4 * lanes, 4), np.arange(128, dtype=np.uint8).reshape(32, 4))
@@ -70,8 +72,8 @@ class SharedMemory:
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
 
-    def __init__(self, size):
-        self.size = size
+    def __init__(self, size, launch=None):
+        self.size, self._launch = size, launch
         room = np.full(room_for(size), POISON, np.uint8)
         self.bytes = room[:size]
         self._tables = rows_of(room)
@@ -116,6 +118,8 @@ class SharedMemory:
     def store(self, rows, data):
         """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""
         self._tables[data.shape[1]][rows] = data
+        if self._launch is not None:
+            self._launch.changes += 1
 
 
 class _Span:
@@ -148,13 +152,13 @@ class Allocation:
     zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
     views, which is taken for a GPU allocation (aligned to 256 bytes); root: the addresses where that memory starts and
     ends, or the buffer that it is a part of. origin: where element [0, ..., 0] lies in that. shadow: the GlobalShadow of
-    the root, if hazards are looked for.
+    the root, if hazards are looked for. launch: the Launch whose warps read and write it, if any.
     """
 
     def __init__(self, array):
         self.text = f"{array.dtype} array of shape {array.shape}"
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
-        self.root, self.origin, self.shadow = (0, 0), 0, None
+        self.root, self.origin, self.shadow, self.launch = (0, 0), 0, None, None
         if array.size:
             root = array
             while isinstance(root.base, np.ndarray):
@@ -303,6 +307,8 @@ class GlobalPointer:
                 access = self._allocation.read(positions, active, nbytes, alignment, strong, copy is not None)
                 if copy is not None:
                     copy.fetched.append(access)
+            if copy is None and self._allocation.launch is not None:
+                self._allocation.launch.running.polled(positions, data)
         return data
 
     def write(self, active, data, alignment=None, strong=False):
@@ -316,7 +322,9 @@ class GlobalPointer:
         alignment = alignment or nbytes
         positions = self._allocation.positions(self.offset, active, nbytes, alignment, "writes")
         if positions.size:
-            window, data = self._allocation.window(nbytes), data[active]
+            window, data, launch = self._allocation.window(nbytes), data[active], self._allocation.launch
+            if launch is not None and (window[positions] != data).any():
+                launch.changes += 1
             window[positions] = data
             if self._allocation.shadow is not None:
                 self._allocation.wrote(positions, active, data, window[positions], alignment, strong)

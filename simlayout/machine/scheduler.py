@@ -1,7 +1,8 @@
 """Warps take turns: each runs until it must wait, in the order of their indices, so that every run is the same run.
 
 A warp is a thread only because its call stack must survive a wait; exactly one runs at a time. When all of them wait, the
-copies land for which the first of them waits: as late as possible.
+copies land for which the first of them waits: as late as possible. One that reads the same again and again waits too, until
+something changes (see `polling`); when all wait and nothing lands it goes on looking, unless that cannot change anything.
 """
 
 import ctypes
@@ -33,7 +34,9 @@ def run_residents(residents, begin):
         while todo:
             ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
             if not ready and not _land([t.warp for t in todo]):
-                _deadlock([t.warp for t in todo], warps)
+                ready = [t for t in todo if t.warp.polls]
+                if all(t.warp.idle for t in ready):
+                    _deadlock([t.warp for t in todo], warps)
             for turn in ready:
                 launch.running = turn.warp
                 turn.resume()

@@ -14,6 +14,7 @@ from simlayout.machine.divergence import lane_list
 from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import lane_addresses
+from simlayout.machine.polling import Polling
 from simlayout.machine.shadow import Touch, matrix_lanes
 from simlayout.machine.waiting import waits
 from simlayout.machine.warpgroup import WarpgroupTwins
@@ -35,7 +36,7 @@ def matrix_rows(instruction):
     raise InstructionError(f"{instruction!r} names no number of matrices: write x1, x2 or x4, as in ldmatrix.x4")
 
 
-class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
+class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
     """32 lanes of a CTA. A twin is called as `twin(warp, *operands)`.
 
     tid: int64 [32], index in the CTA (x fastest); thread: its x, y and z, each int64 [32]; lane: int64 [32], 0..31;
@@ -58,10 +59,11 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         self.number = cta.first + warp_index
         self.arrays = WeakSet()                          # its RegisterArrays
         self.waiting = None                              # while blocked: see block_until
-        self.pause = None                                # set by the scheduler: gives the turn back
+        self.polls = False                               # whether it is `polled` that has given its turn away
         self._meeting = None                             # from cluster_arrive to cluster_wait
         self.copies, self.fetched = Copies(), []         # fetched: Accesses of the cp.async that comes next
-        super().__init__(self.tid < cta.threads, cta.launch.elements)
+        Polling.__init__(self, cta.launch)
+        Flow.__init__(self, self.tid < cta.threads, cta.launch.elements)
 
     def __repr__(self):
         return f"warp {self.warp_index} of CTA {self.index}"
@@ -77,6 +79,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         if self.cta.shadow is not None:
             self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes))
         data = self.cta.shared.load(rows, nbytes)
+        self.polled(rows, data)
         if self.whole:
             return data
         spread = np.zeros((LANES, nbytes), np.uint8)
@@ -166,6 +169,7 @@ class Warp(Flow, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
         self.cta.launch.recorder.count(instruction, self.site, bytes=len(rows) * nbytes)
         data = np.zeros((LANES, nbytes), np.uint8)
         data[self.active] = peer.shared.load(rows, nbytes)
+        self.polled(rows, data)
         return data
 
     # ---- asynchronous copies -------------------------------------------------------------------------------------

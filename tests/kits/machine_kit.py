@@ -103,10 +103,10 @@ def values(kernel, *args, block=32, grid=1, count=None, **options):
     return out
 
 
-def fails(error, kernel, *args, block=32, **options):
+def fails(error, kernel, *args, block=32, grid=1, **options):
     """The one-line message of the error that the kernel raises."""
     with pytest.raises(error) as caught:
-        run(kernel, 1, block, *args, **options)
+        run(kernel, grid, block, *args, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -126,6 +126,7 @@ mbarrier_arrive = Instruction(lambda warp, address: warp.mbarrier_arrive(address
 mbarrier_expect = Instruction(lambda warp, address, nbytes: warp.mbarrier_arrive(address, expect=nbytes))
 mbarrier_arrive_remote = Instruction(lambda warp, address, cta: warp.mbarrier_arrive_remote(address, cta))
 mbarrier_wait = Instruction(lambda warp, address, parity: warp.mbarrier_wait(address, parity))
+mbarrier_test = Instruction(lambda warp, address, parity: warp.mbarrier_test(address, parity))
 fence_proxy_async = Instruction(lambda warp: warp.fence_proxy_async())
 tma_load = Instruction(lambda warp, tensor, coords, at, mbarrier: warp.tma_load(tensor, coords, at, mbarrier))
 tma_multicast = Instruction(lambda warp, tensor, coords, at, bar, to: warp.tma_load(tensor, coords, at, bar, multicast=to))
@@ -174,6 +175,16 @@ def red_relaxed(warp, pointer, value):
     """red.relaxed.add of one word per lane, all different."""
     held = pointer.peek(warp.active, 4).view(np.int32)[:, 0]
     pointer.write(warp.active, words(held + value), strong=True)
+
+
+@Instruction
+def ld_acquire(warp, pointer):
+    return warp.load_acquire(pointer, 4).view(np.int32)[:, 0].astype(np.int64)
+
+
+@Instruction
+def st_release(warp, pointer, value):
+    warp.store_release(pointer, words(value))
 
 
 @Instruction

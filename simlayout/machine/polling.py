@@ -1,0 +1,83 @@
+"""Loops that read the same bytes again and again, until somebody else changes them.
+
+A GPU runs the other warps meanwhile. Here a warp keeps its turn until it waits, so one that reads the same again, and has
+changed nothing since, gives its turn away after a while (`Polling.polled`). Where all warps do and nothing changes, not even
+a variable of a kernel, nobody ever will: that is a deadlock.
+"""
+
+import sys
+
+import numpy as np
+
+from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.registers import RegisterArray
+from simlayout.machine.syntax import WARP_NAME
+
+PATIENCE = 64
+"""Reads that find the same, one after the other, before a warp gives its turn away."""
+
+MOST_TURNS = 2**12
+"""Turns in which nothing in memory changes, after which a loop that counts is taken for endless too."""
+
+
+class Polling:
+    """What a Warp knows of its own reads. idle: whether its last turns changed nothing at all, so that another one by itself
+    will not either."""
+
+    def __init__(self, launch):
+        self._launch, self._seen, self._streak, self._changes = launch, {}, 0, -1
+        self._turns, self._variables, self.idle = 0, None, False
+        self.pause = None                                # set by the scheduler: gives the turn back
+
+    def polled(self, where, data, mbarrier=None):
+        """The warp has read data at some addresses (arrays or numbers). mbarrier: the Mbarrier, if it has looked at one."""
+        if self.pause is None:
+            return
+        launch = self._launch
+        if launch.changes != self._changes:
+            self._seen, self._streak, self._changes, self._variables, self._turns = {}, 0, launch.changes, None, 0
+            self.idle = False
+        found = np.asarray(where).tobytes(), data.tobytes(), self.active.tobytes()
+        key = self.site, self.caller
+        self._streak = self._streak + 1 if self._seen.get(key) == found else 0
+        self._seen[key] = found
+        if self._streak >= PATIENCE:
+            self._streak, self._turns = 0, self._turns + 1
+            before, self._variables = self._variables, _variables()
+            self.idle = before == self._variables or self._turns > MOST_TURNS
+            self.waiting = (lambda changes=launch.changes: launch.changes != changes), self._poll_text, mbarrier
+            self.polls = True
+            self.pause()
+            self.waiting, self.polls = None, False
+
+    def _poll_text(self):
+        return f"a change of what it reads again and again{self._not_there()}"
+
+    def _not_there(self):
+        left = self._launch.not_started
+        if not left:
+            return ""
+        some = f"{left} CTAs of the grid are" if left > 1 else "one CTA of the grid is"
+        return f" ({some} not resident: if it waits for one of those, pass together=True, a cooperative launch)"
+
+
+def _variables():
+    """What the names hold in all kernel functions that are being executed, to be compared."""
+    held, frame = [], sys._getframe(2)
+    while frame is not None:
+        if WARP_NAME in frame.f_code.co_varnames:
+            held.append({name: _frozen(value) for name, value in frame.f_locals.items()})
+        frame = frame.f_back
+    return held
+
+
+def _frozen(value):
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tobytes()
+    if isinstance(value, RegisterArray):
+        return value.values.tobytes()
+    if isinstance(value, GlobalPointer):
+        return _frozen(value.offset)
+    if isinstance(value, tuple | list):
+        return [_frozen(one) for one in value]
+    return value if isinstance(value, int | float | str) else id(value)
