@@ -5,7 +5,7 @@
 
 import re
 
-from lane_twin_floats import EXACT, FLOATS, convert_float, float_result, number_of
+from lane_twin_floats import FLOATS, HALVES, convert_float, float_result, number_of
 
 LOGIC = {"and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b}
 
@@ -38,7 +38,7 @@ def clamp(value, name):
 def expected(opcode, modifiers, operands):
     """A tuple of raw bits, or of functions that say whether raw bits are right where PTX states an error bound."""
     kind = modifiers[-1]
-    if opcode in INTEGERS and kind[0] in "usb" and not (opcode in ("min", "max", "abs", "neg") and kind[0] == "b"):
+    if opcode in INTEGERS and kind not in FLOATS and kind not in HALVES:
         return _tuple(INTEGERS[opcode](modifiers, kind, *operands))
     if opcode in OTHERS:
         return _tuple(OTHERS[opcode](modifiers, kind, *operands))
@@ -257,12 +257,12 @@ def compared(name, kind, a, b, ftz):
 
 def _setp(modifiers, kind, a, b, c=None):
     name, combine = modifiers[0], modifiers[1] if modifiers[1] in LOGIC else None
-    if kind in ("f16x2", "bf16x2"):
+    if kind in HALVES:
         met = [compared(name, kind[:-2], a >> s & 0xFFFF, b >> s & 0xFFFF, "ftz" in modifiers) for s in (0, 16)]
     else:
         made = compared(name, kind, a, b, "ftz" in modifiers)
         met = [made, not made]
-    return tuple(LOGIC[combine](int(x), c) if combine else int(x) for x in met)
+    return tuple(LOGIC[combine](int(x), c) if combine else int(x) for x in met[:1 if kind in ("f16", "bf16") else 2])
 
 
 TRUE = {"u16": 0xFFFF, "s16": 0xFFFF, "u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
@@ -270,7 +270,7 @@ TRUE = {"u16": 0xFFFF, "s16": 0xFFFF, "u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32
 
 def _set(modifiers, kind, a, b, c=None):
     result = modifiers[-2]
-    if kind in ("f16x2", "bf16x2"):
+    if kind in HALVES:
         parts = [_set((*modifiers[:-2], {"u32": "u16", "s32": "s16"}.get(result, result[:-2]), kind[:-2]),
                       kind[:-2], a >> s & 0xFFFF, b >> s & 0xFFFF, c) for s in (0, 16)]
         return parts[0] | parts[1] << 16
@@ -311,5 +311,3 @@ OTHERS = {
     "set": _set, "selp": lambda m, kind, a, b, p: a if p else b, "slct": _slct, "cvt": _cvt,
     "copysign": lambda m, kind, a, b: cut(b, f"b{width(kind) - 1}") | a >> (width(kind) - 1) << (width(kind) - 1),
 }
-
-__all__ = ["EXACT", "expected", "integer", "width"]

@@ -3,18 +3,17 @@
 import math
 from fractions import Fraction
 
-from lane_twin_floats import FLOATS, INF, number_of, round_to, value_of
+from lane_twin_floats import FLOATS, INF, number_of, value_of
 
 LEAST = Fraction(2) ** -126
 RELATIVE = {"sqrt": 2.0**-22, "rsqrt": 2.0**-22.4, "rcp": 2.0**-23, "ex2": 2.0**-22, "tanh": 2.0**-10.98}
 """Greatest relative error of f32 (2 ulp of ex2 and 1 ulp of rcp as relative ones)."""
 OF_HALVES = {("ex2", "f16"): 2.0**-9.9, ("ex2", "bf16"): 2.0**-7, ("tanh", "f16"): 2.0**-10.987, ("tanh", "bf16"): 2.0**-8}
-OVERFLOW, UNDERFLOW = 1e300, 0.0
 
 
 def _true(opcode, numbers):
     """The exact result, nearly, as a float; None where it is NaN."""
-    x = float(numbers[0]) if abs(numbers[0]) not in (INF,) else float(numbers[0])
+    x = float(numbers[0])
     if opcode == "div":
         y = numbers[1]
         if x == 0 and y == 0 or abs(x) == INF and abs(y) == INF:
@@ -77,6 +76,3 @@ def _bound(opcode, name, size):
         return Fraction(2.0**-22) * max(1, Fraction(size))
     relative = OF_HALVES.get((opcode, name)) or RELATIVE.get(opcode, 2.0**-22)
     return Fraction(relative) * Fraction(size) + unit
-
-
-__all__ = ["round_to", "within"]

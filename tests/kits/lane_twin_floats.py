@@ -44,7 +44,6 @@ class Format:
 FLOATS = {"f16": Format(5, 10), "bf16": Format(8, 7), "f32": Format(8, 23), "f64": Format(11, 52),
           "e4m3": Format(4, 3, False), "e5m2": Format(5, 2), "tf32": Format(8, 10)}
 HALVES = {"f16x2": "f16", "bf16x2": "bf16"}
-EXACT = "exact"
 INF = float("inf")
 
 
@@ -266,6 +265,9 @@ def float_result(opcode, modifiers, operands):
         return _extreme(opcode, modifiers, name, *operands)
     if opcode == "fma" and "oob" in modifiers and 0xFFFF in operands[:2]:
         return 0
+    if modifiers[-2:] in (("f32", "f16"), ("f32", "bf16")):          # of mixed precision: all but the last are halves
+        wide = [x if i == len(operands) - 1 else round_to("f32", *value_of(x, name)) for i, x in enumerate(operands)]
+        return _arithmetic(opcode, modifiers[:-1], "f32", wide)
     if set(modifiers) & {"approx", "full"}:
         from lane_twin_approximate import within
 

@@ -12,7 +12,7 @@ from simlayout.machine.arithmetic.bitwise import both, differ, either
 from simlayout.machine.arithmetic.floats import flush_f32
 from simlayout.machine.arithmetic.primitives import F32, F64, I64, U64, predicate, same, select
 
-_U0, _U1 = U64(0), U64(1)
+_U0, _U1, _U16, _HALF = U64(0), U64(1), U64(16), U64(0xFFFF)
 
 
 def _eq(a, b):
@@ -113,8 +113,32 @@ def set_predicates(compare: Callable, combine: str = "", enter: Callable = same)
 
 
 @cache
+def set_predicates_of_pair(compare: Callable, combine: str, enter: Callable) -> Callable:
+    """setp of f16x2 and bf16x2: p for the low halves, q for the high ones. enter: what makes numbers of 16 bits.
+
+    >>> from simlayout.machine.arithmetic.halves import number_f16
+    >>> below = set_predicates_of_pair(comparison("lt", True), "", number_f16)
+    >>> [int(x) for x in below(np.uint64(0x3C004000), np.uint64(0x40003C00))]
+    [0, 1]
+    """
+    def plain(a, b):
+        low = predicate(compare(enter(a & _HALF), enter(b & _HALF)))
+        return low, predicate(compare(enter(a >> _U16), enter(b >> _U16)))
+
+    if not combine:
+        return plain
+    join = BOOLEAN[combine]
+
+    def combined(a, b, c):
+        low, high = plain(a, b)
+        return join(low, c), join(high, c)
+
+    return combined
+
+
+@cache
 def set_value(compare: Callable, true: object, false: object, combine: str = "", enter: Callable = same) -> Callable:
-    """set: a number where a comparison holds (all ones, or 1.0), and zero elsewhere.
+    """set: a number where a comparison holds (all ones, or 1.0), and zero elsewhere; with 1 and 0, a setp of one predicate.
 
     >>> hex(set_value(comparison("lt", False), np.uint64(0xFFFFFFFF), np.uint64(0))(np.int64(1), np.int64(2)))
     '0xffffffff'
@@ -130,6 +154,28 @@ def set_value(compare: Callable, true: object, false: object, combine: str = "",
         return select(join(predicate(compare(enter(a), enter(b))), c) != _U0, true, false)
 
     return combined
+
+
+@cache
+def set_pair(compare: Callable, true: object, combine: str, enter: Callable) -> Callable:
+    """set of f16x2 and bf16x2: in each half a number where the comparison holds, and zero elsewhere.
+
+    >>> from simlayout.machine.arithmetic.halves import number_f16
+    >>> below = set_pair(comparison("lt", True), np.uint64(0xFFFF), "", number_f16)
+    >>> hex(below(np.uint64(0x3C004000), np.uint64(0x40003C00)))
+    '0xffff0000'
+    """
+    both_predicates = set_predicates_of_pair(compare, combine, enter)
+
+    def plain(a, b):
+        low, high = both_predicates(a, b)
+        return low * true | high * true << _U16
+
+    def combined(a, b, c):
+        low, high = both_predicates(a, b, c)
+        return low * true | high * true << _U16
+
+    return combined if combine else plain
 
 
 def choose(a, b, p):

@@ -12,13 +12,11 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic.carriers import extension, width_of
 from simlayout.machine.arithmetic.floats import canonical_f32, flush_f32, nan_of_one, saturate_f32
-from simlayout.machine.arithmetic.halves import number_bf16, number_f16, rectify
+from simlayout.machine.arithmetic.halves import number_bf16, number_f16
 from simlayout.machine.arithmetic.primitives import (
-    F32,
     F64,
     I64,
     U64,
-    bits_f32,
     bits_f64,
     float_f32,
     float_f64,
@@ -26,13 +24,9 @@ from simlayout.machine.arithmetic.primitives import (
     select,
 )
 from simlayout.machine.arithmetic.rounding import encoder, flush_tiny, odd_sum
-from simlayout.machine.arithmetic.rounding import target as target_of
 
 _Z, _ONE = F64(0), F64(1)
-_U0, _U1, _U8, _U13, _U16, _U32, _U127, _U128 = (U64(n) for n in (0, 1, 8, 13, 16, 32, 127, 128))
-_ONES_8, _ONES_16, _LOW = U64(0xFF), U64(0xFFFF), U64(0xFFFFFFFF)
-_INFINITY_16, _NAN_16 = U64(0x7C00), U64(0x7FFF)
-_INFINITY, _HALF_TF32, _HIGH_TF32, _NAN_TF32 = F32("inf"), U64(0x1000), U64(0xFFFFE000), U64(0x7FFFFFFF)
+_U1, _U32, _LOW = U64(1), U64(32), U64(0xFFFFFFFF)
 _I0, _I32, _LOW_SIGNED = I64(0), I64(32), I64(0xFFFFFFFF)
 _WORD = F64(2.0**32)
 _SIGN = U64(1 << 63)
@@ -207,7 +201,7 @@ def to_float(target: str, source: str, mode: str, ftz: bool = False, sat: bool =
     """
     wide = _wide_flushed if ftz and source == "f32" and target != "f16" else WIDE[source]      # F2F.F16.F32 has no .FTZ
     encode = encoder(target, mode or "rn", satfinite)
-    before = _clamped if sat else _rectified if relu else same
+    before = _clamped if sat else rectified if relu else same
 
     if target != "f32":
         def to_half(x):
@@ -234,8 +228,12 @@ def _clamped(x):
     return select(x > _Z, select(x < _ONE, x, _ONE), _Z)
 
 
-def _rectified(x):
-    """.relu before rounding: numbers below zero, and -0, become +0; NaN stays."""
+def rectified(x):
+    """.relu before rounding: numbers below zero, and -0, become +0; NaN stays.
+
+    >>> float(rectified(np.float64(-3)))
+    0.0
+    """
     return select((x < _Z) | (x == _Z), _Z, x)
 
 
@@ -312,113 +310,3 @@ def whole_f64(mode: str, sat: bool = False) -> Callable:
         return end(nan_of_one(whole(x), x))
 
     return convert
-
-
-def tie_away_tf32(x):
-    """cvt.rna.tf32.f32, in integers: half a unit more, and the low 13 bits cut off, of infinities and NaN too.
-
-    >>> hex(tie_away_tf32(np.float32(1 + 2**-11)))
-    '0x3f802000'
-    """
-    bits = bits_f32(x)
-    return select(np.abs(x) < _INFINITY, bits + _HALF_TF32, bits) & _HIGH_TF32
-
-
-@cache
-def to_tf32(mode: str, relu: bool, satfinite: bool = False) -> Callable:
-    """cvt.rn, cvt.rz and cvt.rna.satfinite of f32 to tf32: an f32 whose low 13 bits are zero; NaN becomes 0x7fffffff.
-
-    >>> hex(to_tf32("rz", False)(np.float32(1 + 2**-10 - 2**-20)))
-    '0x3f800000'
-    """
-    encode = encoder("tf32", mode, satfinite)
-    before = _rectified if relu else same
-
-    def convert(x):
-        return select(x == x, encode(before(F64(x))) << _U13, _NAN_TF32)
-
-    return convert
-
-
-@cache
-def two_to_packed(target: str, mode: str, relu: bool, satfinite: bool) -> Callable:
-    """cvt of two f32 to a pair of f16, bf16, e4m3 or e5m2; the first becomes the high one.
-
-    >>> hex(two_to_packed("f16", "rn", False, False)(np.float32(1), np.float32(2)))
-    '0x3c004000'
-    """
-    one = to_float(target, "f32", mode, relu=relu, satfinite=satfinite)
-    by = U64(TYPES[target].bits)
-
-    def convert(a, b):
-        return one(a) << by | one(b)
-
-    return convert
-
-
-@cache
-def halves_to_bytes(target: str, relu: bool) -> Callable:
-    """cvt.rn.satfinite of a pair of f16 to a pair of e4m3 or e5m2.
-
-    >>> hex(halves_to_bytes("e4m3", False)(np.uint64(0x3C004000)))
-    '0x3840'
-    """
-    one = to_float(target, "f16", "rn", relu=relu, satfinite=True)
-
-    def convert(x):
-        return one(x >> _U16) << _U8 | one(x & _ONES_16)
-
-    return convert
-
-
-@cache
-def bytes_to_halves(source: str, relu: bool) -> Callable:
-    """cvt.rn of a pair of e4m3 or e5m2 to a pair of f16, which is exact.
-
-    >>> hex(bytes_to_halves("e4m3", False)(np.uint64(0x3840)))
-    '0x3c004000'
-    """
-    row = target_of(source)
-    up, scale = U64(10 - row.fraction), F64(2.0 ** (15 - row.bias))
-    largest, infinity = U64(row.largest), U64(row.infinity if row.infinity < row.nan else 0)
-    encode = encoder("f16")
-
-    def one(bits):
-        size = bits & _U127
-        made = encode(wide_f16(size << up) * scale)
-        made = select(size > largest, select(size == infinity, _INFINITY_16, _NAN_16), made)
-        sign = (bits & _U128) << _U8
-        return select(made > _INFINITY_16, made, made | sign)
-
-    def one_rectified(bits):
-        return rectify(one(bits))
-
-    each = one_rectified if relu else one
-
-    def convert(x):
-        return each(x >> _U8) << _U16 | each(x & _ONES_8)
-
-    return convert
-
-
-@cache
-def pack(target: str, with_third: bool) -> Callable:
-    """cvt.pack.sat: a and b clamped to an integer type of 2 to 16 bits, a above b, and above them the low bits of c.
-
-    >>> hex(pack("u8", True)(np.int64(300), np.int64(-1), np.uint64(0x1234)))
-    '0x1234ff00'
-    """
-    width, signed = int(target[1:]), target[0] == "s"
-    low, high = (I64(-(1 << width - 1)), I64((1 << width - 1) - 1)) if signed else (I64(0), I64((1 << width) - 1))
-    ones, by, above = U64((1 << width) - 1), U64(width), U64(2 * width)
-
-    def clamped(x):
-        return np.uint64(np.minimum(np.maximum(x, low), high)) & ones
-
-    def two(a, b):
-        return clamped(a) << by | clamped(b)
-
-    def three(a, b, c):
-        return (c << above | clamped(a) << by | clamped(b)) & _LOW
-
-    return three if with_third else two

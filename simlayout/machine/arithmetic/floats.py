@@ -9,15 +9,15 @@ from functools import cache
 import numpy as np
 
 from simlayout.machine.arithmetic.exact import exactly_rounded
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, bits_f32, bits_f64, float_f32, float_f64, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, bits_f64, float_f64, same, select
 from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
 from simlayout.numerics.fma import INVALID, NAN_F32, fma, fma_f32
 
 _NAN = F32(NAN_F32)
 _INVALID = F64(INVALID.view(np.float64))
-_LEAST_NORMAL, _ZERO, _ONE, _MINUS_ZERO = F32(2.0**-126), F32(0), F32(1), F32(-0.0)
-_Z, _MINUS_Z = F64(0), F64(-0.0)
-_SIGN_32, _SIGN_64, _QUIET = U64(1 << 31), U64(1 << 63), U64(1 << 51)
+_LEAST_NORMAL, _ZERO, _ONE = F32(2.0**-126), F32(0), F32(1)
+_Z, _MINUS_Z, _ONE_64 = F64(0), F64(-0.0), F64(1)
+_U0, _SIGN_64, _QUIET = U64(0), U64(1 << 63), U64(1 << 51)
 
 
 # ---- what happens before and after an operation
@@ -25,7 +25,7 @@ _SIGN_32, _SIGN_64, _QUIET = U64(1 << 31), U64(1 << 63), U64(1 << 51)
 def canonical_f32(x):
     """NaN as f32 arithmetic makes it.
 
-    >>> hex(bits_f32(canonical_f32(np.float32("nan"))))
+    >>> hex(canonical_f32(np.float32("nan")).view(np.uint32))
     '0x7fffffff'
     """
     return select(x == x, x, _NAN)
@@ -144,7 +144,7 @@ def _fuse_down(a, b, c):
 
 def _zero_down(total, x, y):
     """A sum rounded toward minus infinity: one that is zero is -0, but of two +0."""
-    positive = (bits_f64(x) | bits_f64(y)) & _SIGN_64 == U64(0)
+    positive = (bits_f64(x) | bits_f64(y)) & _SIGN_64 == _U0
     return select((total == _Z) & ~((x == _Z) & positive), _MINUS_Z, total)
 
 
@@ -276,7 +276,7 @@ def reciprocal_f64(a):
     >>> float(reciprocal_f64(np.float64(2)))
     0.5
     """
-    return nan_of_one(F64(1) / a, a)
+    return nan_of_one(_ONE_64 / a, a)
 
 
 def root_f64(a):
@@ -301,124 +301,3 @@ def f64(name: str, mode: str = "rn"):
     """
     nearest = _OPERATIONS_F64[name]
     return nearest if mode in ("", "rn") else exactly_rounded(name, mode, nearest)
-
-
-# ---- sign, least and greatest
-
-def negate_f32(a):
-    """neg.f32; a NaN becomes the canonical one.
-
-    >>> float(f32_sign("neg")(np.float32(3)))
-    -3.0
-    """
-    return -a
-
-
-def absolute_f32(a):
-    """abs.f32."""
-    return np.abs(a)
-
-
-@cache
-def f32_sign(name: str, ftz: bool = False):
-    """neg and abs of f32: arithmetic, so that a NaN becomes the canonical one.
-
-    >>> float(f32_sign("abs", True)(np.float32(-1e-40)))
-    0.0
-    """
-    return lanes_f32({"neg": negate_f32, "abs": absolute_f32}[name], 1, ftz, False)
-
-
-def negate_f64(a):
-    """neg.f64; a NaN keeps its payload, is made quiet and changes its sign.
-
-    >>> float(negate_f64(np.float64(3)))
-    -3.0
-    """
-    return nan_of_one(-a, -a)
-
-
-def absolute_f64(a):
-    """abs.f64; a NaN keeps its payload, is made quiet and loses its sign.
-
-    >>> float(absolute_f64(np.float64(-3)))
-    3.0
-    """
-    return nan_of_one(np.abs(a), np.abs(a))
-
-
-@cache
-def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False):
-    """min and max of f32: -0 lies below +0, a NaN loses, of two the canonical one remains. nan: one wins, as the canonical
-    one; xorsign: of the magnitudes, with the exclusive or of the signs.
-
-    >>> [float(f32_extreme("max", nan=n)(np.float32(1), np.float32("nan"))) for n in (False, True)]
-    [1.0, nan]
-    """
-    enter = flush_f32 if ftz else same
-
-    def least(a, b):
-        return select((a < b) | (a == b) & (bits_f32(a) & _SIGN_32 != U64(0)), a, b)
-
-    def most(a, b):
-        return select((a > b) | (a == b) & (bits_f32(a) & _SIGN_32 == U64(0)), a, b)
-
-    pick = least if name == "min" else most
-
-    def loses(a, b):
-        return canonical_f32(select(a != a, b, select(b != b, a, pick(a, b))))
-
-    def wins(a, b):
-        return select((a != a) | (b != b), _NAN, pick(a, b))
-
-    chosen = wins if nan else loses
-
-    def plain(a, b):
-        return chosen(enter(a), enter(b))
-
-    def with_sign(a, b):
-        a, b = enter(a), enter(b)
-        made = chosen(np.abs(a), np.abs(b))
-        sign = (bits_f32(a) ^ bits_f32(b)) & _SIGN_32
-        return select(made == made, float_f32(bits_f32(made) | sign), made)
-
-    return with_sign if xorsign else plain
-
-
-@cache
-def f64_extreme(name: str):
-    """min and max of f64: -0 lies below +0, a NaN loses; of two b's is left, made quiet (the code of ptxas for sm_90).
-
-    >>> float(f64_extreme("min")(np.float64(1), np.float64("nan")))
-    1.0
-    """
-    def least(a, b):
-        return select((a < b) | (a == b) & (bits_f64(a) & _SIGN_64 != U64(0)), a, b)
-
-    def most(a, b):
-        return select((a > b) | (a == b) & (bits_f64(a) & _SIGN_64 == U64(0)), a, b)
-
-    pick = least if name == "min" else most
-
-    def extreme(a, b):
-        return select(a != a, select(b != b, quiet_f64(b), b), select(b != b, a, pick(a, b)))
-
-    return extreme
-
-
-def copy_sign_f32(a, b):
-    """copysign.f32: b with the sign of a.
-
-    >>> float(copy_sign_f32(np.float32(-1), np.float32(3)))
-    -3.0
-    """
-    return float_f32(bits_f32(a) & _SIGN_32 | bits_f32(b) & ~_SIGN_32)
-
-
-def copy_sign_f64(a, b):
-    """copysign.f64: b with the sign of a.
-
-    >>> float(copy_sign_f64(np.float64(-1), np.float64(3)))
-    -3.0
-    """
-    return float_f64(bits_f64(a) & _SIGN_64 | bits_f64(b) & ~_SIGN_64)

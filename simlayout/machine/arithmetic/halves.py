@@ -15,10 +15,12 @@ from simlayout.machine.arithmetic.rounding import encoder, odd_sum
 _U0, _U13, _U16 = U64(0), U64(13), U64(16)
 _HALF, _SIGN, _SIZE = U64(0xFFFF), U64(0x8000), U64(0x7FFF)
 _INFINITY = {"f16": U64(0x7C00), "bf16": U64(0x7F80)}
-_LEAST_NORMAL = {"f16": U64(0x0400), "bf16": U64(0x0080)}
+_LEAST_NORMAL, _LEAST_NORMAL_BF16 = U64(0x0400), U64(0x0080)
 _ONE = {"f16": U64(0x3C00), "bf16": U64(0x3F80)}
 _SCALE, _GREAT, _NAN, _ZERO = F32(2.0**112), F32("inf"), F32("nan"), F64(0)
 _CANONICAL = U64(0x7FFF)
+_TINY = F64(2.0**-14 * (1 - 2.0**-12))
+"""What an f16 result lies below, in magnitude, if it is subnormal when rounded to 11 bits (see `rounding.flush_tiny`)."""
 
 
 def number_f16(bits):
@@ -47,16 +49,6 @@ NUMBER = {"f16": number_f16, "bf16": number_bf16}
 """Type -> what makes f32 of its raw bits."""
 
 
-def is_nan(name: str) -> Callable:
-    """Whether raw bits are NaN."""
-    infinity = _INFINITY[name]
-
-    def nan(bits):
-        return bits & _SIZE > infinity
-
-    return nan
-
-
 # ---- f64 in, f64 out
 
 def _add(a, b):
@@ -78,15 +70,22 @@ def _fuse(a, b, c):
 _OPERATIONS = {"add": (2, _add), "sub": (2, _subtract), "mul": (2, _multiply), "fma": (3, _fuse)}
 
 
-@cache
-def flush_f16(bits_only: bool = True) -> Callable:
-    """.ftz of f16: subnormal numbers as zeros of their sign."""
-    least = _LEAST_NORMAL["f16"]
+def flush_f16(bits):
+    """.ftz of f16: subnormal numbers as zeros of their sign.
 
-    def flush(bits):
-        return select(bits & _SIZE < least, bits & _SIGN, bits)
+    >>> hex(flush_f16(np.uint64(0x83FF)))
+    '0x8000'
+    """
+    return select(bits & _SIZE < _LEAST_NORMAL, bits & _SIGN, bits)
 
-    return flush
+
+def flush_bf16(bits):
+    """.ftz of bf16.
+
+    >>> hex(flush_bf16(np.uint64(0x807F)))
+    '0x8000'
+    """
+    return select(bits & _SIZE < _LEAST_NORMAL_BF16, bits & _SIGN, bits)
 
 
 @cache
@@ -123,14 +122,20 @@ def arithmetic(name: str, operation: str, ftz: bool = False, sat: bool = False, 
     """
     operands, wide = _OPERATIONS[operation]
     number, encode = NUMBER[name], encoder(name)
-    enter = leave = flush_f16() if ftz else same
+    enter = flush_f16 if ftz else same
     end = saturate(name) if sat else rectify if relu else same
 
+    def flushed(x):
+        bits = encode(x)
+        return select(np.abs(x) < _TINY, bits & _SIGN, bits)
+
+    finish = flushed if ftz else encode
+
     def two(a, b):
-        return end(leave(encode(wide(F64(number(enter(a))), F64(number(enter(b)))))))
+        return end(finish(wide(F64(number(enter(a))), F64(number(enter(b))))))
 
     def three(a, b, c):
-        return end(leave(encode(wide(F64(number(enter(a))), F64(number(enter(b))), F64(number(enter(c)))))))
+        return end(finish(wide(F64(number(enter(a))), F64(number(enter(b))), F64(number(enter(c))))))
 
     return three if operands == 3 else two
 
@@ -158,7 +163,7 @@ def sign(name: str, operation: str, ftz: bool = False) -> Callable:
     '0xbc00'
     """
     infinity = _INFINITY[name]
-    enter = flush_f16() if ftz else same
+    enter = flush_f16 if ftz else same
     mask, flip = {"neg": (_HALF, _SIGN), "abs": (_SIZE, _U0)}[operation]
 
     def changed(bits):
@@ -176,7 +181,7 @@ def extreme(name: str, operation: str, ftz: bool = False, nan: bool = False, xor
     '0x3c00'
     """
     infinity = _INFINITY[name]
-    enter = flush_f16() if ftz else same
+    enter = flush_f16 if ftz else same
 
     def key(bits):                                                # in the order of the numbers, -0 below +0
         return select(bits & _SIGN == _U0, bits | _SIGN, bits ^ _HALF)
@@ -210,18 +215,52 @@ def extreme(name: str, operation: str, ftz: bool = False, nan: bool = False, xor
 
 
 @cache
-def through_f32(name: str, function: Callable) -> Callable:
-    """A function of f32 on numbers of f16 or bf16, rounded to them: ex2 and tanh.
+def rounded(name: str, function: Callable, ftz: bool = False) -> Callable:
+    """A function of f64 on numbers of f16 or bf16, rounded to them: ex2 and tanh. ftz: of bf16.
 
-    >>> hex(through_f32("f16", np.sqrt)(np.uint64([0x4400]))[0])
+    >>> hex(rounded("f16", np.sqrt)(np.uint64([0x4400]))[0])
     '0x4000'
     """
     number, encode = NUMBER[name], encoder(name)
+    flush = flush_bf16 if ftz else same
 
     def applied(bits):
-        return encode(F64(function(number(bits))))
+        return flush(encode(function(F64(number(flush(bits))))))
 
     return applied
+
+
+@cache
+def reading(name: str, ftz: bool = False) -> Callable:
+    """What makes f32 numbers of f16 or bf16, with .ftz of f16: for comparisons.
+
+    >>> float(reading("f16", True)(np.uint64(1)))
+    0.0
+    """
+    number = NUMBER[name]
+
+    def read(bits):
+        return number(flush_f16(bits))
+
+    return read if ftz else number
+
+
+@cache
+def mixed(operation: Callable, name: str, operands: int) -> Callable:
+    """An operation of f32 whose first operands are f16 or bf16, of which it has all but the last: add.f32.f16 and the like.
+
+    >>> float(mixed(np.add, "f16", 2)(np.uint64(0x3C00), np.float32(2)))
+    3.0
+    """
+    number = NUMBER[name]
+
+    def two(a, b):
+        return operation(number(a), b)
+
+    def three(a, b, c):
+        return operation(number(a), number(b), c)
+
+    return {2: two, 3: three}[operands]
 
 
 @cache

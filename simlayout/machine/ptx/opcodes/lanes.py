@@ -5,11 +5,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simlayout.errors import InstructionError
-from simlayout.machine.ptx.opcodes import lanes_bits, lanes_compare, lanes_convert, lanes_floats, lanes_integers
+from simlayout.machine.ptx.opcodes import (
+    lanes_bits,
+    lanes_compare,
+    lanes_convert,
+    lanes_floats,
+    lanes_halves,
+    lanes_integers,
+)
 from simlayout.machine.ptx.opcodes.forms import Form
 
 TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_bits.FORMS + lanes_compare.FORMS + lanes_floats.FORMS
-                            + lanes_convert.FORMS)
+                            + lanes_halves.FORMS + lanes_convert.FORMS)
 """All rows."""
 
 FORMS: dict[str, tuple[Form, ...]] = {}

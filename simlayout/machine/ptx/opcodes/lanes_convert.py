@@ -4,6 +4,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic import conversions as v
 from simlayout.machine.arithmetic import floats as f
 from simlayout.machine.arithmetic import halves as h
+from simlayout.machine.arithmetic import pairs as p
 from simlayout.machine.arithmetic.primitives import same
 from simlayout.machine.ptx.opcodes.forms import Form, of
 
@@ -48,7 +49,7 @@ def _half(target):
 
 
 def _two(target):
-    return lambda m, relu, satfinite: v.two_to_packed(target, m.RND, relu, satfinite)
+    return lambda m, relu, satfinite: p.two_to_packed(target, m.RND, relu, satfinite)
 
 
 _INTEGER_ROWS = (
@@ -95,22 +96,22 @@ _FLOAT_ROWS = (
 )
 
 _PACKED_ROWS = (
-    _row("cvt.RND.HALF.f32", "HALF", "f32 f32", lambda m: v.two_to_packed(m.HALF[:-2], m.RND, False, False), "sm_80",
+    _row("cvt.RND.HALF.f32", "HALF", "f32 f32", lambda m: p.two_to_packed(m.HALF[:-2], m.RND, False, False), "sm_80",
          RND=_NEAR, HALF="f16x2 bf16x2"),
     *_ends("cvt.RND{.END}.f16x2.f32", "f16x2", "f32 f32", _two("f16"), RND=_NEAR),
     *_ends("cvt.RND{.END}.bf16x2.f32", "bf16x2", "f32 f32", _two("bf16"), RND=_NEAR),
-    _row("cvt.rna.tf32.f32", "tf32", "f32", of(v.tie_away_tf32), "sm_80"),
-    _row("cvt.rna.satfinite.tf32.f32", "tf32", "f32", of(v.to_tf32("rna", False, True)), "sm_80"),
-    _row("cvt.RND{.relu}.tf32.f32", "tf32", "f32", lambda m: v.to_tf32(m.RND, m.relu), "sm_90", RND=_NEAR),
+    _row("cvt.rna.tf32.f32", "tf32", "f32", of(p.tie_away_tf32), "sm_80"),
+    _row("cvt.rna.satfinite.tf32.f32", "tf32", "f32", of(p.to_tf32("rna", False, True)), "sm_80"),
+    _row("cvt.RND{.relu}.tf32.f32", "tf32", "f32", lambda m: p.to_tf32(m.RND, m.relu), "sm_90", RND=_NEAR),
     *(_row(f"cvt.rn{ends}.PAIR.f32", "PAIR", "f32 f32",
-           lambda m, relu="relu" in ends: v.two_to_packed(m.PAIR[:4], "rn", relu, True), "sm_89", PAIR=_PAIRS)
+           lambda m, relu="relu" in ends: p.two_to_packed(m.PAIR[:4], "rn", relu, True), "sm_89", PAIR=_PAIRS)
       for ends in (".satfinite", ".satfinite.relu", ".relu.satfinite")),
     *(_row(f"cvt.rn{ends}.PAIR.f16x2", "PAIR", "f16x2",
-           lambda m, relu="relu" in ends: v.halves_to_bytes(m.PAIR[:4], relu), "sm_89", PAIR=_PAIRS)
+           lambda m, relu="relu" in ends: p.halves_to_bytes(m.PAIR[:4], relu), "sm_89", PAIR=_PAIRS)
       for ends in (".satfinite", ".satfinite.relu", ".relu.satfinite")),
-    _row("cvt.rn{.relu}.f16x2.PAIR", "f16x2", "PAIR", lambda m: v.bytes_to_halves(m.PAIR[:4], m.relu), "sm_89", PAIR=_PAIRS),
-    _row("cvt.pack.sat.D.s32", "b32", "s32 s32", lambda m: v.pack(m.D, False), D="u16 s16"),
-    _row("cvt.pack.sat.D.s32.b32", "b32", "s32 s32 b32", lambda m: v.pack(m.D, True), D="u2 s2 u4 s4 u8 s8"),
+    _row("cvt.rn{.relu}.f16x2.PAIR", "f16x2", "PAIR", lambda m: p.bytes_to_halves(m.PAIR[:4], m.relu), "sm_89", PAIR=_PAIRS),
+    _row("cvt.pack.sat.D.s32", "b32", "s32 s32", lambda m: p.pack(m.D, False), D="u16 s16"),
+    _row("cvt.pack.sat.D.s32.b32", "b32", "s32 s32 b32", lambda m: p.pack(m.D, True), D="u2 s2 u4 s4 u8 s8"),
 )
 
 FORMS = _INTEGER_ROWS + _FLOAT_ROWS + _PACKED_ROWS

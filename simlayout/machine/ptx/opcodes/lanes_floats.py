@@ -2,6 +2,7 @@
 
 from simlayout.machine.arithmetic import approximate as a
 from simlayout.machine.arithmetic import floats as f
+from simlayout.machine.arithmetic import signs as s
 from simlayout.machine.ptx.opcodes.forms import Form, of
 
 _SECTION = "Floating Point Instructions"
@@ -32,18 +33,18 @@ FORMS = (
     _row("div.RND.f64", "f64", "f64 f64", _f64("div")),
     *(_row(f"{name}.RND{{.ftz}}.f32", "f32", "f32", _f32(name)) for name in ("rcp", "sqrt")),
     *(_row(f"{name}.RND.f64", "f64", "f64", _f64(name)) for name in ("rcp", "sqrt")),
-    *(_row(f"{name}{{.ftz}}.f32", "f32", "f32", lambda m, name=name: f.f32_sign(name, m.ftz)) for name in ("neg", "abs")),
-    _row("neg.f64", "f64", "f64", of(f.negate_f64)),
-    _row("abs.f64", "f64", "f64", of(f.absolute_f64)),
+    *(_row(f"{name}{{.ftz}}.f32", "f32", "f32", lambda m, name=name: s.f32_sign(name, m.ftz)) for name in ("neg", "abs")),
+    _row("neg.f64", "f64", "f64", of(s.negate_f64)),
+    _row("abs.f64", "f64", "f64", of(s.absolute_f64)),
     *(_row(f"{name}{{.ftz}}.f32", "f32", "f32 f32",
-           lambda m, name=name: f.f32_extreme(name, m.ftz)) for name in ("min", "max")),
+           lambda m, name=name: s.f32_extreme(name, m.ftz)) for name in ("min", "max")),
     *(_row(f"{name}{{.ftz}}.NaN.f32", "f32", "f32 f32",
-           lambda m, name=name: f.f32_extreme(name, m.ftz, True), "sm_80") for name in ("min", "max")),
+           lambda m, name=name: s.f32_extreme(name, m.ftz, True), "sm_80") for name in ("min", "max")),
     *(_row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32", "f32", "f32 f32",
-           lambda m, name=name: f.f32_extreme(name, m.ftz, m.NaN, True), "sm_86") for name in ("min", "max")),
-    *(_row(f"{name}.f64", "f64", "f64 f64", of(f.f64_extreme(name))) for name in ("min", "max")),
-    _row("copysign.f32", "f32", "f32 f32", of(f.copy_sign_f32)),
-    _row("copysign.f64", "f64", "f64 f64", of(f.copy_sign_f64)),
+           lambda m, name=name: s.f32_extreme(name, m.ftz, m.NaN, True), "sm_86") for name in ("min", "max")),
+    *(_row(f"{name}.f64", "f64", "f64 f64", of(s.f64_extreme(name))) for name in ("min", "max")),
+    _row("copysign.f32", "f32", "f32 f32", of(s.copy_sign_f32)),
+    _row("copysign.f64", "f64", "f64 f64", of(s.copy_sign_f64)),
     *(_row(f"div.{mode}{{.ftz}}.f32", "f32", "f32 f32", _approximate(f"div.{mode}"), exact=False)
       for mode in ("approx", "full")),
     *(_row(f"{name}.approx{{.ftz}}.f32", "f32", "f32", _approximate(name), exact=False)

@@ -1,5 +1,6 @@
 """Integer arithmetic: the rows. PTX ISA, Integer Arithmetic Instructions; Extended-Precision Integer Arithmetic."""
 
+from simlayout.machine.arithmetic import carries as c
 from simlayout.machine.arithmetic import integers as i
 from simlayout.machine.ptx.opcodes.forms import Form, kind, of
 
@@ -24,7 +25,7 @@ def _width(found):
 
 
 def _product_with_carry(found, reads, writes):
-    return i.multiply_add_with_carry(*kind(found.WORD), found.MODE, reads, writes)
+    return c.multiply_add_with_carry(*kind(found.WORD), found.MODE, reads, writes)
 
 
 def _carry(text, results, sources, build):
@@ -67,12 +68,12 @@ FORMS = (
     _row("dp4a.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B)), **_SIGNS),
     _row("dp2a.MODE.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B), m.MODE), MODE="lo hi", **_SIGNS),
     # Sums and differences of signed types have the carry of their bits.
-    _carry("add.cc.WORD", "UW cc", "UW UW", lambda m: i.sum_with_carry(_width(m), False, True)),
-    _carry("addc.WORD", "UW", "UW UW cc", lambda m: i.sum_with_carry(_width(m), True, False)),
-    _carry("addc.cc.WORD", "UW cc", "UW UW cc", lambda m: i.sum_with_carry(_width(m), True, True)),
-    _carry("sub.cc.WORD", "UW cc", "UW UW", lambda m: i.difference_with_borrow(_width(m), False, True)),
-    _carry("subc.WORD", "UW", "UW UW cc", lambda m: i.difference_with_borrow(_width(m), True, False)),
-    _carry("subc.cc.WORD", "UW cc", "UW UW cc", lambda m: i.difference_with_borrow(_width(m), True, True)),
+    _carry("add.cc.WORD", "UW cc", "UW UW", lambda m: c.sum_with_carry(_width(m), False, True)),
+    _carry("addc.WORD", "UW", "UW UW cc", lambda m: c.sum_with_carry(_width(m), True, False)),
+    _carry("addc.cc.WORD", "UW cc", "UW UW cc", lambda m: c.sum_with_carry(_width(m), True, True)),
+    _carry("sub.cc.WORD", "UW cc", "UW UW", lambda m: c.difference_with_borrow(_width(m), False, True)),
+    _carry("subc.WORD", "UW", "UW UW cc", lambda m: c.difference_with_borrow(_width(m), True, False)),
+    _carry("subc.cc.WORD", "UW cc", "UW UW cc", lambda m: c.difference_with_borrow(_width(m), True, True)),
     _carry("mad.MODE.cc.WORD", "UW cc", "WORD WORD UW", lambda m: _product_with_carry(m, False, True)),
     _carry("madc.MODE.WORD", "UW", "WORD WORD UW cc", lambda m: _product_with_carry(m, True, False)),
     _carry("madc.MODE.cc.WORD", "UW cc", "WORD WORD UW cc", lambda m: _product_with_carry(m, True, True)),

@@ -1,0 +1,135 @@
+"""Signs of f32 and f64, and the lesser and greater of two: neg, abs, copysign, min, max.
+
+PTX ISA, Floating Point Instructions. neg and abs are arithmetic on sm_90 (ptxas adds -0), so that of f32 a NaN becomes the
+canonical one.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from simlayout.machine.arithmetic.floats import canonical_f32, flush_f32, lanes_f32, nan_of_one, quiet_f64
+from simlayout.machine.arithmetic.primitives import F32, U64, bits_f32, bits_f64, float_f32, float_f64, same, select
+from simlayout.numerics.fma import NAN_F32
+
+_NAN = F32(NAN_F32)
+_U0, _SIGN_32, _SIGN_64 = U64(0), U64(1 << 31), U64(1 << 63)
+
+
+def negate_f32(a):
+    """neg.f32; a NaN becomes the canonical one.
+
+    >>> float(f32_sign("neg")(np.float32(3)))
+    -3.0
+    """
+    return -a
+
+
+def absolute_f32(a):
+    """abs.f32."""
+    return np.abs(a)
+
+
+@cache
+def f32_sign(name: str, ftz: bool = False):
+    """neg and abs of f32: arithmetic, so that a NaN becomes the canonical one.
+
+    >>> float(f32_sign("abs", True)(np.float32(-1e-40)))
+    0.0
+    """
+    return lanes_f32({"neg": negate_f32, "abs": absolute_f32}[name], 1, ftz, False)
+
+
+def negate_f64(a):
+    """neg.f64; a NaN keeps its payload, is made quiet and changes its sign.
+
+    >>> float(negate_f64(np.float64(3)))
+    -3.0
+    """
+    return nan_of_one(-a, -a)
+
+
+def absolute_f64(a):
+    """abs.f64; a NaN keeps its payload, is made quiet and loses its sign.
+
+    >>> float(absolute_f64(np.float64(-3)))
+    3.0
+    """
+    return nan_of_one(np.abs(a), np.abs(a))
+
+
+@cache
+def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False):
+    """min and max of f32: -0 lies below +0, a NaN loses, of two the canonical one remains. nan: one wins, as the canonical
+    one; xorsign: of the magnitudes, with the exclusive or of the signs.
+
+    >>> [float(f32_extreme("max", nan=n)(np.float32(1), np.float32("nan"))) for n in (False, True)]
+    [1.0, nan]
+    """
+    enter = flush_f32 if ftz else same
+
+    def least(a, b):
+        return select((a < b) | (a == b) & (bits_f32(a) & _SIGN_32 != _U0), a, b)
+
+    def most(a, b):
+        return select((a > b) | (a == b) & (bits_f32(a) & _SIGN_32 == _U0), a, b)
+
+    pick = least if name == "min" else most
+
+    def loses(a, b):
+        return canonical_f32(select(a != a, b, select(b != b, a, pick(a, b))))
+
+    def wins(a, b):
+        return select((a != a) | (b != b), _NAN, pick(a, b))
+
+    chosen = wins if nan else loses
+
+    def plain(a, b):
+        return chosen(enter(a), enter(b))
+
+    def with_sign(a, b):
+        a, b = enter(a), enter(b)
+        made = chosen(np.abs(a), np.abs(b))
+        sign = (bits_f32(a) ^ bits_f32(b)) & _SIGN_32
+        return select(made == made, float_f32(bits_f32(made) | sign), made)
+
+    return with_sign if xorsign else plain
+
+
+@cache
+def f64_extreme(name: str):
+    """min and max of f64: -0 lies below +0, a NaN loses; of two b's is left, made quiet (the code of ptxas for sm_90).
+
+    >>> float(f64_extreme("min")(np.float64(1), np.float64("nan")))
+    1.0
+    """
+    def least(a, b):
+        return select((a < b) | (a == b) & (bits_f64(a) & _SIGN_64 != _U0), a, b)
+
+    def most(a, b):
+        return select((a > b) | (a == b) & (bits_f64(a) & _SIGN_64 == _U0), a, b)
+
+    pick = least if name == "min" else most
+
+    def extreme(a, b):
+        return select(a != a, select(b != b, quiet_f64(b), b), select(b != b, a, pick(a, b)))
+
+    return extreme
+
+
+def copy_sign_f32(a, b):
+    """copysign.f32: b with the sign of a.
+
+    >>> float(copy_sign_f32(np.float32(-1), np.float32(3)))
+    -3.0
+    """
+    return float_f32(bits_f32(a) & _SIGN_32 | bits_f32(b) & ~_SIGN_32)
+
+
+def copy_sign_f64(a, b):
+    """copysign.f64: b with the sign of a.
+
+    >>> float(copy_sign_f64(np.float64(-1), np.float64(3)))
+    -3.0
+    """
+    return float_f64(bits_f64(a) & _SIGN_64 | bits_f64(b) & ~_SIGN_64)
