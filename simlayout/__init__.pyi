@@ -13,6 +13,7 @@ from simlayout import (
     plan,
     plots,
     proofs,
+    ptx,
     synthesis,
     testing,
 )
@@ -59,5 +60,5 @@ __all__ = ["Access", "AddressError", "Analysis", "Certificate", "Composed", "Dev
            "byte_address", "choose_ldmatrix", "clinic", "coalesce", "codegen", "complement", "composition", "dtype_of",
            "emit", "equivalent", "errors", "formula", "fragment", "guide", "hardware", "instruction", "lessons",
            "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plan", "plots", "proofs",
-           "prove_operand", "prove_tile", "rearrange", "search", "search_plan", "synthesis", "testing", "tile",
+           "prove_operand", "prove_tile", "ptx", "rearrange", "search", "search_plan", "synthesis", "testing", "tile",
            "tiled_divide", "translate", "verify", "zipped_divide"]

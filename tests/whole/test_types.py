@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 PACKAGES = ("simlayout", "cuda_kernels")
-PLACES = ("simlayout", "simlayout.numerics", "simlayout.plots", "simlayout.testing", "cuda_kernels",
-          "cuda_kernels.run.runner")
+PLACES = ("simlayout", "simlayout.numerics", "simlayout.plots", "simlayout.ptx", "simlayout.testing",
+          "cuda_kernels", "cuda_kernels.run.runner")
 """The modules whose public names are looked at: `__all__`, or what a module without one defines."""
 
 

@@ -6,72 +6,91 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.lower import aligned
+from simlayout.wording import counted
+
+POINTERS = ("u64", "b64", "s64")
+"""Types of parameters that may be pointers: compilers write .u64, some .b64."""
 
 
 def packed(entry, args, space):
-    """uint8 [bytes] of an Entry's parameters. Raises MachineError that names the parameter."""
+    """uint8 [bytes] of an Entry's parameters. Raises MachineError that names the parameter and its position."""
     parameters = entry.parameters
     if len(args) != len(parameters):
-        raise MachineError(f"{entry.name} takes {len(parameters)} arguments ({_described(parameters)}), not {len(args)}")
+        raise MachineError(f"{entry.name} takes {counted(len(parameters), 'argument')} "
+                           f"({', '.join(map(entry.described, parameters))}), and {len(args)} {_are(len(args))} given: pass "
+                           "an array (or None) for a pointer, a number for a scalar, bytes for a struct")
     made = bytearray()
-    for i, (parameter, value) in enumerate(zip(parameters, args)):
+    for i, (parameter, value) in enumerate(zip(parameters, args), 1):
         made += bytes(aligned(len(made), parameter.align) - len(made))
         try:
             data = _bytes_of(parameter, value, space)
         except (MachineError, TypeError, ValueError, OverflowError) as error:
-            what = f"argument {i} ({parameter.name}, {_described([parameter])})"
+            what = f"argument {i} of {len(args)} ({entry.described(parameter)})"
             raise MachineError(f"{entry.name}: {what}: {error}") from None
         made += data
     return np.frombuffer(bytes(made), np.uint8)
 
 
-def _described(parameters):
-    return ", ".join(f".{p.type}" if not p.shape else f"{p.bytes} bytes" for p in parameters)
+def _are(count):
+    return "is" if count == 1 else "are"
 
 
 def _bytes_of(parameter, value, space):
     if parameter.shape:
         return _struct(parameter, value, space)
-    if isinstance(value, np.ndarray) and value.ndim + value.size > 1:
+    if isinstance(value, np.ndarray):
         return _pointer(parameter, value, space)
-    return _number(parameter, value)
+    if value is None:
+        if parameter.type not in POINTERS:
+            raise MachineError("None is a null pointer: pass a number")
+        return bytes(8)
+    return _number(parameter.type, value)
 
 
 def _pointer(parameter, value, space):
-    if parameter.bytes != 8:
-        raise MachineError(f"an array needs a parameter of 8 bytes, and this is .{parameter.type}")
+    if parameter.type not in POINTERS:
+        raise MachineError(f"an array of shape {value.shape} is a pointer, and this is a number: pass one, array.item() of "
+                           "a single element")
+    if value.dtype.hasobject:
+        raise MachineError(f"an array of {value.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of fixed "
+                           "size")
     return space.address(value).to_bytes(8, "little")
 
 
-def _number(parameter, value):
-    bits, kind = width_of(parameter.type), parameter.type[0]
-    if isinstance(value, np.ndarray | np.generic):
-        if value.dtype.itemsize * 8 == bits and kind == "b":
-            return value.tobytes()
-        if parameter.type == "bf16" and value.dtype.itemsize == 2:
+def _number(type, value):
+    """The bytes of a number as a parameter of a type. A NumPy scalar of as many bits fits a .b type as it is, and .bf16."""
+    bits, kind = width_of(type), type[0]
+    if isinstance(value, np.generic):
+        if value.dtype.itemsize * 8 == bits and (kind == "b" or value.dtype.kind in "Mm"):
             return value.tobytes()
         value = value.item()
-    if kind == "f":
-        return np.array(value, f"f{bits // 8}").tobytes()
+    if not isinstance(value, int | float):
+        raise MachineError(f"{value!r} is no number: pass an int, a float or a NumPy scalar")
+    if kind == "f" or isinstance(value, float) and type in ("b16", "b32", "b64"):
+        return _float(bits, value)
     if isinstance(value, float):
-        if kind != "b" or bits not in (16, 32, 64):
-            raise MachineError(f"{value!r} is no integer")
+        raise MachineError(f"{value!r} is no integer" + (": pass an ml_dtypes.bfloat16" if type == "bf16" else
+                                                          f": pass {int(value)}" if value.is_integer() else ""))
+    low, high = -(1 << bits - 1), (1 << bits) - 1
+    if not low <= value <= high:
+        raise MachineError(f"{value} does not fit in {bits} bits: {low} to {high}")
+    return (int(value) & high).to_bytes(bits // 8, "little")
+
+
+def _float(bits, value):
+    """IEEE bits, rounded to nearest; what is too large becomes infinity, as in C."""
+    with np.errstate(over="ignore"):
         return np.array(value, f"f{bits // 8}").tobytes()
-    if value is None:
-        value = 0
-    value = int(value)
-    if not -(1 << bits - 1) <= value < 1 << bits:
-        raise MachineError(f"{value} does not fit in {bits} bits")
-    return (value & (1 << bits) - 1).to_bytes(bits // 8, "little")
 
 
 def _struct(parameter, value, space):
     if hasattr(value, "box_bytes") and hasattr(value, "array"):
         return space.tensor_map(value, parameter.bytes)
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         value = value.tobytes()
     if not isinstance(value, bytes | bytearray | memoryview):
         raise MachineError(f"a struct takes bytes, a structured scalar or a TensorMap, not {type(value).__name__}")
-    if len(value) != parameter.bytes:
-        raise MachineError(f"{len(value)} bytes are given, and it has {parameter.bytes}")
+    if memoryview(value).nbytes != parameter.bytes:
+        raise MachineError(f"{counted(memoryview(value).nbytes, 'byte')} {_are(memoryview(value).nbytes)} given, and the "
+                           f"struct has {parameter.bytes}")
     return bytes(value)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from simlayout.errors import MachineError, ParseError
+from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.bind import bind
+from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.order import blocks_in_order
 from simlayout.machine.ptx.program import SPECIALS, Program, Step
 from simlayout.machine.ptx.rows import Place, in_numpy
@@ -137,13 +138,13 @@ class Names:
 
 class Lowering:
     """The Program of an entry, in the making. module: syntax.Module; addresses: {variable in global or constant memory:
-    address}."""
+    address}. faults: the Faults of instructions that cannot be bound; with any `program` is None."""
 
     def __init__(self, module, entry, addresses):
         self.module, self.addresses = module, addresses
         self.shared, self._static, self._dynamic = {}, 0, []
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
-        self.local_bytes, self.steps, self.names, self.calls = 0, [], {}, {}
+        self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         for variable in module.variables.values():
             if variable.space == "shared":
                 self.new_shared(variable)
@@ -157,7 +158,7 @@ class Lowering:
         self._place_dynamic()
         for name in self._functions:
             self._lower(self.names[name])
-        self.program = self._finish(entry)
+        self.program = None if self.faults else self._finish(entry)
 
     def _called(self, function):
         """Names of functions with a body that a function calls or whose address it takes."""
@@ -165,6 +166,16 @@ class Lowering:
                  for operand in _symbols(instruction.operands) if operand.name in self.module.functions]
         self.calls[function.name] = [name for name in dict.fromkeys(found) if self.module.functions[name].body is not None]
         return self.calls[function.name]
+
+    @property
+    def static_shared(self):
+        """Bytes of shared variables whose size the module tells."""
+        return self._static
+
+    @property
+    def has_dynamic_shared(self):
+        """Whether there are shared variables whose size the launch gives."""
+        return bool(self._dynamic)
 
     # ---- rows and memory -----------------------------------------------------------------------------------------
 
@@ -261,9 +272,14 @@ class Lowering:
                 if step.lanewise is not None:
                     step.compute = in_numpy(step.lanewise)
                 made.append(step)
-        except (MachineError, KeyError) as error:
-            raise ParseError(f"{self.module.path}:{instruction.line}:{instruction.column}: {name}: {error}") from None
-        return made
+        except SimlayoutError as error:
+            reason = str(error)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError):
+            reason = f"operands that it does not take: {instruction.text}"
+        else:
+            return made
+        self.faults.append(Fault(name, instruction.line, instruction.column, reason))
+        return []
 
     # ---- order ---------------------------------------------------------------------------------------------------
 

@@ -1,70 +1,92 @@
 """Modules of PTX, their entries, and launches of these."""
 
-from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from simlayout.errors import MachineError
+from simlayout.algebra.aliases import Progress
+from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.launch import Launch, Shape, run_grid
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
+from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.lower import Lowering
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.warp import PtxTurns, PtxWarp
 from simlayout.machine.trace import Trace
+from simlayout.wording import counted
 
 LIMIT = 1 << 32
 """Instructions that a warp executes at most, if no other limit is given."""
 
 
 class Entry:
-    """A kernel of a Module. name; parameters: syntax.Variables; required_block: (x, y, z) of .reqntid, or None."""
+    """A kernel of a Module.
 
-    def __init__(self, module, function):
+    name: as the PTX has it. parameters: a `syntax.Variable` each, in order. required_block: (x, y, z) of .reqntid, or
+    None; most_threads: of .maxntid, or None; required_cluster: CTAs along x of .reqnctapercluster, or None. static_shared:
+    bytes of shared memory that it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
+    """
+
+    def __init__(self, module: "Module", function: syntax.Function):
         self.module, self.name, self.parameters = module, function.name, function.parameters
-        directives = function.directives
-        self.required_block = (*directives["reqntid"], 1, 1)[:3] if "reqntid" in directives else None
-        self._lowered = None
+        self.function = function
+        told = function.directives
+        self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
+        self.most_threads = prod(told["maxntid"]) if "maxntid" in told else None
+        self.required_cluster = prod(told["reqnctapercluster"]) if told.get("reqnctapercluster") else None
+        lowering = Lowering(module.syntax, self.name, module.addresses)
+        self.program, self.faults = lowering.program, tuple(lowering.faults)
+        self.functions = tuple(lowering.names)
+        self.static_shared, self.has_dynamic_shared = lowering.static_shared, lowering.has_dynamic_shared
 
     def __repr__(self) -> str:
-        given = ", ".join(f".{p.type}" if not p.shape else f"{p.bytes} bytes" for p in self.parameters)
-        return f"<entry {self.name}({given})>"
+        given = ", ".join(map(self.described, self.parameters))
+        rest = []
+        if self.required_block is not None:
+            rest.append(f"block {self.required_block}")
+        if self.static_shared or self.has_dynamic_shared:
+            sizes = [counted(self.static_shared, "byte")] * bool(self.static_shared) + ["dynamic"] * self.has_dynamic_shared
+            rest.append(f"shared memory: {' and '.join(sizes)}")
+        return f"<entry {self.name}({given}){''.join(f', {each}' for each in rest)}>"
 
-    @property
-    def program(self):
-        """Its Program, lowered when it is first asked for."""
-        if self._lowered is None:
-            self._lowered = Lowering(self.module.syntax, self.name, self.module.addresses).program
-        return self._lowered
+    def described(self, parameter: syntax.Variable) -> str:
+        """A parameter as text: its name without that of the entry, and its type or size."""
+        name = parameter.name.removeprefix(f"{self.name}_")
+        return f"{name}: {counted(parameter.bytes, 'byte')}" if parameter.shape else f"{name}: .{parameter.type}"
 
-    def run(self, grid: int | tuple, block: int | tuple, *args: Any, shared_bytes: int = 0, cluster: int = 1,
-            hazards: str = "raise", progress: Callable[[int, int], object] | None = None, together: bool = False,
+    def run(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, shared_bytes: int = 0,
+            cluster: int = 1, hazards: str = "raise", progress: Progress | None = None, together: bool = False,
             arch: str | None = None, limit: int = LIMIT) -> Trace:
         """Executes the kernel and returns its Trace.
 
-        grid, block: ints or tuples of up to three, in CTAs and threads. args: one for each parameter: NumPy arrays for
-        pointers, changed in place; numbers for scalars; bytes, structured scalars or a simlayout.TensorMap for structs.
+        grid, block: ints or tuples of up to three, in CTAs and threads. args: one for each parameter: NumPy arrays of any
+        dtype for pointers, changed in place (a pointer to element [0, ..., 0]; None for a null pointer); numbers for
+        scalars; bytes, structured scalars or a simlayout.TensorMap for structs.
         shared_bytes: dynamic shared memory of a CTA, in bytes. cluster, hazards, progress, together: as of
-        `simlayout.machine.run`. arch: for the wavefront model, by default the module's target. limit: instructions that one
-        warp executes at most.
+        `simlayout.machine.run`; a cluster that the entry requires need not be given. arch: for the wavefront model, by
+        default the module's target. limit: instructions that one warp executes at most.
 
-        Raises MachineError (arguments that do not fit, an endless program), HazardError, AddressError.
+        Raises MachineError (arguments that do not fit, an endless program), HazardError, AddressError; each names the
+        argument, or file and line, CTA and warp.
         """
-        program = self.program
+        program = self._executable()
         launch = Launch(arch or self.module.arch, hazards)
         space = self.module.space(launch)
         parameters = packed(self, args, space)
-        shape = Shape.of(grid, block, program.dynamic_at + shared_bytes, cluster, together, launch)
+        limit = _whole(limit, "limit", 1)
+        launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
+        shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch)
         self._check(shape)
         program.parameters, program.executed = parameters, [0] * len(program.steps)
-        launch.dynamic_bytes = shared_bytes
 
         def begin(cta, index):
-            return PtxTurns(PtxWarp(cta, index, program, space), limit)
+            return _Located(PtxWarp(cta, index, program, space), limit)
 
         try:
             trace = run_grid(launch, shape, begin, progress)
@@ -75,9 +97,47 @@ class Entry:
                 trace.executed[step.site] = trace.executed.get(step.site, 0) + count
         return trace
 
+    def _executable(self):
+        if self.program is None:
+            raise InstructionError(refusal(self.module.syntax.path, summed(self.faults)))
+        return self.program
+
+    def _cluster(self, cluster):
+        required = self.required_cluster
+        if required is not None and cluster not in (1, required):
+            raise MachineError(f"{self.name} requires clusters of {required} CTAs (.reqnctapercluster), not {cluster}")
+        return required or cluster
+
     def _check(self, shape):
         if self.required_block is not None and shape.block != self.required_block:
             raise MachineError(f"{self.name} requires blocks of {self.required_block} threads (.reqntid), not {shape.block}")
+        if self.most_threads is not None and prod(shape.block) > self.most_threads:
+            raise MachineError(f"{self.name} takes blocks of at most {self.most_threads} threads (.maxntid), not "
+                               f"{prod(shape.block)}")
+
+
+class _Located(PtxTurns):
+    """The same, whose errors say where in the program they happened."""
+
+    def resume(self):
+        """As of PtxTurns."""
+        try:
+            super().resume()
+        except HazardError:
+            raise                                        # says so itself
+        except SimlayoutError as error:
+            file, line = self.warp.site
+            where = f"{file}:{line}: CTA {self.warp.index}, warp {self.warp.warp_index}"
+            error.args = (f"{where}: {error}", *error.args[1:])
+            raise
+
+
+
+def _whole(value, name, least):
+    """An integer of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise MachineError(f"{name} = {value!r}: give an integer of at least {least}")
+    return int(value)
 
 
 class Module:
@@ -89,9 +149,7 @@ class Module:
     def __init__(self, parsed: syntax.Module):
         self.syntax = parsed
         self.arch = _arch_of(parsed.target)
-        self.entries = {name: Entry(self, function) for name, function in parsed.functions.items()
-                        if function.entry and function.body is not None}
-        self._memory = {}
+        self._memory: dict[str, np.ndarray] = {}
         for variable in self._variables():
             data = np.zeros(max(variable.bytes, 1), np.uint8)
             initial = np.frombuffer(variable.initial or b"", np.uint8)
@@ -101,26 +159,44 @@ class Module:
         self.addresses = {name: space.address(data) for name, data in self._memory.items()}
         for variable in self._variables():
             self._relocate(variable)
+        self.entries = {name: Entry(self, function) for name, function in parsed.functions.items()
+                        if function.entry and function.body is not None}
+
+    def __repr__(self) -> str:
+        return f"<module {self.syntax.path}, {self.syntax.target}: {', '.join(self.entries) or 'no entries'}>"
+
+    @property
+    def unsupported(self) -> tuple[Unsupported, ...]:
+        """What entries can reach and the machine cannot execute, by line; `load` refuses a module with any."""
+        return summed(fault for entry in self.entries.values() for fault in entry.faults)
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self.entries:
-            raise MachineError(f"no entry {name!r}; this module has {', '.join(self.entries) or 'none'}")
-        return self.entries[name]
+        """The Entry of that name, or of a part of it that no other has, such as the C++ name of a function. Raises
+        MachineError that lists what there is."""
+        if name in self.entries:
+            return self.entries[name]
+        found = name and ([mangled for mangled in self.entries if f"{len(name)}{name}" in mangled]
+                          or [known for known in self.entries if name in known])
+        if not found:
+            raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {', '.join(self.entries) or 'none'}")
+        if len(found) > 1:
+            raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of {', '.join(found)}")
+        return self.entries[found[0]]
 
     def entry(self) -> Entry:
         """The only entry. Raises MachineError if there are several, or none."""
         if len(self.entries) != 1:
-            raise MachineError(f"this module has {len(self.entries)} entries ({', '.join(self.entries)}): name one, as in "
-                               "module[name]")
+            raise MachineError(f"{self.syntax.path} has {len(self.entries)} entries, and one is wanted: choose by "
+                               f"module[name] from {', '.join(self.entries) or 'another module'}")
         return next(iter(self.entries.values()))
 
-    def variable(self, name: str, dtype: Any = np.uint8) -> np.ndarray:
+    def variable(self, name: str, dtype: DTypeLike = np.uint8) -> np.ndarray:
         """The memory of a variable in global or constant memory, as a flat array; changes are seen by later runs."""
         if name not in self._memory:
             raise MachineError(f"no global variable {name!r}; this module has {', '.join(self._memory) or 'none'}")
         return self._memory[name].view(dtype)
 
-    def space(self, launch):
+    def space(self, launch: Launch) -> GlobalSpace:
         """The GlobalSpace of a Launch, with the module's variables in it."""
         space = GlobalSpace(launch.allocation)
         for data in self._memory.values():
@@ -150,18 +226,30 @@ def _arch_of(target):
     return plain if plain in ARCHES else DEFAULT_ARCH
 
 
-def load(source: str | Path) -> Module:
-    """A Module of PTX text, or of a file that holds it.
+def read(source: str | Path) -> Module:
+    """A Module of PTX text, or of a file that holds it, also with instructions that the machine does not have.
 
     source: the text, or a path (a Path, or a string without a line break that ends in .ptx). Raises ParseError with file,
-    line and column; InstructionError that lists by name and line what the machine does not have.
+    line and column, and MachineError for a file that cannot be read, or a function that calls itself.
     """
-    if isinstance(source, Path) or ("\n" not in source and source.endswith(".ptx")):
-        try:
-            text = Path(source).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise MachineError(f"{source}: {error}") from None
-        return Module(parse(text, str(source)))
-    return Module(parse(source))
+    if isinstance(source, str) and ("\n" in source or not source.endswith(".ptx")):
+        return Module(parse(source))
+    if not isinstance(source, str | Path):
+        raise MachineError(f"PTX is text, or the path of a file with it, not {type(source).__name__}")
+    try:
+        text = Path(source).read_text("utf-8")
+    except (OSError, ValueError) as error:               # ValueError: bytes that are no text, a NUL in the path
+        raise MachineError(f"cannot read {str(source)!r}: {getattr(error, 'strerror', None) or error}") from None
+    return Module(parse(text, str(source)))
 
 
+def load(source: str | Path) -> Module:
+    """A Module of PTX text, or of a file that holds it, all of whose instructions the machine can execute.
+
+    source: as of `read`. Raises ParseError with file, line and column; InstructionError that lists by name, with the first
+    line and how often, all that entries can reach and the machine does not have; MachineError as `read`.
+    """
+    module = read(source)
+    if found := module.unsupported:
+        raise InstructionError(refusal(module.syntax.path, found))
+    return module

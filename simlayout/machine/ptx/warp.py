@@ -257,15 +257,15 @@ class PtxTurns:
             if part.waits is not None:
                 self._resume(warp, part)
                 continue
-            patience = min(PATIENCE, budget) if len(warp.parts) > 1 else budget
+            patience = min(PATIENCE if len(warp.parts) > 1 else TURN, budget, self._left)
             done = warp.run_part(part, patience)
             budget -= done
             tired = part if done == patience else None
             self._left -= done
-            if self._left <= 0:
-                raise MachineError(f"warp {warp.warp_index} of CTA {warp.index} has executed {self._limit} instructions and "
-                                   "does not end: if it should, pass a larger limit=; if it waits for another CTA, "
-                                   "together=True")
+            if self._left <= 0 and warp.parts:
+                warp.site = warp.program.steps[warp.parts[0].at].site
+                raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "
+                                   "a larger limit=; if it waits for another CTA, together=True")
         self.finished = True
 
     def _resume(self, warp, part):

@@ -1,0 +1,92 @@
+"""Endless programs end: by a limit, by Ctrl-C; too large launches are refused; each by one line that says where."""
+
+import _thread
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+from ptx_texts import WRITE, module
+
+import simlayout as sl
+from simlayout.errors import MachineError
+
+ENDLESS = """.loc 1 7 3
+mov.u32 %r1, %tid.x;
+AGAIN:
+.loc 1 9 3
+{step}
+bra AGAIN;"""
+
+STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "st.shared.u32 [tile], %r1;", "barrier": "bar.sync 0;",
+         "divergent": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
+         "spin": "setp.eq.u32 %p1, %r1, 5; @%p1 bra AGAIN;"}
+
+
+def endless(step, **options):
+    text = module(ENDLESS.format(step=STEPS[step]), before='.file 1 "loop.cu"\n.shared .align 4 .b32 tile;')
+    return sl.ptx.load(text).entry().run(1, 64, hazards="off", **options)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_endless_loop_ends_by_the_limit_with_one_line_that_names_the_source_line(step):
+    with pytest.raises(MachineError) as ended:
+        endless(step, limit=5000)
+    assert re.fullmatch(r"loop\.cu:9: CTA \(0, 0, 0\), warp [01]: the warp has executed 5000 instructions and does not end: "
+                        r"if it should, pass a larger limit=; if it waits for another CTA, together=True", str(ended.value))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_endless_loop_ends_by_ctrl_c_and_the_entry_can_run_again(step):
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        endless(step)
+    timer.join()
+    with pytest.raises(MachineError):
+        endless(step, limit=100)
+
+
+def test_a_limit_that_the_program_does_not_reach_changes_nothing():
+    out = np.zeros(64, np.int32)
+    entry = sl.ptx.load(module(WRITE, ["u64"])).entry()
+    entry.run(1, 64, out, limit=6)
+    assert out.tolist() == list(range(64))
+    with pytest.raises(MachineError, match="has executed 5 instructions"):
+        entry.run(1, 64, out, limit=5)
+
+
+def test_a_billion_ctas_begin_at_once_tell_how_far_they_are_and_end_by_ctrl_c():
+    told, started = [], time.monotonic()
+
+    def progress(done, total):
+        told.append((done, total))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sl.ptx.load(module(WRITE, ["u64"])).entry().run(10**9, 32, np.zeros(32, np.int32), hazards="off", progress=progress)
+    assert told == [(1, 10**9), (2, 10**9), (3, 10**9)] and time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("grid, block, options, told", [
+    (2**31, 32, {}, "a GPU launches at most"), ((1, 2**16), 32, {}, "a GPU launches at most"), (0, 32, {}, "positive"),
+    (1, 2048, {}, "a CTA has at most 1024"), ("1", 32, {}, "positive integers"), (1, (1, 2, 3, 4), {}, "one to three"),
+    (10**9, 32, {"together": True}, "threads together"), (1, 32, {"shared_bytes": 10**6}, "bytes of shared memory"),
+    (1, 32, {"shared_bytes": -4}, "shared_bytes = -4: give an integer of at least 0"),
+    (1, 32, {"shared_bytes": 1.5}, "shared_bytes = 1.5"), (1, 32, {"shared_bytes": "4"}, "shared_bytes = '4'"),
+    (1, 32, {"limit": 0}, "limit = 0: give an integer of at least 1"), (1, 32, {"limit": None}, "limit = None"),
+    (3, 32, {"cluster": 2}, "divide it"), (1, 32, {"cluster": "a"}, "cluster"), (1, 32, {"hazards": "maybe"}, "maybe"),
+    (1, 32, {"arch": "sm_1"}, "sm_1")])
+def test_a_launch_that_no_gpu_takes_is_refused_in_one_line(grid, block, options, told):
+    out = np.zeros(32, np.int32)
+    with pytest.raises(sl.SimlayoutError) as refused:
+        sl.ptx.load(module(WRITE, ["u64"])).entry().run(grid, block, out, **options)
+    assert told in str(refused.value) and "\n" not in str(refused.value) and not out.any()
+
+
+def test_an_error_in_a_kernel_says_file_line_cta_and_warp():
+    text = module('.loc 1 4 1\ntrap;', before='.file 1 "k.cu"')
+    with pytest.raises(MachineError, match=re.escape("k.cu:4: CTA (0, 0, 0), warp 0: trap: the kernel aborts itself")):
+        sl.ptx.load(text).entry().run(1, 32)

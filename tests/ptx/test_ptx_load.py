@@ -1,0 +1,125 @@
+"""simlayout.ptx.load: from text or a file to entries that are found by name; what the machine lacks is told at once."""
+
+import re
+
+import numpy as np
+import pytest
+from ptx_texts import TRANSPOSE, WRITE, module
+
+import simlayout as sl
+from simlayout.errors import InstructionError, MachineError, ParseError
+
+TWICE = module(WRITE, ["u64"], "_Z9transposePfS_i") + module(WRITE, ["u64"], "_Z13transpose_padPfS_i").split("64\n", 1)[1]
+
+
+def test_text_a_path_and_its_name_are_the_same_module(tmp_path):
+    (tmp_path / "k.ptx").write_text(TRANSPOSE)
+    for source in (TRANSPOSE, tmp_path / "k.ptx", str(tmp_path / "k.ptx")):
+        a, c = np.arange(1024, dtype=np.float32).reshape(32, 32), np.zeros((32, 32), np.float32)
+        trace = sl.ptx.load(source).entry().run(1, 32, a, c)
+        assert (c == a.T).all() and [n.wavefronts for n in trace.by_instruction()] == [32, 1024]
+
+
+@pytest.mark.parametrize("source, told", [
+    ("none.ptx", "cannot read 'none.ptx': No such file or directory"), ("a\0.ptx", "cannot read"), (7, "not int"),
+    (b".version 9.0", "not bytes"), (None, "not NoneType")])
+def test_what_cannot_be_read_is_one_line(source, told):
+    with pytest.raises(MachineError, match=re.escape(told)) as refused:
+        sl.ptx.load(source)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "k.ptx").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(MachineError, match=r"cannot read .*k\.ptx"):
+        sl.ptx.load(tmp_path / "k.ptx")
+
+
+def test_what_is_no_ptx_is_refused_with_line_and_column():
+    with pytest.raises(ParseError, match=r"^<text>:9:\d+: "):
+        sl.ptx.load(module("add.s32 %r1 %r2;"))
+
+
+UNKNOWN = module("""suld.b.1d.b32.trap %r1, [0, {%r2}];
+add.s32 %r1, %r2;
+suld.b.1d.b32.trap %r1, [0, {%r3}];
+add.nonsense.s32 %r1, %r2, %r3;
+call helper;
+ret;""", before=""".func never() { .reg .b32 %r<3>; vset.u32.u32.eq %r1, %r2, %r2, %r2; ret; }
+.func helper() { .reg .b32 %r<3>; frobnicate.b32 %r1, %r2; ret; }""")
+
+
+def test_all_that_the_machine_does_not_have_is_told_at_once_with_first_line_and_how_often():
+    with pytest.raises(InstructionError) as refused:
+        sl.ptx.load(UNKNOWN)
+    said = str(refused.value)
+    assert said.startswith("<text>: 4 instructions that the machine cannot execute: frobnicate.b32 (line 5): ")
+    assert "suld.b.1d.b32.trap (line 10, 2 times)" in said and "add.nonsense.s32 (line 13)" in said
+    assert "add.s32 (line 11): " in said and "never" not in said and "vset" not in said and "\n" not in said
+
+
+def test_a_module_is_read_also_with_what_the_machine_lacks_and_its_entry_refuses_to_run():
+    found = sl.ptx.read(UNKNOWN)
+    assert [(u.name, u.line, u.times) for u in found.unsupported] == [
+        ("frobnicate.b32", 5, 1), ("suld.b.1d.b32.trap", 10, 2), ("add.s32", 11, 1), ("add.nonsense.s32", 13, 1)]
+    with pytest.raises(InstructionError, match="4 instructions that the machine cannot execute"):
+        found.entry().run(1, 32)
+
+
+@pytest.mark.parametrize("chain", [["f", "f"], ["f", "g", "f"]])
+def test_recursion_is_refused_when_the_module_is_loaded(chain):
+    declared = "".join(f".func {name};\n" for name in sorted(set(chain)))
+    bodies = "".join(f".func {a} {{ call {b}; ret; }}\n" for a, b in zip(chain, chain[1:]))
+    with pytest.raises(MachineError, match="f calls itself.*write a loop"):
+        sl.ptx.load(module("call f;\nret;", before=declared + bodies))
+
+
+# ---- entries -----------------------------------------------------------------------------------------------------------
+
+def test_an_entry_is_found_by_its_name_its_cpp_name_or_a_part_that_no_other_has():
+    found = sl.ptx.load(TWICE)
+    assert found["_Z9transposePfS_i"] is found["transpose"] is found.entries["_Z9transposePfS_i"]
+    assert found["transpose_pad"] is found["_pad"] is found.entries["_Z13transpose_padPfS_i"]
+
+
+@pytest.mark.parametrize("name, told", [
+    ("trans", "'trans' is a part of 2 entries' names: give more of one of _Z9transposePfS_i, _Z13transpose_padPfS_i"),
+    ("reduce", "no entry 'reduce' in <text>; it has _Z9transposePfS_i, _Z13transpose_padPfS_i"), ("", "no entry ''")])
+def test_a_name_that_fits_none_or_several_lists_what_there_is(name, told):
+    with pytest.raises(MachineError, match=re.escape(told)):
+        sl.ptx.load(TWICE)[name]
+
+
+def test_the_only_entry_needs_no_name_and_of_several_one_must_be_chosen():
+    assert sl.ptx.load(TRANSPOSE).entry().name == "kernel"
+    with pytest.raises(MachineError, match=r"2 entries, and one is wanted: choose by module\[name\] from _Z9"):
+        sl.ptx.load(TWICE).entry()
+    with pytest.raises(MachineError, match="0 entries"):
+        sl.ptx.load(".version 9.0\n.target sm_90\n").entry()
+
+
+def test_entries_say_what_they_take():
+    text = module(WRITE, ["u64", ".param .align 8 .b8 kernel_param_1[24]", "f32"], directives=".reqntid 64, 2",
+                  before=".extern .shared .align 16 .b8 dynamic[];\n.shared .b8 fixed[100];")
+    (entry,) = sl.ptx.load(text).entries.values()
+    assert repr(entry) == ("<entry kernel(param_0: .u64, param_1: 24 bytes, param_2: .f32), block (64, 2, 1), "
+                           "shared memory: 100 bytes and dynamic>")
+    assert (entry.required_block, entry.static_shared, entry.has_dynamic_shared) == ((64, 2, 1), 100, True)
+    assert repr(sl.ptx.load(text)) == "<module <text>, sm_90a: kernel>"
+
+
+@pytest.mark.parametrize("directives, block, cluster, told", [
+    (".reqntid 64", 32, 1, r"kernel requires blocks of \(64, 1, 1\) threads \(.reqntid\), not \(32, 1, 1\)"),
+    (".maxntid 16, 2", 64, 1, r"kernel takes blocks of at most 32 threads \(.maxntid\), not 64"),
+    (".reqnctapercluster 2", 32, 4, r"kernel requires clusters of 2 CTAs \(.reqnctapercluster\), not 4")])
+def test_a_launch_that_the_entry_forbids_is_refused(directives, block, cluster, told):
+    entry = sl.ptx.load(module(WRITE, ["u64"], directives=directives)).entry()
+    with pytest.raises(MachineError, match=told):
+        entry.run(4, block, np.zeros(64, np.int32), cluster=cluster)
+
+
+def test_a_cluster_that_the_entry_requires_need_not_be_given():
+    body = WRITE.replace("%tid.x;", "%tid.x; mov.u32 %r2, %cluster_nctarank;").replace("], %r1", "], %r2")
+    out = np.zeros(32, np.int32)
+    sl.ptx.load(module(body, ["u64"], directives=".reqnctapercluster 2")).entry().run(2, 32, out, hazards="off")
+    assert out.tolist() == [2] * 32
