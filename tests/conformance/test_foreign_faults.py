@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from foreign_faults import FAULTS, FOLDER, KINDS
+from foreign_faults import FAULTS, FOLDER, KINDS, outcome
 
 from cuda_kernels.conformance.foreign import launch
 
@@ -29,3 +29,12 @@ def test_every_function_of_every_source_is_a_row_and_there_are_60_faults_of_20_k
         entries = re.findall(r"\.entry (\w+)", rows[0].text())
         assert sorted(entries) == sorted(f"{fault.name}_{kind}" for fault in rows for kind in ("bad", "good"))
     assert len(FAULTS) >= 60 and len(Counter(fault.kind for fault in FAULTS.values())) >= 20
+
+
+def test_an_outcome_asks_for_the_kind_and_the_line():
+    races = KINDS["missing __syncwarp"]
+    assert outcome([], races, True) == "missed" and outcome([], races, False) == "clean"
+    assert outcome([("lane race", "", True)], races, True) == "found"
+    assert outcome([("lane race", "", False)], races, True) == "elsewhere"
+    assert outcome([("collision", "", True)], races, True) == "other kind"
+    assert outcome([("collision", "", True)], races, False) == "alarm"

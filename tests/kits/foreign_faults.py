@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simlayout.errors import SimlayoutError
 from simlayout.hardware import TensorMap
 
 FOLDER = Path(__file__).parents[1] / "data" / "foreign" / "faults"
@@ -23,13 +24,13 @@ KINDS = {
     "missing __syncwarp": ("lane race",),
     "divergent barrier": ("divergence", "deadlock"),
     "deadlock": ("deadlock",),
-    "barrier count": ("divergence", "deadlock"),
-    "shuffle from a lane that is not there": ("divergence",),
-    "mask names absent lanes": ("divergence", "deadlock"),
+    "barrier count": ("divergence", "deadlock", "MachineError"),
+    "shuffle from a lane that is not there": ("inactive source", "divergence"),
+    "wrong mask": ("inactive source", "divergence", "deadlock"),
     "collision": ("collision",),
     "global out of bounds": ("out of bounds",),
-    "misaligned": ("misaligned",),
-    "shared out of bounds": ("out of bounds",),
+    "misaligned": ("misaligned", "AddressError"),
+    "shared out of bounds": ("out of bounds", "AddressError"),
     "uninitialised shared": ("unwritten read",),
     "uninitialised local": ("unwritten read",),
     "global race": ("global race", *RACES),
@@ -41,14 +42,14 @@ KINDS = {
     "missing wgmma fence": ("missing wgmma fence",),
     "early accumulator": ("early accumulator",),
     "operand in use": ("early write", "write after read"),
-    "transaction bytes": ("deadlock", "early read"),
-    "mbarrier initialised or arrived at wrongly": ("deadlock", "divergence", "unwritten read", *RACES),
+    "transaction bytes": ("MachineError", "deadlock", "early read"),
+    "mbarrier initialised or arrived at wrongly": ("MachineError", "deadlock", "divergence", "unwritten read", *RACES),
     "mbarrier phase": ("early read",),
     "copy in flight": ("early read", "early write", "write in flight", "write after read"),
     "early exit": ("early exit",),
     "cluster": ("early exit", "global race", "unwritten read", *RACES),
 }
-"""What was planted -> the kinds of hazard, any of which tells it."""
+"""What was planted -> the kinds of hazard, or the errors, any of which tells it."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,35 @@ class Fault:
 
     def at_fault(self, place):
         """Whether a Place of a hazard is on a marked line, itself or by a call."""
-        lines = self.lines()
-        return place.line in lines or any(line in lines for _, line in place.callers)
+        sites = [(place.file, place.line), *place.callers]
+        return any(Path(file).name == f"{self.source}.cu" and line in self.lines() for file, line in sites)
+
+    def judge(self, bad):
+        """Runs one twin on the machine: (outcome, what it told).
+
+        Outcomes: of the faulty twin "found", "elsewhere" (the right kind, but no marked line), "other kind", "missed"; of the
+        clean one "clean", "alarm"."""
+        from simlayout import ptx
+
+        twin = ptx.load(self.text())[f"{self.name}_{'bad' if bad else 'good'}"]
+        try:
+            trace = twin.run(self.blocks, self.threads, *self.arguments(), shared_bytes=self.shared_bytes,
+                             cluster=self.cluster, hazards="report")
+            told = [(h.kind, str(h), any(map(self.at_fault, filter(None, (h.first, h.second))))) for h in trace.hazards]
+        except SimlayoutError as error:
+            kind = error.hazard.kind if getattr(error, "hazard", None) else type(error).__name__
+            told = [(kind, str(error), any(re.search(rf"{self.source}\.cu:{line}\b", str(error)) for line in self.lines()))]
+        return outcome(told, KINDS[self.kind], bad), told[0][1] if told else ""
+
+
+def outcome(told, kinds, bad):
+    """The outcome of a run. told: [(kind, text, whether on a marked line)]; kinds: those that tell the fault."""
+    if not bad:
+        return "alarm" if told else "clean"
+    if not told:
+        return "missed"
+    right = [on_line for kind, _, on_line in told if kind in kinds]
+    return "found" if any(right) else "elsewhere" if right else "other kind"
 
 
 def _rows(source, kind, *names, **launch):
@@ -98,11 +126,12 @@ FAULTS = {row.name: row for row in (
     *_rows("barriers", "missing __syncthreads", "neighbour", "next_round", "tree"),
     *_rows("barriers", "missing __syncwarp", "lane_exchange", "warp_tree", "lane_shift"),
     *_rows("barriers", "divergent barrier", "half_a_warp", "either_branch", "lanes_rounds", hangs=True),
-    *_rows("barriers", "deadlock", "two_doors", "waits_for_more", "never_told", hangs=True),
+    *_rows("barriers", "deadlock", "two_doors", "never_told", hangs=True),
+    *_rows("barriers", "barrier count", "waits_for_more", hangs=True),
     *_rows("barriers", "barrier count", "other_count", threads=128, hangs=True),
     *_rows("barriers", "barrier count", "arrive_count", "odd_count", hangs=True),
     *_rows("barriers", "shuffle from a lane that is not there", "from_inactive"),
-    *_rows("barriers", "mask names absent lanes", "wrong_mask", "absent_voters", hangs=True),
+    *_rows("barriers", "wrong mask", "wrong_mask", "absent_voters", hangs=True),
     *_rows("barriers", "collision", "same_word", "same_place", "overlapping"),
     *_rows("memory", "global out of bounds", "one_beyond", "before_first", "last_vector", "wrong_stride", "atomic_beyond"),
     *_rows("memory", "global out of bounds", "no_limit", blocks=5, n=ITEMS),

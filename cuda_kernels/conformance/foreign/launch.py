@@ -68,8 +68,9 @@ class Arguments:
 
         whole = array if array.base is None or array.flags.c_contiguous else array.base
         offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        there = cuda.to_device(whole.view(f"V{whole.itemsize}") if whole.dtype.kind == "V" else whole)
-        self._copies.append((there, whole))
+        held = whole.reshape(-1).view(np.uint8)  # of types, too, that Numba does not know
+        there = cuda.to_device(held)
+        self._copies.append((there, held))
         return there.__cuda_array_interface__["data"][0] + offset
 
     def _map(self, cuda, device, tensor):
@@ -81,8 +82,8 @@ class Arguments:
 
     def fetch(self):
         """Copies every array back to where it came from."""
-        for there, whole in self._copies:
-            there.copy_to_host(whole)
+        for there, held in self._copies:
+            there.copy_to_host(held)
 
 
 def launch(text, symbol, grid, block, values, shared_bytes=0, cluster=1):

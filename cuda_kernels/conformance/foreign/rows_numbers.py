@@ -256,7 +256,7 @@ ROWS = (
     ),
     cuda(
         "calls",
-        source="memory",
+        source="calls",
         entry="calls",
         grid=(1, 1, 1),
         make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(64)],
@@ -264,7 +264,7 @@ ROWS = (
     ),
     cuda(
         "recursion",
-        source="memory",
+        source="calls",
         entry="recursion",
         grid=(1, 1, 1),
         make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
@@ -272,7 +272,7 @@ ROWS = (
     ),
     cuda(
         "pointers",
-        source="memory",
+        source="pointers",
         entry="pointers",
         grid=(1, 1, 1),
         make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],

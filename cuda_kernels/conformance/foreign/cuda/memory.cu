@@ -1,4 +1,4 @@
-// All kinds of memory and of calls: local arrays, constants, functions that are called, pointers to them, printf, generic addresses.
+// All kinds of memory: local arrays, constants, generic addresses, widths; printf.
 #include <stdio.h>
 
 extern "C" __global__ void local_array(const int *in, int *out, int n) {
@@ -39,35 +39,6 @@ extern "C" __global__ void substitution(const unsigned *in, unsigned *out, int r
         x = (y << 7 | y >> 25) + r;
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = x;
-}
-
-struct Pair { int a; double b; char c[3]; };
-
-__device__ __noinline__ Pair mixed(Pair p, int x) {
-    p.a += x, p.b *= x, p.c[x % 3] = (char)x;
-    return p;
-}
-
-__device__ __noinline__ int power(int x, unsigned e) { return e == 0 ? 1 : e & 1 ? x * power(x, e - 1) : power(x * x, e / 2); }
-
-extern "C" __global__ void calls(const int *in, int *out, double *wide) {
-    Pair p = {in[threadIdx.x], 0.5, {1, 2, 3}};
-    for (int i = 1; i < 4; ++i) p = mixed(p, i + (int)threadIdx.x % 5);
-    out[threadIdx.x] = p.a + p.c[0] * 3 + p.c[1] * 5 + p.c[2] * 7;
-    wide[threadIdx.x] = p.b;
-}
-
-extern "C" __global__ void recursion(const int *in, int *out) { out[threadIdx.x] = power(in[threadIdx.x] & 7, threadIdx.x % 9); }
-
-typedef int (*Operation)(int, int);
-__device__ __noinline__ int plus(int a, int b) { return a + b; }
-__device__ __noinline__ int minus(int a, int b) { return a - b; }
-__device__ __noinline__ int times(int a, int b) { return a * b; }
-__device__ Operation OPERATIONS[3] = {plus, minus, times};
-
-extern "C" __global__ void pointers(const int *in, int *out) {
-    int x = in[threadIdx.x];
-    out[threadIdx.x] = OPERATIONS[(threadIdx.x / 4) % 3](x, threadIdx.x);
 }
 
 __device__ __noinline__ int add_up(const int *p, int n) {   // the space is known only when it runs

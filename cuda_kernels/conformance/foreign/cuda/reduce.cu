@@ -62,10 +62,10 @@ extern "C" __global__ void reduce_last_block(const int *in, int *part, int *out,
         part[blockIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
         __threadfence();
         last = atomicInc(count, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
     }
     __syncthreads();
     if (last && threadIdx.x < 32) {
-        __threadfence();
         int x = threadIdx.x < gridDim.x ? reinterpret_cast<volatile int *>(part)[threadIdx.x] : 0;
         x = __reduce_add_sync(~0u, x);
         if (threadIdx.x == 0) *out = x;
