@@ -93,8 +93,8 @@ class Fault:
     def judge(self, bad):
         """Runs one twin on the machine: (outcome, what it told).
 
-        Outcomes: of the faulty twin "found", "elsewhere" (the right kind, but no marked line), "other kind", "missed"; of the
-        clean one "clean", "alarm"."""
+        Outcomes: of the faulty twin "found", "elsewhere" (the right kind, but no marked line), "other kind", "missed"; of
+        the clean one "clean", "alarm"."""
         from simlayout import ptx
 
         twin = ptx.load(self.text())[f"{self.name}_{'bad' if bad else 'good'}"]
