@@ -21,7 +21,8 @@ class AccessCount:
     name: of the access, or "file:line" if no index function computed the address. instruction: PTX name. instructions: warp
     instructions; wavefronts, ideal: their sums. exact: False if the model only bounds the wavefronts, for example of copies
     with unknown sources. bytes: moved by TMA to or from shared memory, or loaded from another CTA of the cluster, which
-    costs no wavefronts here. file, line: where a kernel executed it first, "" and 0 in a prediction.
+    costs no wavefronts here. file, line: where a kernel executed it first, "" and 0 in a prediction; ptx_line: of the PTX
+    text, where that was run, else 0.
     """
 
     name: str
@@ -33,6 +34,7 @@ class AccessCount:
     bytes: int = 0
     file: str = ""
     line: int = 0
+    ptx_line: int = 0
 
     @property
     def excess(self) -> int:

@@ -51,7 +51,7 @@ def _report(kernel, problem, traced):
     """What `--json` holds."""
     return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
             "lines": [line.as_dict() for line in traced.source_lines()],
-            "accesses": [_counts(c) for c in traced.accesses], "total": _counts(traced.totals()),
+            "accesses": [_counts(c) for c in traced.accesses], "total": _counts(traced.total()),
             "hazards": [h.as_dict() for h in traced.hazards], "notes": traced.notes}
 
 

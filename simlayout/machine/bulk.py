@@ -220,7 +220,7 @@ class BulkTwins:
         return int(taking[0]) if len(taking) else None
 
     def _count(self, instruction, bytes):
-        self.cta.launch.recorder.count(instruction, self.site, bytes=bytes)
+        self.cta.launch.recorder.count(instruction, self.counted_at, bytes=bytes)
 
 
 def _of(value, lane):

@@ -1,10 +1,16 @@
 """The source of a kernel with what every line did beside it, as Nsight Compute's source view shows it."""
 
-from dataclasses import dataclass
-from linecache import getline
+import linecache
+import os
+from dataclasses import dataclass, replace
+
+from simlayout.errors import SimlayoutError
 
 HEAD = "line", "executions", "instructions", "wavefronts", "ideal", "excess", "source"
 FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}  {}"
+LARGEST = 1 << 24
+"""Bytes of a source file that is read."""
+
 FOOT = "* bounded by the model; the hardware's number is not known exactly"
 
 
@@ -12,7 +18,8 @@ FOOT = "* bounded by the model; the hardware's number is not known exactly"
 class SourceLine:
     """One line: how often warps executed it, and the warp instructions on shared memory that begin there.
 
-    executions counts statements: a loop's own line once per entry, its body once per turn. instructions, wavefronts, ideal:
+    executions counts statements: a loop's own line once per entry, its body once per turn; of PTX warp instructions of all
+    kinds. instructions, wavefronts, ideal:
     their sums, all 0 on a line without shared memory. exact: False where the model only bounds an instruction.
     """
 
@@ -35,25 +42,46 @@ class SourceLine:
         return {**vars(self), "excess": self.excess}
 
 
-def source_lines(trace):
-    """The SourceLines of a Trace: every line that was executed, by file and line."""
-    counts = {}
+def source_lines(trace, ptx=False):
+    """The SourceLines of a Trace: every line that was executed, by file and line; of the source, or of the PTX text."""
+    if ptx:
+        if not trace.ptx:
+            raise SimlayoutError("this run was not of PTX: it has lines of its source alone")
+        counts = _counts(trace, lambda c: c.ptx_line)
+        return tuple(replace(s, **counts.get(s.line, {})) for s in trace.ptx)
+    counts = _counts(trace, lambda c: (c.file, c.line))
+    for file in {file for file, _ in trace.executed}:
+        linecache.checkcache(file)                       # a name may mean another file by now
+    return tuple(SourceLine(*place, _text(*place), trace.executed.get(place, 0), **counts.get(place, {}))
+                 for place in sorted({*trace.executed, *counts}))
+
+
+def _counts(trace, place):
+    """{place: the sums of its accesses, as fields of a SourceLine}."""
+    made = {}
     for c in trace.lines:
-        n, w, i, exact = counts.get((c.file, c.line), (0, 0, 0, True))
-        counts[c.file, c.line] = n + c.instructions, w + c.wavefronts, i + c.ideal, exact and c.exact
-    places = sorted({*trace.executed, *counts})
-    return [SourceLine(file, line, getline(file, line).rstrip("\n"), trace.executed.get((file, line), 0),
-                       *counts.get((file, line), ())) for file, line in places]
+        sums = made.setdefault(place(c), {"instructions": 0, "wavefronts": 0, "ideal": 0, "exact": True})
+        for name in ("instructions", "wavefronts", "ideal"):
+            sums[name] += getattr(c, name)
+        sums["exact"] &= c.exact
+    return made
 
 
-def listing(trace, every_line=True):
+def _text(file, line):
+    """A line of a source file, "" where it is not at hand. PTX may name any file: what is no plain file is not opened."""
+    if file not in linecache.cache and not (os.path.isfile(file) and os.path.getsize(file) <= LARGEST):
+        return ""
+    return linecache.getline(file, line).rstrip("\n")
+
+
+def listing(trace, every_line=True, ptx=False):
     """The text of `Trace.listing`."""
-    lines = [s for s in source_lines(trace) if every_line or s.instructions]
+    lines = [s for s in source_lines(trace, ptx) if every_line or s.instructions]
     blocks = []
     for file in dict.fromkeys(s.file for s in lines):
         rows = [_row(s) for s in lines if s.file == file]
         blocks.append("\n".join([file, FORM.format(*HEAD), *rows]))
-    total = trace.totals()
+    total = trace.total()
     blocks.append(FORM.format("total", "", total.instructions, total.wavefronts, total.ideal, total.excess, "").rstrip()
                   + ("" if total.exact else f"\n{FOOT}"))
     blocks += [f"{h.count} times " * (h.count > 1) + str(h) for h in trace.hazards]

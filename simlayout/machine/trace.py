@@ -8,6 +8,7 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
 from simlayout.machine.listing import SourceLine, listing, source_lines
 
@@ -27,16 +28,18 @@ def _grouped(counts, key):
 class Trace:
     """What `run` returns.
 
-    lines: one AccessCount per (source line, instruction, access), by file and line.
-    executed: {(file, line): how often a warp executed the statement that begins there}; a loop counts once per entry.
+    lines: one AccessCount per (source line, instruction, access), of PTX per line of that, by file and line.
+    executed: {(file, line): how often a warp executed the statement that begins there}; a loop counts once per entry. Of PTX
+    it is how many instructions warps executed there.
     hazards: one Hazard per kind and pair of lines, where they are reported instead of raised.
-    notes: sentences on what is legal, but odd.
+    notes: sentences on what is legal, but odd. ptx: SourceLines of the PTX text that were executed, without their accesses.
     """
 
     lines: tuple
     executed: dict = field(default_factory=dict, compare=False)
     hazards: tuple = ()
     notes: tuple = ()
+    ptx: tuple = field(default=(), compare=False)
 
     @property
     def accesses(self) -> tuple[AccessCount, ...]:
@@ -58,18 +61,34 @@ class Trace:
         """One AccessCount per PTX instruction, its name the instruction's."""
         return _grouped((replace(c, name=c.instruction) for c in self.lines), lambda c: c.instruction)
 
-    def source_lines(self) -> tuple[SourceLine, ...]:
-        """One SourceLine per executed line: its text, its executions, and the sums of its accesses, by file and line."""
-        return source_lines(self)
+    def source_lines(self, ptx: bool = False) -> tuple[SourceLine, ...]:
+        """One SourceLine per executed line: its text ("" where the source is not at hand), its executions, and the sums of
+        its accesses, by file and line. ptx: of the PTX text instead; raises SimlayoutError if it was not PTX that ran."""
+        return source_lines(self, ptx)
 
-    def listing(self, every_line: bool = True) -> str:
+    def listing(self, every_line: bool = True, ptx: bool = False) -> str:
         """The source with its counts, and the hazards, as text.
 
-        every_line: every line that was executed, or only those that access shared memory.
+        every_line: every line that was executed, or only those that access shared memory. ptx: as of `source_lines`.
         """
-        return listing(self, every_line)
+        return listing(self, every_line, ptx)
 
-    def totals(self) -> AccessCount:
+    def totals(self) -> dict[str, int]:
+        """Wavefronts of shared memory by class, as Nsight Compute's counters add them up: of "ld", "ldmatrix", "st",
+        "stmatrix", "copy" (cp.async) and "atom" (red too), each 0 if there are none. ncu counts stmatrix among stores. What
+        wgmma and TMA move is in none of them.
+
+        >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2), AccessCount("b", "ldmatrix.x4", 1, 4, 4))).totals()
+        {'ld': 8, 'ldmatrix': 4, 'st': 0, 'stmatrix': 0, 'copy': 0, 'atom': 0}
+        """
+        made = dict.fromkeys(CLASSES.values(), 0)
+        for c in self.lines:
+            found = class_of(c.instruction)
+            if found is not None:
+                made[found] += c.wavefronts
+        return made
+
+    def total(self) -> AccessCount:
         """One AccessCount over everything, called "total"."""
         start = AccessCount("total", "", 0, 0, 0)
         for c in self.lines:
@@ -78,8 +97,8 @@ class Trace:
 
     def __str__(self):
         head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess", "TMA bytes")
-        rows = [head, *(_row(c) for c in self.accesses), _row(self.totals())]
-        if not self.totals().bytes:
+        rows = [head, *(_row(c) for c in self.accesses), _row(self.total())]
+        if not self.total().bytes:
             rows = [row[:-1] for row in rows]
             head = rows[0]
         wide = [max(len(r[i]) for r in rows) for i in range(len(head))]
@@ -151,7 +170,7 @@ class Recorder:
     def add(self, instruction, access, site, addresses, active, origin=None):
         """Notes one warp instruction.
 
-        instruction: PTX name; access: name or None; site: (file, line); addresses: int64 [32], bytes;
+        instruction: PTX name; access: name or None; site: (file, line), of PTX also its line; addresses: int64 [32], bytes;
         active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
         """
         kind = (origin is not None, origin is not None and origin[1] is not None)
@@ -163,7 +182,8 @@ class Recorder:
 
     def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
         """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
-        one = AccessCount(f"{basename(site[0])}:{site[1]}", instruction, 1, wavefronts, wavefronts, exact, bytes, *site)
+        name = f"{basename(site[0])}:{site[1]}"
+        one = AccessCount(name, instruction, 1, wavefronts, wavefronts, exact, bytes, *site)
         known = self._counts.get((instruction, site))
         self._counts[instruction, site] = one if known is None else known.plus(one)
 
@@ -178,10 +198,10 @@ class Recorder:
     def trace(self, hazards=()):
         """The Trace of everything noted so far, with these Hazards."""
         counts = list(self._counts.values())
-        for (instruction, access, (file, line), _), b in self._buffers.items():
+        for (instruction, access, site, _), b in self._buffers.items():
             b.flush()
-            name = f"{basename(file)}:{line}" if access is None else access
-            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, file, line))
-        lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction)))
+            name = f"{basename(site[0])}:{site[1]}" if access is None else access
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, *site))
+        lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
         return Trace(lines, dict(self.executed), hazards, notes)

@@ -71,6 +71,11 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
     def _mask(self):
         return None if self.whole else self.active
 
+    @property
+    def counted_at(self):
+        """Where an access is counted: (file, line), of PTX also its line."""
+        return self.site
+
     # ---- shared memory -------------------------------------------------------------------------------------------
 
     def shared_load(self, instruction, addresses, nbytes):
@@ -154,7 +159,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         """
         lanes = lane_addresses(addresses, instruction) if lanes is None else lanes
         access = getattr(addresses, "access", None)
-        self.cta.launch.recorder.add(instruction, access, self.site, lanes, self._mask(), origin)
+        self.cta.launch.recorder.add(instruction, access, self.counted_at, lanes, self._mask(), origin)
         if self.cta.launch.watch is not None:
             self.cta.tell("access", instruction, self, addresses=np.array(lanes), access=access, active=self._mask())
 
@@ -166,7 +171,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         rows = peer.shared.rows(instruction, made, nbytes, self._mask())
         if peer.shadow is not None:
             peer.shadow.read(self._touch(instruction, addresses, rows, nbytes))
-        self.cta.launch.recorder.count(instruction, self.site, bytes=len(rows) * nbytes)
+        self.cta.launch.recorder.count(instruction, self.counted_at, bytes=len(rows) * nbytes)
         data = np.zeros((LANES, nbytes), np.uint8)
         data[self.active] = peer.shared.load(rows, nbytes)
         self.polled(rows, data)

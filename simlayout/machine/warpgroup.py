@@ -266,7 +266,7 @@ class WarpgroupTwins:
         product.arrays[member] = accumulators
         product.a_registers[member] = None if what[1] is not None else tuple(np.array(r) for r in a)
         wavefronts, exact = _wavefronts(name, what[1] is None) if first else (0, True)
-        self.cta.launch.recorder.count(name, self.site, wavefronts, exact)
+        self.cta.launch.recorder.count(name, self.counted_at, wavefronts, exact)
         self._watch_operands(product, first)
         if first:
             product.tell("multiply", self)

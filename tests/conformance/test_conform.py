@@ -160,7 +160,7 @@ def test_the_probe_runs_every_case_as_often_as_its_table_says(name):
     job = replace(measure.job_of(form, made), repetitions=np.array([2, 5]), per_launch=2)
     trace = run_probe(job, 0, 2)
     expected = analyze(form.row, made.addresses, made.active, sources=made.sources, valid=made.valid)
-    total = trace.totals()
+    total = trace.total()
     assert total.instructions == sum(n for n, live in zip((2, 5), made.active.any(axis=1)) if live)
     assert total.wavefronts == (expected.wavefronts * (2, 5)).sum() and total.ideal == (expected.ideal * (2, 5)).sum()
 

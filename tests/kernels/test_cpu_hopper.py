@@ -74,7 +74,7 @@ def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     whole, parts = config.cut(M, N, K, max(matrices), sms)
     said = predict(config, M, N, K, max(matrices))
     counts = {c.instruction: c for c in done.trace.by_instruction()}
-    assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.totals().exact
+    assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.total().exact
     if parts == 1:
         assert_moved(counts, said)
     elif config.slices > 1:

@@ -138,7 +138,7 @@ def test_the_table_names_every_problem_in_every_layout():
 def test_the_square_has_the_twelve_conflicts_of_the_tutorials_profile():
     trace = run(practical("1.1", "none", "pairs"), np.eye(16, dtype=np.float16), 2, device="cpu").trace
     of = {c.name: c.excess for c in trace.by_instruction()}
-    assert (of["ldmatrix.x4"] + of["ldmatrix.x4.trans"], of["st.shared.b32"], trace.totals().excess) == (8, 4, 12)
+    assert (of["ldmatrix.x4"] + of["ldmatrix.x4.trans"], of["st.shared.b32"], trace.total().excess) == (8, 4, 12)
 
 
 def test_two_matrices_in_a_16x32_have_the_tutorials_24_conflicts():

@@ -78,7 +78,7 @@ def test_the_listing_shows_all_lines_or_those_with_shared_memory():
         (row,) = (line for line in text.splitlines() if "ld_shared(128 * tid)" in line)
         assert row.split()[1:6] == ["5", "5", "35", "5", "30"]
         (total,) = (line for line in text.splitlines() if line.strip().startswith("total"))
-        assert total.split()[1:] == [str(x) for x in (27, trace.totals().wavefronts, trace.totals().ideal, 30)]
+        assert total.split()[1:] == [str(x) for x in (27, trace.total().wavefronts, trace.total().ideal, 30)]
 
 
 def test_a_loop_that_is_never_entered_and_a_function_without_source_are_no_trouble():

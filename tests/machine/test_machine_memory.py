@@ -392,7 +392,7 @@ def test_accesses_are_counted_per_name_and_per_line_and_equal_the_model():
                        line_of("half of the lanes"): 2}
     totals = {c.name: c.instructions for c in trace.by_instruction()}
     assert totals == {"ld.shared.b32": 6006, "st.shared.b32": 4}
-    assert trace.totals().wavefronts == sum(c.wavefronts for c in trace.lines)
+    assert trace.total().wavefronts == sum(c.wavefronts for c in trace.lines)
     assert "load rows" in str(trace) and "test_machine_memory.py:" in str(trace)
     with pytest.raises(SimlayoutError, match="'load rows'"):
         trace.count("load columns")

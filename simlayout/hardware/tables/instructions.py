@@ -18,6 +18,12 @@ HALVES = (tuple(range(16)), tuple(range(16, LANES)))
 QUARTERS = tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4))
 
 
+CLASSES = {"load": "ld", "ldmatrix": "ldmatrix", "store": "st", "stmatrix": "stmatrix", "copy": "copy", "reduction": "atom",
+           "atomic": "atom"}
+"""Kind -> the class under which wavefronts are added up, as Nsight Compute has a counter for each: of
+smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ those that end in ld, ldsm, st (stmatrix too), ldgsts and atom."""
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One row of the table.
@@ -156,6 +162,16 @@ def instruction(name: str | Instruction) -> Instruction:
     if row is None:
         raise InstructionError(_unknown(text))
     return row
+
+
+def class_of(name: str) -> str | None:
+    """The class, of CLASSES, of an instruction by its name; None of what is not in the table, as wgmma and TMA are not.
+
+    >>> [class_of(name) for name in ("ld.shared.v4.f32", "red.shared.add.u32", "wgmma.m64n64k16.f32.f16.f16")]
+    ['ld', 'atom', None]
+    """
+    row = INSTRUCTIONS.get(name) or INSTRUCTIONS.get(_canonical(name))
+    return None if row is None else CLASSES[row.kind]
 
 
 def _canonical(text):

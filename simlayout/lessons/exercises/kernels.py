@@ -49,7 +49,7 @@ def judge_kernel(answer):
     if wrong.any():
         row, col = (int(i) for i in np.argwhere(wrong)[0])
         raise Refused(f"c[{row}, {col}] is {c[row, col]}, and a[{col}, {row}] is {a[col, row]}: this is no transposition")
-    shared = trace.totals()
+    shared = trace.total()
     if not shared.instructions:
         raise Refused("the kernel does not use shared memory")
     worst = max(trace.lines, key=lambda one: one.excess)

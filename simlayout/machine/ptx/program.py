@@ -38,6 +38,11 @@ class Step:
     run: Callable | None = None
     together: Callable | None = None
 
+    @property
+    def counted_at(self):
+        """(file, line, line of the PTX text): where the recorder counts its accesses."""
+        return *self.site, self.line
+
     def where(self):
         """Where it came from, as text."""
         return f"{basename(self.site[0])}:{self.site[1]}"

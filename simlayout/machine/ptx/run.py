@@ -1,5 +1,6 @@
 """Modules of PTX, their entries, and launches of these."""
 
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.launch import Launch, Shape, run_grid
+from simlayout.machine.listing import SourceLine
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
@@ -95,7 +97,18 @@ class Entry:
         for step, count in zip(program.steps, executed):
             if count:
                 trace.executed[step.site] = trace.executed.get(step.site, 0) + count
-        return trace
+        return replace(trace, ptx=self._executed(executed))
+
+    def _executed(self, executed):
+        """The SourceLines of the PTX text, by how often each step was executed; each names the source that it is of."""
+        path, made = self.module.syntax.path, {}
+        for step, count in zip(self.program.steps, executed):
+            if count:
+                texts, known = made.setdefault(step.line, ({}, 0))
+                texts[" ".join(step.text.split())] = "" if step.site[0] == path else f"  // {step.where()}"
+                made[step.line] = texts, known + count
+        return tuple(SourceLine(path, line, " ".join(made[line][0]) + next(iter(made[line][0].values())), made[line][1])
+                     for line in sorted(made))
 
     def _executable(self):
         if self.program is None:

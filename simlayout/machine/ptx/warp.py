@@ -54,6 +54,11 @@ class PtxWarp(Warp, MemoryTwins):
         return len(self.cta.cluster.ctas)
 
     @property
+    def counted_at(self):
+        """As of Warp."""
+        return self.doing.counted_at
+
+    @property
     def dynamic_bytes(self):
         """Bytes of dynamic shared memory."""
         return self.cta.launch.dynamic_bytes
