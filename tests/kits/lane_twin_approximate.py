@@ -5,7 +5,6 @@ from fractions import Fraction
 
 from lane_twin_floats import FLOATS, INF, number_of, value_of
 
-LEAST = Fraction(2) ** -126
 RELATIVE = {"sqrt": 2.0**-22, "rsqrt": 2.0**-22.4, "rcp": 2.0**-23, "ex2": 2.0**-22, "tanh": 2.0**-10.98}
 """Greatest relative error of f32 (2 ulp of ex2 and 1 ulp of rcp as relative ones)."""
 OF_HALVES = {("ex2", "f16"): 2.0**-9.9, ("ex2", "bf16"): 2.0**-7, ("tanh", "f16"): 2.0**-10.987, ("tanh", "bf16"): 2.0**-8}
@@ -37,18 +36,18 @@ def _true(opcode, numbers):
 def within(opcode, modifiers, name, operands):
     """Whether raw bits are what the operands may give."""
     ftz = "ftz" in modifiers
-    numbers = [number_of(bits, name, ftz and name == "f32") for bits in operands]
+    numbers = [number_of(bits, name, ftz) for bits in operands]
     form = FLOATS[name]
     if any(number is None for number in numbers):
-        return lambda bits: bits == form.nan
+        return lambda bits: number_of(bits, name) is None if name == "f64" else bits == form.nan
     true = _true(opcode, numbers)
     if true is None:
-        return lambda bits: bits == form.nan
+        return lambda bits: number_of(bits, name) is None if name == "f64" else bits == form.nan
     if opcode in ("sin", "cos") and abs(numbers[0]) > 6.2832:
         return lambda bits: value_of(bits, name)[1] <= 1 + 2**-20     # no bound is stated
     if opcode == "div" and "approx" in modifiers and abs(numbers[1]) > 2**126:
         return lambda bits: True                                  # zero, or NaN of infinities
-    bound = _bound(opcode, name, abs(true))
+    bound = _bound(opcode, name, abs(true), ftz)
 
     def right(bits):
         made = number_of(bits, name)
@@ -58,13 +57,13 @@ def within(opcode, modifiers, name, operands):
             largest = value_of(form.largest, name)[1]
             return abs(made) == INF if abs(true) == INF else abs(true) * (1 + 2.0**-7) > largest
         if ftz and made == 0:
-            return abs(true) < LEAST * (1 + Fraction(2) ** -20) or abs(true) <= bound
+            return abs(true) < form.least_normal * (1 + Fraction(2) ** -20) or abs(true) <= bound
         return abs(Fraction(made) - Fraction(true)) <= bound
 
     return right
 
 
-def _bound(opcode, name, size):
+def _bound(opcode, name, size, ftz):
     """The greatest error of a result of that size, and a unit more where results are subnormal."""
     if size == INF:
         return 0
@@ -74,5 +73,7 @@ def _bound(opcode, name, size):
         return Fraction(2.0**-20)
     if opcode == "lg2":
         return Fraction(2.0**-22) * max(1, Fraction(size))
+    if name == "f64":
+        return Fraction(size) * Fraction(2.0**-19 if ftz else 2.0**-51)
     relative = OF_HALVES.get((opcode, name)) or RELATIVE.get(opcode, 2.0**-22)
     return Fraction(relative) * Fraction(size) + unit

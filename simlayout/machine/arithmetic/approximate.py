@@ -1,11 +1,12 @@
-"""Approximate functions of f32 on sm_90: what ptxas makes of them around one MUFU instruction.
+"""Approximate functions of f32 and f64 on sm_90: what ptxas makes of them around one MUFU instruction.
 
 The scalings and the products are the GPU's (seen in ptxas's code for sm_90a). What MUFU itself returns is not published:
 here it is the exact value rounded to nearest, from which the GPU's may differ by the error that the PTX ISA states:
 
   rcp.approx 1 ulp; sqrt.approx, rsqrt.approx 2**-23 and 2**-22.9 relative; ex2.approx 2 ulp; lg2.approx 2**-22 (0.5 < x < 2:
   absolute, elsewhere relative); sin.approx, cos.approx 2**-20.5 absolute from -2 pi to 2 pi; tanh.approx 2**-11 relative;
-  div.approx, div.full 2 ulp; ex2 and tanh of f16 2**-9.9 and 2**-10.987 relative, of bf16 2**-7 and 2**-8.
+  div.approx, div.full 2 ulp; rsqrt.approx.f64 2**-51 relative (ours); rcp.approx.ftz.f64, rsqrt.approx.ftz.f64 none;
+  ex2 and tanh of f16 2**-9.9 and 2**-10.987 relative, of bf16 2**-7 and 2**-8.
 """
 
 from collections.abc import Callable
@@ -13,15 +14,18 @@ from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic import elementary
-from simlayout.machine.arithmetic.floats import canonical_f32, f32, flush_f32
-from simlayout.machine.arithmetic.primitives import F32, F64, select
+from simlayout.machine.arithmetic.elementary import cos_turns, exp2, log2, sin_turns, tanh
+from simlayout.machine.arithmetic.floats import canonical_f32, f32, flush_f32, fused_f64, nan_of_one
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, select
 
 _LEAST_NORMAL, _GREAT, _ZERO, _ONE = F32(2.0**-126), F32(2.0**126), F32(0), F32(1)
 _UP, _QUARTER, _HALF, _TURNS = F32(2.0**24), F32(0.25), F32(0.5), F32(0.15915494)
 _NAN, _INFINITY = F64("nan"), F64("inf")
 _ROOT_DOWN, _ROOT_UP, _LOG_UP, _LOW_EXPONENT = F32(2.0**-12), F32(2.0**12), F32(-24), F32(-126)
-_Z = F64(0)
+_Z, _ONE_F64, _HALF_F64, _THREE_EIGHTHS, _LEAST_F64 = (F64(x) for x in (0, 1, 0.5, 0.375, 2.0**-1022))
+_UP_F64, _ROOT_UP_F64 = F64(2.0**54), F64(2.0**27)
+_HALF_WORD, _HIGH_WORD = U64(1 << 31), U64(0xFFFFFFFF00000000)
+_NAN_64H = U64(0x7FFFFFFF00000000).view(np.float64)
 
 
 # ---- MUFU: subnormal operands and results are zeros
@@ -30,7 +34,7 @@ def _flushed(x):
     return canonical_f32(flush_f32(F32(x)))
 
 
-def mufu_rcp(x):
+def mufu_rcp(x: Carrier) -> Carrier:
     """1 / x.
 
     >>> float(mufu_rcp(np.float32(4)))
@@ -39,7 +43,7 @@ def mufu_rcp(x):
     return _flushed(F64(1) / F64(flush_f32(x)))
 
 
-def mufu_sqrt(x):
+def mufu_sqrt(x: Carrier) -> Carrier:
     """The square root.
 
     >>> float(mufu_sqrt(np.float32(4)))
@@ -48,7 +52,7 @@ def mufu_sqrt(x):
     return _flushed(np.sqrt(F64(flush_f32(x))))
 
 
-def mufu_rsq(x):
+def mufu_rsq(x: Carrier) -> Carrier:
     """1 / the square root; of -0 -inf.
 
     >>> float(mufu_rsq(np.float32(4)))
@@ -57,55 +61,99 @@ def mufu_rsq(x):
     return _flushed(F64(1) / np.sqrt(F64(flush_f32(x))))
 
 
-def mufu_ex2(x):
+def mufu_ex2(x: Carrier) -> Carrier:
     """2**x.
 
     >>> float(mufu_ex2(np.float32(4)))
     16.0
     """
-    return _flushed(elementary.exp2(F64(flush_f32(x))))
+    return _flushed(exp2(F64(flush_f32(x))))
 
 
-def mufu_lg2(x):
+def mufu_lg2(x: Carrier) -> Carrier:
     """log2; of zeros -inf, of negative numbers NaN.
 
     >>> float(mufu_lg2(np.float32(4)))
     2.0
     """
     wide = F64(flush_f32(x))
-    made = select(wide < _INFINITY, elementary.log2(wide), wide)
+    made = select(wide < _INFINITY, log2(wide), wide)
     return _flushed(select(wide == _Z, -_INFINITY, select(wide >= _Z, made, _NAN)))
 
 
-def mufu_sin(x):
+def mufu_sin(x: Carrier) -> Carrier:
     """The sine of x turns.
 
     >>> float(mufu_sin(np.float32(0.25)))
     1.0
     """
     wide = F64(flush_f32(x))
-    return _flushed(select(wide == _Z, wide, elementary.sin_turns(wide)))
+    return _flushed(select(wide == _Z, wide, sin_turns(wide)))
 
 
-def mufu_cos(x):
+def mufu_cos(x: Carrier) -> Carrier:
     """The cosine of x turns.
 
     >>> float(mufu_cos(np.float32(0.5)))
     -1.0
     """
-    return _flushed(elementary.cos_turns(F64(flush_f32(x))))
+    return _flushed(cos_turns(F64(flush_f32(x))))
 
 
-def tanh_f32(x):
+def tanh_f32(x: Carrier) -> Carrier:
     """tanh.approx.f32.
 
     >>> float(tanh_f32(np.float32("inf")))
     1.0
     """
-    return canonical_f32(F32(elementary.tanh(F64(x))))
+    return canonical_f32(F32(tanh(F64(x))))
+
+
+def _high_word(x):
+    """The high 32 bits of an f64, rounded to nearest."""
+    return float_f64(bits_f64(x) + _HALF_WORD & _HIGH_WORD)
+
+
+def mufu_rcp64h(x: Carrier) -> Carrier:
+    """rcp.approx.ftz.f64: of the high word of x, a high word; subnormal numbers are zeros.
+
+    >>> float(mufu_rcp64h(np.float64(4)))
+    0.25
+    """
+    x = float_f64(bits_f64(x) & _HIGH_WORD)
+    x = select(np.abs(x) < _LEAST_F64, x * _Z, x)
+    made = _high_word(_ONE_F64 / x)
+    made = select(np.abs(made) < _LEAST_F64, made * _Z, made)
+    return select(x == x, made, _NAN_64H)
+
+
+def mufu_rsq64h(x: Carrier) -> Carrier:
+    """rsqrt.approx.ftz.f64: of the high word of x, a high word; subnormal numbers are zeros.
+
+    >>> float(mufu_rsq64h(np.float64(4)))
+    0.5
+    """
+    x = float_f64(bits_f64(x) & _HIGH_WORD)
+    x = select(np.abs(x) < _LEAST_F64, x * _Z, x)
+    return select(x >= _Z, _high_word(_ONE_F64 / np.sqrt(x)), _NAN_64H)
 
 
 # ---- what ptxas makes around it
+
+def rsqrt_f64(x: Carrier) -> Carrier:
+    """rsqrt.approx.f64: MUFU.RSQ64H and one step of third order, after which MUFU's error hardly counts.
+
+    >>> float(rsqrt_f64(np.float64([4]))[0])
+    0.5
+    """
+    tiny = x < _LEAST_F64
+    scaled = select(tiny, x * _UP_F64, x)
+    near = mufu_rsq64h(scaled)
+    rest = fused_f64(scaled, -(near * near), _ONE_F64)
+    made = fused_f64(fused_f64(rest, _THREE_EIGHTHS, _HALF_F64), near * rest, near)
+    made = select(tiny, made * _ROOT_UP_F64, made)
+    made = select((x > _Z) & (x < _INFINITY), made, near)             # of zeros and infinity
+    return select(x >= _Z, made, nan_of_one(_NAN, x))
 
 def _subnormal(x):
     return np.abs(x) < _LEAST_NORMAL

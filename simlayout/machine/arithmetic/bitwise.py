@@ -3,11 +3,12 @@
 PTX ISA, Logic and Shift Instructions; Integer Arithmetic Instructions (popc to szext); prmt.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import BITS, I64, U64, predicate, select, unsigned
+from simlayout.machine.arithmetic.primitives import BITS, I64, U64, Carrier, predicate, select, unsigned
 
 _U0, _U1, _U2, _U3, _U4, _U7, _U8, _U15, _U16, _U31, _U32, _U63, _U64, _U255 = (
     U64(n) for n in (0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 255))
@@ -18,7 +19,7 @@ _PAIRS, _FOURS, _BYTES, _SUMS, _TOP = (U64(n) for n in (0x5555555555555555, 0x33
 _PAIRS_OF_BYTES, _PAIRS_OF_HALVES = U64(0x00FF00FF00FF00FF), U64(0x0000FFFF0000FFFF)
 
 
-def both(a, b):
+def both(a: Carrier, b: Carrier) -> Carrier:
     """and.
 
     >>> int(both(np.uint64(6), np.uint64(3)))
@@ -27,7 +28,7 @@ def both(a, b):
     return a & b
 
 
-def either(a, b):
+def either(a: Carrier, b: Carrier) -> Carrier:
     """or.
 
     >>> int(either(np.uint64(6), np.uint64(3)))
@@ -36,7 +37,7 @@ def either(a, b):
     return a | b
 
 
-def differ(a, b):
+def differ(a: Carrier, b: Carrier) -> Carrier:
     """xor.
 
     >>> int(differ(np.uint64(6), np.uint64(3)))
@@ -45,7 +46,7 @@ def differ(a, b):
     return a ^ b
 
 
-def invert(a):
+def invert(a: Carrier) -> Carrier:
     """not of .b types.
 
     >>> hex(invert(np.uint64(0)))
@@ -54,7 +55,7 @@ def invert(a):
     return ~a
 
 
-def invert_predicate(a):
+def invert_predicate(a: Carrier) -> Carrier:
     """not.pred.
 
     >>> int(invert_predicate(np.uint64(0)))
@@ -63,7 +64,7 @@ def invert_predicate(a):
     return a ^ _U1
 
 
-def is_zero(a):
+def is_zero(a: Carrier) -> Carrier:
     """cnot: 1 of 0, else 0.
 
     >>> int(is_zero(np.uint64(0)))
@@ -72,7 +73,7 @@ def is_zero(a):
     return predicate(a == _U0)
 
 
-def look_up(a, b, c, table):
+def look_up(a: Carrier, b: Carrier, c: Carrier, table: Carrier) -> Carrier:
     """lop3: bit by bit, the bit of the table that a, b and c number (a counts 4, b 2, c 1).
 
     >>> hex(look_up(*np.uint64([[0xF0], [0xCC], [0xAA], [0x80]]))[0])
@@ -87,7 +88,7 @@ def look_up(a, b, c, table):
 
 
 @cache
-def look_up_with_predicate(combine):
+def look_up_with_predicate(combine: Callable) -> Callable:
     """lop3.or and lop3.and: what lop3 makes, and whether it is not zero, combined with a predicate.
 
     >>> [x.tolist() for x in look_up_with_predicate(either)(*np.uint64([[1], [1], [1], [0x80], [0]]))]
@@ -101,7 +102,7 @@ def look_up_with_predicate(combine):
 
 
 @cache
-def shift_left(width: int):
+def shift_left(width: int) -> Callable:
     """shl: by the width or more gives 0.
 
     >>> [int(shift_left(32)(np.uint64(3), np.uint64(n))) for n in (1, 32)]
@@ -115,7 +116,7 @@ def shift_left(width: int):
     return shift
 
 
-def shift_right_unsigned(a, n):
+def shift_right_unsigned(a: Carrier, n: Carrier) -> Carrier:
     """shr of unsigned types and of .b types: by the width or more gives 0.
 
     >>> [int(shift_right_unsigned(np.uint64(12), np.uint64(n))) for n in (2, 99)]
@@ -124,7 +125,7 @@ def shift_right_unsigned(a, n):
     return select(n <= _U63, a >> np.minimum(n, _U63), _U0)
 
 
-def shift_right_signed(a, n):
+def shift_right_signed(a: Carrier, n: Carrier) -> Carrier:
     """shr of signed types: by the width or more leaves the sign.
 
     >>> [int(shift_right_signed(np.int64(-12), np.uint64(n))) for n in (2, 99)]
@@ -134,7 +135,7 @@ def shift_right_signed(a, n):
 
 
 @cache
-def funnel_shift(direction: str, mode: str):
+def funnel_shift(direction: str, mode: str) -> Callable:
     """shf: 32 bits of the 64 that b and a make: the high ones after a shift left, the low ones after one right.
 
     >>> hex(funnel_shift("l", "wrap")(np.uint64(0x80000000), np.uint64(1), np.uint64(33)))
@@ -157,7 +158,7 @@ def funnel_shift(direction: str, mode: str):
     return left if direction == "l" else right
 
 
-def count_ones(a):
+def count_ones(a: Carrier) -> Carrier:
     """popc.
 
     >>> count_ones(np.uint64([0xFF01])).tolist()
@@ -179,7 +180,7 @@ def _length(a):
 
 
 @cache
-def leading_zeros(width: int):
+def leading_zeros(width: int) -> Callable:
     """clz.
 
     >>> int(leading_zeros(32)(np.uint64(1)))
@@ -194,7 +195,7 @@ def leading_zeros(width: int):
 
 
 @cache
-def find_highest(width: int, is_signed: bool, shift: bool):
+def find_highest(width: int, is_signed: bool, shift: bool) -> Callable:
     """bfind: the place of the highest bit that differs from the sign, or with .shiftamt what shifts it to the top;
     0xffffffff if there is none.
 
@@ -222,7 +223,7 @@ def find_highest(width: int, is_signed: bool, shift: bool):
 
 
 @cache
-def reverse(width: int):
+def reverse(width: int) -> Callable:
     """brev.
 
     >>> hex(reverse(32)(np.uint64(1)))
@@ -241,7 +242,7 @@ def reverse(width: int):
     return reversed_bits
 
 
-def find_nth_set(mask, base, offset):
+def find_nth_set(mask: Carrier, base: Carrier, offset: Carrier) -> Carrier:
     """fns: the place of the offset-th set bit of a mask, counted from base upward, or downward if offset is negative; with
     offset 0, base if it is set; 0xffffffff if there is none. mask, base: unsigned; offset: signed.
 
@@ -266,7 +267,7 @@ def _ones_up_to(n):
     return select(n > _U63, _ONES, (_U1 << (n & _U63)) - _U1)
 
 
-def extract_unsigned(a, start, length):
+def extract_unsigned(a: Carrier, start: Carrier, length: Carrier) -> Carrier:
     """bfe of unsigned types.
 
     >>> hex(extract_unsigned(np.uint64(0xABCD), np.uint64(4), np.uint64(8)))
@@ -275,7 +276,7 @@ def extract_unsigned(a, start, length):
     return shift_right_unsigned(a, start & _U255) & _ones_up_to(length & _U255)
 
 
-def extract_signed(a, start, length):
+def extract_signed(a: Carrier, start: Carrier, length: Carrier) -> Carrier:
     """bfe of signed types: the highest bit of the field, or of a where the field ends beyond it, fills the rest.
 
     >>> int(extract_signed(np.int64(0xABCD), np.uint64(4), np.uint64(8)))
@@ -288,7 +289,7 @@ def extract_signed(a, start, length):
 
 
 @cache
-def insert(width: int):
+def insert(width: int) -> Callable:
     """bfi: b with the low bits of a in a field of it.
 
     >>> hex(insert(32)(*np.uint64([0xF, 0xABCD, 4, 8])))
@@ -305,7 +306,7 @@ def insert(width: int):
 
 
 @cache
-def mask_bits(mode: str):
+def mask_bits(mode: str) -> Callable:
     """bmsk: b ones from place a; both modulo 32 (.wrap), or at most 32 (.clamp).
 
     >>> hex(mask_bits("clamp")(np.uint64(4), np.uint64(8)))
@@ -325,7 +326,7 @@ def mask_bits(mode: str):
 
 
 @cache
-def extend_from(mode: str, is_signed: bool):
+def extend_from(mode: str, is_signed: bool) -> Callable:
     """szext: the low b bits of a, sign- or zero-extended; b modulo 32 (.wrap), or at most 32 (.clamp). Bits in, bits out.
 
     >>> hex(extend_from("wrap", True)(np.uint64([0x8]), np.uint64([4]))[0])
@@ -348,7 +349,7 @@ _PLACES = {"": None, "f4e": lambda i, c: c + i, "b4e": lambda i, c: c - i & 7, "
 
 
 @cache
-def permute(mode: str = ""):
+def permute(mode: str = "") -> Callable:
     """prmt: four of the eight bytes of b and a, chosen by the nibbles of c, whose high bit repeats the byte's sign; or one
     of the four choices of a mode, by the low two bits of c.
 

@@ -4,6 +4,7 @@ PTX ISA, Extended-Precision Integer Arithmetic Instructions. The flag is a uint6
 difference it is the borrow.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -26,7 +27,7 @@ def _add_with_carry(width):
 
 
 @cache
-def sum_with_carry(width: int, reads: bool, writes: bool):
+def sum_with_carry(width: int, reads: bool, writes: bool) -> Callable:
     """add.cc, addc and addc.cc on unsigned carriers: the sum, and the carry where it is written.
 
     >>> [int(x) for x in sum_with_carry(32, True, True)(np.uint64(2**32 - 1), np.uint64(0), np.uint64(1))]
@@ -47,7 +48,7 @@ def sum_with_carry(width: int, reads: bool, writes: bool):
 
 
 @cache
-def difference_with_borrow(width: int, reads: bool, writes: bool):
+def difference_with_borrow(width: int, reads: bool, writes: bool) -> Callable:
     """sub.cc, subc and subc.cc on unsigned carriers: the difference, and the borrow where it is written.
 
     >>> difference, borrow = difference_with_borrow(32, False, True)(np.uint64([3]), np.uint64([5]))
@@ -67,7 +68,7 @@ def difference_with_borrow(width: int, reads: bool, writes: bool):
 
 
 @cache
-def multiply_add_with_carry(width: int, is_signed: bool, mode: str, reads: bool, writes: bool):
+def multiply_add_with_carry(width: int, is_signed: bool, mode: str, reads: bool, writes: bool) -> Callable:
     """mad.cc, madc and madc.cc: half of a product, plus c, plus the carry; carriers of u types, of s types those of b and a.
 
     >>> [int(x) for x in multiply_add_with_carry(32, False, "lo", False, True)(*np.uint64([2**31, 2, 5]))]

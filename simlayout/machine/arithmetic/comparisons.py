@@ -10,7 +10,7 @@ import numpy as np
 
 from simlayout.machine.arithmetic.bitwise import both, differ, either
 from simlayout.machine.arithmetic.floats import flush_f32
-from simlayout.machine.arithmetic.primitives import F32, F64, I64, U64, predicate, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, I64, U64, Carrier, predicate, same, select
 
 _U0, _U1, _U16, _HALF = U64(0), U64(1), U64(16), U64(0xFFFF)
 
@@ -178,7 +178,7 @@ def set_pair(compare: Callable, true: object, combine: str, enter: Callable) -> 
     return combined if combine else plain
 
 
-def choose(a, b, p):
+def choose(a: Carrier, b: Carrier, p: Carrier) -> Carrier:
     """selp: a where the predicate holds, else b.
 
     >>> int(choose(np.uint64(1), np.uint64(2), np.uint64(0)))
@@ -187,7 +187,7 @@ def choose(a, b, p):
     return select(p != _U0, a, b)
 
 
-def choose_by_integer(a, b, c):
+def choose_by_integer(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     """slct.s32: a where c is at least 0, else b.
 
     >>> int(choose_by_integer(np.uint64(1), np.uint64(2), np.int64(-1)))

@@ -4,10 +4,9 @@ import types
 from collections.abc import Callable
 
 from simlayout.errors import InstructionError
-from simlayout.machine.arithmetic import primitives
-from simlayout.numerics import fma as numerics_fma
+from simlayout.machine.arithmetic import floats, primitives
 
-_PACKAGES = ("simlayout.machine.arithmetic", "simlayout.numerics.fma")
+_PACKAGE = "simlayout.machine.arithmetic."
 _DONE: dict = {}
 
 
@@ -18,38 +17,34 @@ def compile_scalar(function: Callable) -> Callable:
     (`select`, the fused multiply-adds) have a form for scalars. Raises InstructionError for what works on arrays alone
     (f64 in directed rounding); ImportError without Numba.
 
+    >>> import numpy as np
     >>> from simlayout.machine.arithmetic.integers import divide_unsigned
-    >>> compile_scalar(divide_unsigned)(U64(7), U64(2))     # doctest: +SKIP
+    >>> compile_scalar(divide_unsigned)(np.uint64(7), np.uint64(2))
     3
     """
     import numba
 
     if not _DONE:
         _DONE.update(_scalar_forms(numba))
-    made = _DONE.get(function)
-    if made is None:
+    if function not in _DONE:
         if getattr(function, "arrays_only", False):
-            raise InstructionError(f"{function.__qualname__} works on arrays alone")
-        made = _DONE[function] = numba.njit(_bound(function), error_model="numpy", inline="never")
-    return made
+            raise InstructionError("f64 in directed rounding is worked out on arrays alone: it cannot be compiled")
+        _DONE[function] = numba.njit(_bound(function), error_model="numpy")
+    return _DONE[function]
 
 
 def _bound(function):
     """A copy of a function whose globals and closure hold compiled functions in the place of ours."""
-    names = {name: _compiled(value) for name, value in function.__globals__.items() if name in _named(function.__code__)}
+    known = function.__globals__
+    names = {name: _compiled(known[name]) for name in function.__code__.co_names if name in known}
     closure = tuple([types.CellType(_compiled(cell.cell_contents)) for cell in function.__closure__ or ()])
-    made = types.FunctionType(function.__code__, names | {"__builtins__": __builtins__, "__name__": function.__module__},
-                              function.__name__, function.__defaults__, closure)
-    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-    return made
-
-
-def _named(code):
-    return set(code.co_names)
+    return types.FunctionType(function.__code__, names | {"__name__": function.__module__}, function.__name__,
+                              function.__defaults__, closure)
 
 
 def _compiled(value):
-    ours = isinstance(value, types.FunctionType) and value.__module__.startswith(_PACKAGES)
+    """A function of ours compiled, anything else as it is."""
+    ours = isinstance(value, types.FunctionType) and value.__module__.startswith(_PACKAGE)
     return compile_scalar(value) if ours else value
 
 
@@ -78,4 +73,4 @@ def _scalar_forms(numba):
 
         return call
 
-    return {primitives.select: select, numerics_fma.fma: fused(64), numerics_fma.fma_f32: fused(32)}
+    return {primitives.select: select, floats.fused_f64: fused(64), floats.fused_f32: fused(32)}

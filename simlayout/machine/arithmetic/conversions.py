@@ -17,6 +17,7 @@ from simlayout.machine.arithmetic.primitives import (
     F64,
     I64,
     U64,
+    Carrier,
     bits_f64,
     float_f32,
     float_f64,
@@ -26,7 +27,7 @@ from simlayout.machine.arithmetic.primitives import (
 from simlayout.machine.arithmetic.rounding import encoder, flush_tiny, odd_sum
 
 _Z, _ONE = F64(0), F64(1)
-_U1, _U32, _LOW = U64(1), U64(32), U64(0xFFFFFFFF)
+_U1, _U16, _U32, _LOW = U64(1), U64(16), U64(32), U64(0xFFFFFFFF)
 _I0, _I32, _LOW_SIGNED = I64(0), I64(32), I64(0xFFFFFFFF)
 _WORD = F64(2.0**32)
 _SIGN = U64(1 << 63)
@@ -57,22 +58,22 @@ def integer_to_integer(target: str, source: str, sat: bool) -> Callable:
 
 # ---- numbers as float64
 
-def wide_f64(x):
+def wide_f64(x: Carrier) -> Carrier:
     """An f64 as it is."""
     return x
 
 
-def wide_f32(x):
+def wide_f32(x: Carrier) -> Carrier:
     """An f32 as float64."""
     return F64(x)
 
 
-def wide_f16(bits):
+def wide_f16(bits: Carrier) -> Carrier:
     """Raw bits of f16 as float64."""
     return F64(number_f16(bits))
 
 
-def wide_bf16(bits):
+def wide_bf16(bits: Carrier) -> Carrier:
     """Raw bits of bf16 as float64."""
     return F64(number_bf16(bits))
 
@@ -96,6 +97,15 @@ def _wide_integer(x):
 WIDE = {"f64": wide_f64, "f32": wide_f32, "f16": wide_f16, "bf16": wide_bf16, "u64": _wide_u64, "s64": _wide_s64,
         **dict.fromkeys(("u8", "u16", "u32", "s8", "s16", "s32"), _wide_integer)}
 """Type -> what makes float64 of its carriers: exactly, or of 64-bit integers rounded to odd."""
+
+
+def shift_bf16(bits: Carrier) -> Carrier:
+    """cvt.f32.bf16, on raw bits: a NaN keeps its own.
+
+    >>> hex(shift_bf16(np.uint64(0x3F80)))
+    '0x3f800000'
+    """
+    return bits << _U16
 
 
 # ---- floats to integers
@@ -228,7 +238,7 @@ def _clamped(x):
     return select(x > _Z, select(x < _ONE, x, _ONE), _Z)
 
 
-def rectified(x):
+def rectified(x: Carrier) -> Carrier:
     """.relu before rounding: numbers below zero, and -0, become +0; NaN stays.
 
     >>> float(rectified(np.float64(-3)))
@@ -237,7 +247,7 @@ def rectified(x):
     return select((x < _Z) | (x == _Z), _Z, x)
 
 
-def saturate_f64(x):
+def saturate_f64(x: Carrier) -> Carrier:
     """cvt.sat of f64: at least +0, at most 1; NaN becomes +0.
 
     >>> float(saturate_f64(np.float64(-3)))

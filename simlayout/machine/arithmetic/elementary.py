@@ -6,7 +6,7 @@ from math import factorial, log, pi
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import F64, U64, bits_f64, float_f64, select
+from simlayout.machine.arithmetic.primitives import F64, U64, Carrier, bits_f64, float_f64, select
 
 _LN2, _TURN = F64(log(2)), F64(2 * pi)
 _EXP = tuple(F64(1 / factorial(n)) for n in range(14))
@@ -28,7 +28,7 @@ def _series(x, coefficients):
     return total
 
 
-def exp2(x):
+def exp2(x: Carrier) -> Carrier:
     """2**x of float64 with -1000 <= x <= 1000; further ones as these, NaN of NaN.
 
     >>> float(exp2(np.float64(3)))
@@ -40,7 +40,7 @@ def exp2(x):
     return _series((x - whole) * _LN2, _EXP) * power
 
 
-def log2(x):
+def log2(x: Carrier) -> Carrier:
     """log2 of positive normal float64; of others nothing that means anything.
 
     >>> float(log2(np.float64(8)))
@@ -55,7 +55,7 @@ def log2(x):
     return exponent + ratio * _series(ratio * ratio, _LOG)
 
 
-def sin_turns(x):
+def sin_turns(x: Carrier) -> Carrier:
     """The sine of x turns (of 2 pi), for finite x.
 
     >>> float(sin_turns(np.float64(0.25)))
@@ -71,7 +71,7 @@ def sin_turns(x):
     return made * side
 
 
-def cos_turns(x):
+def cos_turns(x: Carrier) -> Carrier:
     """The cosine of x turns (of 2 pi), for finite x.
 
     >>> float(cos_turns(np.float64(0.5)))
@@ -81,7 +81,7 @@ def cos_turns(x):
     return sin_turns(_QUARTER - x)
 
 
-def tanh(x):
+def tanh(x: Carrier) -> Carrier:
     """tanh of float64.
 
     >>> round(float(tanh(np.float64(0.5))), 12)

@@ -4,12 +4,13 @@ PTX ISA, Floating Point Instructions. f32: every NaN that arithmetic makes is 0x
 results for zeros of their sign; .sat clamps to 0 and 1, NaN to +0. f64: a NaN keeps its payload (`simlayout.numerics.fma`).
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from simlayout.machine.arithmetic.exact import exactly_rounded
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, bits_f64, float_f64, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, same, select
 from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
 from simlayout.numerics.fma import INVALID, NAN_F32, fma, fma_f32
 
@@ -22,7 +23,7 @@ _U0, _SIGN_64, _QUIET = U64(0), U64(1 << 63), U64(1 << 51)
 
 # ---- what happens before and after an operation
 
-def canonical_f32(x):
+def canonical_f32(x: Carrier) -> Carrier:
     """NaN as f32 arithmetic makes it.
 
     >>> hex(canonical_f32(np.float32("nan")).view(np.uint32))
@@ -31,7 +32,7 @@ def canonical_f32(x):
     return select(x == x, x, _NAN)
 
 
-def flush_f32(x):
+def flush_f32(x: Carrier) -> Carrier:
     """.ftz: subnormal numbers as zeros of their sign.
 
     >>> float(flush_f32(np.float32(-1e-40)))
@@ -40,7 +41,7 @@ def flush_f32(x):
     return select(np.abs(x) < _LEAST_NORMAL, x * _ZERO, x)
 
 
-def saturate_f32(x):
+def saturate_f32(x: Carrier) -> Carrier:
     """.sat: at least +0, at most 1; NaN becomes +0.
 
     >>> [float(saturate_f32(np.float32(x))) for x in (-2, 0.5, 3, "nan")]
@@ -49,22 +50,22 @@ def saturate_f32(x):
     return select(x > _ZERO, select(x < _ONE, x, _ONE), _ZERO)
 
 
-def quiet_f64(x):
+def quiet_f64(x: Carrier) -> Carrier:
     """A NaN without its signalling bit."""
     return float_f64(bits_f64(x) | _QUIET)
 
 
-def nan_of_two(made, a, b):
+def nan_of_two(made: Carrier, a: Carrier, b: Carrier) -> Carrier:
     """A result of f64 arithmetic; where it is NaN, the quiet NaN of b or else of a, or that of an invalid operation."""
     return select(made == made, made, select(b != b, quiet_f64(b), select(a != a, quiet_f64(a), _INVALID)))
 
 
-def nan_of_three(made, a, b, c):
+def nan_of_three(made: Carrier, a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     """As `nan_of_two`, of c, a or b, in this order."""
     return select(made == made, made, select(c != c, quiet_f64(c), nan_of_two(made, b, a)))
 
 
-def nan_of_one(made, a):
+def nan_of_one(made: Carrier, a: Carrier) -> Carrier:
     """As `nan_of_two`, of one operand."""
     return select(made == made, made, select(a != a, quiet_f64(a), _INVALID))
 
@@ -95,7 +96,12 @@ def _root(a):
     return np.sqrt(a)
 
 
-def _fuse(a, b, c):
+def fused_f32(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
+    """a * b + c of f32, rounded once; compiled code has the processor's instruction in its place.
+
+    >>> float(fused_f32(np.float32(3), np.float32(2), np.float32(1)))
+    7.0
+    """
     return fma_f32(a, b, c)
 
 
@@ -156,12 +162,12 @@ _OPERATIONS = {
     "div": (2, _divide, _wide_quotient, _wide_quotient),
     "rcp": (1, _reciprocal, _wide_reciprocal, _wide_reciprocal),
     "sqrt": (1, _root, _wide_root, _wide_root),
-    "fma": (3, _fuse, _wide_fuse, _fuse_down),
+    "fma": (3, fused_f32, _wide_fuse, _fuse_down),
 }
 
 
 @cache
-def f32(name: str, mode: str = "rn", ftz: bool = False, sat: bool = False):
+def f32(name: str, mode: str = "rn", ftz: bool = False, sat: bool = False) -> Callable:
     """add, sub, mul, div, rcp, sqrt or fma of f32.
 
     >>> float(f32("add", "rz")(np.float32(1), np.float32(-2.0**-80))) == 1 - 2.0**-24
@@ -205,7 +211,7 @@ def _rounded(wide, operands, round_to):
 
 
 @cache
-def lanes_f32(operation, operands: int, ftz: bool, sat: bool):
+def lanes_f32(operation: Callable, operands: int, ftz: bool, sat: bool) -> Callable:
     """An operation of f32 with .ftz and .sat, and the canonical NaN."""
     enter = flush_f32 if ftz else same
     leave = flush_f32 if ftz else same
@@ -225,7 +231,7 @@ def lanes_f32(operation, operands: int, ftz: bool, sat: bool):
 
 # ---- f64
 
-def add_f64(a, b):
+def add_f64(a: Carrier, b: Carrier) -> Carrier:
     """add.rn.f64. A NaN is b's, or else a's.
 
     >>> float(add_f64(np.float64(1), np.float64(2)))
@@ -234,7 +240,7 @@ def add_f64(a, b):
     return nan_of_two(a + b, a, b)
 
 
-def subtract_f64(a, b):
+def subtract_f64(a: Carrier, b: Carrier) -> Carrier:
     """sub.rn.f64: a + -b.
 
     >>> float(subtract_f64(np.float64(1), np.float64(2)))
@@ -243,7 +249,7 @@ def subtract_f64(a, b):
     return nan_of_two(a - b, a, -b)
 
 
-def multiply_f64(a, b):
+def multiply_f64(a: Carrier, b: Carrier) -> Carrier:
     """mul.rn.f64. A NaN is a's, or else b's.
 
     >>> float(multiply_f64(np.float64(3), np.float64(2)))
@@ -252,16 +258,25 @@ def multiply_f64(a, b):
     return nan_of_two(a * b, b, a)
 
 
-def fuse_f64(a, b, c):
+def fused_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
+    """a * b + c of f64, rounded once, but for the bits of NaN; compiled code has the processor's instruction in its place.
+
+    >>> float(fused_f64(np.float64(3), np.float64(2), np.float64(1)))
+    7.0
+    """
+    return fma(*np.broadcast_arrays(a, b, c))
+
+
+def fuse_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     """fma.rn.f64. A NaN is c's, a's, or else b's.
 
     >>> float(fuse_f64(*np.float64([[3], [2], [1]]))[0])
     7.0
     """
-    return nan_of_three(fma(a, b, c), a, b, c)
+    return nan_of_three(fused_f64(a, b, c), a, b, c)
 
 
-def divide_f64(a, b):
+def divide_f64(a: Carrier, b: Carrier) -> Carrier:
     """div.rn.f64.
 
     >>> float(divide_f64(np.float64(3), np.float64(2)))
@@ -270,7 +285,7 @@ def divide_f64(a, b):
     return nan_of_two(a / b, b, a)
 
 
-def reciprocal_f64(a):
+def reciprocal_f64(a: Carrier) -> Carrier:
     """rcp.rn.f64.
 
     >>> float(reciprocal_f64(np.float64(2)))
@@ -279,7 +294,7 @@ def reciprocal_f64(a):
     return nan_of_one(_ONE_64 / a, a)
 
 
-def root_f64(a):
+def root_f64(a: Carrier) -> Carrier:
     """sqrt.rn.f64.
 
     >>> float(root_f64(np.float64(9)))
@@ -293,7 +308,7 @@ _OPERATIONS_F64 = {"add": add_f64, "sub": subtract_f64, "mul": multiply_f64, "fm
 
 
 @cache
-def f64(name: str, mode: str = "rn"):
+def f64(name: str, mode: str = "rn") -> Callable:
     """add, sub, mul, div, rcp, sqrt or fma of f64; in directed rounding on arrays alone, number by number.
 
     >>> float(f64("add", "rp")(np.float64(1), np.float64(2.0**-80))) == 1 + 2.0**-52

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, float_f32, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, float_f32, same, select
 from simlayout.machine.arithmetic.rounding import encoder, odd_sum
 
 _U0, _U13, _U16 = U64(0), U64(13), U64(16)
@@ -23,7 +23,7 @@ _TINY = F64(2.0**-14 * (1 - 2.0**-12))
 """What an f16 result lies below, in magnitude, if it is subnormal when rounded to 11 bits (see `rounding.flush_tiny`)."""
 
 
-def number_f16(bits):
+def number_f16(bits: Carrier) -> Carrier:
     """The f16 numbers of raw bits, as f32.
 
     >>> float(number_f16(np.uint64(0xC200)))
@@ -36,7 +36,7 @@ def number_f16(bits):
     return select(bits & _SIGN == _U0, made, -made)
 
 
-def number_bf16(bits):
+def number_bf16(bits: Carrier) -> Carrier:
     """The bf16 numbers of raw bits, as f32; a NaN keeps its bits.
 
     >>> float(number_bf16(np.uint64(0xC040)))
@@ -70,7 +70,7 @@ def _fuse(a, b, c):
 _OPERATIONS = {"add": (2, _add), "sub": (2, _subtract), "mul": (2, _multiply), "fma": (3, _fuse)}
 
 
-def flush_f16(bits):
+def flush_f16(bits: Carrier) -> Carrier:
     """.ftz of f16: subnormal numbers as zeros of their sign.
 
     >>> hex(flush_f16(np.uint64(0x83FF)))
@@ -79,7 +79,7 @@ def flush_f16(bits):
     return select(bits & _SIZE < _LEAST_NORMAL, bits & _SIGN, bits)
 
 
-def flush_bf16(bits):
+def flush_bf16(bits: Carrier) -> Carrier:
     """.ftz of bf16.
 
     >>> hex(flush_bf16(np.uint64(0x807F)))
@@ -104,7 +104,7 @@ def saturate(name: str) -> Callable:
     return clamp
 
 
-def rectify(bits):
+def rectify(bits: Carrier) -> Carrier:
     """.relu: negative numbers become +0; NaN stays, as the canonical one.
 
     >>> hex(rectify(np.uint64(0xC000)))

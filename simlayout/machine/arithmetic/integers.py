@@ -4,11 +4,12 @@ PTX ISA, Integer Arithmetic Instructions and Extended-Precision Integer Arithmet
 type is cut to the width of its register by whoever writes it.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import BITS, I64, U64, select, signed, unsigned
+from simlayout.machine.arithmetic.primitives import BITS, I64, U64, Carrier, select, signed, unsigned
 
 _U0, _U1, _U16, _U32 = (U64(n) for n in (0, 1, 16, 32))
 _I0, _I_1, _I40 = (I64(n) for n in (0, -1, 40))
@@ -17,7 +18,7 @@ _LEAST_32, _MOST_32 = I64(-(2**31)), I64(2**31 - 1)
 _HALF, _SIGN_HALF = BITS[16], U64(0x8000)
 
 
-def add(a, b):
+def add(a: Carrier, b: Carrier) -> Carrier:
     """a + b.
 
     >>> int(add(np.uint64(3), np.uint64(5)))
@@ -26,7 +27,7 @@ def add(a, b):
     return a + b
 
 
-def subtract(a, b):
+def subtract(a: Carrier, b: Carrier) -> Carrier:
     """a - b.
 
     >>> int(subtract(np.int64(3), np.int64(5)))
@@ -35,7 +36,7 @@ def subtract(a, b):
     return a - b
 
 
-def multiply(a, b):
+def multiply(a: Carrier, b: Carrier) -> Carrier:
     """a * b: mul.lo, and mul.wide of types below 64 bits.
 
     >>> int(multiply(np.int64(-3), np.int64(5)))
@@ -44,7 +45,7 @@ def multiply(a, b):
     return a * b
 
 
-def clamp_s32(x):
+def clamp_s32(x: Carrier) -> Carrier:
     """A sum of s32 clamped to s32: .sat.
 
     >>> int(clamp_s32(np.int64(2**31)))
@@ -53,7 +54,7 @@ def clamp_s32(x):
     return np.minimum(np.maximum(x, _LEAST_32), _MOST_32)
 
 
-def add_saturated(a, b):
+def add_saturated(a: Carrier, b: Carrier) -> Carrier:
     """add.sat.s32.
 
     >>> int(add_saturated(np.int64(2**31 - 1), np.int64(1)))
@@ -62,7 +63,7 @@ def add_saturated(a, b):
     return clamp_s32(a + b)
 
 
-def subtract_saturated(a, b):
+def subtract_saturated(a: Carrier, b: Carrier) -> Carrier:
     """sub.sat.s32.
 
     >>> int(subtract_saturated(np.int64(-2**31), np.int64(1)))
@@ -71,7 +72,7 @@ def subtract_saturated(a, b):
     return clamp_s32(a - b)
 
 
-def multiply_high_u64(a, b):
+def multiply_high_u64(a: Carrier, b: Carrier) -> Carrier:
     """The high 64 bits of a product of u64, from four products of 32 bits.
 
     >>> hex(multiply_high_u64(np.uint64(2**63), np.uint64(6)))
@@ -83,7 +84,7 @@ def multiply_high_u64(a, b):
     return a1 * b1 + (middle >> _U32) + (other >> _U32)
 
 
-def multiply_high_s64(a, b):
+def multiply_high_s64(a: Carrier, b: Carrier) -> Carrier:
     """The high 64 bits of a product of s64.
 
     >>> int(multiply_high_s64(np.int64(-2**63), np.int64(2)))
@@ -95,7 +96,7 @@ def multiply_high_s64(a, b):
 
 
 @cache
-def multiply_high(width: int, is_signed: bool):
+def multiply_high(width: int, is_signed: bool) -> Callable:
     """mul.hi of a type.
 
     >>> int(multiply_high(16, False)(np.uint64(0x8000), np.uint64(6)))
@@ -112,7 +113,7 @@ def multiply_high(width: int, is_signed: bool):
 
 
 @cache
-def multiply_add(width: int, is_signed: bool, mode: str, saturated: bool = False):
+def multiply_add(width: int, is_signed: bool, mode: str, saturated: bool = False) -> Callable:
     """mad.lo, mad.hi, mad.wide and mad.hi.sat.s32.
 
     >>> int(multiply_add(32, True, "lo")(np.int64(3), np.int64(4), np.int64(-5)))
@@ -130,7 +131,7 @@ def multiply_add(width: int, is_signed: bool, mode: str, saturated: bool = False
 
 
 @cache
-def product_24(mode: str, is_signed: bool, added: bool = False, saturated: bool = False):
+def product_24(mode: str, is_signed: bool, added: bool = False, saturated: bool = False) -> Callable:
     """mul24 and mad24: the low 32 bits of a product of 24-bit numbers, or its bits 16 to 47.
 
     >>> hex(product_24("hi", False)(np.uint64(0xFFFFFF), np.uint64(0x10000)))
@@ -159,7 +160,7 @@ def product_24(mode: str, is_signed: bool, added: bool = False, saturated: bool 
     return clamped if saturated else with_sum if added else multiplied
 
 
-def sum_of_absolute_difference(a, b, c):
+def sum_of_absolute_difference(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     """sad: c + |a - b|.
 
     >>> int(sum_of_absolute_difference(np.uint64(3), np.uint64(5), np.uint64(1)))
@@ -168,7 +169,7 @@ def sum_of_absolute_difference(a, b, c):
     return c + (np.maximum(a, b) - np.minimum(a, b))
 
 
-def divide_unsigned(a, b):
+def divide_unsigned(a: Carrier, b: Carrier) -> Carrier:
     """div of unsigned types; by zero all ones (PTX leaves it open; the code that ptxas makes for sm_90).
 
     >>> int(divide_unsigned(np.uint64(7), np.uint64(2))), hex(divide_unsigned(np.uint64(7), np.uint64(0)))
@@ -178,7 +179,7 @@ def divide_unsigned(a, b):
     return select(zero, _ONES, a // select(zero, _U1, b))
 
 
-def remainder_unsigned(a, b):
+def remainder_unsigned(a: Carrier, b: Carrier) -> Carrier:
     """rem of unsigned types; by zero all ones, as `divide_unsigned`.
 
     >>> int(remainder_unsigned(np.uint64(7), np.uint64(2)))
@@ -193,7 +194,7 @@ def _magnitude(x):
     return unsigned(select(x < _I0, -x, x))
 
 
-def divide_signed(a, b):
+def divide_signed(a: Carrier, b: Carrier) -> Carrier:
     """div of signed types, toward zero; by zero -1, as `divide_unsigned`; the least number by -1 wraps.
 
     >>> [int(divide_signed(np.int64(-7), np.int64(b))) for b in (2, 0)]
@@ -206,7 +207,7 @@ def divide_signed(a, b):
     return select(zero, _I_1, quotient)
 
 
-def remainder_signed(a, b):
+def remainder_signed(a: Carrier, b: Carrier) -> Carrier:
     """rem of signed types, with the sign of a; by zero -1, as `divide_unsigned`.
 
     >>> [int(remainder_signed(np.int64(-7), np.int64(b))) for b in (2, 0)]
@@ -219,7 +220,7 @@ def remainder_signed(a, b):
     return select(zero, _I_1, select(a < _I0, -rest, rest))
 
 
-def absolute(a):
+def absolute(a: Carrier) -> Carrier:
     """abs of signed types; the least number stays.
 
     >>> int(absolute(np.int64(-3)))
@@ -228,7 +229,7 @@ def absolute(a):
     return select(a < _I0, -a, a)
 
 
-def negate(a):
+def negate(a: Carrier) -> Carrier:
     """neg of signed types.
 
     >>> int(negate(np.int64(3)))
@@ -237,7 +238,7 @@ def negate(a):
     return -a
 
 
-def least(a, b):
+def least(a: Carrier, b: Carrier) -> Carrier:
     """min of integers.
 
     >>> int(least(np.int64(-1), np.int64(1)))
@@ -246,7 +247,7 @@ def least(a, b):
     return np.minimum(a, b)
 
 
-def most(a, b):
+def most(a: Carrier, b: Carrier) -> Carrier:
     """max of integers.
 
     >>> int(most(np.int64(-1), np.int64(1)))
@@ -256,7 +257,7 @@ def most(a, b):
 
 
 @cache
-def extreme(name: str, relu: bool = False):
+def extreme(name: str, relu: bool = False) -> Callable:
     """min, max, and those with .relu, which makes negative results zero.
 
     >>> int(extreme("min", True)(np.int64(-1), np.int64(1)))
@@ -271,7 +272,7 @@ def extreme(name: str, relu: bool = False):
 
 
 @cache
-def packed_16(operation, is_signed: bool):
+def packed_16(operation: Callable, is_signed: bool) -> Callable:
     """An operation of two 16-bit integers on pairs of them in 32 bits: u16x2, s16x2.
 
     >>> hex(packed_16(add, False)(np.uint64(0x0001FFFF), np.uint64(0x00010001)))
@@ -293,7 +294,7 @@ def packed_16(operation, is_signed: bool):
 
 
 @cache
-def dot(bytes_signed_a: bool, bytes_signed_b: bool, mode: str = ""):
+def dot(bytes_signed_a: bool, bytes_signed_b: bool, mode: str = "") -> Callable:
     """dp4a, and dp2a with mode lo or hi: c + the products of bytes of b with bytes, or halves, of a. a, b: b32; c: s64.
 
     >>> dot(True, False)(np.uint64([0xFF020304]), np.uint64([0x01010101]), np.int64([10])).tolist()

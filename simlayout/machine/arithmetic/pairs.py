@@ -8,23 +8,23 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic.conversions import rectified, to_float, wide_f16
 from simlayout.machine.arithmetic.halves import rectify
-from simlayout.machine.arithmetic.primitives import F32, F64, I64, U64, bits_f32, same, select
+from simlayout.machine.arithmetic.primitives import F64, I64, U64, Carrier, same, select
 from simlayout.machine.arithmetic.rounding import encoder, target
 
 _U8, _U13, _U16, _U127, _U128 = (U64(n) for n in (8, 13, 16, 127, 128))
 _ONES_8, _ONES_16, _LOW = U64(0xFF), U64(0xFFFF), U64(0xFFFFFFFF)
 _INFINITY_16, _NAN_16 = U64(0x7C00), U64(0x7FFF)
-_INFINITY, _HALF_TF32, _HIGH_TF32, _NAN_TF32 = F32("inf"), U64(0x1000), U64(0xFFFFE000), U64(0x7FFFFFFF)
+_SIZE_32, _INFINITY_32 = U64(0x7FFFFFFF), U64(0x7F800000)
+_HALF_TF32, _HIGH_TF32, _NAN_TF32 = U64(0x1000), U64(0xFFFFE000), U64(0x7FFFFFFF)
 
 
-def tie_away_tf32(x):
-    """cvt.rna.tf32.f32, in integers: half a unit more, and the low 13 bits cut off, of infinities and NaN too.
+def tie_away_tf32(bits: Carrier) -> Carrier:
+    """cvt.rna.tf32.f32 on raw bits: half a unit more, and the low 13 bits cut off, of infinities and NaN too.
 
-    >>> hex(tie_away_tf32(np.float32(1 + 2**-11)))
+    >>> hex(tie_away_tf32(np.uint64(0x3F801000)))
     '0x3f802000'
     """
-    bits = bits_f32(x)
-    return select(np.abs(x) < _INFINITY, bits + _HALF_TF32, bits) & _HIGH_TF32
+    return select(bits & _SIZE_32 < _INFINITY_32, bits + _HALF_TF32, bits) & _HIGH_TF32
 
 
 @cache

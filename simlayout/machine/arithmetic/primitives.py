@@ -14,8 +14,12 @@ NumPy's warnings (overflow, invalid, divide) say nothing here: callers hold `np.
 Numba.
 """
 
+from typing import TypeAlias
+
 import numpy as np
-from numpy.typing import ArrayLike
+
+Carrier: TypeAlias = np.ndarray
+"""An array of carriers [..., lanes]; a scalar too."""
 
 U64, I64, F32, F64 = np.uint64, np.int64, np.float32, np.float64
 """How a constant of a carrier is written: U64(31)."""
@@ -27,7 +31,7 @@ _U0, _U1 = U64(0), U64(1)
 _SIGN_64 = U64(1 << 63)
 
 
-def select(condition: ArrayLike, yes: ArrayLike, no: ArrayLike) -> np.ndarray:
+def select(condition: Carrier, yes: Carrier, no: Carrier) -> np.ndarray:
     """Per lane, `yes` where the condition holds and `no` elsewhere; both are worked out. Their types are equal.
 
     >>> select(np.array([True, False]), np.array([1, 2]), np.array([3, 4])).tolist()
@@ -36,7 +40,7 @@ def select(condition: ArrayLike, yes: ArrayLike, no: ArrayLike) -> np.ndarray:
     return np.where(condition, yes, no)
 
 
-def predicate(condition: ArrayLike) -> np.ndarray:
+def predicate(condition: Carrier) -> np.ndarray:
     """The carrier of a predicate: 1 where a condition holds.
 
     >>> predicate(np.array([True, False]))
@@ -45,7 +49,7 @@ def predicate(condition: ArrayLike) -> np.ndarray:
     return np.uint64(condition)
 
 
-def bits_f32(x: ArrayLike) -> np.ndarray:
+def bits_f32(x: Carrier) -> np.ndarray:
     """The bits of f32 numbers.
 
     >>> hex(bits_f32(np.float32(1)))
@@ -54,7 +58,7 @@ def bits_f32(x: ArrayLike) -> np.ndarray:
     return np.uint64(np.float32(x).view(np.uint32))
 
 
-def float_f32(bits: ArrayLike) -> np.ndarray:
+def float_f32(bits: Carrier) -> np.ndarray:
     """The f32 numbers of bits.
 
     >>> float(float_f32(np.uint64(0x3F800000)))
@@ -63,7 +67,7 @@ def float_f32(bits: ArrayLike) -> np.ndarray:
     return np.uint32(bits).view(np.float32)
 
 
-def bits_f64(x: ArrayLike) -> np.ndarray:
+def bits_f64(x: Carrier) -> np.ndarray:
     """The bits of f64 numbers.
 
     >>> hex(bits_f64(np.float64(1)))
@@ -72,7 +76,7 @@ def bits_f64(x: ArrayLike) -> np.ndarray:
     return np.float64(x).view(np.uint64)
 
 
-def float_f64(bits: ArrayLike) -> np.ndarray:
+def float_f64(bits: Carrier) -> np.ndarray:
     """The f64 numbers of bits.
 
     >>> float(float_f64(np.uint64(0x3FF0000000000000)))
@@ -81,7 +85,7 @@ def float_f64(bits: ArrayLike) -> np.ndarray:
     return np.uint64(bits).view(np.float64)
 
 
-def unsigned(x: ArrayLike) -> np.ndarray:
+def unsigned(x: Carrier) -> np.ndarray:
     """The 64 bits of a signed carrier.
 
     >>> int(unsigned(np.int64(-1))) == 2**64 - 1
@@ -90,7 +94,7 @@ def unsigned(x: ArrayLike) -> np.ndarray:
     return np.int64(x).view(np.uint64)
 
 
-def signed(x: ArrayLike) -> np.ndarray:
+def signed(x: Carrier) -> np.ndarray:
     """64 bits as a signed carrier.
 
     >>> int(signed(np.uint64(2**64 - 1)))
@@ -99,7 +103,7 @@ def signed(x: ArrayLike) -> np.ndarray:
     return np.uint64(x).view(np.int64)
 
 
-def same(x: ArrayLike) -> np.ndarray:
+def same(x: Carrier) -> np.ndarray:
     """The carrier as it is: of mov, and where a modifier is absent.
 
     >>> int(same(np.uint64(5)))

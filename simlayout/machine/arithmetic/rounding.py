@@ -6,13 +6,14 @@ only one. Sums of f32 and narrower numbers, and their products plus a number, be
 of f32 are never nearer to a number of 25 bits than float64 can tell, unless they are one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, bits_f64, float_f32, float_f64, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f32, float_f64, select
 
 _U0, _U1, _U52 = U64(0), U64(1), U64(52)
 _EXPONENT, _SIGN = U64(0x7FF), U64(1 << 63)
@@ -48,7 +49,7 @@ def target(name: str) -> Target:
                   infinity - 1 if row.infinities else top - 1)
 
 
-def odd_sum(x, y):
+def odd_sum(x: Carrier, y: Carrier) -> Carrier:
     """x + y of float64, rounded to odd.
 
     >>> odd_sum(np.float64(1), np.float64(2.0**-80)) == 1 + 2.0**-52
@@ -60,29 +61,29 @@ def odd_sum(x, y):
     return to_odd(total, lost)
 
 
-def to_odd(total, lost):
+def to_odd(total: Carrier, lost: Carrier) -> Carrier:
     """A float64 nearest to total + lost, exactly, as rounded to odd instead."""
     bits = bits_f64(total)
     inexact = ((lost > _Z) | (lost < _Z)) & (bits & _U1 == _U0)
     return float_f64(select(inexact, select((lost > _Z) == (total > _Z), bits + _U1, bits - _U1), bits))
 
 
-def round_even(size):
+def round_even(size: Carrier) -> Carrier:
     """A magnitude rounded to the nearest integer, ties to even."""
     return np.rint(size)
 
 
-def round_down(size):
+def round_down(size: Carrier) -> Carrier:
     """A magnitude rounded toward zero."""
     return np.floor(size)
 
 
-def round_up(size):
+def round_up(size: Carrier) -> Carrier:
     """A magnitude rounded away from zero."""
     return np.ceil(size)
 
 
-def round_away(size):
+def round_away(size: Carrier) -> Carrier:
     """A magnitude rounded to the nearest integer, ties away from zero."""
     return np.floor(size + _HALF)
 
@@ -93,7 +94,7 @@ _MODES = {"rn": (round_even, round_even), "rz": (round_down, round_down), "rm": 
 
 
 @cache
-def encoder(name: str, mode: str = "rn", satfinite: bool = False):
+def encoder(name: str, mode: str = "rn", satfinite: bool = False) -> Callable:
     """What rounds float64 numbers to a format: to its raw bits. mode: rn, rz, rm, rp or rna (ties away from zero).
 
     Overflow gives an infinity, or the largest number where the mode rounds toward zero, or with satfinite, which makes it
@@ -130,7 +131,7 @@ def encoder(name: str, mode: str = "rn", satfinite: bool = False):
 
 
 @cache
-def rounder_f32(mode: str):
+def rounder_f32(mode: str) -> Callable:
     """What rounds float64 numbers to f32.
 
     >>> float(rounder_f32("rp")(np.float64(1e-99))) == 2.0**-149
@@ -150,7 +151,7 @@ _TINY = {"nearest": F64(2.0**-126 * (1 - 2.0**-25)), "up": F64(np.nextafter(2.0*
 
 
 @cache
-def flush_tiny(mode: str):
+def flush_tiny(mode: str) -> Callable:
     """.ftz of results: (exact or odd float64, the same as f32) -> f32, a zero of its sign where the exact one, rounded to 24
     bits of any exponent, is below the normal numbers (as ptxas's code for div.ftz and cvt.ftz on sm_90 decides).
 

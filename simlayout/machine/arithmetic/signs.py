@@ -4,19 +4,20 @@ PTX ISA, Floating Point Instructions. neg and abs are arithmetic on sm_90 (ptxas
 canonical one.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from simlayout.machine.arithmetic.floats import canonical_f32, flush_f32, lanes_f32, nan_of_one, quiet_f64
-from simlayout.machine.arithmetic.primitives import F32, U64, bits_f32, bits_f64, float_f32, float_f64, same, select
+from simlayout.machine.arithmetic.primitives import F32, U64, Carrier, bits_f32, bits_f64, float_f32, same, select
 from simlayout.numerics.fma import NAN_F32
 
 _NAN = F32(NAN_F32)
 _U0, _SIGN_32, _SIGN_64 = U64(0), U64(1 << 31), U64(1 << 63)
 
 
-def negate_f32(a):
+def negate_f32(a: Carrier) -> Carrier:
     """neg.f32; a NaN becomes the canonical one.
 
     >>> float(f32_sign("neg")(np.float32(3)))
@@ -25,13 +26,13 @@ def negate_f32(a):
     return -a
 
 
-def absolute_f32(a):
+def absolute_f32(a: Carrier) -> Carrier:
     """abs.f32."""
     return np.abs(a)
 
 
 @cache
-def f32_sign(name: str, ftz: bool = False):
+def f32_sign(name: str, ftz: bool = False) -> Callable:
     """neg and abs of f32: arithmetic, so that a NaN becomes the canonical one.
 
     >>> float(f32_sign("abs", True)(np.float32(-1e-40)))
@@ -40,7 +41,7 @@ def f32_sign(name: str, ftz: bool = False):
     return lanes_f32({"neg": negate_f32, "abs": absolute_f32}[name], 1, ftz, False)
 
 
-def negate_f64(a):
+def negate_f64(a: Carrier) -> Carrier:
     """neg.f64; a NaN keeps its payload, is made quiet and changes its sign.
 
     >>> float(negate_f64(np.float64(3)))
@@ -49,7 +50,7 @@ def negate_f64(a):
     return nan_of_one(-a, -a)
 
 
-def absolute_f64(a):
+def absolute_f64(a: Carrier) -> Carrier:
     """abs.f64; a NaN keeps its payload, is made quiet and loses its sign.
 
     >>> float(absolute_f64(np.float64(-3)))
@@ -59,7 +60,7 @@ def absolute_f64(a):
 
 
 @cache
-def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False):
+def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False) -> Callable:
     """min and max of f32: -0 lies below +0, a NaN loses, of two the canonical one remains. nan: one wins, as the canonical
     one; xorsign: of the magnitudes, with the exclusive or of the signs.
 
@@ -97,7 +98,7 @@ def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool =
 
 
 @cache
-def f64_extreme(name: str):
+def f64_extreme(name: str) -> Callable:
     """min and max of f64: -0 lies below +0, a NaN loses; of two b's is left, made quiet (the code of ptxas for sm_90).
 
     >>> float(f64_extreme("min")(np.float64(1), np.float64("nan")))
@@ -117,19 +118,16 @@ def f64_extreme(name: str):
     return extreme
 
 
-def copy_sign_f32(a, b):
-    """copysign.f32: b with the sign of a.
+@cache
+def copy_sign(width: int) -> Callable:
+    """copysign: b with the sign of a, on raw bits, so that a NaN keeps its own.
 
-    >>> float(copy_sign_f32(np.float32(-1), np.float32(3)))
-    -3.0
+    >>> hex(copy_sign(32)(np.uint64(0x80000000), np.uint64(0x3F800000)))
+    '0xbf800000'
     """
-    return float_f32(bits_f32(a) & _SIGN_32 | bits_f32(b) & ~_SIGN_32)
+    sign = _SIGN_32 if width == 32 else _SIGN_64
 
+    def copied(a, b):
+        return a & sign | b & ~sign
 
-def copy_sign_f64(a, b):
-    """copysign.f64: b with the sign of a.
-
-    >>> float(copy_sign_f64(np.float64(-1), np.float64(3)))
-    -3.0
-    """
-    return float_f64(bits_f64(a) & _SIGN_64 | bits_f64(b) & ~_SIGN_64)
+    return copied

@@ -3,7 +3,6 @@
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic import conversions as v
 from simlayout.machine.arithmetic import floats as f
-from simlayout.machine.arithmetic import halves as h
 from simlayout.machine.arithmetic import pairs as p
 from simlayout.machine.arithmetic.primitives import same
 from simlayout.machine.ptx.opcodes.forms import Form, of
@@ -82,7 +81,7 @@ _FLOAT_ROWS = (
     _row("cvt{.sat}.f64.f16", "f64", "f16", lambda m: v.float_to_f64("f16", sat=m.sat)),
     _row("cvt{.RND}.f64.bf16", "f64", "bf16", of(v.float_to_f64("bf16")), "sm_90"),
     _row("cvt{.ftz}{.sat}.f32.f16", "f32", "f16", _to_float("f32", "f16")),
-    _row("cvt{.RND}.f32.bf16", "f32", "bf16", of(h.number_bf16), "sm_90"),      # a shift, NaN too, as ptxas makes it
+    _row("cvt{.RND}.f32.bf16", "b32", "bf16", of(v.shift_bf16), "sm_90"),       # a shift, NaN too, as ptxas makes it
     _row("cvt{.RND}.ftz.f32.bf16", "f32", "bf16", _to_float("f32", "bf16"), "sm_90"),
     _row("cvt.RND{.ftz}.sat.f16.f32", "f16", "f32", _to_float("f16", "f32")),
     _row("cvt.RND{.ftz}.f16.f32", "f16", "f32", _to_float("f16", "f32")),
@@ -100,7 +99,7 @@ _PACKED_ROWS = (
          RND=_NEAR, HALF="f16x2 bf16x2"),
     *_ends("cvt.RND{.END}.f16x2.f32", "f16x2", "f32 f32", _two("f16"), RND=_NEAR),
     *_ends("cvt.RND{.END}.bf16x2.f32", "bf16x2", "f32 f32", _two("bf16"), RND=_NEAR),
-    _row("cvt.rna.tf32.f32", "tf32", "f32", of(p.tie_away_tf32), "sm_80"),
+    _row("cvt.rna.tf32.f32", "tf32", "b32", of(p.tie_away_tf32), "sm_80"),
     _row("cvt.rna.satfinite.tf32.f32", "tf32", "f32", of(p.to_tf32("rna", False, True)), "sm_80"),
     _row("cvt.RND{.relu}.tf32.f32", "tf32", "f32", lambda m: p.to_tf32(m.RND, m.relu), "sm_90", RND=_NEAR),
     *(_row(f"cvt.rn{ends}.PAIR.f32", "PAIR", "f32 f32",

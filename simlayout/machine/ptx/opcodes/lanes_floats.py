@@ -43,11 +43,14 @@ FORMS = (
     *(_row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32", "f32", "f32 f32",
            lambda m, name=name: s.f32_extreme(name, m.ftz, m.NaN, True), "sm_86") for name in ("min", "max")),
     *(_row(f"{name}.f64", "f64", "f64 f64", of(s.f64_extreme(name))) for name in ("min", "max")),
-    _row("copysign.f32", "f32", "f32 f32", of(s.copy_sign_f32)),
-    _row("copysign.f64", "f64", "f64 f64", of(s.copy_sign_f64)),
+    _row("copysign.f32", "b32", "b32 b32", of(s.copy_sign(32))),
+    _row("copysign.f64", "b64", "b64 b64", of(s.copy_sign(64))),
     *(_row(f"div.{mode}{{.ftz}}.f32", "f32", "f32 f32", _approximate(f"div.{mode}"), exact=False)
       for mode in ("approx", "full")),
     *(_row(f"{name}.approx{{.ftz}}.f32", "f32", "f32", _approximate(name), exact=False)
       for name in ("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2")),
     _row("tanh.approx.f32", "f32", "f32", of(a.tanh_f32), exact=False),
+    _row("rsqrt.approx.f64", "f64", "f64", of(a.rsqrt_f64), exact=False),
+    _row("rsqrt.approx.ftz.f64", "f64", "f64", of(a.mufu_rsq64h), exact=False),
+    _row("rcp.approx.ftz.f64", "f64", "f64", of(a.mufu_rcp64h), exact=False),
 )
