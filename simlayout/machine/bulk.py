@@ -1,8 +1,9 @@
-"""TMA: boxes that the copy engine moves between global and shared memory, as late as PTX allows.
+"""Bulk copies: boxes of tensors (TMA) and runs of bytes that the copy engine moves between global and shared memory, or
+between the shared memories of a cluster, as late as PTX allows.
 
-A load lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source when a wait of the
-thread that issued it covers it, or when the CTA ends. What a store writes to global memory is known to be there only after a
-wait without .read; a reduction is a store whose elements are atomics of the async proxy.
+What comes to shared memory lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source
+when a wait of the thread that issued it covers it, or when the CTA ends. What a store writes to global memory is known to be
+there only after a wait without .read; a reduction is a store whose elements are atomics of the async proxy.
 """
 
 from functools import partial
@@ -12,56 +13,58 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.bulk_places import REDUCTIONS, Box, Bytes, SharedBytes, cells_at, check_size, reduction
 from simlayout.machine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.global_shadow import units
 from simlayout.machine.proxies import CELL
 from simlayout.machine.shadow import Touch
 
 LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
-"""What loads (to shared memory), stores and reductions (to global memory) are called in a Trace."""
+"""What loads (to shared memory), stores and reductions (to global memory) of boxes are called in a Trace."""
 
-_ORDERED, _BITS = ("f16", "bf16", "u32", "s32"), ("u32", "s32")
-REDUCTIONS = {"add": (np.add, (*_ORDERED, "f32", "f64")), "min": (np.minimum, _ORDERED), "max": (np.maximum, _ORDERED),
-              "and": (np.bitwise_and, _BITS), "or": (np.bitwise_or, _BITS), "xor": (np.bitwise_xor, _BITS)}
-"""Operation of a reduction -> what it does, and of which element types (PTX ISA: cp.reduce.async.bulk; it has inc and dec
-too)."""
+LOAD_BYTES, SEND_BYTES = "cp.async.bulk.shared::cluster.global", "cp.async.bulk.shared::cluster.shared::cta"
+STORE_BYTES, REDUCE_BYTES = "cp.async.bulk.global", "cp.reduce.async.bulk.global"
+"""The same of bytes; and what is sent from one CTA of a cluster to another."""
+
+_SIGNED_OR_NOT = {"b32": ("u32", "s32"), "b64": ("u64", "s64")}
 
 
 class Load:
-    """A box on its way to shared memory. rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of those;
-    source: the Access of what it reads; both None where nobody looks for hazards."""
+    """What is on its way to shared memory.
 
-    def __init__(self, cta, tensor_map, coords, rows, touch, source):
-        self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
-        self.source, self.bytes = source, tensor_map.box_bytes
+    source: where it comes from (see `bulk_places`); rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of
+    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards.
+    """
+
+    def __init__(self, instruction, cta, source, rows, touch, reads):
+        self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch
+        self.reads, self.bytes = reads, source.bytes
 
     def land(self, number, mbarrier):
         """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
-        self.cta.tell("land", LOAD, cells=self.rows, mbarrier=mbarrier, coords=self.coords)
-        self.cta.shared.store(self.rows, _cells(self.tensor_map.gather(self.coords)))
+        self.cta.tell("land", self.instruction, cells=self.rows, mbarrier=mbarrier, coords=self.source.coords)
+        self.cta.shared.store(self.rows, self.source.load())
         if self.touch is not None:
-            self.touch.number = number
-            if self.source is not None:
-                self.source.number = number
+            for known in (self.touch, *self.reads):
+                known.number = number
             self.cta.shadow.land(self.touch, self.touch.site)
 
 
 class Store:
-    """A box on its way to global memory; as Load. target: the Access of what it writes; reduce: what a reduction does."""
+    """What is on its way to global memory; as Load.
 
-    def __init__(self, cta, tensor_map, coords, rows, touch, target, reduce=None):
-        self.cta, self.tensor_map, self.coords, self.rows, self.touch = cta, tensor_map, coords, rows, touch
-        self.target, self.reduce = target, reduce
+    target: where it goes; access: the Access of what it writes; reduce: what a reduction does.
+    """
+
+    def __init__(self, instruction, cta, target, rows, touch, access, reduce=None):
+        self.instruction, self.cta, self.target, self.rows, self.touch = instruction, cta, target, rows, touch
+        self.access, self.reduce = access, reduce
 
     def run(self):
-        """Reads the source and writes the box."""
-        self.cta.tell("store", STORE, cells=self.rows, coords=self.coords)
+        """Reads the source and writes what it holds."""
+        self.cta.tell("store", self.instruction, cells=self.rows, coords=self.target.coords)
         self.cta.launch.changes += 1
-        data = self.cta.shared.load(self.rows, CELL)
-        values = data.reshape(-1).view(self.tensor_map.array.dtype).reshape(self.tensor_map.shape)
-        if self.reduce is not None:
-            values = self.reduce(self.tensor_map.gather(self.coords), values)
-        self.tensor_map.scatter(self.coords, values)
+        self.target.store(self.cta.shared.load(self.rows, CELL), self.reduce)
 
 
 class Stores:
@@ -80,7 +83,7 @@ class Stores:
         """Closes the open group; an empty one counts."""
         self._closed += 1
         for store in self._open:
-            for known in filter(None, (store.touch, store.target)):
+            for known in filter(None, (store.touch, store.access)):
                 known.number = self._closed
         self._groups.append(self._open)
         self._open = []
@@ -121,7 +124,8 @@ class Written:
 
 
 class BulkTwins:
-    """What a Warp tells the copy engine. Coordinates count elements, innermost first; addresses are bytes of shared memory.
+    """What a Warp tells the copy engine. Coordinates count elements, innermost first; addresses are bytes of shared memory,
+    they and sizes uniform (int) or one per lane (int [32]).
 
     lanes: bool [32], those of the active lanes that take part.
     """
@@ -135,21 +139,11 @@ class BulkTwins:
         lane = self._one_lane(LOAD, lanes)
         if lane is None:
             return
-        coords, address, at = _checked(LOAD, tensor_map, coords, lane), _of(address, lane), _of(mbarrier, lane)
-        ranks = [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
-        self._count(LOAD, len(ranks) * tensor_map.box_bytes)
+        box = Box(self.cta.launch, tensor_map, _checked(LOAD, tensor_map, coords, lane))
+        address, ranks = _of(address, lane), self._ranks(multicast)
+        self._count(LOAD, len(ranks) * box.bytes)
         for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
-            rows = cta.landing(tensor_map, address)
-            mbarrier, touch, source = self.mbarrier_at(LOAD, at, cta), None, None
-            mbarrier.checked(self, LOAD, np.array([lane]))
-            if cta.shadow is not None:
-                cta.shadow.check_async_read(Touch(self, LOAD, np.array([at // 8]), 8, np.array([lane])))
-                touch = Touch(self, LOAD, rows, CELL, np.full(len(rows), lane))
-                touch.agent = mbarrier
-                cta.shadow.issue(touch)
-                source = self._box(LOAD, tensor_map, coords, lane, ASYNC, mbarrier)
-            mbarrier.loads.append(Load(cta, tensor_map, coords, rows, touch, source))
-            cta.tell("load", LOAD, self, rows, mbarrier=at, coords=coords)
+            self._bring(LOAD, lane, cta, box, cta.landing(tensor_map, address), _of(mbarrier, lane))
 
     def tma_store(self, tensor_map, coords, address, lanes=None):
         """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""
@@ -159,10 +153,8 @@ class BulkTwins:
         """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
         one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
         """
-        if not isinstance(op, str) or op not in REDUCTIONS:
-            raise MachineError(f"{REDUCE} {op!r}: the machine has {', '.join(REDUCTIONS)}")
-        function, dtypes = REDUCTIONS[op]
-        held = getattr(getattr(tensor_map, "array", None), "dtype", None)
+        function, held = reduction(REDUCE, op), getattr(getattr(tensor_map, "array", None), "dtype", None)
+        dtypes = [name for either in REDUCTIONS[op][1] for name in _SIGNED_OR_NOT.get(either, (either,))]
         if held is not None and (tensor_map.dtype not in dtypes or dtype_of(held).name != tensor_map.dtype):
             raise MachineError(f"{REDUCE} {op}: of {tensor_map.dtype} in an array of {held}; it takes arrays of "
                                f"{', '.join(dtypes)}, as such")
@@ -176,27 +168,104 @@ class BulkTwins:
         if not tensor_map.array.flags.writeable:
             raise AddressError(f"{instruction}: the array of the tensor map is read-only: pass a writeable one")
         self._count(instruction, tensor_map.box_bytes)
-        stores, touch, target = self.cta.stores_of(self.threads(lane)), None, None
-        if self.cta.shadow is not None:
-            touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
-            touch.agent = stores
-            self.cta.shadow.check_async_read(touch)
-            self.cta.shadow.async_read(touch)
-            data = None if reduce else partial(_inside, tensor_map, coords, self.cta.shared.load(rows, CELL))
-            target = self._box(instruction, tensor_map, coords, lane, kind, stores.written, data)
-        stores.issue(Store(self.cta, tensor_map, coords, rows, touch, target, reduce))
+        self._send(instruction, lane, Box(self.cta.launch, tensor_map, coords), rows, kind, reduce)
 
-    def _box(self, instruction, tensor_map, coords, lane, kind, agent, data=None):
-        """Tells the shadow of global memory of a box; returns its Access, None if all of it lies outside. data: a function
+    # ---- runs of bytes -------------------------------------------------------------------------------------------
+
+    def bulk_load(self, pointer, address, nbytes, mbarrier, lanes=None, multicast=None):
+        """cp.async.bulk to shared memory, by each lane: nbytes from where its GlobalPointer points land at `address`, and
+        complete on the mbarrier. Addresses and nbytes are multiples of 16; multicast: as of `tma_load`."""
+        ranks = self._ranks(multicast)
+        for lane, size in self._sizes(LOAD_BYTES, nbytes, lanes, copies=len(ranks)):
+            source, at = Bytes(pointer, lane, size, "reads"), _of(mbarrier, lane)
+            for cta in [self.cta.peer(rank, LOAD_BYTES) for rank in ranks]:
+                self._bring(LOAD_BYTES, lane, cta, source, cells_at(LOAD_BYTES, cta.shared, _of(address, lane), size), at)
+
+    def bulk_send(self, address, nbytes, target, mbarrier, rank, lanes=None):
+        """cp.async.bulk from this CTA's shared memory to that of CTA `rank` of the cluster, by each lane: nbytes at
+        `address` land at `target` there, and complete on the mbarrier there. Before somebody who knows of that phase says
+        so, what is sent may not be written, and this CTA not end."""
+        for lane, size in self._sizes(SEND_BYTES, nbytes, lanes):
+            cta = self.cta.peer(_of(rank, lane), SEND_BYTES)
+            rows = cells_at(SEND_BYTES, self.cta.shared, _of(address, lane), size)
+            there = cells_at(SEND_BYTES, cta.shared, _of(target, lane), size)
+            self._bring(SEND_BYTES, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows)
+
+    def bulk_store(self, pointer, address, nbytes, lanes=None):
+        """cp.async.bulk to global memory, by each lane: nbytes of shared memory at `address` go to where its GlobalPointer
+        points. `bulk_commit` and `bulk_wait` follow."""
+        self._store_bytes(STORE_BYTES, pointer, address, nbytes, lanes, WRITES | ASYNC)
+
+    def bulk_reduce(self, pointer, address, nbytes, op="add", dtype="u32", lanes=None):
+        """cp.reduce.async.bulk to global memory: as `bulk_store`, but each element there becomes op(itself, what comes), see
+        REDUCTIONS (.relaxed.gpu). dtype: PTX's name of their type."""
+        function = reduction(REDUCE_BYTES, op, dtype)
+        self._store_bytes(REDUCE_BYTES, pointer, address, nbytes, lanes, WRITES | STRONG | ASYNC, function, dtype)
+
+    def _store_bytes(self, instruction, pointer, address, nbytes, lanes, kind, reduce=None, dtype="b32"):
+        for lane, size in self._sizes(instruction, nbytes, lanes):
+            rows = cells_at(instruction, self.cta.shared, _of(address, lane), size)
+            self._send(instruction, lane, Bytes(pointer, lane, size, "writes", dtype), rows, kind, reduce)
+
+    def _sizes(self, instruction, nbytes, lanes, copies=1):
+        """[(lane, bytes that it copies)], without those that copy none; counted."""
+        sizes = [(lane, _of(nbytes, lane)) for lane in self.taking(lanes).tolist()]
+        for _, size in sizes:
+            check_size(instruction, size)
+        if sizes:
+            self._count(instruction, copies * sum(size for _, size in sizes))
+        return [(lane, size) for lane, size in sizes if size]
+
+    # ---- both ----------------------------------------------------------------------------------------------------
+
+    def _bring(self, instruction, lane, cta, source, rows, at, sent=None):
+        """A copy begins, to cells of the shared memory of a CTA, that completes on its mbarrier at this address. sent: the
+        cells of this CTA that it comes from, None if from global memory."""
+        mbarrier, one, touch, reads = self.mbarrier_at(instruction, at, cta), np.array([lane]), None, []
+        mbarrier.checked(self, instruction, one)
+        if cta.shadow is not None:
+            cta.shadow.check_async_read(Touch(self, instruction, np.array([at // 8]), 8, one))
+            if sent is not None:
+                reads = [self._read_later(instruction, lane, sent, mbarrier)]
+                self.cta.sent += reads
+            touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
+            touch.agent = mbarrier
+            cta.shadow.issue(touch)
+            if sent is None:
+                reads = [*filter(None, [self._enter(instruction, source, lane, ASYNC, mbarrier)])]
+        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads))
+        cta.tell("load", instruction, self, rows, mbarrier=at, coords=source.coords)
+
+    def _send(self, instruction, lane, target, rows, kind, reduce):
+        """A copy begins, from cells of shared memory to global memory."""
+        stores, touch, access = self.cta.stores_of(self.threads(lane)), None, None
+        if self.cta.shadow is not None:
+            touch = self._read_later(instruction, lane, rows, stores)
+            data = None if reduce else partial(target.stored, self.cta.shared.load(rows, CELL))
+            access = self._enter(instruction, target, lane, kind, stores.written, data)
+        stores.issue(Store(instruction, self.cta, target, rows, touch, access, reduce))
+
+    def _read_later(self, instruction, lane, rows, agent):
+        """Tells the shadow that an engine begins to read cells of shared memory; returns the Touch."""
+        touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
+        touch.agent = agent
+        self.cta.shadow.check_async_read(touch)
+        self.cta.shadow.async_read(touch)
+        return touch
+
+    def _enter(self, instruction, place, lane, kind, agent, data=None):
+        """Tells the shadow of global memory of a copy; returns its Access, None if all of it lies outside. data: a function
         that returns what a store writes, uint8 [bytes]."""
-        allocation = self.cta.launch.allocation(tensor_map.array)
-        starts, nbytes = tensor_map.spans(coords)
-        if not starts.size:
+        allocation, at, nbytes = place.spans()
+        if not at.size:
             return None
-        at = starts + allocation.origin
         rows, unit, lanes = units(at, np.broadcast_to(lane, len(at)), nbytes, int(np.gcd.reduce(at)))
         stored = None if data is None else lambda: data().reshape(-1, unit)
         return allocation.shadow.enter(rows, unit, lanes, kind, allocation, False, agent, instruction, stored)
+
+    def _ranks(self, multicast):
+        """The CTAs of the cluster to which a copy goes: this one, or by the bits of a mask."""
+        return [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
 
     def bulk_commit(self, lanes=None):
         """cp.async.bulk.commit_group: each lane closes the group of its stores since its last one."""
@@ -246,14 +315,3 @@ def landing_cells(tensor_map, address):
     [64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]
     """
     return tensor_map.landing(address)[..., ::CELL // tensor_map.itemsize].reshape(-1) // CELL
-
-
-def _inside(tensor_map, coords, cells):
-    """uint8 [bytes]: of a box in cells of shared memory what lies inside of the tensor, innermost dimension first."""
-    values = cells.reshape(-1).view(tensor_map.array.dtype).reshape(tensor_map.shape)
-    return values[tensor_map.inside(coords)].view(np.uint8)
-
-
-def _cells(values):
-    """The elements of a box as its 16-byte chunks, uint8 [n, 16]."""
-    return np.ascontiguousarray(values).view(np.uint8).reshape(-1, CELL)

@@ -47,7 +47,8 @@ class Cta:
     block; threads_padded: the same, up to whole warps; alone: whether no other CTA runs at the same time; shared: its
     SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
     mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
-    visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here.
+    visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here; sent: Touches of what bulk copies
+    read here and bring to other CTAs.
     """
 
     def __init__(self, residents, cluster, rank, first, index, grid, block, shared_bytes, launch):
@@ -59,7 +60,7 @@ class Cta:
         self.alone = self.clocks is None or self.clocks.threads == self.threads_padded
         if self.clocks is not None:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
-        self.mbarriers, self.visitors = {}, {}
+        self.mbarriers, self.visitors, self.sent = {}, {}, []
         self._barriers, self._warpgroups, self._stores = {}, {}, {}
         self.registers = [launch.registers or min(REGISTERS // self.threads_padded // 8 * 8, 256)]
         self.registers *= self.threads_padded // LANES
@@ -135,6 +136,7 @@ class Cta:
         for group in self._warpgroups.values():
             group.finish()
         left = [load.touch for mbarrier in self.mbarriers.values() for load in mbarrier.loads]
+        left += [touch for touch in self.sent if touch.number is None]
         left += [store.touch for stores in self._stores.values() for store in stores.finish()]
         for touch in filter(None, left):
             bytes = ordered_ints((touch.rows[:, None] * CELL + range(CELL)).ravel())

@@ -284,6 +284,16 @@ class GlobalPointer:
         """The address in this process from which `addresses` count."""
         return self._allocation.root[0] + self._allocation.origin - self._allocation.aligned
 
+    def placed(self, active, nbytes, alignment, verb):
+        """(Allocation, int64 [active lanes]): where in its bytes each active lane points, checked as for an access.
+
+        verb: what an error says that the lane does, "reads" or "writes".
+        """
+        allocation = self._allocation
+        if verb != "reads" and not allocation.bytes.flags.writeable:
+            raise AddressError(f"the {allocation.text} is read-only: pass a writeable array")
+        return allocation, allocation.positions(self.offset, active, nbytes, alignment, verb)
+
     def peek(self, active, nbytes):
         """As `read`, but nobody is told: what a thread that waits looks at again and again."""
         positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "reads")
