@@ -158,6 +158,10 @@ def st_shared_b8(warp, address, value):
     warp.shared_store("st.shared.b8", address, np.ascontiguousarray(words(value)[:, :1]))
 
 
+bulk_load = Instruction(lambda warp, pointer, at, nbytes, bar: warp.bulk_load(pointer, at, nbytes, bar))
+bulk_store = Instruction(lambda warp, pointer, at, nbytes: warp.bulk_store(pointer, at, nbytes))
+bulk_reduce = Instruction(lambda warp, pointer, at, nbytes: warp.bulk_reduce(pointer, at, nbytes))
+
 # ---- global memory, by all kinds of access ---------------------------------------------------------------------------
 
 @Instruction

@@ -88,9 +88,40 @@ def box_reduction(a, m, lane):
     kit.bar_warp_sync()
 
 
+def bytes_load(a, m, lane):
+    warp = kit.tid_x() // 32
+    mbarrier = 6144 + 8 * warp
+    if kit.tid_x() % 32 == 0:
+        kit.mbarrier_init(mbarrier, 1)
+        kit.fence_proxy_async()
+        kit.mbarrier_expect(mbarrier, BOX)
+        kit.bulk_load(a, BOX * warp, BOX, mbarrier)
+        kit.mbarrier_wait(mbarrier, 0)
+    kit.bar_warp_sync()
+
+
+def bytes_store(a, m, lane):
+    at = staged(1 + kit.tid_x() // 32 + 2 * kit.ctaid_x())
+    if kit.tid_x() % 32 == 0:
+        kit.bulk_store(a, at, BOX)
+        kit.bulk_commit()
+        kit.bulk_wait_all(0)
+    kit.bar_warp_sync()
+
+
+def bytes_reduction(a, m, lane):
+    at = staged(1)
+    if kit.tid_x() % 32 == 0:
+        kit.bulk_reduce(a, at, BOX)
+        kit.bulk_commit()
+        kit.bulk_wait_all(0)
+    kit.bar_warp_sync()
+
+
+OF_BYTES = bytes_load, bytes_store, bytes_reduction
 GLOBAL = plain_load, plain_store, strong_load, strong_store, atomic, copy, box_load, box_store, box_reduction
-WRITES = {plain_store, strong_store, atomic, box_store, box_reduction}
-STRONG = [{strong_load, strong_store, atomic}, {box_reduction}]
+WRITES = {plain_store, strong_store, atomic, box_store, box_reduction, bytes_store, bytes_reduction}
+STRONG = [{strong_load, strong_store, atomic}, {box_reduction, bytes_reduction}]
 """Those within one of these sets do not race."""
 
 

@@ -7,7 +7,7 @@ import machine_kit as kit
 import numpy as np
 import planted_races as planted
 import pytest
-from planted_races import BY, GLOBAL, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
+from planted_races import BY, GLOBAL, OF_BYTES, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
 from planted_races_shared import IN_SHARED_MEMORY
 
@@ -57,10 +57,15 @@ def launched(how, *args):
 ASYNC = {planted.box_load, planted.box_store, planted.box_reduction}
 
 
+PARTNERS = planted.plain_load, planted.plain_store, planted.atomic, planted.box_store, planted.box_reduction
+
+
 def cases():
     for by, first, second in product(BY, GLOBAL, GLOBAL):
         if by is not planted.by_two_lanes or not {first, second} & (ASYNC | {planted.copy}):
             yield by, first, second
+    for by, one, other in product((planted.by_two_warps, planted.by_two_ctas), OF_BYTES, (*OF_BYTES, *PARTNERS)):
+        yield from dict.fromkeys([(by, one, other), (by, other, one)])
 
 
 @pytest.mark.parametrize("together", [False, True])
