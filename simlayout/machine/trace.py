@@ -180,6 +180,11 @@ class Recorder:
             buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
         buffer.add(addresses, active, origin)
 
+    def add_all(self, instruction, site, addresses, active):
+        """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
+        for one, lanes in zip(addresses, active):
+            self.add(instruction, None, site, one, lanes)
+
     def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
         """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
         name = f"{basename(site[0])}:{site[1]}"

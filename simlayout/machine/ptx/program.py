@@ -10,6 +10,9 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.rows import Lanewise
 
+ROOM = 8
+"""Rows behind a warp's registers that the compiled loop works with."""
+
 
 @dataclass(slots=True)
 class Step:
@@ -71,7 +74,7 @@ class Program:
 
     def initial_rows(self, warp):
         """uint64 [rows, 32]: constants and special registers of a warp; everything else is 0."""
-        rows = np.zeros((self.rows, LANES), np.uint64)
+        rows = np.zeros((self.rows + ROOM, LANES), np.uint64)
         for row, bits in self.constants.items():
             rows[row] = bits
         for row, name in self.specials.items():

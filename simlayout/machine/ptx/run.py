@@ -18,6 +18,7 @@ from simlayout.machine.ptx.arguments import packed
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.lower import Lowering
+from simlayout.machine.ptx.running import Running
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.warp import PtxTurns, PtxWarp
 from simlayout.machine.trace import Trace
@@ -85,19 +86,18 @@ class Entry:
         launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
         shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch)
         self._check(shape)
-        program.parameters, program.executed = parameters, [0] * len(program.steps)
+        program.parameters, program.executed = parameters, np.zeros(len(program.steps), np.int64)
+        running = Running(program, launch, space)
 
         def begin(cta, index):
-            return _Located(PtxWarp(cta, index, program, space), limit)
+            return _Located(PtxWarp(cta, index, program, space, running), limit)
 
-        try:
-            trace = run_grid(launch, shape, begin, progress)
-        finally:
-            program.executed, executed = [], program.executed
-        for step, count in zip(program.steps, executed):
+        run_grid(launch, shape, begin, progress)
+        running.end()
+        for step, count in zip(program.steps, program.executed.tolist()):
             if count:
-                trace.executed[step.site] = trace.executed.get(step.site, 0) + count
-        return replace(trace, ptx=self._executed(executed))
+                launch.recorder.executed[step.site] += count
+        return replace(launch.trace(), ptx=self._executed(program.executed.tolist()))
 
     def _executed(self, executed):
         """The SourceLines of the PTX text, by how often each step was executed; each names the source that it is of."""
@@ -143,7 +143,6 @@ class _Located(PtxTurns):
             where = f"{file}:{line}: CTA {self.warp.index}, warp {self.warp.warp_index}"
             error.args = (f"{where}: {error}", *error.args[1:])
             raise
-
 
 
 def _whole(value, name, least):

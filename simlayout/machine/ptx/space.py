@@ -48,6 +48,16 @@ class GlobalSpace:
             self._ranges.insert(0, entry)
         return at
 
+    @property
+    def count(self) -> int:
+        """How many arrays there are."""
+        return len(self._ranges)
+
+    def memory(self) -> Iterator[tuple[int, int, int, bool]]:
+        """(first address, one past the last, where that is in this process, whether it may be written) of each array."""
+        for first, last, allocation, _ in self._ranges:
+            yield first, last, allocation.bytes.__array_interface__["data"][0], allocation.bytes.flags.writeable
+
     def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
         """(Allocation, lanes bool [32], offsets int64 [32]) of each array in which active lanes have nbytes at addresses,
         uint64 [32]; (None, lanes, None) of those in none."""

@@ -21,30 +21,46 @@ PATIENCE = 4096
 TURN = 1 << 16
 """Instructions after which a warp lets the others of its CTA go on."""
 
+_ZERO, _ONES = np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
+
 EVERYONE = np.full(LANES, True)
 EVERYONE.setflags(write=False)
+
+
+def _address(array):
+    return array.__array_interface__["data"][0]
 
 
 class Part:
     """Lanes at one place. lanes: bool [32]; at: index of the next step; waits: what a step waits for ((ready, text,
     mbarrier), and the generator that goes on then), or None; parked: whether it stands at a step that needs other lanes."""
 
-    __slots__ = ("lanes", "at", "waits", "parked")
+    __slots__ = ("lanes", "at", "waits", "parked", "_mask")
 
     def __init__(self, lanes, at):
-        self.lanes, self.at, self.waits, self.parked = lanes, at, None, False
+        self.lanes, self.at, self.waits, self.parked, self._mask = lanes, at, None, False, None
+
+    @property
+    def mask(self):
+        """uint64 [32]: all ones for its lanes."""
+        if self._mask is None or self._mask[0] is not self.lanes:
+            self._mask = self.lanes, np.where(self.lanes, _ONES, _ZERO)
+        return self._mask[1]
 
 
 class PtxWarp(Warp, MemoryTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory."""
 
-    def __init__(self, cta, warp_index, program, space):
+    def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
-        self.program, self.space = program, space
+        self.program, self.space, self.running = program, space, running
         self.rows = program.initial_rows(self)
         self.begin_memory(program)
         self.parts = [Part(self.present, program.start)] if self.present.any() else []
-        self.part, self.instruction, self.steps_done = None, None, 0
+        self.part, self.instruction = None, None
+        shared = cta.shared.bytes
+        self.places = np.array([_address(shared), shared.size, _address(self.local), self.local.shape[1],
+                                _address(program.parameters), program.parameters.size])
 
     # ---- what steps use ------------------------------------------------------------------------------------------
 
@@ -109,6 +125,34 @@ class PtxWarp(Warp, MemoryTwins):
     def run_part(self, part, patience):
         """Runs a part until it waits, parts, ends, or comes to where another one may be; at most so many steps. Returns how
         many it has run."""
+        loop = self.running.loop
+        if loop is not None:
+            return self._run_compiled(loop, part, patience)
+        done = self._run_in_numpy(part, min(patience, PATIENCE))
+        self.running.warm(done)
+        return done
+
+    def _run_compiled(self, loop, part, patience):
+        program, total = self.program, 0
+        while total < patience:
+            limit = self._nearest(part)
+            total += loop.run(self, part, limit, patience - total)
+            if program.places[part.at] >= limit or total >= patience:
+                break
+            total += 1
+            step = program.steps[part.at]
+            program.executed[part.at] += 1
+            active = self.lanes_of(step, part.lanes)
+            if step.compute is not None:
+                step.compute(self.rows, None if active.all() else active)
+                part.at += 1
+            elif not self._special(part, step, active):
+                break
+            if len(self.parts) > 1 and program.places[part.at] >= self._nearest(part):
+                break
+        return total
+
+    def _run_in_numpy(self, part, patience):
         steps, executed, rows = self.program.steps, self.program.executed, self.rows
         places, limit = self.program.places, self._nearest(part)
         lanes = EVERYONE if part.lanes.all() else part.lanes

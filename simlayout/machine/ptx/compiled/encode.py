@@ -1,0 +1,132 @@
+"""A Program as arrays of numbers, which the compiled loop reads."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx.opcodes.control import Branch
+from simlayout.machine.ptx.rows import Lanewise
+
+SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT = range(8)
+"""Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
+one, and one two."""
+
+GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
+"""Spaces of loads and stores; generic addresses are tried as global ones."""
+
+_SPACES = {"global": GLOBAL, "const": GLOBAL, "": GLOBAL, "shared": SHARED, "local": LOCAL, "param": PARAMETERS}
+_EXTENDED, _CUT = {"s8": 1, "s16": 2, "s32": 3}, {8: 4, 16: 5, 32: 6}
+_INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
+MOST_ELEMENTS = 8
+
+
+@dataclass
+class Encoded:
+    """The steps of a Program. Arrays by step:
+
+    kinds: see above; code: of `rows.compute`; targets: of branches; operands: int32 [n, 7], rows of two results, four
+    sources and the guard, -1 for none; hows: int64 [n, 7]: how sources are read (`executor._read`), at 2 to 5, and at 6
+    whether the guard is negated; of loads and stores at 0 the space, at 1 the bytes of an element, at 2 how many, at 3 how
+    one is read; of JOIN and SPLIT at 0 the bits of the low part; keeps: uint64, the bits that a result keeps; elements:
+    int32 [n, 8], rows; offsets: int64; places: of the order.
+    """
+
+    kinds: np.ndarray
+    code: np.ndarray
+    targets: np.ndarray
+    operands: np.ndarray
+    hows: np.ndarray
+    keeps: np.ndarray
+    elements: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray
+
+
+def encoded(program, watched: bool) -> Encoded:
+    """The Encoded of a Program. watched: whether somebody looks for hazards: then memory that can have some is SPECIAL."""
+    n = len(program.steps)
+    made = Encoded(np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((n, 7), -1, np.int32),
+                   np.zeros((n, 7), np.int64), np.zeros(n, np.uint64), np.full((n, MOST_ELEMENTS), -1, np.int32),
+                   np.zeros(n, np.int64), np.array(program.places, np.int64))
+    for at, step in enumerate(program.steps):
+        if step.guard is not None:
+            made.operands[at, 6], made.hows[at, 6] = step.guard, step.negated
+        if step.lanewise is not None:
+            _arithmetic(made, at, step.lanewise)
+        elif isinstance(step.jump, Branch):
+            made.kinds[at], made.targets[at] = BRANCH, step.jump.targets[0][0]
+        elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
+            _memory(made, at, step.memory)
+    return made
+
+
+def _arithmetic(made, at, lanewise: Lanewise):
+    name, results, sources = lanewise.name, lanewise.results, lanewise.sources
+    if name.startswith(("mov.2.from", "mov.2.to")):
+        split = ".from." in name
+        parts = results if split else sources
+        made.kinds[at], made.hows[at, 0] = (SPLIT if split else JOIN), parts[0].held
+        if any(place.held != width_of(place.type) for place in parts):
+            made.kinds[at] = SPECIAL
+    else:
+        code = code_of(name, lanewise)
+        if code is None or any(place.row is not None for place in results[1:]):
+            return
+        made.kinds[at], made.code[at] = (MOVE, 0) if code < 0 else (COMPUTE, code)
+    for i, place in enumerate(results[:2]):
+        made.operands[at, i] = -1 if place.row is None else place.row
+    for i, place in enumerate(sources):
+        made.operands[at, 2 + i] = place.row
+        if made.kinds[at] not in (SPLIT, JOIN):
+            made.hows[at, 2 + i] = _how(place)
+    for i in range(len(sources), 4):                     # what is not there is read, and ignored
+        if made.kinds[at] == COMPUTE:
+            made.operands[at, 2 + i] = sources[0].row
+    made.keeps[at] = (1 << results[0].held) - 1
+
+
+def _how(place):
+    if place.negated:
+        return 7
+    if place.type in _EXTENDED:
+        return _EXTENDED[place.type]
+    width = width_of(place.type)
+    return _CUT[width] if place.held > width and width in _CUT else 0
+
+
+def _memory(made, at, move):
+    if len(move.elements) > MOST_ELEMENTS:
+        return
+    made.kinds[at] = STORE if move.store else LOAD
+    made.operands[at, 2], made.offsets[at] = move.base, np.uint64(move.offset).astype(np.int64)
+    first = move.elements[0]
+    made.hows[at, :4] = _SPACES[move.space], move.size, len(move.elements), _EXTENDED.get(first.type, 0)
+    made.keeps[at] = (1 << first.held) - 1
+    for i, place in enumerate(move.elements):
+        made.elements[at, i] = -1 if place.row is None else place.row
+    if any(place.held != first.held for place in move.elements):
+        made.kinds[at] = SPECIAL
+
+
+def code_of(name: str, lanewise: Lanewise) -> int | None:
+    """The number of an instruction in `rows.compute`: -1 where the value stays as it is, None if it is not there."""
+    if name == "mov":
+        return -1
+    opcode, *modifiers = name.split(".")
+    if opcode == "cvt" and len(modifiers) == 2 and set(modifiers) <= _INTEGERS:
+        to, of = modifiers
+        narrower = width_of(to) < lanewise.results[0].held
+        return None if narrower and (to[0] == "s" or width_of(to) < width_of(of)) else -1
+    return _code(name)
+
+
+@cache
+def _code(name):
+    from simlayout.machine.ptx.compiled.generate import branches, meaning
+    from simlayout.machine.ptx.opcodes.lanes import lane_op
+
+    opcode, *modifiers = name.split(".")
+    found = branches().get(meaning(lane_op(opcode, tuple(modifiers)))) if opcode != "mov" else None
+    return None if found is None else found[0]

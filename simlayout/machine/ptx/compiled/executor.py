@@ -1,0 +1,282 @@
+"""The loop that executes steps of one part of a warp until it comes to one that is not compiled, or to where others are.
+
+What a number stands for is said in `encode`.
+"""
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from simlayout.machine.ptx.compiled.encode import (
+    BRANCH,
+    COMPUTE,
+    GLOBAL,
+    JOIN,
+    LOAD,
+    LOCAL,
+    MOVE,
+    PARAMETERS,
+    SHARED,
+    SPECIAL,
+    STORE,
+)
+from simlayout.machine.ptx.compiled.rows import LANES, compute
+from simlayout.machine.ptx.program import ROOM
+
+U64, I64 = np.uint64, np.int64
+_ZERO, _ONES = U64(0), U64(0xFFFFFFFFFFFFFFFF)
+
+
+def _access(bits):
+    """(load, store) of so many bits at an address of this process, any alignment."""
+    from llvmlite import ir
+
+    width = ir.IntType(bits)
+
+    @intrinsic
+    def load(context, address):
+        def generate(context, builder, signature, args):
+            value = builder.load(builder.inttoptr(args[0], width.as_pointer()), align=1)
+            return value if bits == 64 else builder.zext(value, ir.IntType(64))
+        return types.uint64(types.int64), generate
+
+    @intrinsic
+    def store(context, address, value):
+        def generate(context, builder, signature, args):
+            low = args[1] if bits == 64 else builder.trunc(args[1], width)
+            builder.store(low, builder.inttoptr(args[0], width.as_pointer()), align=1)
+            return context.get_dummy_value()
+        return types.void(types.int64, types.uint64), generate
+
+    return load, store
+
+
+_load_8, _store_8 = _access(8)
+_load_16, _store_16 = _access(16)
+_load_32, _store_32 = _access(32)
+_load_64, _store_64 = _access(64)
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _read(rows, row, how, room):
+    """The number of the row that has what a source is read as: the row itself, or row `room`, which then has it extended
+    with its sign from 8, 16 or 32 bits, cut to as many, or negated."""
+    if how == 0:
+        return row
+    if how == 3:
+        for i in range(LANES):
+            rows[room, i] = U64(I64(np.int32(rows[row, i])))
+    elif how == 6:
+        for i in range(LANES):
+            rows[room, i] = rows[row, i] & U64(0xFFFFFFFF)
+    elif how == 1:
+        for i in range(LANES):
+            rows[room, i] = U64(I64(np.int8(rows[row, i])))
+    elif how == 2:
+        for i in range(LANES):
+            rows[room, i] = U64(I64(np.int16(rows[row, i])))
+    elif how == 4:
+        for i in range(LANES):
+            rows[room, i] = rows[row, i] & U64(0xFF)
+    elif how == 5:
+        for i in range(LANES):
+            rows[room, i] = rows[row, i] & U64(0xFFFF)
+    else:
+        for i in range(LANES):
+            rows[room, i] = rows[row, i] ^ U64(1)
+    return room
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _write(rows, row, value, keep, full, lanes):
+    """Writes what `keep` has of row `value` to a row, in the lanes whose entry in row `lanes` is all ones."""
+    if full:
+        for i in range(LANES):
+            rows[row, i] = rows[value, i] & keep
+    else:
+        for i in range(LANES):
+            rows[row, i] = (rows[value, i] & keep & rows[lanes, i]) | (rows[row, i] & ~rows[lanes, i])
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _inside(low, size, total, address):
+    return address >= low and address + total <= low + size
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
+    """Puts into row `at` where in this process the addresses of row `base` are; False if one is outside or not aligned."""
+    r, low, size, start = 0, I64(0), memory[1], memory[0]
+    if space == LOCAL:
+        size, start = memory[3], memory[2]
+    elif space == PARAMETERS:
+        size, start = memory[5], memory[4]
+    for i in range(LANES):
+        if rows[lanes, i] == _ZERO:
+            continue
+        address = I64(rows[base, i]) + offset
+        if address & (total - 1):
+            return False
+        if space == GLOBAL:
+            if not (len(ranges) and _inside(ranges[r, 0], ranges[r, 1], total, address)):
+                r = 0
+                while r < len(ranges) and not _inside(ranges[r, 0], ranges[r, 1], total, address):
+                    r += 1
+                if r == len(ranges):
+                    return False
+            if write and not ranges[r, 3]:
+                return False
+            rows[at, i] = ranges[r, 2] + (address - ranges[r, 0])
+        elif not _inside(low, size, total, address):
+            return False
+        elif space == LOCAL:
+            rows[at, i] = start + i * size + address
+        else:
+            rows[at, i] = start + address
+    return True
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _get(rows, room, at, behind, size, lanes):
+    """Loads an element of `size` bytes per lane into row `room`, from `behind` bytes after the addresses of row `at`."""
+    for i in range(LANES):
+        if rows[lanes, i]:
+            address = I64(rows[at, i]) + behind
+            if size == 4:
+                rows[room, i] = _load_32(address)
+            elif size == 8:
+                rows[room, i] = _load_64(address)
+            elif size == 2:
+                rows[room, i] = _load_16(address)
+            else:
+                rows[room, i] = _load_8(address)
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _set(rows, row, at, behind, size, lanes):
+    """Stores an element of `size` bytes per lane of a row; as `_get`."""
+    for i in range(LANES):
+        if rows[lanes, i]:
+            address = I64(rows[at, i]) + behind
+            if size == 4:
+                _store_32(address, rows[row, i])
+            elif size == 8:
+                _store_64(address, rows[row, i])
+            elif size == 2:
+                _store_16(address, rows[row, i])
+            else:
+                _store_8(address, rows[row, i])
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _note(rows, base, offset, lanes, at, log_step, log_lanes, log_addresses, log_used):
+    """Notes an access of shared memory."""
+    n, bits = log_used[0], np.uint32(0)
+    for i in range(LANES):
+        on = rows[lanes, i] != _ZERO
+        log_addresses[n, i] = I64(rows[base, i]) + offset if on else 0
+        bits |= np.uint32(on) << np.uint32(i)
+    log_step[n], log_lanes[n] = at, bits
+    log_used[0] = n + 1
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _some(rows, lanes):
+    total = _ZERO
+    for i in range(LANES):
+        total |= rows[lanes, i]
+    return total != _ZERO
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _all(rows, lanes):
+    total = _ONES
+    for i in range(LANES):
+        total &= rows[lanes, i]
+    return total == _ONES
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, places,
+            executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state):
+    """Executes from step `at` on; returns where it stopped, and in state[0] how many steps it has executed.
+
+    limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part; rows: uint64
+    [n, 32], of which the last ROOM are scratch. memory: where in this process shared, local and parameter memory are, and
+    their bytes; ranges: of the arrays (`GlobalSpace.memory`, sizes for ends). The rest: see `encode.Encoded` and `loop`.
+    """
+    room = rows.shape[0] - ROOM
+    part, guarded, found, result = room + 4, room + 5, room + 6, room + 7
+    done = 0
+    for i in range(LANES):
+        rows[part, i] = mask[i]
+    full = _all(rows, part)
+    while done < patience:
+        kind = kinds[at]
+        if kind == SPECIAL:
+            break
+        lanes, whole, guard = part, full, operands[at, 6]
+        if guard >= 0:
+            flip = U64(hows[at, 6])
+            for i in range(LANES):
+                rows[guarded, i] = rows[part, i] & (_ZERO - (rows[guard, i] ^ flip))
+            lanes, whole = guarded, full and _all(rows, guarded)
+        if kind == BRANCH:
+            goes = guard < 0 or _some(rows, lanes)
+            if goes and guard >= 0 and not whole:
+                stays = _ZERO
+                for i in range(LANES):
+                    stays |= rows[part, i] & ~rows[guarded, i]
+                if stays != _ZERO:
+                    break
+            executed[at] += 1
+            done += 1
+            at = targets[at] if goes else at + 1
+            if places[at] >= limit:
+                break
+            continue
+        a, to = operands[at, 2], operands[at, 0]
+        if kind == COMPUTE:
+            x = _read(rows, a, hows[at, 2], room)
+            y = _read(rows, operands[at, 3], hows[at, 3], room + 1)
+            z = _read(rows, operands[at, 4], hows[at, 4], room + 2)
+            compute(code[at], rows, result, x, y, z, _read(rows, operands[at, 5], hows[at, 5], room + 3))
+            _write(rows, to, result, keeps[at], whole, lanes)
+        elif kind == MOVE:
+            _write(rows, to, _read(rows, a, hows[at, 2], room), keeps[at], whole, lanes)
+        elif kind == LOAD or kind == STORE:
+            space, size, count, offset = hows[at, 0], hows[at, 1], hows[at, 2], offsets[at]
+            if whole or _some(rows, lanes):
+                if space == SHARED and log_used[0] == len(log_step):
+                    break
+                if not _locate(rows, a, offset, space, size * count, kind == STORE, lanes, memory, ranges, found):
+                    break
+                if space == SHARED:
+                    _note(rows, a, offset, lanes, at, log_step, log_lanes, log_addresses, log_used)
+                for e in range(count):
+                    if kind == STORE:
+                        _set(rows, elements[at, e], found, e * size, size, lanes)
+                    elif elements[at, e] >= 0:
+                        _get(rows, room, found, e * size, size, lanes)
+                        _write(rows, elements[at, e], _read(rows, room, hows[at, 3], room + 1), keeps[at], whole, lanes)
+        elif kind == JOIN:
+            shift = U64(hows[at, 0])
+            for i in range(LANES):
+                rows[result, i] = rows[a, i] | (rows[operands[at, 3], i] << shift)
+            _write(rows, to, result, keeps[at], whole, lanes)
+        else:                                            # SPLIT
+            shift = U64(hows[at, 0])
+            for i in range(LANES):
+                rows[room, i] = rows[a, i]
+                rows[result, i] = rows[a, i] >> shift
+            if to >= 0:
+                _write(rows, to, room, keeps[at], whole, lanes)
+            if operands[at, 1] >= 0:
+                _write(rows, operands[at, 1], result, keeps[at], whole, lanes)
+        executed[at] += 1
+        done += 1
+        at += 1
+        if places[at] >= limit:
+            break
+    state[0] = done
+    return at

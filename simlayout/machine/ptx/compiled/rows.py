@@ -1,0 +1,510 @@
+"""Arithmetic on whole rows, compiled: one branch per instruction.
+
+Written by `generate`, from `names` and the table of instructions; do not edit.
+"""
+
+import numpy as np
+from numba import njit
+
+from simlayout.machine.arithmetic.compiling import compile_scalar
+from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
+from simlayout.machine.ptx.opcodes.lanes import lane_op
+
+LANES = 32
+U64, I64 = np.uint64, np.int64
+bits_f32, bits_f64, float_f32, float_f64 = map(compile_scalar, (bits_f32, bits_f64, float_f32, float_f64))
+
+
+def _compiled(opcode, *modifiers):
+    return compile_scalar(lane_op(opcode, modifiers).function)
+
+
+f0 = _compiled("add", "u32")
+f1 = _compiled("add", "s32")
+f2 = _compiled("sub", "u32")
+f3 = _compiled("sub", "s32")
+f4 = _compiled("mul", "lo", "u32")
+f5 = _compiled("mul", "lo", "s32")
+f6 = _compiled("mad", "wide", "u32")
+f7 = _compiled("mad", "wide", "s32")
+f8 = _compiled("mul", "hi", "u32")
+f9 = _compiled("mul", "hi", "s32")
+f10 = _compiled("mul", "hi", "u64")
+f11 = _compiled("mul", "hi", "s64")
+f12 = _compiled("div", "u32")
+f13 = _compiled("div", "s32")
+f14 = _compiled("rem", "u32")
+f15 = _compiled("rem", "s32")
+f16 = _compiled("min", "u32")
+f17 = _compiled("min", "s32")
+f18 = _compiled("max", "u32")
+f19 = _compiled("max", "s32")
+f20 = _compiled("abs", "s32")
+f21 = _compiled("neg", "s32")
+f22 = _compiled("and", "b32")
+f23 = _compiled("or", "b32")
+f24 = _compiled("xor", "b32")
+f25 = _compiled("not", "b32")
+f26 = _compiled("not", "pred")
+f27 = _compiled("popc", "b32")
+f28 = _compiled("clz", "b32")
+f29 = _compiled("clz", "b64")
+f30 = _compiled("brev", "b32")
+f31 = _compiled("brev", "b64")
+f32 = _compiled("bfe", "u32")
+f33 = _compiled("bfe", "s32")
+f34 = _compiled("bfi", "b32")
+f35 = _compiled("bfi", "b64")
+f36 = _compiled("prmt", "b32")
+f37 = _compiled("lop3", "b32")
+f38 = _compiled("shl", "b16")
+f39 = _compiled("shl", "b32")
+f40 = _compiled("shl", "b64")
+f41 = _compiled("shr", "u16")
+f42 = _compiled("shr", "s16")
+f43 = _compiled("shf", "l", "wrap", "b32")
+f44 = _compiled("shf", "l", "clamp", "b32")
+f45 = _compiled("shf", "r", "wrap", "b32")
+f46 = _compiled("shf", "r", "clamp", "b32")
+f47 = _compiled("selp", "b32")
+f48 = _compiled("setp", "eq", "u32")
+f49 = _compiled("setp", "eq", "s32")
+f50 = _compiled("setp", "eq", "f32")
+f51 = _compiled("setp", "eq", "f64")
+f52 = _compiled("setp", "ne", "u32")
+f53 = _compiled("setp", "ne", "s32")
+f54 = _compiled("setp", "ne", "f32")
+f55 = _compiled("setp", "ne", "f64")
+f56 = _compiled("setp", "lt", "u32")
+f57 = _compiled("setp", "lt", "s32")
+f58 = _compiled("setp", "lt", "f32")
+f59 = _compiled("setp", "lt", "f64")
+f60 = _compiled("setp", "le", "u32")
+f61 = _compiled("setp", "le", "s32")
+f62 = _compiled("setp", "le", "f32")
+f63 = _compiled("setp", "le", "f64")
+f64 = _compiled("setp", "gt", "u32")
+f65 = _compiled("setp", "gt", "s32")
+f66 = _compiled("setp", "gt", "f32")
+f67 = _compiled("setp", "gt", "f64")
+f68 = _compiled("setp", "ge", "u32")
+f69 = _compiled("setp", "ge", "s32")
+f70 = _compiled("setp", "ge", "f32")
+f71 = _compiled("setp", "ge", "f64")
+f72 = _compiled("add", "f32")
+f73 = _compiled("add", "f64")
+f74 = _compiled("sub", "f32")
+f75 = _compiled("sub", "f64")
+f76 = _compiled("mul", "f32")
+f77 = _compiled("mul", "f64")
+f78 = _compiled("fma", "rn", "f32")
+f79 = _compiled("fma", "rn", "f64")
+f80 = _compiled("div", "rn", "f32")
+f81 = _compiled("div", "rn", "f64")
+f82 = _compiled("neg", "f32")
+f83 = _compiled("neg", "f64")
+f84 = _compiled("abs", "f32")
+f85 = _compiled("abs", "f64")
+f86 = _compiled("min", "f32")
+f87 = _compiled("min", "f64")
+f88 = _compiled("max", "f32")
+f89 = _compiled("max", "f64")
+f90 = _compiled("sqrt", "rn", "f32")
+f91 = _compiled("sqrt", "rn", "f64")
+f92 = _compiled("rcp", "rn", "f32")
+f93 = _compiled("rcp", "rn", "f64")
+f94 = _compiled("add", "ftz", "f32")
+f95 = _compiled("sub", "ftz", "f32")
+f96 = _compiled("mul", "ftz", "f32")
+f97 = _compiled("fma", "rn", "ftz", "f32")
+f98 = _compiled("max", "ftz", "f32")
+f99 = _compiled("cvt", "rn", "f32", "u32")
+f100 = _compiled("cvt", "rn", "f32", "s32")
+f101 = _compiled("cvt", "rn", "f32", "u64")
+f102 = _compiled("cvt", "rn", "f32", "s64")
+f103 = _compiled("cvt", "rn", "f64", "u32")
+f104 = _compiled("cvt", "rn", "f64", "s32")
+f105 = _compiled("cvt", "rzi", "u32", "f32")
+f106 = _compiled("cvt", "rzi", "s32", "f32")
+f107 = _compiled("cvt", "rzi", "u64", "f32")
+f108 = _compiled("cvt", "rzi", "s64", "f32")
+f109 = _compiled("cvt", "rzi", "u32", "f64")
+f110 = _compiled("cvt", "rzi", "s32", "f64")
+f111 = _compiled("cvt", "rzi", "u64", "f64")
+f112 = _compiled("cvt", "rzi", "s64", "f64")
+f113 = _compiled("cvt", "f64", "f32")
+f114 = _compiled("cvt", "rn", "f32", "f64")
+f115 = _compiled("cvt", "f32", "f16")
+f116 = _compiled("cvt", "rn", "f16", "f32")
+f117 = _compiled("cvt", "rn", "f16x2", "f32")
+f118 = _compiled("cvt", "f32", "bf16")
+f119 = _compiled("cvt", "rn", "bf16", "f32")
+f120 = _compiled("cvt", "rn", "bf16x2", "f32")
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def compute(code, rows, r, a, b, c, d):
+    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes."""
+    if code == 0:  # add.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f0(rows[a, i], rows[b, i]))
+    elif code == 1:  # add.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f1(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 2:  # sub.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f2(rows[a, i], rows[b, i]))
+    elif code == 3:  # sub.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f3(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 4:  # mul.lo.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f4(rows[a, i], rows[b, i]))
+    elif code == 5:  # mul.lo.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f5(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 6:  # mad.wide.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f6(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 7:  # mad.wide.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f7(I64(rows[a, i]), I64(rows[b, i]), I64(rows[c, i])))
+    elif code == 8:  # mul.hi.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f8(rows[a, i], rows[b, i]))
+    elif code == 9:  # mul.hi.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f9(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 10:  # mul.hi.u64
+        for i in range(LANES):
+            rows[r, i] = U64(f10(rows[a, i], rows[b, i]))
+    elif code == 11:  # mul.hi.s64
+        for i in range(LANES):
+            rows[r, i] = U64(f11(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 12:  # div.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f12(rows[a, i], rows[b, i]))
+    elif code == 13:  # div.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f13(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 14:  # rem.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f14(rows[a, i], rows[b, i]))
+    elif code == 15:  # rem.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f15(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 16:  # min.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f16(rows[a, i], rows[b, i]))
+    elif code == 17:  # min.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f17(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 18:  # max.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f18(rows[a, i], rows[b, i]))
+    elif code == 19:  # max.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f19(I64(rows[a, i]), I64(rows[b, i])))
+    elif code == 20:  # abs.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f20(I64(rows[a, i])))
+    elif code == 21:  # neg.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f21(I64(rows[a, i])))
+    elif code == 22:  # and.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f22(rows[a, i], rows[b, i]))
+    elif code == 23:  # or.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f23(rows[a, i], rows[b, i]))
+    elif code == 24:  # xor.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f24(rows[a, i], rows[b, i]))
+    elif code == 25:  # not.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f25(rows[a, i]))
+    elif code == 26:  # not.pred
+        for i in range(LANES):
+            rows[r, i] = U64(f26(rows[a, i]))
+    elif code == 27:  # popc.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f27(rows[a, i]))
+    elif code == 28:  # clz.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f28(rows[a, i]))
+    elif code == 29:  # clz.b64
+        for i in range(LANES):
+            rows[r, i] = U64(f29(rows[a, i]))
+    elif code == 30:  # brev.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f30(rows[a, i]))
+    elif code == 31:  # brev.b64
+        for i in range(LANES):
+            rows[r, i] = U64(f31(rows[a, i]))
+    elif code == 32:  # bfe.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f32(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 33:  # bfe.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f33(I64(rows[a, i]), rows[b, i], rows[c, i]))
+    elif code == 34:  # bfi.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f34(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+    elif code == 35:  # bfi.b64
+        for i in range(LANES):
+            rows[r, i] = U64(f35(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+    elif code == 36:  # prmt.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f36(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 37:  # lop3.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f37(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+    elif code == 38:  # shl.b16
+        for i in range(LANES):
+            rows[r, i] = U64(f38(rows[a, i], rows[b, i]))
+    elif code == 39:  # shl.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f39(rows[a, i], rows[b, i]))
+    elif code == 40:  # shl.b64
+        for i in range(LANES):
+            rows[r, i] = U64(f40(rows[a, i], rows[b, i]))
+    elif code == 41:  # shr.u16
+        for i in range(LANES):
+            rows[r, i] = U64(f41(rows[a, i], rows[b, i]))
+    elif code == 42:  # shr.s16
+        for i in range(LANES):
+            rows[r, i] = U64(f42(I64(rows[a, i]), rows[b, i]))
+    elif code == 43:  # shf.l.wrap.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f43(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 44:  # shf.l.clamp.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f44(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 45:  # shf.r.wrap.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f45(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 46:  # shf.r.clamp.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f46(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 47:  # selp.b32
+        for i in range(LANES):
+            rows[r, i] = U64(f47(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 48:  # setp.eq.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f48(rows[a, i], rows[b, i])[0])
+    elif code == 49:  # setp.eq.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f49(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 50:  # setp.eq.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f50(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 51:  # setp.eq.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f51(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 52:  # setp.ne.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f52(rows[a, i], rows[b, i])[0])
+    elif code == 53:  # setp.ne.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f53(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 54:  # setp.ne.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f54(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 55:  # setp.ne.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f55(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 56:  # setp.lt.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f56(rows[a, i], rows[b, i])[0])
+    elif code == 57:  # setp.lt.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f57(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 58:  # setp.lt.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f58(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 59:  # setp.lt.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f59(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 60:  # setp.le.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f60(rows[a, i], rows[b, i])[0])
+    elif code == 61:  # setp.le.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f61(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 62:  # setp.le.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f62(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 63:  # setp.le.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f63(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 64:  # setp.gt.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f64(rows[a, i], rows[b, i])[0])
+    elif code == 65:  # setp.gt.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f65(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 66:  # setp.gt.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f66(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 67:  # setp.gt.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f67(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 68:  # setp.ge.u32
+        for i in range(LANES):
+            rows[r, i] = U64(f68(rows[a, i], rows[b, i])[0])
+    elif code == 69:  # setp.ge.s32
+        for i in range(LANES):
+            rows[r, i] = U64(f69(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 70:  # setp.ge.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f70(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 71:  # setp.ge.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f71(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 72:  # add.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f72(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 73:  # add.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f73(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 74:  # sub.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f74(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 75:  # sub.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f75(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 76:  # mul.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f76(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 77:  # mul.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f77(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 78:  # fma.rn.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f78(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 79:  # fma.rn.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f79(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
+    elif code == 80:  # div.rn.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f80(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 81:  # div.rn.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f81(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 82:  # neg.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f82(float_f32(rows[a, i])))
+    elif code == 83:  # neg.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f83(float_f64(rows[a, i])))
+    elif code == 84:  # abs.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f84(float_f32(rows[a, i])))
+    elif code == 85:  # abs.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f85(float_f64(rows[a, i])))
+    elif code == 86:  # min.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f86(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 87:  # min.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f87(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 88:  # max.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f88(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 89:  # max.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f89(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 90:  # sqrt.rn.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f90(float_f32(rows[a, i])))
+    elif code == 91:  # sqrt.rn.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f91(float_f64(rows[a, i])))
+    elif code == 92:  # rcp.rn.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f92(float_f32(rows[a, i])))
+    elif code == 93:  # rcp.rn.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f93(float_f64(rows[a, i])))
+    elif code == 94:  # add.ftz.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f94(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 95:  # sub.ftz.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f95(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 96:  # mul.ftz.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f96(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 97:  # fma.rn.ftz.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f97(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 98:  # max.ftz.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f98(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 99:  # cvt.rn.f32.u32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f99(rows[a, i]))
+    elif code == 100:  # cvt.rn.f32.s32
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f100(I64(rows[a, i])))
+    elif code == 101:  # cvt.rn.f32.u64
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f101(rows[a, i]))
+    elif code == 102:  # cvt.rn.f32.s64
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f102(I64(rows[a, i])))
+    elif code == 103:  # cvt.rn.f64.u32
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f103(rows[a, i]))
+    elif code == 104:  # cvt.rn.f64.s32
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f104(I64(rows[a, i])))
+    elif code == 105:  # cvt.rzi.u32.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f105(float_f32(rows[a, i])))
+    elif code == 106:  # cvt.rzi.s32.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f106(float_f32(rows[a, i])))
+    elif code == 107:  # cvt.rzi.u64.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f107(float_f32(rows[a, i])))
+    elif code == 108:  # cvt.rzi.s64.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f108(float_f32(rows[a, i])))
+    elif code == 109:  # cvt.rzi.u32.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f109(float_f64(rows[a, i])))
+    elif code == 110:  # cvt.rzi.s32.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f110(float_f64(rows[a, i])))
+    elif code == 111:  # cvt.rzi.u64.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f111(float_f64(rows[a, i])))
+    elif code == 112:  # cvt.rzi.s64.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f112(float_f64(rows[a, i])))
+    elif code == 113:  # cvt.f64.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f113(float_f32(rows[a, i])))
+    elif code == 114:  # cvt.rn.f32.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f114(float_f64(rows[a, i])))
+    elif code == 115:  # cvt.f32.f16
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f115(rows[a, i]))
+    elif code == 116:  # cvt.rn.f16.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f116(float_f32(rows[a, i])))
+    elif code == 117:  # cvt.rn.f16x2.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f117(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 118:  # cvt.f32.bf16
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f118(rows[a, i]))
+    elif code == 119:  # cvt.rn.bf16.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f119(float_f32(rows[a, i])))
+    elif code == 120:  # cvt.rn.bf16x2.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f120(float_f32(rows[a, i]), float_f32(rows[b, i])))
