@@ -74,7 +74,13 @@ class _Binder:
 
 def _narrow(function, count, result):
     """An index function that takes 32-bit integers (Numba computes in 64; LLVM then narrows it all) and returns them as
-    `result` makes them. A row per number of arguments, because Numba inlines no function with *args."""
+    `result` makes them.
+
+    A row per number of arguments, after three others were tried (numba-cuda 0.30.4). With *args Numba's inliner refuses the
+    call. A device function that is not inlined, with *args or a declared signature, is compiled for the current device: it
+    needs a GPU, which `ptx` does not. An intrinsic with *args that has the index function compiled (compile_internal) works,
+    but LLVM then sees other code: the machine code changes, and with it all that was measured would have to be again.
+    """
     from numba.cuda import types
 
     u32 = types.uint32

@@ -134,14 +134,15 @@ class HopperSteps(Steps):
         place_c, copy_c = self.output(work, at[2], size_c)
         M, N, K = work.sizes
         self.check_sizes(M, N, K, place_c.matrices.row // size_c)
-        by_tma = (place_c.matrices.for_tma(size_c) and size_c == 2
-                  and (copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))))
-        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), by_tma)
+        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs))
         if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
         m = place_c.matrices
+        aligned_c = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
         problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
+                          c=0 if aligned_c else size_c,
                           **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)})
+        kernel = kernel.fitted(problem)
         if not self.fits(kernel, problem):
             kernel = kernel.variant(split=False)
         launched = kernel.launch_shape(problem)
@@ -186,12 +187,10 @@ class HopperSteps(Steps):
         if max(sizes) >= INT_LIMIT:
             raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
 
-    def configure(self, kernel, sizes, major_a, major_b, by_tma):
+    def configure(self, kernel, sizes, major_a, major_b):
         """The kernel for a problem: the one that is given, or one that is chosen."""
         M, N, K, count = sizes
         found = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
-        if found.options.store == "tma" and not by_tma:
-            found = found.variant(store="direct")
         tiles = found.options.tiles(M, N, count)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")

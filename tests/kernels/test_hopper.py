@@ -29,8 +29,17 @@ from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.kernel import Problem
 
 SIZES = st.integers(1, 40)
+
+
+@pytest.mark.parametrize("where, store", [
+    ({}, "tma"), ({"ldc": 72}, "tma"), ({"ldc": 68}, "direct"), ({"c": 8}, "direct"), ({"matrices": 2, "step_c": 8192}, "tma"),
+    ({"matrices": 2, "step_c": 8200}, "direct")], ids=str)
+def test_a_c_that_no_tensor_map_describes_is_stored_directly(where, store):
+    kernel = kernel_of(HOPPER["wgmma_persistent"])
+    assert kernel.options.store == "tma" and kernel.fitted(Problem(64, 64, 64, **where)).options.store == store
 
 
 # ---- machine code ----------------------------------------------------------------------------------------------------

@@ -126,7 +126,9 @@ def _logic(rng, depth):
 
 
 def _not(rng, depth):
-    return f"(not {expression(rng, depth)[0]})", "b1"
+    """Of another `not`, that one alone: from Python 3.13 on, Numba (0.68) takes `not not x` for x, a float if x is one."""
+    of = expression(rng, depth)[0]
+    return of if of.startswith("(not ") else f"(not {of})", "b1"
 
 
 def _choice(rng, depth):

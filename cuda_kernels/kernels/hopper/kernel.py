@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.plan import plan_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.tables.arch import FEATURES
 from simlayout.kernel import Argument, LaunchShape, Map, Pointer
 
@@ -143,9 +144,11 @@ class HopperKernel(Gemm):
         return self.plan.prove()
 
     def fitted(self, problem):
-        """The variant for a problem: C is stored directly where its lines do not start on 16 bytes."""
-        direct = self.options.store == "direct" or not (self.leading(problem)[2] % 8 or problem.c % 16)
-        return self if direct else self.variant(store="direct")
+        """The variant for a problem: C is stored directly where no tensor map describes it, because C itself, a line or a
+        matrix of it does not start on 16 bytes."""
+        starts = problem.c, self.leading(problem)[2] * TYPES[self.options.out].bytes, problem.step_c
+        as_it_is = self.options.store == "direct" or all(start % 16 == 0 for start in starts)
+        return self if as_it_is else self.variant(store="direct")
 
     def taking(self, dtype, out, majors=None):
         """The variant for operands of a dtype, and results of another, whose contiguous dimensions are `majors`, "K" or "MN"
