@@ -35,8 +35,8 @@ SIZES = st.integers(1, 40)
 
 
 @pytest.mark.parametrize("where, store", [
-    ({}, "tma"), ({"ldc": 72}, "tma"), ({"ldc": 68}, "direct"), ({"c": 8}, "direct"), ({"matrices": 2, "step_c": 8192}, "tma"),
-    ({"matrices": 2, "step_c": 8200}, "direct")], ids=str)
+    ({}, "tma"), ({"ldc": 72}, "tma"), ({"ldc": 68}, "direct"), ({"c": 8}, "direct"),
+    ({"matrices": 2, "step_c": 8192}, "tma"), ({"matrices": 2, "step_c": 8200}, "direct")], ids=str)
 def test_a_c_that_no_tensor_map_describes_is_stored_directly(where, store):
     kernel = kernel_of(HOPPER["wgmma_persistent"])
     assert kernel.options.store == "tma" and kernel.fitted(Problem(64, 64, 64, **where)).options.store == store
