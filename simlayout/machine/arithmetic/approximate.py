@@ -213,7 +213,7 @@ def _divide_full_flushing(a, b):
     return canonical_f32(flush_f32(mufu_rcp(flush_f32(b * scale)) * flush_f32(a * scale)))
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[Callable, Callable]] = {
     # PTX's name: (without .ftz, with it)
     "rcp": (_rcp, mufu_rcp), "sqrt": (_sqrt, mufu_sqrt), "rsqrt": (_rsqrt, mufu_rsq), "lg2": (_lg2, mufu_lg2),
     "ex2": (_ex2, mufu_ex2), "sin": (_sin, _sin), "cos": (_cos, _cos), "div.approx": (_divide, _divide_flushing),

@@ -252,7 +252,7 @@ def find_nth_set(mask: Carrier, base: Carrier, offset: Carrier) -> Carrier:
     step = select(offset < _I0, -_I1, _I1)
     left = select(offset < _I0, -offset, np.maximum(offset, _I1))
     start = np.int64(base)
-    found = -_I1
+    found: Carrier = -_I1
     for i in range(32):
         place = start + step * np.int64(i)
         inside = (place >= _I0) & (place <= _I31) & ((offset != _I0) | (place == start))
@@ -344,8 +344,10 @@ def extend_from(mode: str, is_signed: bool) -> Callable:
     return extended
 
 
-_PLACES = {"": None, "f4e": lambda i, c: c + i, "b4e": lambda i, c: c - i & 7, "rc8": lambda i, c: c,
-           "ecl": max, "ecr": min, "rc16": lambda i, c: 2 * (c & 1) + (i & 1)}
+_PLACES: dict[str, Callable] = {
+    "f4e": lambda i, c: c + i, "b4e": lambda i, c: c - i & 7, "rc8": lambda i, c: c,
+    "ecl": max, "ecr": min, "rc16": lambda i, c: 2 * (c & 1) + (i & 1)}
+"""Mode of prmt -> the byte that becomes byte i, by the low bits of c."""
 
 
 @cache

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from simlayout.machine.arithmetic.exact import exactly_rounded
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, same, select, with_operands
 from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
 from simlayout.numerics.fma import INVALID, NAN_F32, fma, fma_f32
 
@@ -207,7 +207,7 @@ def _rounded(wide, operands, round_to):
     def three(a, b, c):
         return round_to(wide(a, b, c))
 
-    return {1: one, 2: two, 3: three}[operands]
+    return with_operands(operands, one, two, three)
 
 
 @cache
@@ -226,7 +226,7 @@ def lanes_f32(operation: Callable, operands: int, ftz: bool, sat: bool) -> Calla
     def three(a, b, c):
         return end(leave(operation(enter(a), enter(b), enter(c))))
 
-    return {1: one, 2: two, 3: three}[operands]
+    return with_operands(operands, one, two, three)
 
 
 # ---- f64
@@ -303,8 +303,9 @@ def root_f64(a: Carrier) -> Carrier:
     return nan_of_one(np.sqrt(a), a)
 
 
-_OPERATIONS_F64 = {"add": add_f64, "sub": subtract_f64, "mul": multiply_f64, "fma": fuse_f64, "div": divide_f64,
-                   "rcp": reciprocal_f64, "sqrt": root_f64}
+_OPERATIONS_F64: dict[str, Callable] = {
+    "add": add_f64, "sub": subtract_f64, "mul": multiply_f64, "fma": fuse_f64, "div": divide_f64, "rcp": reciprocal_f64,
+    "sqrt": root_f64}
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, float_f32, same, select
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, float_f32, same, select, with_operands
 from simlayout.machine.arithmetic.rounding import encoder, odd_sum
 
 _U0, _U13, _U16 = U64(0), U64(13), U64(16)
@@ -260,7 +260,7 @@ def mixed(operation: Callable, name: str, operands: int) -> Callable:
     def three(a, b, c):
         return operation(number(a), number(b), c)
 
-    return {2: two, 3: three}[operands]
+    return with_operands(operands, two, three)
 
 
 @cache
@@ -279,4 +279,4 @@ def packed(function: Callable, operands: int) -> Callable:
     def three(a, b, c):
         return function(a & _HALF, b & _HALF, c & _HALF) | function(a >> _U16, b >> _U16, c >> _U16) << _U16
 
-    return {1: one, 2: two, 3: three}[operands]
+    return with_operands(operands, one, two, three)

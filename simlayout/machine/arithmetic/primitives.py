@@ -14,12 +14,13 @@ NumPy's warnings (overflow, invalid, divide) say nothing here: callers hold `np.
 Numba.
 """
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Carrier: TypeAlias = np.ndarray
-"""An array of carriers [..., lanes]; a scalar too."""
+Carrier: TypeAlias = Any
+"""A NumPy array of carriers [..., lanes], or a NumPy scalar. Any to type checkers, because one source serves both."""
 
 U64, I64, F32, F64 = np.uint64, np.int64, np.float32, np.float64
 """How a constant of a carrier is written: U64(31)."""
@@ -31,7 +32,7 @@ _U0, _U1 = U64(0), U64(1)
 _SIGN_64 = U64(1 << 63)
 
 
-def select(condition: Carrier, yes: Carrier, no: Carrier) -> np.ndarray:
+def select(condition: Carrier, yes: Carrier, no: Carrier) -> Carrier:
     """Per lane, `yes` where the condition holds and `no` elsewhere; both are worked out. Their types are equal.
 
     >>> select(np.array([True, False]), np.array([1, 2]), np.array([3, 4])).tolist()
@@ -40,7 +41,7 @@ def select(condition: Carrier, yes: Carrier, no: Carrier) -> np.ndarray:
     return np.where(condition, yes, no)
 
 
-def predicate(condition: Carrier) -> np.ndarray:
+def predicate(condition: Carrier) -> Carrier:
     """The carrier of a predicate: 1 where a condition holds.
 
     >>> predicate(np.array([True, False]))
@@ -49,7 +50,7 @@ def predicate(condition: Carrier) -> np.ndarray:
     return np.uint64(condition)
 
 
-def bits_f32(x: Carrier) -> np.ndarray:
+def bits_f32(x: Carrier) -> Carrier:
     """The bits of f32 numbers.
 
     >>> hex(bits_f32(np.float32(1)))
@@ -58,7 +59,7 @@ def bits_f32(x: Carrier) -> np.ndarray:
     return np.uint64(np.float32(x).view(np.uint32))
 
 
-def float_f32(bits: Carrier) -> np.ndarray:
+def float_f32(bits: Carrier) -> Carrier:
     """The f32 numbers of bits.
 
     >>> float(float_f32(np.uint64(0x3F800000)))
@@ -67,7 +68,7 @@ def float_f32(bits: Carrier) -> np.ndarray:
     return np.uint32(bits).view(np.float32)
 
 
-def bits_f64(x: Carrier) -> np.ndarray:
+def bits_f64(x: Carrier) -> Carrier:
     """The bits of f64 numbers.
 
     >>> hex(bits_f64(np.float64(1)))
@@ -76,7 +77,7 @@ def bits_f64(x: Carrier) -> np.ndarray:
     return np.float64(x).view(np.uint64)
 
 
-def float_f64(bits: Carrier) -> np.ndarray:
+def float_f64(bits: Carrier) -> Carrier:
     """The f64 numbers of bits.
 
     >>> float(float_f64(np.uint64(0x3FF0000000000000)))
@@ -85,7 +86,7 @@ def float_f64(bits: Carrier) -> np.ndarray:
     return np.uint64(bits).view(np.float64)
 
 
-def unsigned(x: Carrier) -> np.ndarray:
+def unsigned(x: Carrier) -> Carrier:
     """The 64 bits of a signed carrier.
 
     >>> int(unsigned(np.int64(-1))) == 2**64 - 1
@@ -94,7 +95,7 @@ def unsigned(x: Carrier) -> np.ndarray:
     return np.int64(x).view(np.uint64)
 
 
-def signed(x: Carrier) -> np.ndarray:
+def signed(x: Carrier) -> Carrier:
     """64 bits as a signed carrier.
 
     >>> int(signed(np.uint64(2**64 - 1)))
@@ -103,7 +104,16 @@ def signed(x: Carrier) -> np.ndarray:
     return np.uint64(x).view(np.int64)
 
 
-def same(x: Carrier) -> np.ndarray:
+def with_operands(count: int, *functions: Callable) -> Callable:
+    """The one of several functions that takes so many operands.
+
+    >>> with_operands(1, lambda a: "one", lambda a, b: "two")(0)
+    'one'
+    """
+    return next(function for function in functions if function.__code__.co_argcount == count)
+
+
+def same(x: Carrier) -> Carrier:
     """The carrier as it is: of mov, and where a modifier is absent.
 
     >>> int(same(np.uint64(5)))
