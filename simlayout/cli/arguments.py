@@ -5,7 +5,22 @@ import sys
 from difflib import get_close_matches
 from textwrap import dedent
 
-from simlayout.cli import bench, conform, explore, gemm, ladder, layouts, lesson, pages, plot, search, trace, translate
+from simlayout.cli import (
+    bench,
+    conform,
+    explore,
+    gemm,
+    ladder,
+    layouts,
+    lesson,
+    pages,
+    plot,
+    ptx,
+    run,
+    search,
+    trace,
+    translate,
+)
 from simlayout.cli.options import add, add_own, given_text, kernels, names_file
 from simlayout.cli.text import one_line
 from simlayout.files import STDIO
@@ -73,6 +88,7 @@ def command_line():
         simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
         simlayout trace mma_base --lines shared
+        simlayout run kernel.ptx --grid 4 --block 128 --arg A=f32[64,64]:normal --arg C=f32[64,64]
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
         simlayout lesson 1
@@ -94,6 +110,8 @@ def command_line():
     lesson.add_command(commands, _command)
     _add_gemm(commands)
     _add_trace(commands)
+    run.add_command(commands, _command)
+    ptx.add_command(commands, _command)
     _add_conform(commands)
     bench.add_command(commands, _command)
     ladder.add_command(commands, _command)
@@ -232,9 +250,7 @@ def _add_trace(commands):
     _add_kernel(parser)
     add(parser, "-M", "-N", "-K")
     _add_kernel_options(parser)
-    parser.add_argument("--lines", choices=("all", "shared"), default="all",
-                        help="every executed line, or those that access shared memory (default: %(default)s)")
-    add(parser, "--json")
+    add(parser, "--lines", "--json")
 
 
 def _add_conform(commands):

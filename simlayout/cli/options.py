@@ -139,7 +139,7 @@ SHARED = {
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
                      "swizzle or SWIZZLE_128B"),
-    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90)"),
+    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90; of PTX its target)"),
     "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),
     "-M": dict(type=integer(), metavar="M", help="rows of A and C (default: see below)"),
@@ -155,6 +155,10 @@ SHARED = {
     "--cluster-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
     "--cluster-n": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
     "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
+    "--limit": dict(type=integer(), metavar="N", help="at most so many: layouts that `search` shows (default: 5), "
+                    "instructions that a warp of `run` executes (default: 4294967296)"),
+    "--lines": dict(choices=("all", "shared", "ptx"), default="all", help="every executed line, those that access shared "
+                    "memory, or, of `run`, every line of the PTX (default: all)"),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
     "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),
     "--sizes": dict(type=integer(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),

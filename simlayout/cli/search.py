@@ -75,7 +75,7 @@ def add_command(commands, command):
                         help="of layouts (default: swizzle; all of them for a kernel)")
     parser.add_argument("--layers", type=integer(1, 2), default=1, metavar="N",
                         help="swizzles one over the other, 1 or 2 (default: 1)")
-    parser.add_argument("--limit", type=integer(), default=5, metavar="N", help="layouts to show (default: %(default)s)")
+    add(parser, "--limit", default=5)
     parser.add_argument("--budget", type=integer(), metavar="BYTES", help="that the tile may take at most")
     parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
     parser.add_argument("--base", type=integer(), metavar="BYTES",

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.cli import registry
 from simlayout.cli.gemm import chosen_kernel, foretell, kernel_options
 from simlayout.cli.text import cut, field, fit, tell
+from simlayout.errors import SimlayoutError
 from simlayout.progress import progress
 
 STEPS = 3
@@ -13,6 +14,8 @@ STEPS = 3
 
 def trace(options):
     """`simlayout trace`: exit code 1 if hazards were found."""
+    if options.lines == "ptx":
+        raise SimlayoutError("--lines ptx is of `simlayout run`: these kernels are run from their Python source")
     kernel = chosen_kernel(options)
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth

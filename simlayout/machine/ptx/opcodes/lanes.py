@@ -61,7 +61,7 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
     """
     forms = FORMS.get(opcode)
     if not forms:
-        raise InstructionError(f"{opcode} is no instruction that acts lane by lane, or none that is known here")
+        raise InstructionError(f"the machine has no {opcode}")
     for form in forms:
         found = form.match(modifiers)
         if found is not None:

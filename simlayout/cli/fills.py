@@ -1,0 +1,148 @@
+"""Arguments of a kernel as text: arrays with what fills them, numbers, files. Read by a grammar, never evaluated.
+
+    A=f16[256,64]:normal     an array, by name, type, shape and fill; without a fill zeros
+    A=data.npy               an array as a file has it
+    n=256  alpha=0.5  null   a number, a null pointer
+    s=hex:00000000ff000000   the bytes of a struct
+"""
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from simlayout.algebra import dtype_of
+from simlayout.errors import LayoutError, SimlayoutError
+
+MOST_BYTES = 1 << 34
+"""Of one array."""
+
+FILLS = ("normal", "uniform", "zeros", "ones", "arange", "integers:LOW:HIGH", "FILE.npy")
+"""normal: mean 0, variance 1; uniform: from 0 to 1; arange: 0, 1, 2, ...; integers: from LOW to HIGH - 1."""
+
+_WIDE = {"s16": "int16", "s64": "int64", "u64": "uint64"}
+_NUMPY = re.compile("bool|(?:u?int|float|complex)[0-9]{1,3}")
+_ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z_0-9]{0,60})=)?(.*)", re.S)
+_ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9]{1,12}(?:,[0-9]{1,12}){0,7})\](?::(.+))?", re.S)
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[0-9]{1,20})")
+_FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,4})?|[-+]?inf|nan")
+
+
+@dataclass
+class Given:
+    """One argument. name: what it was called, or None; value: what `Entry.run` takes; before: of an array, a copy."""
+
+    name: str | None
+    value: Any
+    before: np.ndarray | None = None
+
+
+def given(text: str, generator: np.random.Generator) -> Given:
+    """An argument from its text. Raises SimlayoutError that says what is possible.
+
+    >>> made = given("A=f16[2,3]:arange", np.random.default_rng(0))
+    >>> made.name, made.value.dtype, made.value.tolist()
+    ('A', dtype('float16'), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    >>> [given(text, np.random.default_rng(0)).value for text in ("256", "n=-0x10", "0.5", "null", "hex:00ff")]
+    [256, -16, 0.5, None, b'\\x00\\xff']
+    """
+    name, what = _ARGUMENT.fullmatch(text).groups()
+    try:
+        value = _value(what, generator)
+    except MemoryError:
+        raise SimlayoutError(f"--arg {text}: not enough memory for that array") from None
+    except SimlayoutError as error:
+        raise SimlayoutError(f"--arg {text}: {error}") from None
+    return Given(name, value, value.copy() if isinstance(value, np.ndarray) else None)
+
+
+def _value(what, generator):
+    if what == "null":
+        return None
+    if _INTEGER.fullmatch(what):
+        return int(what, 16 if "x" in what else 10)
+    if _FLOAT.fullmatch(what):
+        return float(what)
+    if what.startswith("hex:"):
+        return _hexadecimal(what[4:])
+    found = _ARRAY.fullmatch(what)
+    if not found and what.endswith(".npy"):
+        return array_of(what)
+    if not found:
+        raise SimlayoutError("write NAME=TYPE[SHAPE]:FILL, as in A=f16[256,64]:normal, NAME=FILE.npy, a number, null, or "
+                             "hex: and the bytes of a struct")
+    dtype, shape = element_type(found[1]), tuple(map(int, found[2].split(",")))
+    if prod(shape) * dtype.itemsize > MOST_BYTES:
+        raise SimlayoutError(f"{prod(shape) * dtype.itemsize} bytes; an array has at most {MOST_BYTES}")
+    return filled(found[3] or "zeros", shape, dtype, generator)
+
+
+def _hexadecimal(digits):
+    if len(digits) % 2 or not re.fullmatch("[0-9a-fA-F]+", digits):
+        raise SimlayoutError("hex: takes pairs of hexadecimal digits, a pair for each byte")
+    return bytes.fromhex(digits)
+
+
+def element_type(name: str) -> np.dtype:
+    """The NumPy dtype of a type by PTX's name or NumPy's.
+
+    >>> [element_type(name).name for name in ("f16", "u64", "int64", "bool", "complex64")]
+    ['float16', 'uint64', 'int64', 'bool', 'complex64']
+    """
+    try:
+        if name in _WIDE or _NUMPY.fullmatch(name):
+            return np.dtype(_WIDE.get(name, name))
+        return dtype_of(name).numpy
+    except ModuleNotFoundError:
+        raise SimlayoutError(f"{name} needs the package ml_dtypes: pip install ml_dtypes") from None
+    except (TypeError, LayoutError) as error:
+        raise SimlayoutError(str(error)) from None
+
+
+def filled(fill: str, shape: tuple[int, ...], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
+    """An array of a fill, one of FILLS."""
+    if fill == "zeros":
+        return np.zeros(shape, dtype)
+    if fill == "ones":
+        return np.ones(shape, dtype)
+    if fill == "arange":
+        return np.arange(prod(shape)).astype(dtype).reshape(shape)
+    if fill in ("normal", "uniform"):
+        if dtype.kind in "iub":
+            raise SimlayoutError(f"{fill} makes fractions, and {dtype} has none: write integers:LOW:HIGH")
+        made = generator.standard_normal(shape) if fill == "normal" else generator.random(shape)
+        return made.astype(dtype)
+    if fill.startswith("integers"):
+        return _integers(fill, shape, dtype, generator)
+    if fill.endswith(".npy"):
+        return array_of(fill, dtype, shape)
+    raise SimlayoutError(f"no fill {fill!r}: choose {', '.join(FILLS)}")
+
+
+def _integers(fill, shape, dtype, generator):
+    found = re.fullmatch(r"integers:(-?[0-9]{1,18}):(-?[0-9]{1,18})", fill)
+    if not found or int(found[1]) >= int(found[2]):
+        raise SimlayoutError("write integers:LOW:HIGH with LOW below HIGH, as in integers:-8:8")
+    low, high = int(found[1]), int(found[2])
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= low < high <= np.iinfo(dtype).max + 1:
+        raise SimlayoutError(f"{dtype} holds {np.iinfo(dtype).min} to {np.iinfo(dtype).max}")
+    return generator.integers(low, high, shape).astype(dtype)
+
+
+def array_of(path: str, dtype: np.dtype | None = None, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """The array of a .npy file, nothing of which is evaluated; of the dtype and shape that are told, or refused. What NumPy
+    has no name for lies in such files as bytes (V2 of bf16): it is taken as the dtype that is told."""
+    try:
+        with open(path, "rb") as file:
+            made = np.lib.format.read_array(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError, MemoryError) as error:
+        why = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise SimlayoutError(f"cannot read {path}: {why or 'not enough memory'}") from None
+    if dtype is not None and made.dtype.kind == "V" and made.dtype.itemsize == dtype.itemsize:
+        made = made.view(dtype)
+    if dtype is not None and made.dtype != dtype or shape is not None and made.shape != shape:
+        wanted = f"{dtype or made.dtype} of shape {shape or made.shape}"
+        raise SimlayoutError(f"{path} has {made.dtype} of shape {made.shape}, and {wanted} is wanted")
+    return made

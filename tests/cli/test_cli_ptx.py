@@ -1,0 +1,278 @@
+"""simlayout ptx and simlayout run: kernels of any compiler from the command line."""
+
+import io
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from commands import answered, printed, refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ptx_texts import TRANSPOSE, WRITE, module
+
+import simlayout.guide
+from simlayout.cli import main
+from simlayout.cli.fills import FILLS, element_type
+from simlayout.cli.fills import given as argument
+from simlayout.errors import SimlayoutError
+
+GUIDE = Path(simlayout.guide.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty folder but for transpose.cu, what nvcc made of it, and one.ptx."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("transpose.cu", "transpose.ptx"):
+        (tmp_path / name).write_text((GUIDE / name).read_text())
+    (tmp_path / "one.ptx").write_text(module(WRITE, ["u64"]))
+    return tmp_path
+
+
+def files(folder):
+    return {path.name for path in folder.iterdir()} - {"transpose.cu", "transpose.ptx", "one.ptx"}
+
+
+def examples(capsys, command, count):
+    """The first command lines that a help shows, as words."""
+    shown = printed(capsys, command, "--help").split("examples:")[1].replace("\\\n", " ")
+    lines = [line for line in shown.splitlines() if line.startswith("  simlayout ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines][:count]
+
+
+@pytest.mark.parametrize("command", ["ptx", "run"])
+def test_the_first_two_examples_of_the_help_run_as_they_stand(capsys, command):
+    for words in examples(capsys, command, 2):
+        text = printed(capsys, *words)
+        assert "transpose" in text
+    if command == "run":
+        assert "4096 of 4096" not in text and "1023 of 1024 elements changed" in text and "// transpose.cu:9" in text
+
+
+# ---- ptx ---------------------------------------------------------------------------------------------------------------
+
+def test_ptx_tells_entries_parameters_instructions_and_shared_memory_by_line(capsys):
+    text = printed(capsys, "ptx", "transpose.ptx")
+    for part in ("transpose.ptx: PTX 9.0, sm_90a", "param_0: .u64, param_1: .u64, param_2: .u32", "4096 bytes",
+                 "56: add.s32 8, add.s64 8", "transpose.cu:5: 4 x st.shared.f32", "transpose.cu:9: 4 x ld.shared.f32",
+                 "nothing: the machine can execute all of it"):
+        assert part in text
+    found = answered(capsys, "ptx", "transpose.ptx")
+    (entry,) = found["entries"]
+    assert sum(entry["instructions"].values()) == 56 and entry["shared_bytes"] == 4096 and found["unsupported"] == []
+    assert entry["shared"] == [
+        {"file": "transpose.cu", "line": 5, "instruction": "st.shared.f32", "count": 4},
+        {"file": "transpose.cu", "line": 9, "instruction": "ld.shared.f32", "count": 4}]
+    assert [p["type"] for p in entry["parameters"]] == ["u64", "u64", "u32"]
+
+
+def test_ptx_tells_what_a_launch_must_be_and_which_functions_are_called(capsys, folder):
+    helper = ".func helper() { .reg .b32 %r<2>; st.shared.b32 [dynamic], %r1; ret; }"
+    text = module("call helper;\nret;", [".param .align 8 .b8 kernel_param_0[24]"], directives=".reqntid 64, 2",
+                  before=f".extern .shared .b8 dynamic[];\n{helper}")
+    (folder / "k.ptx").write_text(text)
+    (entry,) = answered(capsys, "ptx", "k.ptx")["entries"]
+    assert (entry["required_block"], entry["dynamic_shared"], entry["functions"]) == ([64, 2, 1], True, ["helper"])
+    assert entry["parameters"][0]["bytes"] == 24 and entry["shared"][0]["file"] == "k.ptx"
+    said = printed(capsys, "ptx", "k.ptx")
+    assert "64 x 2 x 1, required" in said and "0 bytes, and dynamic" in said and "helper" in said
+
+
+def test_ptx_lists_what_the_machine_cannot_execute_and_exits_with_1(capsys, folder):
+    (folder / "k.ptx").write_text(module("frobnicate.b32 %r1, %r2;\nfrobnicate.b32 %r1, %r2;\nret;"))
+    said = printed(capsys, "ptx", "k.ptx", code=1)
+    assert "what the machine cannot execute (1 instruction)" in said and "line 9         2 x  frobnicate.b32:" in said
+    assert answered(capsys, "ptx", "k.ptx", code=1)["unsupported"][0]["times"] == 2
+    assert "frobnicate.b32 (line 9, 2 times)" in refused(capsys, "run", "k.ptx", "--block", "32")
+
+
+def test_a_dash_reads_ptx_from_stdin(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(TRANSPOSE))
+    assert "<text>: PTX 9.0" in printed(capsys, "ptx", "-")
+
+
+@pytest.mark.parametrize("command", ["ptx", "run"])
+@pytest.mark.parametrize("text, told", [(None, "cannot read"), ("", "expected '.version'"), ("a\nb", "1:1: expected"),
+                                        (".version 9.0\n.target sm_90\n.visible", "3:"), (b"\xff\xfe", "cannot read")])
+def test_what_is_no_ptx_is_one_line(capsys, folder, command, text, told):
+    if text is not None:
+        (folder / "bad.ptx").write_bytes(text.encode() if isinstance(text, str) else text)
+    assert told in refused(capsys, command, "bad.ptx")
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------------
+
+TRANSPOSED = ["run", "transpose.ptx", "--grid", "2,2", "--block", "32,8", "--arg", "A=f32[64,64]:normal",
+              "--arg", "C=f32[64,64]", "--arg", "64"]
+
+
+def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
+    text = " ".join(printed(capsys, *TRANSPOSED).split())
+    for part in ("grid 2 x 2, block 32 x 8", "5 672 128 128 128 0 tile[threadIdx.y + i][threadIdx.x]",
+                 "9 576 128 4096 128 3968 c[(y + i)", "wavefronts ld 4096, st 128", "A float32 [64, 64], 0 of 4096",
+                 "C float32 [64, 64], 4096 of 4096 elements changed", "hazards none"):
+        assert part in text
+
+
+def test_run_answers_the_same_as_json_beside_the_text_or_in_its_place(capsys, folder):
+    found = answered(capsys, *TRANSPOSED)
+    printed(capsys, *TRANSPOSED, "--json", "answer.json")
+    assert json.loads((folder / "answer.json").read_text()) == found and files(folder) == {"answer.json"}
+    assert found["totals"] == {"ld": 4096, "ldmatrix": 0, "st": 128, "stmatrix": 0, "copy": 0, "atom": 0}
+    assert found["total"]["excess"] == 3968 and found["arrays"]["C"]["changed"] == 4096 and found["hazards"] == []
+    assert {line["line"]: line["wavefronts"] for line in found["lines"]}[9] == 4096
+
+
+def test_what_is_saved_is_what_is_expected_and_one_other_number_is_not(capsys, folder):
+    printed(capsys, *TRANSPOSED, "--save", "out", "--save", "A=A.npy")
+    assert {path.name for path in (folder / "out").iterdir()} == {"C.npy"}
+    a, c = np.load("A.npy"), np.load("out/C.npy")
+    assert (c == a.T).all() and c.dtype == np.float32
+    assert "as expected" in printed(capsys, *TRANSPOSED, "--expect", "C=out/C.npy")
+    c[3, 4] += 0.25
+    np.save("C.npy", c)
+    assert "1 of 4096 elements differ; the first is [3, 4]: " in printed(capsys, *TRANSPOSED, "--expect", "C=C.npy", code=1)
+    assert "as expected" in printed(capsys, *TRANSPOSED, "--expect", "C=C.npy", "--tolerance", "0.5")
+    assert "differ" in printed(capsys, *TRANSPOSED, "--seed", "1", "--expect", "C=C.npy", code=1)
+
+
+def test_an_argument_does_not_change_the_numbers_of_another(capsys, folder):
+    for more in ([], ["--save", "x"]):
+        printed(capsys, *TRANSPOSED, "--save", "A=a.npy", *more)
+    other = [word.replace("C=f32[64,64]", "C=f32[64,64]:normal") for word in TRANSPOSED]
+    printed(capsys, *other, "--save", "A=b.npy")
+    assert (np.load("a.npy") == np.load("b.npy")).all()
+
+
+def test_hazards_are_listed_and_the_exit_code_is_1(capsys, folder):
+    racy = TRANSPOSE.replace("bar.sync 0;", "").replace("%tid.x", "%laneid")
+    (folder / "racy.ptx").write_text(racy)
+    words = ["run", "racy.ptx", "--block", "64", "--arg", "A=f32[32,32]:normal", "--arg", "C=f32[32,32]"]
+    text = printed(capsys, *words, code=1)
+    assert "transpose.cu:5" in text and "see above" in text
+    assert answered(capsys, *words, code=1)["hazards"]
+    assert "not looked for" in printed(capsys, *words, "--hazards", "off")
+    assert "hazard        " in printed(capsys, *words, "--hazards", "raise", code=1)
+    assert len(answered(capsys, *words, "--hazards", "raise", code=1)["hazards"]) == 1
+
+
+def test_what_the_kernel_prints_does_not_end_up_in_the_json(capsys, folder):
+    text = module("""{ .local .align 8 .b8 none[8]; .param .b64 f; .param .b64 a; .param .b32 r;
+        mov.u64 %rd1, hello; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, none; cvta.local.u64 %rd2, %rd2;
+        st.param.b64 [f], %rd1; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
+        ret;""", before=""".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+        .global .align 1 .b8 hello[4] = {104, 105, 10, 0};""")
+    (folder / "hello.ptx").write_text(text)
+    assert printed(capsys, "run", "hello.ptx", "--block", "2").startswith("hi\nhi\n")
+    assert main(["run", "hello.ptx", "--block", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["entry"] == "kernel" and err.startswith("hi\nhi\n")
+
+
+ARRAY = "--block 32 --arg A=f32[32] "
+
+
+@pytest.mark.parametrize("words, told", [
+    ("--arg f32[32]", "--block"), ("--grid x", "positive integers"),
+    ("--block 0 --arg f32[32]", "write one to three positive integers"),
+    ("--block 32", "kernel takes 1 argument (param_0: .u64), and 0 are given"),
+    ("--block 2048 --arg f32[32]", "a CTA has at most 1024"),
+    ("--block 32 --arg f99[32]", "--arg f99[32]: "),
+    ("--block 32 --arg f32[32]:chaos", "no fill 'chaos'"),
+    ("--block 32 --arg 'f32(32)'", "write NAME=TYPE[SHAPE]:FILL"),
+    ("--block 32 --arg ''", "write NAME="),
+    ("--block 32 --arg '__import__(1)'", "write NAME="),
+    ("--block 32 --arg s8[4]:normal", "has none"),
+    ("--block 32 --arg f32[99999999999]", "bytes; an array has at most"),
+    ("--block 32 --arg u8[4]:integers:0:300", "uint8 holds 0 to 255"),
+    ("--block 32 --arg u8[4]:integers:5:5", "LOW below HIGH"),
+    ("--block 32 --arg none.npy", "No such file"),
+    ("--block 32 --arg f32[8]:one.npy", "No such file"),
+    ("--block 32 --arg f32[8]:bad.npy", "cannot read bad.npy"),
+    ("--block 32 --arg hex:0", "pairs of hexadecimal"),
+    ("--block 32 --arg 1.5", "1.5 is no integer"),
+    (ARRAY + "--arg A=f32[32]", "two arguments are called A"),
+    (ARRAY + "--expect B=x.npy", "no array is called B; there are A"),
+    (ARRAY + "--expect A", "write NAME=FILE.npy"),
+    (ARRAY + "--expect A=none.npy", "cannot read none.npy"),
+    (ARRAY + "--save B=x.npy", "no array is called B"),
+    (ARRAY + "--save A=x.txt", "write NAME=FILE.npy"),
+    (ARRAY + "--save A=none/x.npy", "cannot write"),
+    (ARRAY + "--save one.ptx/x", "cannot make the folder"),
+    (ARRAY + "--json none/x.json", "cannot write"),
+    (ARRAY + "--entry nope", "no entry 'nope'"),
+    (ARRAY + "--arch sm_1", "sm_1"),
+    (ARRAY + "--tolerance 2", "not a number from 0 to 1"),
+    (ARRAY + "--limit 3", "one.ptx:12: CTA (0, 0, 0), warp 0: the warp has executed 3"),
+    (ARRAY + "--shared 999999999", "bytes of shared memory")])
+def test_what_cannot_be_run_is_one_line_and_no_file_is_written(capsys, folder, words, told):
+    (folder / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00" + b"x" * 99)
+    assert told in refused(capsys, "run", "one.ptx", *shlex.split(words))
+    assert files(folder) == {"bad.npy"}
+
+
+def test_lines_of_the_ptx_are_not_of_a_kernel_of_python_source(capsys):
+    assert "--lines ptx is of `simlayout run`" in refused(capsys, "trace", "mma_permuted", "--lines", "ptx")
+
+
+def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
+    (folder / "loop.ptx").write_text(module("AGAIN: bra AGAIN;", ["u64"]))
+    words = ["run", "loop.ptx", "--block", "32", "--arg", "A=f32[32]:ones", "--save", "A=a.npy", "--json", "a.json"]
+    process = subprocess.Popen([sys.executable, "-m", "simlayout", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    timer = threading.Timer(3, lambda: process.send_signal(signal.SIGINT))
+    timer.start()
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and out == b"" and err == b"simlayout: interrupted\n"
+    assert files(folder) == {"loop.ptx"}
+
+
+# ---- arguments as text -------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text, name, dtype", [
+    ("A=bf16[2,2]:normal", "A", ml_dtypes.bfloat16), ("e4m3[4]:uniform", None, ml_dtypes.float8_e4m3fn),
+    ("x_1=s64[3]:integers:-9:9", "x_1", np.int64), ("bool[4]:ones", None, np.bool_),
+    ("complex64[2]:normal", None, np.complex64)])
+def test_an_array_has_the_name_type_and_shape_that_it_is_given(text, name, dtype):
+    made = argument(text, np.random.default_rng(0))
+    assert made.name == name and made.value.dtype == dtype and made.value.size in (2, 3, 4) and made.value.any()
+
+
+@pytest.mark.parametrize("fill", [f for f in FILLS if f.islower()])
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "e5m2"])
+def test_every_fill_is_of_the_type_of_its_array(fill, name):
+    made = argument(f"{name}[64]:{fill}", np.random.default_rng(3)).value
+    assert made.dtype == element_type(name) and made.shape == (64,)
+    spread = made.astype(float)
+    assert {"zeros": (spread == 0).all(), "ones": (spread == 1).all(), "arange": spread[1] == 1 and spread[16] == 16,
+            "normal": spread.min() < -0.5 and 0.5 < spread.max(),
+            "uniform": spread.min() >= 0 and 0.5 < spread.max() <= 1}[fill]
+
+
+def test_an_array_of_a_file_is_taken_as_it_is_and_bf16_survives_it(folder):
+    made = argument("bf16[8]:normal", np.random.default_rng(1)).value
+    np.save("b.npy", made)
+    again = argument("A=bf16[8]:b.npy", np.random.default_rng(2)).value
+    assert again.dtype == made.dtype and (again == made).all()
+    np.save("f.npy", np.arange(6.0).reshape(2, 3))
+    assert argument("f.npy", np.random.default_rng(2)).value.tolist() == [[0, 1, 2], [3, 4, 5]]
+    np.save("o.npy", np.array([print], object), allow_pickle=True)
+    for text, told in (("o.npy", "cannot read o.npy"), ("f32[2,3]:f.npy", "has float64"), ("f64[3,2]:f.npy", "(2, 3)")):
+        with pytest.raises(SimlayoutError, match=f".*{told}".replace("(", r"\(").replace(")", r"\)")):
+            argument(text, np.random.default_rng(0))
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=40) | st.from_regex(r"[A-C]?=?(f16|s8|x)?\[?[0-9,]{0,4}\]?:?(normal|integers:[0-9]:-?[0-9])?",
+                                            fullmatch=True))
+def test_any_text_is_an_argument_or_refused_in_one_line(text):
+    with suppress(SimlayoutError):
+        made = argument(text, np.random.default_rng(0)).value
+        assert made is None or isinstance(made, int | float | bytes | np.ndarray)
