@@ -45,12 +45,13 @@ class Polling:
             self._streak, self._turns = 0, self._turns + 1
             before, self._variables = self._variables, _variables()
             self.idle = before == self._variables or self._turns > MOST_TURNS
-            self.waiting = (lambda changes=launch.changes: launch.changes != changes), self._poll_text, mbarrier
+            self.waiting = (lambda changes=launch.changes: launch.changes != changes), self.poll_text, mbarrier
             self.polls = True
             self.pause()
             self.waiting, self.polls = None, False
 
-    def _poll_text(self):
+    def poll_text(self):
+        """What a warp waits for that reads the same again and again, as text."""
         return f"a change of what it reads again and again{self._not_there()}"
 
     def _not_there(self):

@@ -46,6 +46,12 @@ class Step:
         """(file, line, line of the PTX text): where the recorder counts its accesses."""
         return *self.site, self.line
 
+    @property
+    def aligned(self):
+        """Whether it is a barrier that all lanes of a warp must execute together (PTX ISA: bar, barrier.sync.aligned)."""
+        opcode, *modifiers = self.name.split(".")
+        return "warp" not in modifiers and (opcode == "bar" or opcode == "barrier" and "aligned" in modifiers)
+
     def where(self):
         """Where it came from, as text."""
         return f"{basename(self.site[0])}:{self.site[1]}"
@@ -71,6 +77,29 @@ class Program:
     dynamic_at: int
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
+    _follows: dict = field(default_factory=dict)
+
+    def follows(self, at, to):
+        """Whether step `to` can come after step `at`."""
+        key = at, to
+        if key not in self._follows:
+            self._follows[key] = self._reaches(at, to)
+        return self._follows[key]
+
+    def _reaches(self, at, to):
+        todo, seen = [at + 1], set()
+        while todo:
+            block = todo.pop()
+            if block == to:
+                return True
+            if block in seen or block >= len(self.steps):
+                continue
+            seen.add(block)
+            jump = self.steps[block].jump
+            if jump is None or getattr(jump, "falls", False) or self.steps[block].guard is not None:
+                todo.append(block + 1)
+            todo += [target[0] for target in getattr(jump, "targets", ())]
+        return False
 
     def initial_rows(self, warp):
         """uint64 [rows, 32]: constants and special registers of a warp; everything else is 0."""

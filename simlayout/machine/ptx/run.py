@@ -20,7 +20,8 @@ from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.lower import Lowering
 from simlayout.machine.ptx.running import Running
 from simlayout.machine.ptx.space import GlobalSpace
-from simlayout.machine.ptx.warp import PtxTurns, PtxWarp
+from simlayout.machine.ptx.turns import PtxTurns
+from simlayout.machine.ptx.warp import PtxWarp
 from simlayout.machine.trace import Trace
 from simlayout.wording import counted
 

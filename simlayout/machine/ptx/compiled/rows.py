@@ -501,7 +501,7 @@ def compute(code, rows, r, a, b, c, d):
             rows[r, i] = U64(f117(float_f32(rows[a, i]), float_f32(rows[b, i])))
     elif code == 118:  # cvt.f32.bf16
         for i in range(LANES):
-            rows[r, i] = bits_f32(f118(rows[a, i]))
+            rows[r, i] = U64(f118(rows[a, i]))
     elif code == 119:  # cvt.rn.bf16.f32
         for i in range(LANES):
             rows[r, i] = U64(f119(float_f32(rows[a, i])))

@@ -3,6 +3,8 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.divergence import lane_list
+from simlayout.machine.hazards import error, hazard
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import reader
 from simlayout.machine.warp import Warp
@@ -20,8 +22,12 @@ def everyone(warp, active):
 def members(row):
     """The lanes that the membermask in a row names, of the active ones."""
     def named(warp, active):
-        mask = int(np.bitwise_or.reduce(warp.rows[row][active])) if active.any() else 0
-        return (mask >> _LANE & 1).astype(bool)
+        masks = warp.rows[row]
+        outside = active & (masks >> _LANE.astype(np.uint64) & np.uint64(1) == 0)
+        if outside.any():
+            text = f"{warp.doing.name} by lanes {lane_list(outside)}, which the membermask that they give does not name"
+            raise error(hazard("divergence", None, warp.place(np.flatnonzero(outside)), what=text))
+        return (int(np.bitwise_or.reduce(masks[active])) >> _LANE & 1).astype(bool)
     return named
 
 

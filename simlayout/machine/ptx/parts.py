@@ -1,0 +1,237 @@
+"""Parts of a warp: lanes that have parted, how they run, and where they meet again.
+
+Each part is at one place of the program. The part that is furthest back in the program's order runs (`order`), until it
+comes to where another one is; then they go on as one. So lanes meet again where their ways do. One that stands while others
+run for long has its turn too, since threads are independent: a lane that spins waits for one that stands.
+"""
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.divergence import lane_list
+from simlayout.machine.hazards import error, hazard
+
+PATIENCE = 4096
+"""Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""
+
+_ZERO, _ONES = np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
+
+EVERYONE = np.full(LANES, True)
+EVERYONE.setflags(write=False)
+
+
+class Part:
+    """Lanes at one place. lanes: bool [32]; at: index of the next step; ran: when it last ran, in steps of the warp.
+
+    waits: what a step waits for ((ready, text, mbarrier), and the generator that goes on then), or None; parked: whether it
+    stands at a step that needs other lanes.
+    """
+
+    __slots__ = ("lanes", "at", "ran", "waits", "parked", "_mask")
+
+    def __init__(self, lanes, at, ran):
+        self.lanes, self.at, self.ran, self.waits, self.parked, self._mask = lanes, at, ran, None, False, None
+
+    @property
+    def mask(self):
+        """uint64 [32]: all ones for its lanes."""
+        if self._mask is None or self._mask[0] is not self.lanes:
+            self._mask = self.lanes, np.where(self.lanes, _ONES, _ZERO)
+        return self._mask[1]
+
+
+class Parts:
+    """The parts of a PtxWarp, and how it executes them."""
+
+    def begin_parts(self):
+        """All lanes are at the start."""
+        self.steps_run, self._favourite, self._favoured_until = 0, None, 0
+        self.parts = [Part(self.present, self.program.start, 0)] if self.present.any() else []
+
+    # ---- one part ------------------------------------------------------------------------------------------------
+
+    def lanes_of(self, step, lanes):
+        """bool [32]: of these lanes those for which the guard of a step holds."""
+        if step.guard is None:
+            return lanes
+        holds = self.rows[step.guard] != step.negated
+        return holds if lanes is EVERYONE else holds & lanes
+
+    def run_part(self, part, patience):
+        """Runs a part until it waits, parts, ends, or comes to where another one may be; at most so many steps. Returns how
+        many it has run."""
+        loop = self.running.loop
+        if loop is not None:
+            done = self._run_compiled(loop, part, patience)
+        else:
+            done = self._run_in_numpy(part, min(patience, PATIENCE))
+            self.running.warm(done)
+        self.steps_run += done
+        part.ran = self.steps_run
+        return done
+
+    def _run_compiled(self, loop, part, patience):
+        program, total = self.program, 0
+        while total < patience:
+            limit = self._nearest(part)
+            total += loop.run(self, part, limit, patience - total)
+            if program.places[part.at] >= limit or total >= patience:
+                break
+            total += 1
+            step = program.steps[part.at]
+            program.executed[part.at] += 1
+            active = self.lanes_of(step, part.lanes)
+            if step.compute is not None:
+                step.compute(self.rows, None if active.all() else active)
+                part.at += 1
+            elif not self._special(part, step, active):
+                break
+            if len(self.parts) > 1 and program.places[part.at] >= limit:
+                break
+        return total
+
+    def _run_in_numpy(self, part, patience):
+        steps, executed, rows = self.program.steps, self.program.executed, self.rows
+        places, limit = self.program.places, self._nearest(part)
+        lanes = EVERYONE if part.lanes.all() else part.lanes
+        at = part.at
+        for done in range(1, patience + 1):
+            step = steps[at]
+            executed[at] += 1
+            active = self.lanes_of(step, lanes) if step.guard is not None else lanes
+            if step.compute is not None:
+                if active is lanes or active.any():
+                    step.compute(rows, None if active is EVERYONE else active)
+                at += 1
+            else:
+                part.at = at
+                if not self._special(part, step, active):
+                    return done
+                at = part.at
+            if places[at] >= limit:
+                break
+        part.at = at
+        return done
+
+    def _special(self, part, step, active):
+        """Executes a step that is more than arithmetic; returns whether the part goes on at once."""
+        self.part, self.site, self.caller, self.doing = part, step.site, step.caller, step
+        if active is not self.active:
+            self.narrow(active)
+        if step.jump is not None:
+            return step.jump(self, part, active)
+        if not active.any():
+            part.at += 1
+            return True
+        if len(self.parts) > 1:
+            self._check_skipped(part)
+        if step.together and not self._all_here(part, step, active):
+            return False
+        steps = step.run(self)
+        if steps is None:
+            part.at += 1
+            return True
+        return self.go_on(part, steps)
+
+    def go_on(self, part, steps):
+        """Runs what a step does until it must wait; returns whether it is done."""
+        for wait in steps:
+            part.waits = (*wait, None)[:3], steps
+            return False
+        part.waits, part.at = None, part.at + 1
+        return True
+
+    def resume(self, part):
+        """Goes on with the step that a part waited in."""
+        (_, steps), part.waits = part.waits, None
+        step = self.program.steps[part.at]
+        self.part, self.site, self.caller, self.doing = part, step.site, step.caller, step
+        self.narrow(self.lanes_of(step, part.lanes))
+        self.go_on(part, steps)
+
+    def _all_here(self, part, step, active):
+        """Whether the lanes that a step needs have come; else the part stands until they do."""
+        lacking = step.together(self, active) & self.present & ~active
+        if not lacking.any():
+            return True
+        part.parked, part.ran = True, self.steps_run
+        return False
+
+    def _check_skipped(self, part):
+        """Reports lanes that do something beyond a barrier at which others of their warp stand: they have gone past it."""
+        program = self.program
+        for other in self.parts:
+            if (other.parked and program.steps[other.at].aligned and program.places[part.at] > program.places[other.at]
+                    and program.follows(other.at, part.at)):
+                where = program.steps[part.at].where()
+                self._diverged(other, f"lanes {lane_list(part.lanes)} have gone past it, to {where}")
+
+    # ---- all parts -----------------------------------------------------------------------------------------------
+
+    def _nearest(self, part):
+        """The place in the program's order at which the next other part stands; past the end if none does."""
+        places = self.program.places
+        here = places[part.at]
+        ahead = [places[other.at] for other in self.parts if other is not part and places[other.at] > here]
+        return min(ahead, default=self.program.end)
+
+    def part_ways(self, part, ways):
+        """Lanes of a part go on at several places. ways: [(lanes, index of a step)]."""
+        self.parts.remove(part)
+        self.parts += [Part(lanes, at, self.steps_run) for lanes, at in ways]
+        self.unpark()
+
+    def leave(self, part, lanes):
+        """Lanes of a part end."""
+        self.exit(lanes)
+        left = part.lanes & ~lanes
+        self.parts.remove(part)
+        if left.any():
+            self.parts.append(Part(left, part.at + 1, self.steps_run))
+        self.unpark()
+
+    def unpark(self):
+        """Something has changed: parts that stand look again who is there."""
+        for part in self.parts:
+            part.parked = False
+
+    def _merge(self):
+        """Parts that came to the same place are one from now on."""
+        by_place = {}
+        for part in self.parts:
+            if part.waits is None:
+                by_place.setdefault(part.at, []).append(part)
+        for first, *others in by_place.values():
+            for other in others:
+                first.lanes, first.parked = first.lanes | other.lanes, False
+                self.parts.remove(other)
+
+    def next_part(self):
+        """The part to run: of those that can the one furthest back, but for one that has stood for long; None if none
+        can."""
+        if len(self.parts) == 1 and self.parts[0].waits is None:
+            return None if self.parts[0].parked else self.parts[0]
+        self._merge()
+        able = [part for part in self.parts if not part.parked and (part.waits is None or part.waits[0][0]())]
+        if self._favourite in able and self.steps_run < self._favoured_until:
+            return self._favourite
+        self._favourite = None
+        first = min(able, key=lambda part: part.ran, default=None)
+        if first is not None and self.steps_run - first.ran > PATIENCE:
+            self._favourite, self._favoured_until = first, self.steps_run + PATIENCE
+            return first
+        return min(able, key=lambda part: self.program.places[part.at], default=None)
+
+    def stuck(self):
+        """Raises the HazardError of parts that stand where they need each other."""
+        part = next(part for part in self.parts if part.parked)
+        places = [f"lanes {lane_list(other.lanes)} are at {self.program.steps[other.at].where()}" for other in self.parts
+                  if other is not part]
+        self._diverged(part, "; ".join(places) or "the others have ended")
+
+    def _diverged(self, part, where):
+        """Raises the HazardError of a part that stands at a step which needs lanes that are elsewhere."""
+        step = self.program.steps[part.at]
+        self.site, self.caller, self.doing = step.site, step.caller, step
+        text = f"{step.name} needs lanes that do not come: lanes {lane_list(part.lanes)} are here, {where}"
+        raise error(hazard("divergence", None, self.place(np.flatnonzero(part.lanes)), what=text))

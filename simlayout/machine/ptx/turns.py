@@ -1,0 +1,82 @@
+"""The turns of a PtxWarp: until it waits, ends, or has run for long."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.ptx.parts import PATIENCE
+
+TURN = 1 << 16
+"""Instructions after which a warp lets the others of its CTA go on."""
+
+LONGEST_LOOP = 2048
+"""Steps of the longest loop that is seen to do nothing."""
+
+
+class PtxTurns:
+    """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it executes at most."""
+
+    def __init__(self, warp, limit):
+        self.warp, self.finished, self._left, self._limit = warp, False, limit, limit
+
+    def resume(self):
+        """Runs the warp until it waits, ends, or has run for long."""
+        warp = self.warp
+        warp.waiting, warp.polls, warp.idle = None, False, False
+        changes = warp.cta.launch.changes
+        with np.errstate(all="ignore"):
+            self._run(TURN)
+            if not self.finished and warp.waiting is None and warp.cta.launch.changes == changes:
+                self._look_for_a_loop()
+
+    def _run(self, budget, watched=None):
+        """Runs at most so many steps; watched: called before each part runs, ends the run by returning True."""
+        warp = self.warp
+        while warp.parts and budget > 0:
+            part = warp.next_part()
+            if part is None:
+                self._wait()
+                return
+            if part.waits is not None:
+                warp.resume(part)
+                continue
+            if watched is not None and watched():
+                return
+            most = 1 if watched is not None else PATIENCE if len(warp.parts) > 1 else budget
+            done = warp.run_part(part, min(most, self._left))
+            budget -= done
+            self._left -= done
+            if self._left <= 0 and warp.parts:
+                warp.site = warp.program.steps[warp.parts[0].at].site
+                raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "
+                                   "a larger limit=; if it waits for another CTA, together=True")
+        self.finished = not warp.parts
+
+    def _look_for_a_loop(self):
+        """A whole turn has changed nothing in memory: if the warp comes back to the same place with the same registers, it
+        goes on like that until another warp changes something."""
+        warp, launch = self.warp, self.warp.cta.launch
+        start, changes, clock, seen = None, launch.changes, launch.clock, False
+
+        def again():
+            nonlocal start, seen
+            now = [(part.at, part.lanes.tobytes()) for part in warp.parts], warp.rows.tobytes()
+            if start is None:
+                start = now
+                return False
+            seen = now == start
+            return seen
+
+        self._run(LONGEST_LOOP, again)
+        if seen and launch.changes == changes and launch.clock == clock:
+            warp.polls = warp.idle = True
+            warp.waiting = (lambda: launch.changes != changes), warp.poll_text, None
+
+    def _wait(self):
+        waits = [part.waits[0] for part in self.warp.parts if part.waits is not None]
+        if not waits:
+            self.warp.stuck()
+        _, text, mbarrier = waits[0]
+        self.warp.waiting = (lambda: any(ready() for ready, _, _ in waits)), text, mbarrier
+
+    def cancel(self):
+        """Nothing is left behind."""
