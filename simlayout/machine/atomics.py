@@ -4,15 +4,18 @@ PTX ISA, Memory Consistency Model: what a thread did and knew before it released
 later. Strong accesses do not race with one another; with plain ones they do, as plain ones among themselves.
 """
 
+
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.memory import GlobalPointer, PerLane
+from simlayout.machine.parts import WarpPart
 
 
-class AtomicTwins:
+class AtomicTwins(WarpPart):
     """What a Warp does with counters: GlobalPointers, 4 bytes each, uniform or lane by lane."""
 
-    def atomic_add(self, pointer, value):
+    def atomic_add(self, pointer: GlobalPointer, value: PerLane) -> np.ndarray:
         """atom.add.acq_rel.gpu.u32: int64 [32], what each active lane found; lane by lane."""
         held = np.zeros(LANES, np.int64)
         added = np.broadcast_to(np.asarray(value), LANES)
@@ -30,7 +33,7 @@ class AtomicTwins:
         self.polled(pointer.addresses(), held)
         return held
 
-    def wait_at_least(self, pointer, value):
+    def wait_at_least(self, pointer: GlobalPointer, value: PerLane) -> None:
         """ld.acquire.gpu.u32 again and again, until every active lane has found at least `value`."""
         wanted = np.broadcast_to(np.asarray(value), LANES)
 
@@ -50,7 +53,7 @@ class AtomicTwins:
                 if release is not None:
                     place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
 
-    def load_acquire(self, pointer, nbytes):
+    def load_acquire(self, pointer: GlobalPointer, nbytes: int) -> np.ndarray:
         """ld.acquire.gpu: uint8 [32, nbytes], as a strong read. A lane that finds what the last release at its address left
         knows what was released by it."""
         data = pointer.read(self.active, nbytes, strong=True)
@@ -60,7 +63,7 @@ class AtomicTwins:
                 place.acquire(self.cta.clocks, self.threads(np.array([lane])), place.releases[-1])
         return data
 
-    def store_release(self, pointer, data):
+    def store_release(self, pointer: GlobalPointer, data: np.ndarray) -> None:
         """st.release.gpu: stores uint8 [32, nbytes] in the active lanes, and releases what each of them did and knew."""
         pointer.write(self.active, data, strong=True)
         for lane in np.flatnonzero(self.active).tolist():

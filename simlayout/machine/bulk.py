@@ -6,16 +6,20 @@ when a wait of the thread that issued it covers it, or when the CTA ends. What a
 there only after a wait without .read; a reduction is a store whose elements are atomics of the async proxy.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.bulk_places import REDUCTIONS, Box, Bytes, SharedBytes, cells_at, check_size, reduction
 from simlayout.machine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.global_shadow import units
+from simlayout.machine.memory import GlobalPointer, PerLane
+from simlayout.machine.parts import WarpPart
 from simlayout.machine.proxies import CELL
 from simlayout.machine.shadow import Touch
 
@@ -123,14 +127,15 @@ class Written:
         return self._stores.state(access, ", not .read,")
 
 
-class BulkTwins:
+class BulkTwins(WarpPart):
     """What a Warp tells the copy engine. Coordinates count elements, innermost first; addresses are bytes of shared memory,
     they and sizes uniform (int) or one per lane (int [32]).
 
     lanes: bool [32], those of the active lanes that take part.
     """
 
-    def tma_load(self, tensor_map, coords, address, mbarrier, lanes=None, multicast=None):
+    def tma_load(self, tensor_map: TensorMap, coords: Sequence, address: PerLane, mbarrier: PerLane,
+                 lanes: np.ndarray | None = None, multicast: int | None = None) -> None:
         """cp.async.bulk.tensor to shared memory, by one lane: the box of a `simlayout.TensorMap` that has an array lands at
         `address`, and completes box_bytes on the mbarrier.
 
@@ -145,11 +150,13 @@ class BulkTwins:
         for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
             self._bring(LOAD, lane, cta, box, cta.landing(tensor_map, address), _of(mbarrier, lane))
 
-    def tma_store(self, tensor_map, coords, address, lanes=None):
+    def tma_store(self, tensor_map: TensorMap, coords: Sequence, address: PerLane,
+                  lanes: np.ndarray | None = None) -> None:
         """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""
         self._store_box(STORE, tensor_map, coords, address, lanes, WRITES | ASYNC)
 
-    def tma_reduce(self, tensor_map, coords, address, op="add", lanes=None):
+    def tma_reduce(self, tensor_map: TensorMap, coords: Sequence, address: PerLane, op: str = "add",
+                   lanes: np.ndarray | None = None) -> None:
         """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
         one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
         """
@@ -172,7 +179,8 @@ class BulkTwins:
 
     # ---- runs of bytes -------------------------------------------------------------------------------------------
 
-    def bulk_load(self, pointer, address, nbytes, mbarrier, lanes=None, multicast=None):
+    def bulk_load(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane, mbarrier: PerLane,
+                  lanes: np.ndarray | None = None, multicast: int | None = None) -> None:
         """cp.async.bulk to shared memory, by each lane: nbytes from where its GlobalPointer points land at `address`, and
         complete on the mbarrier. Addresses and nbytes are multiples of 16; multicast: as of `tma_load`."""
         ranks = self._ranks(multicast)
@@ -181,7 +189,8 @@ class BulkTwins:
             for cta in [self.cta.peer(rank, LOAD_BYTES) for rank in ranks]:
                 self._bring(LOAD_BYTES, lane, cta, source, cells_at(LOAD_BYTES, cta.shared, _of(address, lane), size), at)
 
-    def bulk_send(self, address, nbytes, target, mbarrier, rank, lanes=None):
+    def bulk_send(self, address: PerLane, nbytes: PerLane, target: PerLane, mbarrier: PerLane, rank: PerLane,
+                  lanes: np.ndarray | None = None) -> None:
         """cp.async.bulk from this CTA's shared memory to that of CTA `rank` of the cluster, by each lane: nbytes at
         `address` land at `target` there, and complete on the mbarrier there. Before somebody who knows of that phase says
         so, what is sent may not be written, and this CTA not end."""
@@ -191,12 +200,14 @@ class BulkTwins:
             there = cells_at(SEND_BYTES, cta.shared, _of(target, lane), size)
             self._bring(SEND_BYTES, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows)
 
-    def bulk_store(self, pointer, address, nbytes, lanes=None):
+    def bulk_store(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane,
+                   lanes: np.ndarray | None = None) -> None:
         """cp.async.bulk to global memory, by each lane: nbytes of shared memory at `address` go to where its GlobalPointer
         points. `bulk_commit` and `bulk_wait` follow."""
         self._store_bytes(STORE_BYTES, pointer, address, nbytes, lanes, WRITES | ASYNC)
 
-    def bulk_reduce(self, pointer, address, nbytes, op="add", dtype="u32", lanes=None):
+    def bulk_reduce(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane, op: str = "add",
+                    dtype: str = "u32", lanes: np.ndarray | None = None) -> None:
         """cp.reduce.async.bulk to global memory: as `bulk_store`, but each element there becomes op(itself, what comes), see
         REDUCTIONS (.relaxed.gpu). dtype: PTX's name of their type."""
         function = reduction(REDUCE_BYTES, op, dtype)
@@ -267,12 +278,12 @@ class BulkTwins:
         """The CTAs of the cluster to which a copy goes: this one, or by the bits of a mask."""
         return [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
 
-    def bulk_commit(self, lanes=None):
+    def bulk_commit(self, lanes: np.ndarray | None = None) -> None:
         """cp.async.bulk.commit_group: each lane closes the group of its stores since its last one."""
         for lane in self.taking(lanes).tolist():
             self.cta.stores_of(self.threads(lane)).commit()
 
-    def bulk_wait(self, pending, read=True, lanes=None):
+    def bulk_wait(self, pending: int, read: bool = True, lanes: np.ndarray | None = None) -> None:
         """cp.async.bulk.wait_group[.read]: each lane waits until all its groups but the newest `pending` are over, or (read)
         have read their source."""
         for lane in self.taking(lanes).tolist():

@@ -7,8 +7,10 @@ the other, each with `active` narrowed to its lanes; what they assigned is merge
 """
 
 import sys
+from collections.abc import Callable
 from os.path import basename
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FrameType, FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from simlayout.machine.functions import BUILTINS, scalar_cast
 from simlayout.machine.hazards import Place, error, hazard, ordered_ints, spans
 from simlayout.machine.memory import GlobalPointer
 from simlayout.machine.numbers import DTYPE, UNSIGNED, choose, kind_of, operands, results
+from simlayout.machine.parts import WarpPart
 from simlayout.machine.rewrite import device_function
 from simlayout.machine.syntax import WARP_NAME
 from simlayout.machine.tags import Tagged, tag
@@ -100,7 +103,7 @@ class UnsignedRange:
         return map(np.uint64, self._values)
 
 
-class Lanes:
+class Lanes(WarpPart):
     """The active mask of a warp and every decision that depends on it.
 
     launched, present, active: bool [32], the lanes that exist, those that have not returned from the kernel, and those
@@ -111,27 +114,31 @@ class Lanes:
     elements: the Elements that are declared, if any.
     """
 
-    def __init__(self, launched, elements=None):
+    site: tuple[str, int]
+    caller: Any
+    parted: tuple[str, int] | None
+
+    def __init__(self, launched: np.ndarray, elements: Any = None):
         self.launched, self.present, self.elements = launched, launched, elements
         self._present = int(np.count_nonzero(launched))
         self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
         self.cancelled, self.inside = False, []
         self.narrow(launched)
 
-    def narrow(self, lanes):
+    def narrow(self, lanes: np.ndarray) -> None:
         """Makes bool [32] the active mask."""
         self.active = lanes
         self.count = int(np.count_nonzero(lanes))
         self.whole = self.count == LANES
         self.converged = self.count == self._present
 
-    def exit(self, lanes):
+    def exit(self, lanes: np.ndarray) -> None:
         """Lanes, bool [32], have returned from the kernel: nothing waits for them any more."""
         self.present = self.present & ~lanes
         self._present = int(np.count_nonzero(self.present))
         self.converged = self.count == self._present
 
-    def call(self, function, /, *args, **named):
+    def call(self, function: Any, /, *args: Any, **named: Any) -> Any:
         """A call in kernel code: an instruction's twin, a device function, a builtin on lanes, or anything as it is."""
         if self.cancelled:
             raise Cancelled
@@ -170,7 +177,7 @@ class Lanes:
             return made
         return tag(made, name, self.elements and self.elements.marks(name, args))
 
-    def put(self, target, key, value):
+    def put(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value` in the active lanes. (A RegisterArray sees to that itself.)"""
         if not self.converged and isinstance(target, _CHANGEABLE):
             if not isinstance(target, list) or isinstance(key, slice):
@@ -178,16 +185,17 @@ class Lanes:
             value = merge(self.active, value, target[key])
         target[key] = value
 
-    def place(self, lanes=(), instruction=None, site=None, caller=None):
+    def place(self, lanes: Any = (), instruction: str | None = None, site: tuple[str, int] | None = None,
+              caller: Any = None) -> Place:
         """The Place of some lanes: where the warp is now, unless another instruction, site and its caller are given."""
         at, callers = caller if site else self.caller, []
         while at is not None:
             file, line, at = at
             callers.append((file, line))
-        instruction = instruction or getattr(self.doing, "name", "instruction")
-        return Place(*(site or self.site), instruction, self.index, self.warp_index, ordered_ints(lanes), tuple(callers))
+        name = instruction or str(getattr(self.doing, "name", "instruction"))
+        return Place(*(site or self.site), name, self.index, self.warp_index, ordered_ints(lanes), tuple(callers))
 
-    def require_convergence(self, what):
+    def require_convergence(self, what: str) -> None:
         """Raises HazardError unless all lanes of the warp execute together."""
         if not self.converged:
             text = (f"{what} must be executed by all lanes of the warp together, and only lanes {lane_list(self.active)} "
@@ -198,7 +206,7 @@ class Lanes:
                 text += f", parted from the others at {basename(self.parted[0])}:{self.parted[1]}"
             raise error(hazard("divergence", first, self.place(np.flatnonzero(self.active)), what=text))
 
-    def agreed(self, test):
+    def agreed(self, test: Any) -> bool | None:
         """The truth on which all active lanes agree, None if they do not."""
         if not is_lanes(test):
             return bool(test)
@@ -207,18 +215,18 @@ class Lanes:
         true = int(np.count_nonzero(test if self.whole else np.asarray(test)[self.active]))
         return true > 0 if true in (0, self.count) else None
 
-    def uniform(self, test):
+    def uniform(self, test: Any) -> bool:
         """The truth of the condition of a comprehension, which all active lanes must share."""
         agreed = self.agreed(test)
         if agreed is None:
             raise MachineError("lanes disagree on the condition of `if` in a comprehension: write the loop out")
         return agreed
 
-    def every(self, test):
+    def every(self, test: Any) -> bool:
         """Whether a condition holds in all active lanes."""
         return bool(truth(test)[self.active].all()) if is_lanes(test) else test
 
-    def iterate(self, values):
+    def iterate(self, values: Any) -> Any:
         """What a `for` or a comprehension walks over that is the same for all lanes."""
         if is_lanes(values):
             raise MachineError("a `for` over a lane-varying value: loop over a range")
@@ -234,7 +242,7 @@ class Lanes:
         self.narrow(outer)
         return value
 
-    def both(self, first, later):
+    def both(self, first: Any, later: Callable[[], Any]) -> Any:
         """`first and later()`: the second value where the first is true, evaluated by those lanes; else the first."""
         agreed = self.agreed(first)
         if agreed is not None:
@@ -245,7 +253,7 @@ class Lanes:
             return first & second
         return merge(true, second, first)
 
-    def either(self, first, later):
+    def either(self, first: Any, later: Callable[[], Any]) -> Any:
         """`first or later()`: the first value where it is true; else the second, evaluated by those lanes."""
         agreed = self.agreed(first)
         if agreed is not None:
@@ -256,23 +264,23 @@ class Lanes:
             return first | second
         return merge(true, first, second)
 
-    def negate(self, value):
+    def negate(self, value: Any) -> Any:
         """`not value`, lane by lane."""
         return ~truth(value) if is_lanes(value) else not value
 
-    def approximate(self, name):
+    def approximate(self, name: str) -> None:
         """Notes that the last bit of a result may differ from a GPU's."""
         self.doubt(f"{name}: the last bit may differ from that of the GPU's libdevice")
 
-    def doubt(self, text):
+    def doubt(self, text: str) -> None:
         """Notes a sentence about the line of kernel code that is being executed, once."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and WARP_NAME not in (*frame.f_code.co_varnames, *frame.f_code.co_freevars):
             frame = frame.f_back
         site = self.site if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         self.cta.launch.recorder.note_once(site, text)
 
-    def select(self, test, then, otherwise):
+    def select(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """`then() if test else otherwise()`, each evaluated by its own lanes."""
         agreed = self.agreed(test)
         if agreed is not None:
@@ -280,7 +288,7 @@ class Lanes:
         true = truth(test)
         return merge(true, self._under(true, then), self._under(~true, otherwise))
 
-    def agree(self, value, what):
+    def agree(self, value: Any, what: str) -> Any:
         """The one value of all active lanes, as a Python number."""
         if not is_lanes(value):
             return value

@@ -8,6 +8,7 @@ statement is Python's own.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -224,7 +225,7 @@ class Returns:
 class Flow(Lanes):
     """Lanes that part and meet."""
 
-    def branch(self, test, names):
+    def branch(self, test: Any, names: list[str]) -> bool | Branch:
         """Decides an `if`: True, False, or a Branch where the active lanes disagree. names: those that it assigns."""
         if test is True or test is False:
             return test
@@ -234,10 +235,10 @@ class Flow(Lanes):
         frame = sys._getframe(1)
         return Branch(self, truth(test), names, (frame.f_code.co_filename, frame.f_lineno))
 
-    def loop(self, names):
+    def loop(self, names: list[str]) -> Loop:
         """A Loop that begins here."""
         return Loop(self, names)
 
-    def returns(self):
+    def returns(self) -> Returns:
         """The Returns of a function that begins here."""
         return Returns(self)

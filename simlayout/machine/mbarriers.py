@@ -1,11 +1,15 @@
 """mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier)."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import joined
-from simlayout.machine.memory import lane_addresses
+from simlayout.machine.memory import PerLane, lane_addresses
+from simlayout.machine.parts import WarpPart
 from simlayout.machine.shadow import Touch
 from simlayout.machine.waiting import waits
 
@@ -104,11 +108,11 @@ class Mbarrier:
         return f"{self} for phase {self.number} (parity {parity}), which lacks {' and '.join(filter(None, (lacks, bytes)))}"
 
 
-class MbarrierTwins:
+class MbarrierTwins(WarpPart):
     """What a Warp does with mbarriers. Addresses are bytes, 8-byte aligned, uniform (int) or one per lane (int [32]); lanes:
     bool [32], those of the active lanes that take part."""
 
-    def mbarrier_init(self, address, count):
+    def mbarrier_init(self, address: PerLane, count: PerLane) -> None:
         """mbarrier.init: phases that take `count` arrivals (1 to 2**20 - 1)."""
         for at, lanes in self._mbarrier_lanes("mbarrier.init", address):
             wanted = np.unique(np.broadcast_to(count, LANES)[lanes])
@@ -119,13 +123,13 @@ class MbarrierTwins:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
                 mbarrier.init_serial = self.cta.shadow.serial
 
-    def mbarrier_arrive(self, address, lanes=None, expect=0):
+    def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0) -> None:
         """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx)."""
         instruction = "mbarrier.arrive.expect_tx" if np.any(expect) else "mbarrier.arrive"
         for at, taking in self._mbarrier_lanes(instruction, address, lanes):
             self._arrive(instruction, self.cta, at, taking, int(np.broadcast_to(expect, LANES)[taking].sum()))
 
-    def mbarrier_arrive_remote(self, address, cta, lanes=None):
+    def mbarrier_arrive_remote(self, address: PerLane, cta: PerLane, lanes: np.ndarray | None = None) -> None:
         """mbarrier.arrive on the mbarrier at this address in CTA `cta` of the cluster, uniform or one per lane."""
         instruction = "mbarrier.arrive.shared::cluster"
         for at, taking in self._mbarrier_lanes(instruction, address, lanes):
@@ -142,7 +146,7 @@ class MbarrierTwins:
         mbarrier.arrive(len(lanes), bytes, clock)
 
     @waits
-    def mbarrier_wait(self, address, parity):
+    def mbarrier_wait(self, address: PerLane, parity: PerLane) -> Iterator[tuple]:
         """mbarrier.try_wait.parity in a loop: until the phase of this parity is complete."""
         instruction = "mbarrier.try_wait.parity"
         for at, lanes in self._mbarrier_lanes(instruction, address):
@@ -155,7 +159,7 @@ class MbarrierTwins:
             if phase.clock is not None:
                 self.cta.clocks.acquire(self.threads(lanes), phase.clock)
 
-    def mbarrier_test(self, address, parity):
+    def mbarrier_test(self, address: PerLane, parity: PerLane) -> np.ndarray:
         """mbarrier.test_wait.parity, once: bool [32], of the active lanes those that find the phase of this parity complete,
         and so know what came before."""
         instruction, done = "mbarrier.test_wait.parity", np.zeros(LANES, bool)
@@ -169,7 +173,7 @@ class MbarrierTwins:
             self.polled(at, done, mbarrier)
         return done
 
-    def mbarrier_at(self, instruction, address, cta=None):
+    def mbarrier_at(self, instruction: str, address: int, cta: Any = None) -> Mbarrier:
         """The Mbarrier at a byte address of a CTA (this one)."""
         found = (cta or self.cta).mbarriers.get(address)
         if found is None:
@@ -177,16 +181,16 @@ class MbarrierTwins:
             raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
         return found
 
-    def fence_proxy_async(self):
+    def fence_proxy_async(self) -> None:
         """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""
         if self.cta.shadow is not None:
             self.cta.clocks.fence(self.threads(np.flatnonzero(self.active)))
 
-    def threads(self, lanes):
+    def threads(self, lanes: np.ndarray) -> np.ndarray:
         """int64 [n]: the numbers of lanes (int [n]) in the clocks."""
         return LANES * self.number + lanes
 
-    def taking(self, lanes):
+    def taking(self, lanes: np.ndarray | None) -> np.ndarray:
         """int64 [n]: the active lanes that are in the mask `lanes` (None: all)."""
         return np.flatnonzero(self.active if lanes is None else self.active & lanes)
 

@@ -4,8 +4,10 @@ Both check every active lane: an access outside, or not aligned to its own width
 """
 
 from math import gcd
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
@@ -25,6 +27,9 @@ def lane_addresses(addresses, what):
         made = np.full(LANES, made)
     return made.astype(np.int64, copy=False)
 
+
+PerLane = np.ndarray | int
+"""A number of each lane, an int array [32], or one for all of them."""
 
 WIDTHS = tuple(sorted({row.bytes for row in INSTRUCTIONS.values()}))
 """Bytes that one lane can move to or from shared memory: powers of two."""
@@ -72,13 +77,14 @@ class SharedMemory:
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
 
-    def __init__(self, size, launch=None):
+    def __init__(self, size: int, launch: Any = None):
         self.size, self._launch = size, launch
         room = np.full(room_for(size), POISON, np.uint8)
         self.bytes = room[:size]
         self._tables = rows_of(room)
 
-    def rows(self, instruction, addresses, nbytes, active=None):
+    def rows(self, instruction: str, addresses: np.ndarray, nbytes: int,
+             active: np.ndarray | None = None) -> np.ndarray:
         """int64 [active lanes]: the rows of nbytes bytes at int64 [n] addresses. active: bool [n] or None (all).
 
         Raises AddressError, naming `instruction` and the lane, if one is outside or not aligned.
@@ -107,15 +113,15 @@ class SharedMemory:
                 raise AddressError(f"{instruction}: lane {lane} gives address {address}, not a multiple of {nbytes}: "
                                    f"the nearest are {low} and {low + nbytes}")
 
-    def load(self, rows, nbytes):
+    def load(self, rows: np.ndarray, nbytes: int) -> np.ndarray:
         """uint8 [n, nbytes] of int64 [n] rows."""
         return self._tables[nbytes].take(rows, axis=0)
 
-    def words(self, dtype):
+    def words(self, dtype: DTypeLike) -> np.ndarray:
         """All of it as a flat array of a dtype, a view; up to what `room_for` gives."""
         return self._tables[WIDTHS[-1]].reshape(-1).view(dtype)
 
-    def store(self, rows, data):
+    def store(self, rows: np.ndarray, data: np.ndarray) -> None:
         """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""
         self._tables[data.shape[1]][rows] = data
         if self._launch is not None:
@@ -240,7 +246,7 @@ class GlobalPointer:
     __slots__ = ("offset", "_allocation")
     __array_ufunc__ = None                               # `int array + pointer` comes to __radd__
 
-    def __init__(self, array, offset=0):
+    def __init__(self, array: np.ndarray | Allocation, offset: PerLane = 0):
         self.offset = offset
         self._allocation = array if isinstance(array, Allocation) else Allocation(array)
 
@@ -267,11 +273,11 @@ class GlobalPointer:
         where = self.offset if isinstance(self.offset, int) else "lane-varying"
         return f"GlobalPointer({self._allocation.text}, offset {where})"
 
-    def addresses(self):
+    def addresses(self) -> np.ndarray:
         """int64 [32]: where the lanes point, in bytes from the start of the allocation (which is aligned to 256)."""
         return lane_addresses(self.offset, "pointer") + self._allocation.aligned
 
-    def merged(self, lanes, other):
+    def merged(self, lanes: np.ndarray, other: "GlobalPointer") -> "GlobalPointer":
         """This pointer in the lanes of a mask, `other` in the rest; both must point into one array."""
         mine, theirs = self._allocation, other._allocation
         if mine is not theirs:
@@ -280,11 +286,11 @@ class GlobalPointer:
         return GlobalPointer(mine, np.where(lanes, self.offset, other.offset))
 
     @property
-    def start(self):
+    def start(self) -> int:
         """The address in this process from which `addresses` count."""
         return self._allocation.root[0] + self._allocation.origin - self._allocation.aligned
 
-    def placed(self, active, nbytes, alignment, verb):
+    def placed(self, active: np.ndarray, nbytes: int, alignment: int, verb: str) -> tuple[Allocation, np.ndarray]:
         """(Allocation, int64 [active lanes]): where in its bytes each active lane points, checked as for an access.
 
         verb: what an error says that the lane does, "reads" or "writes".
@@ -294,14 +300,15 @@ class GlobalPointer:
             raise AddressError(f"the {allocation.text} is read-only: pass a writeable array")
         return allocation, allocation.positions(self.offset, active, nbytes, alignment, verb)
 
-    def peek(self, active, nbytes):
+    def peek(self, active: np.ndarray, nbytes: int) -> np.ndarray:
         """As `read`, but nobody is told: what a thread that waits looks at again and again."""
         positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "reads")
         data = np.zeros((LANES, nbytes), np.uint8)
         data[active] = self._allocation.window(nbytes)[positions]
         return data
 
-    def read(self, active, nbytes, alignment=None, strong=False, copy=None):
+    def read(self, active: np.ndarray, nbytes: int, alignment: int | None = None, strong: bool = False,
+             copy: Any = None) -> np.ndarray:
         """uint8 [32, nbytes] from where each active lane points; zeros in the others.
 
         active: bool [32]; alignment: in bytes, a power of two, by default nbytes; strong: whether it may meet other strong
@@ -321,7 +328,7 @@ class GlobalPointer:
                 self._allocation.launch.running.polled(positions, data)
         return data
 
-    def write(self, active, data, alignment=None, strong=False):
+    def write(self, active: np.ndarray, data: np.ndarray, alignment: int | None = None, strong: bool = False) -> None:
         """Stores uint8 [32, nbytes] where each active lane points; of lanes that collide the last one wins.
 
         active: bool [32]; alignment, strong: as of `read`. Raises AddressError.

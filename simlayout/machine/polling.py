@@ -6,10 +6,12 @@ a variable of a kernel, nobody ever will: that is a deadlock.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
-from simlayout.machine.memory import GlobalPointer
+from simlayout.machine.memory import GlobalPointer, PerLane
+from simlayout.machine.parts import WarpPart
 from simlayout.machine.registers import RegisterArray
 from simlayout.machine.syntax import WARP_NAME
 
@@ -20,16 +22,20 @@ MOST_TURNS = 2**12
 """Turns in which nothing in memory changes, after which a loop that counts is taken for endless too."""
 
 
-class Polling:
+class Polling(WarpPart):
     """What a Warp knows of its own reads. idle: whether its last turns changed nothing at all, so that another one by itself
     will not either."""
 
-    def __init__(self, launch):
+    waiting: tuple | None                                # while blocked: see Warp.block_until
+    polls: bool                                          # whether it is `polled` that has given its turn away
+    pause: Any                                           # set by the scheduler: gives the turn back
+
+    def __init__(self, launch: Any):
         self._launch, self._seen, self._streak, self._changes = launch, {}, 0, -1
         self._turns, self._variables, self.idle = 0, None, False
-        self.pause = None                                # set by the scheduler: gives the turn back
+        self.waiting, self.polls, self.pause = None, False, None
 
-    def polled(self, where, data, mbarrier=None):
+    def polled(self, where: PerLane, data: np.ndarray, mbarrier: Any = None) -> None:
         """The warp has read data at some addresses (arrays or numbers). mbarrier: the Mbarrier, if it has looked at one."""
         if self.pause is None:
             return

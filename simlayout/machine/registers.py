@@ -4,11 +4,14 @@ Accumulators of wgmma belong to the tensor core for a while. Such an array has a
 """
 
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
@@ -72,14 +75,14 @@ class RegisterArray:
     __slots__ = ("__weakref__", "warp", "shape", "dtype", "values", "guard", "_elements")
     __iter__ = None
 
-    def __init__(self, warp, shape, dtype):
+    def __init__(self, warp: Any, shape: int | Sequence[int], dtype: DTypeLike):
         self.warp = warp
         self.shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         self.dtype = np.dtype(dtype)
         room = np.full((*self.shape, LANES * self.dtype.itemsize), POISON, np.uint8)
         self.values = room.view(self.dtype)
         self._elements = _elements(self.shape)
-        self.guard = None                                # or the Fenced or InFlight that watches it
+        self.guard: Fenced | InFlight | None = None      # which watches it
         warp.arrays.add(self)
 
     def __len__(self):

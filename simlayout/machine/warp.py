@@ -1,6 +1,8 @@
 """A warp as its instruction twins see it: lanes, shared memory, asynchronous copies, barriers."""
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -10,10 +12,11 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.atomics import AtomicTwins
 from simlayout.machine.bulk import BulkTwins
 from simlayout.machine.copies import Copies, Copy
+from simlayout.machine.cta import Cta
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
-from simlayout.machine.memory import lane_addresses
+from simlayout.machine.memory import GlobalPointer, PerLane, lane_addresses
 from simlayout.machine.polling import Polling
 from simlayout.machine.shadow import Touch, matrix_lanes
 from simlayout.machine.waiting import waits
@@ -48,7 +51,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
     is the PTX name to count.
     """
 
-    def __init__(self, cta, warp_index):
+    def __init__(self, cta: Cta, warp_index: int):
         self.cta, self.warp_index, self.lane = cta, warp_index, _LANE
         self.tid = warp_index * LANES + _LANE
         self.tid.setflags(write=False)
@@ -58,9 +61,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         self.executed = cta.launch.recorder.executed
         self.number = cta.first + warp_index
         self.arrays = WeakSet()                          # its RegisterArrays
-        self.waiting = None                              # while blocked: see block_until
-        self.polls = False                               # whether it is `polled` that has given its turn away
-        self._meeting = None                             # from cluster_arrive to cluster_wait
+        self._meeting: Any = None                        # from cluster_arrive to cluster_wait
         self.copies, self.fetched = Copies(), []         # fetched: Accesses of the cp.async that comes next
         Polling.__init__(self, cta.launch)
         Flow.__init__(self, self.tid < cta.threads, cta.launch.elements)
@@ -72,13 +73,13 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         return None if self.whole else self.active
 
     @property
-    def counted_at(self):
+    def counted_at(self) -> tuple:
         """Where an access is counted: (file, line), of PTX also its line."""
         return self.site
 
     # ---- shared memory -------------------------------------------------------------------------------------------
 
-    def shared_load(self, instruction, addresses, nbytes):
+    def shared_load(self, instruction: str, addresses: PerLane, nbytes: int) -> np.ndarray:
         """Loads nbytes (of `memory.WIDTHS`) per lane: uint8 [32, nbytes], zeros in inactive lanes."""
         rows = self._rows(instruction, addresses, nbytes)
         if self.cta.shadow is not None:
@@ -91,21 +92,21 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         spread[self.active] = data
         return spread
 
-    def shared_store(self, instruction, addresses, data):
+    def shared_store(self, instruction: str, addresses: PerLane, data: np.ndarray) -> None:
         """Stores uint8 [32, nbytes] in the active lanes."""
         data = _lane_data(instruction, data)
         rows = self._rows(instruction, addresses, data.shape[1])
         touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1])
         self._store(rows, data if self.whole else data[self.active], touch)
 
-    def shared_rows(self, instruction, addresses):
+    def shared_rows(self, instruction: str, addresses: PerLane) -> np.ndarray:
         """ldmatrix: the 16-byte rows that lanes 0..8x-1 address, uint8 [8x, 16]; row r of matrix m is 8m + r."""
         rows = self._matrix_rows(instruction, addresses)
         if self.cta.shadow is not None:
             self.cta.shadow.read(self._touch(instruction, addresses, rows, 16, _matrix_lanes(instruction)))
         return self.cta.shared.load(rows, 16)
 
-    def shared_store_rows(self, instruction, addresses, data):
+    def shared_store_rows(self, instruction: str, addresses: PerLane, data: np.ndarray) -> None:
         """stmatrix: stores uint8 [8x, 16] rows where lanes 0..8x-1 point."""
         rows = self._matrix_rows(instruction, addresses)
         if np.shape(data) != (len(rows), 16):
@@ -151,7 +152,8 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
             if lost.any():
                 self.cta.shadow.collided(touch, lost)
 
-    def record(self, instruction, addresses, lanes=None, origin=None):
+    def record(self, instruction: str, addresses: PerLane, lanes: np.ndarray | None = None,
+               origin: tuple | None = None) -> None:
         """Counts one shared-memory warp instruction; shared_load and the others do so themselves.
 
         addresses: as the kernel gave them (their access name is read off); lanes: the same as int64 [32], if at hand;
@@ -163,7 +165,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         if self.cta.launch.watch is not None:
             self.cta.tell("access", instruction, self, addresses=np.array(lanes), access=access, active=self._mask())
 
-    def peer_load(self, instruction, addresses, nbytes, rank):
+    def peer_load(self, instruction: str, addresses: PerLane, nbytes: int, rank: PerLane) -> np.ndarray:
         """Loads nbytes per lane, uint8 [32, nbytes], from the shared memory of CTA `rank` of the cluster (uniform), where
         this CTA has the same addresses. Its wavefronts are not known: it counts the bytes."""
         peer = self.cta.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
@@ -179,7 +181,8 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
 
     # ---- asynchronous copies -------------------------------------------------------------------------------------
 
-    def commit_copy(self, instruction, addresses, data, sources=None, valid=None):
+    def commit_copy(self, instruction: str, addresses: PerLane, data: np.ndarray, sources: GlobalPointer | None = None,
+                    valid: PerLane | None = None) -> None:
         """cp.async: counted and read now; uint8 [32, nbytes] lands in shared memory as late as PTX allows.
 
         That is at the wait_group of this warp that covers it: until then the old bytes are there. sources: the
@@ -196,12 +199,12 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         self.copies.issue(Copy(rows, np.array(data if self.whole else data[self.active]), touch, self.fetched))
         self.fetched = []
 
-    def commit_group(self):
+    def commit_group(self) -> None:
         """cp.async.commit_group: closes the group of all copies since the last one (an empty group counts)."""
         self.require_convergence("cp.async.commit_group on the machine")
         self.copies.commit()
 
-    def wait_group(self, pending):
+    def wait_group(self, pending: int) -> None:
         """cp.async.wait_group: lands all committed groups of this warp but the newest `pending` ones."""
         self.require_convergence("cp.async.wait_group on the machine")
         for copy in self.copies.landing(pending):
@@ -214,19 +217,19 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
     # ---- barriers ------------------------------------------------------------------------------------------------
 
     @waits
-    def barrier(self, id=0, threads=None):
+    def barrier(self, id: int = 0, threads: int | None = None) -> Iterator[tuple]:
         """bar.sync id, threads: waits until that many threads of the CTA arrived (all of them by default)."""
         self.require_convergence(f"bar.sync {id}")
         barrier = self.cta.barrier(id)
         yield barrier.arrive(self, threads)
         barrier.leave(self)
 
-    def barrier_arrive(self, id, threads):
+    def barrier_arrive(self, id: int, threads: int) -> None:
         """bar.arrive id, threads: counts the warp in where others wait for that many threads, and goes on."""
         self.require_convergence(f"bar.arrive {id}")
         self.cta.barrier(id).arrive(self, threads)
 
-    def sync(self, mask=None):
+    def sync(self, mask: int | None = None) -> None:
         """bar.warp.sync mask: orders the shared-memory accesses of the lanes in it; by default of all lanes.
 
         mask: int, bit l for lane l. HazardError unless just these lanes are here: lanes in other branches never come.
@@ -242,11 +245,11 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
             if self.converged:
                 self.cta.shadow.met_in_warp(self.number, self.cta.shadow.serial)
 
-    def cluster_rank(self):
+    def cluster_rank(self) -> int:
         """%cluster_ctarank: the CTA's index in its cluster."""
         return self.cta.rank
 
-    def cluster_arrive(self, relaxed=False):
+    def cluster_arrive(self, relaxed: bool = False) -> None:
         """barrier.cluster.arrive: counts the warp in; a cluster_wait follows. relaxed: without .release, it hands on only
         what a fence of this warp has covered (mbarriers and their fence)."""
         self.require_convergence("barrier.cluster.arrive")
@@ -255,7 +258,7 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         self._meeting = self.cta.cluster.barrier.arrive(self, relaxed), relaxed
 
     @waits
-    def cluster_wait(self):
+    def cluster_wait(self) -> Iterator[tuple]:
         """barrier.cluster.wait: waits until all threads of all CTAs of the cluster have arrived."""
         self.require_convergence("barrier.cluster.wait")
         if self._meeting is None:
@@ -265,12 +268,12 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         self.cta.cluster.barrier.leave(self, relaxed)
         self._meeting = None
 
-    def cluster_sync(self):
+    def cluster_sync(self) -> None:
         """barrier.cluster: arrives, and waits for all threads of all CTAs of the cluster."""
         self.cluster_arrive()
         self.cluster_wait()
 
-    def block_until(self, ready, text, mbarrier=None):
+    def block_until(self, ready: Callable[[], bool], text: str | Callable[[], str], mbarrier: Any = None) -> None:
         """Gives the turn to other warps until ready() is true.
 
         text: what is waited for, or a function that says so; mbarrier: the Mbarrier, if it is one.

@@ -4,7 +4,9 @@ The warps of a warpgroup issue the same wgmma, each in its own turn. The product
 them, from what shared memory holds then: as late as PTX allows.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
+from simlayout.machine.parts import WarpPart
 from simlayout.machine.proxies import CELL
 from simlayout.machine.registers import Fenced, InFlight, RegisterArray
 from simlayout.machine.shadow import Touch
@@ -241,17 +244,18 @@ def _from_registers(product, op):
     return words.view(TYPES[op.a].raw).reshape(-1).take(_places(product.name, "A")).T
 
 
-class WarpgroupTwins:
+class WarpgroupTwins(WarpPart):
     """What a Warp does as one of the four of its warpgroup."""
 
-    def wgmma_fence(self):
+    def wgmma_fence(self) -> None:
         """wgmma.fence: orders what this warp did with its registers before the wgmma that follow."""
         self.require_convergence("wgmma.fence")
         for array in tuple(self.arrays):
             if not isinstance(array.guard, InFlight):
                 array.guard = Fenced()
 
-    def wgmma(self, name, accumulators, a, b, scale_d, trans_a=0, trans_b=0):
+    def wgmma(self, name: str, accumulators: RegisterArray, a: Any, b: Any, scale_d: Any, trans_a: int = 0,
+              trans_b: int = 0) -> None:
         """wgmma.mma_async: D = A B + D (scale_d 0: D = A B), asynchronously.
 
         accumulators: a RegisterArray with this warp's registers of D: f32 [N / 2] (in C order, if it has several axes), s32
@@ -306,13 +310,13 @@ class WarpgroupTwins:
                     cta.shadow.async_read(touch)
                     product.reads.append(touch)
 
-    def wgmma_commit(self):
+    def wgmma_commit(self) -> None:
         """wgmma.commit_group: closes the group of all wgmma since the last one."""
         self.require_convergence("wgmma.commit_group")
         self.cta.warpgroup(self).commit(self.warp_index % WARPS)
 
     @waits
-    def wgmma_wait(self, pending):
+    def wgmma_wait(self, pending: int) -> Iterator[tuple]:
         """wgmma.wait_group: until all groups but the newest `pending` are complete, in all four warps."""
         self.require_convergence("wgmma.wait_group")
         group, member = self.cta.warpgroup(self), self.warp_index % WARPS
@@ -330,7 +334,7 @@ class WarpgroupTwins:
                 array.guard = Fenced()
 
     @waits
-    def setmaxnreg(self, count, increase):
+    def setmaxnreg(self, count: int, increase: Any) -> Iterator[tuple]:
         """setmaxnreg: each thread of the warpgroup gets `count` registers, from those that others of its CTA gave back."""
         instruction = f"setmaxnreg.{'inc' if increase else 'dec'} {count}"
         self.require_convergence(instruction)
