@@ -136,10 +136,10 @@ class Released:
                             for rows in self._rows]
         counters, numbers, column, values = self._tables[plane]
         index, row = np.nonzero((column == columns[:, None]) & (values >= value))
-        found = [(index, counters[row], numbers[row])]
+        releases = [(index, counters[row], numbers[row])]
         if plane == 0 and columns[0] < self._threads:
             warp = columns[0] // LANES
             for counter, number, met in self._met:
                 if value < met[warp]:
-                    found.append((np.arange(len(columns)), np.full(len(columns), counter), np.full(len(columns), number)))
-        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+                    releases.append((np.arange(len(columns)), np.full(len(columns), counter), np.full(len(columns), number)))
+        return tuple(np.concatenate(parts) for parts in zip(*releases, strict=True))

@@ -133,14 +133,14 @@ class GlobalShadow:
 
     def _after(self, before, access, clocks):
         """The numbers of bytes that had numbers `before`, uint32 [rows, unit], when an Access has come."""
-        made, numbers = np.zeros_like(before), np.unique(before).tolist()
+        after, numbers = np.zeros_like(before), np.unique(before).tolist()
         if len(numbers) == 1:
-            made.reshape(-1)[:] = self._followed(numbers[0], access, None, clocks)
-            return made
+            after.reshape(-1)[:] = self._followed(numbers[0], access, None, clocks)
+            return after
         for number in numbers:
             where = before == number
-            made[where] = self._followed(number, access, where, clocks)
-        return made
+            after[where] = self._followed(number, access, where, clocks)
+        return after
 
     def _followed(self, number, access, where, clocks):
         """The number, or uint32 [n], of bytes (see `Access.at`) that had one number, when an Access has come."""
@@ -210,14 +210,14 @@ class GlobalShadow:
             return not covered or not before.surely_before(after)
         if not conflict and not before.surely_before(after) and before.never_before(after, clocks):
             return True
-        found = before.unordered(after, where, clocks, self._released.get(before.group))
-        if conflict and found is not None:
-            self._race(before, after, *found)
+        pairs = before.unordered(after, where, clocks, self._released.get(before.group))
+        if conflict and pairs is not None:
+            self._race(before, after, *pairs)
         elif conflict:
             self._check_fence(before, after, where, clocks)
-        if conflict or found is None or not covered or after.agent is not None:
+        if conflict or pairs is None or not covered or after.agent is not None:
             return not covered                           # (of one engine the last is over last)
-        stays = np.isin(after.at(where)[0], found[0])
+        stays = np.isin(after.at(where)[0], pairs[0])
         return True if stays.all() else stays
 
     def _race(self, before, after, bytes, mine, theirs):
@@ -241,9 +241,9 @@ class GlobalShadow:
                        does="writes" if after.kind & WRITES else "reads")
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
-        found = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
+        fault = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
                        **words)
-        self._launch.log.add(found)
+        self._launch.log.add(fault)
 
 
 def units(positions, lanes, nbytes, alignment):

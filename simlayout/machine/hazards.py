@@ -119,10 +119,10 @@ warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sy
     return Hazard(kind, f"{told}: {fix}", first, second, tuple(bytes))
 
 
-def error(found):
+def error(fault):
     """The HazardError of a Hazard; its message begins with the second place."""
-    at = found.second
-    return HazardError(f"{at.file}:{at.line}: CTA {at.cta}, warp {at.warp}: {found}", found)
+    at = fault.second
+    return HazardError(f"{at.file}:{at.line}: CTA {at.cta}, warp {at.warp}: {fault}", fault)
 
 
 def spans(numbers, most=4):
@@ -155,13 +155,13 @@ class HazardLog:
         self.mode = mode
         self._found = {}
 
-    def add(self, found):
+    def add(self, fault):
         """Takes a Hazard; raises it as a HazardError unless the mode is "report"."""
         if self.mode == "raise":
-            raise error(found)
-        key = found.kind, found.lines
+            raise error(fault)
+        key = fault.kind, fault.lines
         known = self._found.get(key)
-        self._found[key] = found if known is None else replace(known, count=known.count + 1)
+        self._found[key] = fault if known is None else replace(known, count=known.count + 1)
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first."""

@@ -175,11 +175,11 @@ class MbarrierTwins(WarpPart):
 
     def mbarrier_at(self, instruction: str, address: int, cta: Any = None) -> Mbarrier:
         """The Mbarrier at a byte address of a CTA (this one)."""
-        found = (cta or self.cta).mbarriers.get(address)
-        if found is None:
+        mbarrier = (cta or self.cta).mbarriers.get(address)
+        if mbarrier is None:
             known = ", ".join(map(str, sorted((cta or self.cta).mbarriers))) or "none"
             raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
-        return found
+        return mbarrier
 
     def fence_proxy_async(self) -> None:
         """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""
@@ -199,7 +199,7 @@ class MbarrierTwins(WarpPart):
         taking = self.taking(lanes)
         if not taking.size:
             return []
-        made = lane_addresses(address, instruction)
-        self.cta.shared.rows(instruction, made, 8, np.isin(np.arange(LANES), taking))
-        used = made[taking]
+        by_lane = lane_addresses(address, instruction)
+        self.cta.shared.rows(instruction, by_lane, 8, np.isin(np.arange(LANES), taking))
+        used = by_lane[taking]
         return [(at, taking[used == at]) for at in np.unique(used).tolist()]

@@ -19,13 +19,13 @@ POISON = 0xFF
 
 def lane_addresses(addresses, what):
     """int64 [32] of byte addresses or offsets; a uniform one is every lane's. Raises AddressError if not integers."""
-    made = np.asarray(addresses)
-    if made.dtype.kind not in "iu" or made.shape not in ((LANES,), ()):
-        found = type(addresses).__name__ if made.dtype.kind == "O" else f"{made.dtype} of shape {made.shape}"
-        raise AddressError(f"{what}: addresses are integers, one per lane (shape (32,)), not {found}")
-    if made.shape == ():
-        made = np.full(LANES, made)
-    return made.astype(np.int64, copy=False)
+    given = np.asarray(addresses)
+    if given.dtype.kind not in "iu" or given.shape not in ((LANES,), ()):
+        type_given = type(addresses).__name__ if given.dtype.kind == "O" else f"{given.dtype} of shape {given.shape}"
+        raise AddressError(f"{what}: addresses are integers, one per lane (shape (32,)), not {type_given}")
+    if given.shape == ():
+        given = np.full(LANES, given)
+    return given.astype(np.int64, copy=False)
 
 
 PerLane = np.ndarray | int

@@ -43,10 +43,10 @@ class Polling(WarpPart):
         if launch.changes != self._changes:
             self._seen, self._streak, self._changes, self._variables, self._turns = {}, 0, launch.changes, None, 0
             self.idle = False
-        found = np.asarray(where).tobytes(), data.tobytes(), self.active.tobytes()
+        result = np.asarray(where).tobytes(), data.tobytes(), self.active.tobytes()
         key = self.site, self.caller
-        self._streak = self._streak + 1 if self._seen.get(key) == found else 0
-        self._seen[key] = found
+        self._streak = self._streak + 1 if self._seen.get(key) == result else 0
+        self._seen[key] = result
         if self._streak >= PATIENCE:
             self._streak, self._turns = 0, self._turns + 1
             before, self._variables = self._variables, _variables()

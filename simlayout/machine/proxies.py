@@ -37,7 +37,7 @@ class AsyncReads:
     def unfinished(self, touch, clocks):
         """[(the engine's Touch, bool [n, nbytes]: which bytes of `touch`)]: reads that those who touch these bytes do not
         know to be over."""
-        found = []
+        reads = []
         cells = touch.rows * touch.nbytes // CELL if self._tables else None
         for table in self._tables.values():
             stamps = table[cells]
@@ -48,8 +48,8 @@ class AsyncReads:
                 read = self._touches[stamp]
                 where = (stamps == stamp)[:, None] & touch.unaware(read, clocks)
                 if where.any():
-                    found.append((read, np.broadcast_to(where, (len(stamps), touch.nbytes))))
-        return found
+                    reads.append((read, np.broadcast_to(where, (len(stamps), touch.nbytes))))
+        return reads
 
 
 def pruned(touches, tables):

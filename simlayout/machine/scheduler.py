@@ -75,11 +75,11 @@ def _deadlock(waiting, warps):
         places.setdefault(f"waiting at {text if isinstance(text, str) else text()} ({_at(warp)})", []).append(warp)
     for warp in (w for w in warps if w not in waiting):
         places.setdefault(f"finished, last at {_at(warp)}", []).append(warp)
-    parts = [f"{_warps(found)} {place}" for place, found in places.items()]
-    other = [found[0].place() for found in places.values()][1:]
+    parts = [f"{_warps(there)} {place}" for place, there in places.items()]
+    other = [there[0].place() for there in places.values()][1:]
     text = f"deadlock in CTA {waiting[0].index}: {'; '.join(parts)}"
-    found = hazard("deadlock", other[0] if other else None, waiting[0].place(), what=text)
-    raise HazardError(found.text, found)
+    fault = hazard("deadlock", other[0] if other else None, waiting[0].place(), what=text)
+    raise HazardError(fault.text, fault)
 
 
 def _at(warp):

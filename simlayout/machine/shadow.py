@@ -56,10 +56,10 @@ class Touch:
 
     def landed(self, waited):
         """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
-        made = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
-        made.site, made.caller, made.issued, made.waited = self.site, self.caller, self, waited
-        made.agent, made.number = self.agent, self.number
-        return made
+        write = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
+        write.site, write.caller, write.issued, write.waited = self.site, self.caller, self, waited
+        write.agent, write.number = self.agent, self.number
+        return write
 
     def state(self):
         """Which wait covers this copy, as text."""
@@ -83,8 +83,8 @@ class Touch:
         over."""
         known = other.number is not None and clocks.knows(LANES * self.warp.number + self.lanes, other.agent.engine,
                                                           other.number)
-        made = np.broadcast_to(~np.asarray(known), self.lanes.shape)
-        return made[:, None] if made.ndim == 1 else made
+        unaware = np.broadcast_to(~np.asarray(known), self.lanes.shape)
+        return unaware[:, None] if unaware.ndim == 1 else unaware
 
     def covers(self, other):
         """Whether the same lanes touch the same bytes."""
@@ -217,8 +217,8 @@ class SharedShadow:
 
     def settle(self):
         """Reports reads of what nobody wrote, when no unordered write can follow that would explain them."""
-        found, self._unwritten = self._unwritten, {}
-        for touch, bytes, lanes in found.values():
+        too_early, self._unwritten = self._unwritten, {}
+        for touch, bytes, lanes in too_early.values():
             self._log.add(hazard("unwritten read", None, touch.place(lanes), ordered_ints(bytes)))
 
     # ---- what is kept --------------------------------------------------------------------------------------------
@@ -244,11 +244,11 @@ class SharedShadow:
 
     def _overlapping(self, touch, stamps):
         """The reads behind `stamps` that a later write must be compared with besides `touch`."""
-        found = []
+        reads = []
         for stamp in np.unique(stamps[stamps >= self._together[touch.warp.number]]).tolist():
             known = self._touches[stamp]
-            found += known.earlier if known.covers(touch) else (known,)
-        return tuple(found)
+            reads += known.earlier if known.covers(touch) else (known,)
+        return tuple(reads)
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
@@ -395,11 +395,11 @@ class SharedShadow:
         index, byte = np.nonzero(where)
         bytes = touch.rows[index] * touch.nbytes + byte
         _, lanes = copy.on(bytes)
-        first, second, found = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
+        first, second, bytes_of_both = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
         if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
-            self._log.add(hazard("write after read", second, first, found))
+            self._log.add(hazard("write after read", second, first, bytes_of_both))
         else:
-            self._log.add(hazard(kind, first, second, found, detail=copy.state()))
+            self._log.add(hazard(kind, first, second, bytes_of_both, detail=copy.state()))
 
     def _check_marks(self, touch, stamps):
         held = self._marks[touch.nbytes].take(touch.rows, axis=0)
@@ -416,10 +416,10 @@ class SharedShadow:
         bytes = tuple((touch.rows[index] * touch.nbytes + at).tolist())
         first = store.place(store.on(np.array(bytes))[1])
         wanted = self._elements.coordinate(touch.name, touch.marks[index, byte])
-        found = self._elements.coordinate(touch.name, held)
+        there = self._elements.coordinate(touch.name, held)
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
         return hazard("wrong element", first, touch.place([giver]), bytes,
-                      wanted=f"{wanted} of {touch.name!r}", found=found)
+                      wanted=f"{wanted} of {touch.name!r}", found=there)
 
 
 def _distinct(stamps):

@@ -116,9 +116,9 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
 
     def _rows(self, instruction, addresses, nbytes, origin=None):
         """The rows of the active lanes, checked and counted."""
-        made = lane_addresses(addresses, instruction)
-        rows = self.cta.shared.rows(instruction, made, nbytes, self._mask())
-        self.record(instruction, addresses, made, origin)
+        by_lane = lane_addresses(addresses, instruction)
+        rows = self.cta.shared.rows(instruction, by_lane, nbytes, self._mask())
+        self.record(instruction, addresses, by_lane, origin)
         return rows
 
     def _matrix_rows(self, instruction, addresses):
@@ -126,9 +126,9 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
             self.require_convergence(instruction)
             raise MachineError(f"{instruction} needs all 32 lanes: launch blocks of a multiple of 32 threads, and let no "
                                "lane return before it")
-        made = lane_addresses(addresses, instruction)
-        rows = self.cta.shared.rows(instruction, made[:matrix_rows(instruction)], 16)
-        self.record(instruction, addresses, made)
+        by_lane = lane_addresses(addresses, instruction)
+        rows = self.cta.shared.rows(instruction, by_lane[:matrix_rows(instruction)], 16)
+        self.record(instruction, addresses, by_lane)
         return rows
 
     def _touch(self, instruction, addresses, rows, nbytes, lanes=None):
@@ -169,8 +169,8 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         """Loads nbytes per lane, uint8 [32, nbytes], from the shared memory of CTA `rank` of the cluster (uniform), where
         this CTA has the same addresses. Its wavefronts are not known: it counts the bytes."""
         peer = self.cta.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
-        made = lane_addresses(addresses, instruction)
-        rows = peer.shared.rows(instruction, made, nbytes, self._mask())
+        by_lane = lane_addresses(addresses, instruction)
+        rows = peer.shared.rows(instruction, by_lane, nbytes, self._mask())
         if peer.shadow is not None:
             peer.shadow.read(self._touch(instruction, addresses, rows, nbytes))
         self.cta.launch.recorder.count(instruction, self.counted_at, bytes=len(rows) * nbytes)
