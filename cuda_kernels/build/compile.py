@@ -23,7 +23,11 @@ def _is_plain(value):
 
 
 def rebind(function, resolve):
-    """A copy of a function in which every global and closure value that it names is `resolve(value)`."""
+    """A copy of a function in which every global and closure value that it names is `resolve(value)`.
+
+    A copy, because the function itself names the instructions that the CPU machine runs, and Numba takes a name for what it
+    stands for in the function's globals and closure.
+    """
     names = _names(function.__code__)
     scope = {k: resolve(v) if k in names else v for k, v in function.__globals__.items()}
     cells = tuple(CellType(resolve(c.cell_contents)) for c in function.__closure__ or ())

@@ -6,6 +6,8 @@ way from global memory. What the copies read is one tuple, `source`: addresses o
 tile's first row and column, M, N, K, and elements from row to row of A and of B.
 """
 
+from dataclasses import dataclass
+
 from cuda_kernels.intrinsics import bar_sync, bar_sync_zero, cp_async_commit_group, cp_async_wait_group
 
 
@@ -32,22 +34,58 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
     which a warp loads, multiplies and loads again. steps: k16 steps of a warp per chunk, an even number, or with one buffer
     any.
     """
-    commit, wait = cp_async_commit_group, cp_async_wait_group(max(stages - 2, 0))
+    copies = Copies(stages, chunk_k, copy_chunk)
+    if buffers == 1:
+        make = make_loop_of_one_buffer if stages > 1 else make_loop_of_one_of_each
+        return make(copies, load_fragments, multiply_fragments, steps)
+    between = make_steps_between(load_fragments, multiply_fragments, steps)
+    if stages == 1:
+        return make_loop_of_one_stage(copies, load_fragments, multiply_fragments, between)
+    return make_pipelined_loop(copies, load_fragments, multiply_fragments, between, meet)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How chunks of K come to shared memory: stages, the depth of a chunk, and copy_chunk(smem, tid, stage, k, source)."""
+
+    stages: int
+    chunk_k: int
+    chunk: object
+
+    def wait(self):
+        """The instruction that waits until the next chunk is there, with all others under way."""
+        return cp_async_wait_group(max(self.stages - 2, 0))
+
+    def ahead(self):
+        """copy_ahead(smem, tid, chunks, source): all stages but one, so that they are under way before the first step."""
+        stages, chunk_k, copy_chunk, commit = self.stages, self.chunk_k, self.chunk, cp_async_commit_group
+
+        def copy_ahead(smem, tid, chunks, source):
+            for s in range(stages - 1):
+                if s < chunks:
+                    copy_chunk(smem, tid, s, s * chunk_k, source)
+                commit()
+
+        return copy_ahead
+
+
+def make_steps_between(load_fragments, multiply_fragments, steps):
+    """The steps of a chunk from the second to the last but one: each is loaded while the one before is multiplied."""
     last = steps - 1
 
-    def copy_ahead(smem, tid, chunks, source):
-        for s in range(stages - 1):
-            if s < chunks:
-                copy_chunk(smem, tid, s, s * chunk_k, source)
-            commit()
-
     def load_and_multiply_between(smem, tid, stage, ra, rb, acc):
-        """The steps of a chunk from the second to the last but one: each is loaded while the one before is multiplied."""
         for ks in range(1, last, 2):
             load_fragments(smem, tid, ks + 1, stage, 0, ra, rb)
             multiply_fragments(1, ra, rb, acc)
             load_fragments(smem, tid, ks + 2, stage, 1, ra, rb)
             multiply_fragments(0, ra, rb, acc)
+
+    return load_and_multiply_between
+
+
+def make_loop_of_one_stage(copies, load_fragments, multiply_fragments, between):
+    """The main loop of one stage and two buffers."""
+    chunk_k, copy_chunk = copies.chunk_k, copies.chunk
 
     def one_stage(smem, tid, ra, rb, acc, source, K):
         for chunk in range((K + chunk_k - 1) // chunk_k):
@@ -56,9 +94,17 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             load_fragments(smem, tid, 0, 0, 0, ra, rb)
             load_fragments(smem, tid, 1, 0, 1, ra, rb)
             multiply_fragments(0, ra, rb, acc)
-            load_and_multiply_between(smem, tid, 0, ra, rb, acc)
+            between(smem, tid, 0, ra, rb, acc)
             multiply_fragments(1, ra, rb, acc)
             bar_sync()
+
+    return one_stage
+
+
+def make_pipelined_loop(copies, load_fragments, multiply_fragments, between, meet):
+    """The main loop of several stages and two buffers."""
+    stages, chunk_k, copy_chunk = copies.stages, copies.chunk_k, copies.chunk
+    copy_ahead, commit, wait = copies.ahead(), cp_async_commit_group, copies.wait()
 
     def pipelined(smem, tid, ra, rb, acc, source, K):
         chunks = (K + chunk_k - 1) // chunk_k
@@ -73,7 +119,7 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
                 copy_chunk(smem, tid, fill, chunk * chunk_k + ahead, source)
             commit()                                 # also when empty: the count of groups must not stop
             multiply_fragments(0, ra, rb, acc)
-            load_and_multiply_between(smem, tid, stage, ra, rb, acc)
+            between(smem, tid, stage, ra, rb, acc)
             stage = stage + 1 if stage < stages - 1 else 0
             fill = fill + 1 if fill < stages - 1 else 0
             wait()                                   # the next chunk is there, and this one is in registers everywhere:
@@ -82,21 +128,37 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             multiply_fragments(1, ra, rb, acc)
         load_fragments(smem, tid, 1, stage, 1, ra, rb)
         multiply_fragments(0, ra, rb, acc)
-        load_and_multiply_between(smem, tid, stage, ra, rb, acc)
+        between(smem, tid, stage, ra, rb, acc)
         multiply_fragments(1, ra, rb, acc)
         bar_sync()
 
-    def load_and_multiply(smem, tid, ks, stage, ra, rb, acc):
-        load_fragments(smem, tid, ks, stage, 0, ra, rb)
-        multiply_fragments(0, ra, rb, acc)
+    return pipelined
+
+
+def make_loop_of_one_of_each(copies, load_fragments, multiply_fragments, steps):
+    """The main loop of one stage and one buffer."""
+    chunk_k, copy_chunk = copies.chunk_k, copies.chunk
 
     def one_of_each(smem, tid, ra, rb, acc, source, K):
         for chunk in range((K + chunk_k - 1) // chunk_k):
             copy_chunk(smem, tid, 0, chunk * chunk_k, source)
             bar_sync()
             for ks in range(steps):
-                load_and_multiply(smem, tid, ks, 0, ra, rb, acc)
+                load_fragments(smem, tid, ks, 0, 0, ra, rb)
+                multiply_fragments(0, ra, rb, acc)
             bar_sync()
+
+    return one_of_each
+
+
+def make_loop_of_one_buffer(copies, load_fragments, multiply_fragments, steps):
+    """The main loop of several stages and one buffer."""
+    stages, chunk_k, copy_chunk = copies.stages, copies.chunk_k, copies.chunk
+    copy_ahead, commit, wait = copies.ahead(), cp_async_commit_group, copies.wait()
+
+    def load_and_multiply(smem, tid, ks, stage, ra, rb, acc):
+        load_fragments(smem, tid, ks, stage, 0, ra, rb)
+        multiply_fragments(0, ra, rb, acc)
 
     def one_buffer(smem, tid, ra, rb, acc, source, K):
         chunks = (K + chunk_k - 1) // chunk_k
@@ -115,6 +177,4 @@ def make_main_loop(stages, chunk_k, copy_chunk, load_fragments, multiply_fragmen
             fill = fill + 1 if fill < stages - 1 else 0
         bar_sync()
 
-    if buffers == 1:
-        return one_buffer if stages > 1 else one_of_each
-    return pipelined if stages > 1 else one_stage
+    return one_buffer
