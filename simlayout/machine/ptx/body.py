@@ -33,6 +33,7 @@ from simlayout.machine.ptx.syntax import (
 from simlayout.machine.ptx.tokens import Tokens
 
 _OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*\Z")
+_MODIFIER = re.compile(r"\.(?:[A-Za-z_]|[0-9]+[A-DF-Za-df-z])")
 _STATEMENT = "an instruction, a label, a declaration or '}'"
 _CALLERS = 32           # of a place that is inlined into itself, as a recursive function is
 _MOST_NAMES = 1024      # that a table writes as `name<n>`
@@ -118,7 +119,7 @@ class Body:
             opcode, *modifiers = word.split(".")
             found = self._opcodes[word] = opcode, tuple(modifiers)
         tokens.at += 1
-        while words[tokens.at][:1] == "." and not words[tokens.at][1:2].isdigit():      # modifiers behind a space
+        while _MODIFIER.match(words[tokens.at]):        # behind a space
             found = found[0], (*found[1], *words[tokens.at][1:].split("."))
             tokens.at += 1
         return found

@@ -123,8 +123,8 @@ def declarator(tokens: Tokens, kind: Kind, linkage: str, named: Callable[[str, i
     name = tokens.name("the name of a variable")
     shape: list[int | None] = []
     while tokens.accept("["):
-        if len(shape) >= MAX_NESTING:
-            tokens.fail(f"at most {MAX_NESTING} lengths", tokens.at - 1)
+        if kind.space == "reg" or len(shape) >= MAX_NESTING:
+            tokens.fail("',' or ')'" if kind.space == "reg" else f"at most {MAX_NESTING} lengths", tokens.at - 1)
         if not shape and tokens.accept("]"):
             shape.append(None)
             continue

@@ -90,14 +90,16 @@ class Operands:
     def _listed(self, opening: str, closing: str) -> tuple[Operand, ...]:
         tokens = self.tokens
         tokens.require(opening)
-        found = [self._element()]
+        vectors = opening == "("
+        found = [self._element(vectors)]
         while tokens.accept(","):
-            found.append(self._element())
+            found.append(self._element(vectors))
         tokens.require(closing, f"',' or '{closing}'")
         return tuple(found)
 
-    def _element(self) -> Operand:
-        if self.tokens.words[self.tokens.at] in ("{", "[", "("):
+    def _element(self, vectors: bool) -> Operand:
+        word = self.tokens.words[self.tokens.at]
+        if word == "[" or word == "{" and not vectors:
             self.tokens.fail("a register or a constant")
         return self.operand()
 
