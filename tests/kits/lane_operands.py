@@ -11,7 +11,7 @@ def _floats(name):
     half = form.fraction // 2
     sizes = {0, 1, 2, 3, (1 << form.fraction) - 1, 1 << form.fraction, (1 << form.fraction) + 1, one - 1, one, one + 1,
              one + (1 << form.fraction) // 2, one + (1 << half), one + (1 << form.fraction) + 1, form.largest,
-             form.largest - 1, form.infinity, form.nan, one + (3 << form.fraction - 1) // 2}
+             form.largest - 1, form.infinity, form.nan, form.nan - 8, one + (3 << form.fraction - 1) // 2}
     if form.infinities:
         sizes |= {form.infinity + 1, form.infinity + (1 << form.fraction - 1) + 5}
     if name in ("f32", "f64"):                                    # halfway between numbers of narrower formats
@@ -66,11 +66,8 @@ def draw(rng, name, count, edge_share=0.6):
 
 
 def operands(rng, opcode, sources, count):
-    """[count] tuples of raw bits for an instruction; what PTX leaves open stays out."""
-    columns = [draw(rng, name, count) for name in sources]
-    if opcode == "fns":
-        columns[1] = [base & 31 for base in columns[1]]
-    rows = list(zip(*columns))
+    """[count] tuples of raw bits for an instruction."""
+    rows = list(zip(*(draw(rng, name, count) for name in sources)))
     for i in range(0, count, 4):                                  # operands that are equal, or cancel
         first = rows[i][0]
         same = [j for j, name in enumerate(sources) if name == sources[0]]
@@ -78,4 +75,9 @@ def operands(rng, opcode, sources, count):
             row = list(rows[i])
             row[same[-1]] = first ^ (1 << width(sources[0]) - 1 if i % 8 else 0)
             rows[i] = tuple(row)
-    return rows
+    return [defined(opcode, row) for row in rows]
+
+
+def defined(opcode, row):
+    """Operands for which PTX defines a result: the base of fns is a bit's place."""
+    return (row[0], row[1] & 31, *row[2:]) if opcode == "fns" else row

@@ -36,6 +36,8 @@ def _true(opcode, numbers):
 def within(opcode, modifiers, name, operands):
     """Whether raw bits are what the operands may give."""
     ftz = "ftz" in modifiers
+    if ftz and name == "f64":                                     # only the high word is read
+        operands = [bits >> 32 << 32 for bits in operands]
     numbers = [number_of(bits, name, ftz) for bits in operands]
     form = FLOATS[name]
     if any(number is None for number in numbers):

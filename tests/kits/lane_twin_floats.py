@@ -263,7 +263,7 @@ def float_result(opcode, modifiers, operands):
         return _sign_of(opcode, modifiers, name, *operands)
     if opcode in ("min", "max"):
         return _extreme(opcode, modifiers, name, *operands)
-    if opcode == "fma" and "oob" in modifiers and 0xFFFF in operands[:2]:
+    if opcode == "fma" and "oob" in modifiers and 0x7FF7 in operands[:2]:
         return 0
     if modifiers[-2:] in (("f32", "f16"), ("f32", "bf16")):          # of mixed precision: all but the last are halves
         wide = [x if i == len(operands) - 1 else round_to("f32", *value_of(x, name)) for i, x in enumerate(operands)]

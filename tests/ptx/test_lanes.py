@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from lane_operands import operands
+from hypothesis import given
+from hypothesis import strategies as st
+from lane_operands import defined, edges, operands
 from lane_twin import expected, width
 
 from simlayout.errors import InstructionError
@@ -46,6 +48,15 @@ def check_row(form, forms, count):
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_computes_what_its_twin_does(name):
     check_row(ROWS[name], 3, 40)
+
+
+@given(data=st.data())
+def test_any_row_computes_what_its_twin_does_of_any_operands(data):
+    form = data.draw(st.sampled_from(TABLES))
+    modifiers = data.draw(st.sampled_from(list(form.spelled())))
+    op = lane_op(form.opcode, modifiers)
+    row = tuple(data.draw(st.sampled_from(edges(name)) | st.integers(0, (1 << width(name)) - 1)) for name in op.sources)
+    check(form.opcode, modifiers, [defined(form.opcode, row)])
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import numpy as np
 
 from simlayout.machine.arithmetic.primitives import BITS, I64, U64, Carrier, predicate, select, unsigned
 
-_U0, _U1, _U2, _U3, _U4, _U7, _U8, _U15, _U16, _U31, _U32, _U63, _U64, _U255 = (
-    U64(n) for n in (0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 255))
+_U0, _U1, _U2, _U3, _U4, _U6, _U7, _U8, _U15, _U16, _U31, _U32, _U63, _U64, _U255 = (
+    U64(n) for n in (0, 1, 2, 3, 4, 6, 7, 8, 15, 16, 31, 32, 63, 64, 255))
 _I0, _I1, _I31, _I63 = (I64(n) for n in (0, 1, 31, 63))
 _HALF, _LOW, _ONES = BITS[16], BITS[32], BITS[64]
 _PAIRS, _FOURS, _BYTES, _SUMS, _TOP = (U64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F,
@@ -79,12 +79,17 @@ def look_up(a: Carrier, b: Carrier, c: Carrier, table: Carrier) -> Carrier:
     >>> hex(look_up(*np.uint64([[0xF0], [0xCC], [0xAA], [0x80]]))[0])
     '0x80'
     """
-    made = _U0
-    for k in range(8):
-        row = (_ONES if k & 4 else _U0, _ONES if k & 2 else _U0, _ONES if k & 1 else _U0)
-        there = ~(a ^ row[0]) & ~(b ^ row[1]) & ~(c ^ row[2])
-        made = made | there & (_U0 - (table >> np.uint64(k) & _U1))
-    return made & _LOW
+    of_pairs_low = _chosen(c, table, _U0), _chosen(c, table, _U2)             # b = 0 and 1, where a = 0
+    of_pairs_high = _chosen(c, table, _U4), _chosen(c, table, _U6)
+    low = of_pairs_low[0] ^ (of_pairs_low[0] ^ of_pairs_low[1]) & b
+    high = of_pairs_high[0] ^ (of_pairs_high[0] ^ of_pairs_high[1]) & b
+    return (low ^ (low ^ high) & a) & _LOW
+
+
+def _chosen(c, table, by):
+    """Where a bit of c is 0, the bit of the table at `by`, and where it is 1, the one behind it."""
+    no, yes = _U0 - (table >> by & _U1), _U0 - (table >> by >> _U1 & _U1)
+    return no ^ (no ^ yes) & c
 
 
 @cache

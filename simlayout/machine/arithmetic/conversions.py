@@ -14,6 +14,7 @@ from simlayout.machine.arithmetic.carriers import extension, width_of
 from simlayout.machine.arithmetic.floats import canonical_f32, flush_f32, nan_of_one, saturate_f32
 from simlayout.machine.arithmetic.halves import number_bf16, number_f16
 from simlayout.machine.arithmetic.primitives import (
+    F32,
     F64,
     I64,
     U64,
@@ -227,10 +228,13 @@ def to_float(target: str, source: str, mode: str, ftz: bool = False, sat: bool =
 
         return to_flushed_f32
 
+    def nearest_f32(x):
+        return canonical_f32(F32(before(wide(x))))
+
     def to_f32(x):
         return float_f32(encode(before(wide(x))))
 
-    return to_f32
+    return nearest_f32 if mode in ("", "rn") else to_f32
 
 
 def _clamped(x):

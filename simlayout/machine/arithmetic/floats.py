@@ -12,7 +12,7 @@ import numpy as np
 from simlayout.machine.arithmetic.exact import exactly_rounded
 from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, same, select, with_operands
 from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
-from simlayout.numerics.fma import INVALID, NAN_F32, fma, fma_f32
+from simlayout.numerics.fma import INVALID, NAN_F32, fma
 
 _NAN = F32(NAN_F32)
 _INVALID = F64(INVALID.view(np.float64))
@@ -102,7 +102,7 @@ def fused_f32(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     >>> float(fused_f32(np.float32(3), np.float32(2), np.float32(1)))
     7.0
     """
-    return fma_f32(a, b, c)
+    return F32(odd_sum(F64(a) * F64(b), F64(c)))
 
 
 # ---- f32, directed: in f64, whose result is exact, or rounded to odd, or of a quotient or root (see `rounding`)

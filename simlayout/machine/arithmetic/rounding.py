@@ -132,17 +132,20 @@ def encoder(name: str, mode: str = "rn", satfinite: bool = False) -> Callable:
 
 @cache
 def rounder_f32(mode: str) -> Callable:
-    """What rounds float64 numbers to f32.
+    """What rounds float64 numbers to f32; of NaN, some NaN.
 
     >>> float(rounder_f32("rp")(np.float64(1e-99))) == 2.0**-149
     True
     """
     encode = encoder("f32", mode)
 
+    def nearest(x):
+        return F32(x)
+
     def rounded(x):
         return float_f32(encode(x))
 
-    return rounded
+    return nearest if mode == "rn" else rounded
 
 
 _TINY = {"nearest": F64(2.0**-126 * (1 - 2.0**-25)), "up": F64(np.nextafter(2.0**-126 * (1 - 2.0**-24), 1)),
