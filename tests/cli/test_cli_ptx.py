@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -164,13 +164,17 @@ def test_hazards_are_listed_and_the_exit_code_is_1(capsys, folder):
     assert len(answered(capsys, *words, "--hazards", "raise", code=1)["hazards"]) == 1
 
 
-def test_what_the_kernel_prints_does_not_end_up_in_the_json(capsys, folder):
-    text = module("""{ .local .align 8 .b8 none[8]; .param .b64 f; .param .b64 a; .param .b32 r;
+def greeting(ending):
+    """A module whose threads print "hi" and then do something."""
+    return module("""{ .local .align 8 .b8 none[8]; .param .b64 f; .param .b64 a; .param .b32 r;
         mov.u64 %rd1, hello; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, none; cvta.local.u64 %rd2, %rd2;
         st.param.b64 [f], %rd1; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
-        ret;""", before=""".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+        """ + ending, before=""".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
         .global .align 1 .b8 hello[4] = {104, 105, 10, 0};""")
-    (folder / "hello.ptx").write_text(text)
+
+
+def test_what_the_kernel_prints_does_not_end_up_in_the_json(capsys, folder):
+    (folder / "hello.ptx").write_text(greeting("ret;"))
     assert printed(capsys, "run", "hello.ptx", "--block", "2").startswith("hi\nhi\n")
     assert main(["run", "hello.ptx", "--block", "2", "--json"]) == 0
     out, err = capsys.readouterr()
@@ -224,13 +228,14 @@ def test_lines_of_the_ptx_are_not_of_a_kernel_of_python_source(capsys):
 
 
 def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
-    (folder / "loop.ptx").write_text(module("AGAIN: bra AGAIN;", ["u64"]))
-    words = ["run", "loop.ptx", "--block", "32", "--arg", "A=f32[32]:ones", "--save", "A=a.npy", "--json", "a.json"]
-    process = subprocess.Popen([sys.executable, "-m", "simlayout", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    timer = threading.Timer(3, lambda: process.send_signal(signal.SIGINT))
-    timer.start()
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 130 and out == b"" and err == b"simlayout: interrupted\n"
+    (folder / "loop.ptx").write_text(greeting("AGAIN: bra AGAIN;"))
+    words = [sys.executable, "-u", "-m", "simlayout", "run", "loop.ptx", "--block", "1", "--json", "a.json"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"hi\n"          # it runs
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"simlayout: interrupted\n")
     assert files(folder) == {"loop.ptx"}
 
 

@@ -1,5 +1,8 @@
 """What a run of PTX counts: by source line, by line of the PTX, and in total by the classes of Nsight Compute's counters."""
 
+import sys
+from importlib import import_module
+
 import numpy as np
 import pytest
 from ptx_texts import TRANSPOSE, module
@@ -10,6 +13,7 @@ from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
 from simlayout.machine import Trace
+from simlayout.machine.ptx.running import LOOP
 
 SOURCE = "\n".join(f"// line {n}" for n in range(1, 10))
 
@@ -65,6 +69,16 @@ def test_both_listings_add_up_to_the_same():
     for name in ("executions", "instructions", "wavefronts", "ideal"):
         source, ptx = (sum(getattr(line, name) for line in trace.source_lines(ptx=which)) for which in (False, True))
         assert source == ptx
+
+
+def test_the_compiled_loop_counts_the_same_by_line_and_by_line_of_the_ptx():
+    pytest.importorskip("numba")
+    before = transposed(hazards="off") if LOOP not in sys.modules else None
+    import_module(LOOP)
+    after = transposed(hazards="off")
+    for trace in filter(None, (before, transposed())):
+        assert trace.lines == after.lines and trace.source_lines(ptx=True) == after.source_lines(ptx=True)
+    assert {c.ptx_line for c in after.lines} == {line.line for line in after.source_lines(ptx=True) if line.instructions}
 
 
 def test_two_instructions_of_one_ptx_line_are_one_row():

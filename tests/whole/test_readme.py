@@ -38,8 +38,10 @@ SCRIPTS = [block for block in every("python") if not is_doctest(block)]
 
 
 def run(command, tmp_path, monkeypatch):
-    """Runs one command line in an empty folder; its exit code."""
+    """Runs one command line in a folder that holds what the guide's pages have beside them alone; its exit code."""
     monkeypatch.chdir(tmp_path)
+    for example in (*(ROOT / "simlayout" / "guide").glob("*.cu"), *(ROOT / "simlayout" / "guide").glob("*.ptx")):
+        (tmp_path / example.name).write_text(example.read_text())
     monkeypatch.delenv("COLUMNS", raising=False)
     words = shlex.split(command)
     assert words[0] == "simlayout"

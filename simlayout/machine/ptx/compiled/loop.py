@@ -43,7 +43,7 @@ class Loop:
             active = (lanes[these, None] >> _BITS & 1).astype(bool)
             move = self._program.steps[step].memory
             name = f"{'st' if move.store else 'ld'}.shared.b{8 * move.size * len(move.elements)}"
-            self._launch.recorder.add_all(name, self._program.steps[step].site, addresses[these], active)
+            self._launch.recorder.add_all(name, self._program.steps[step].counted_at, addresses[these], active)
 
     def _find_arrays(self):
         self._known = self._space.count
