@@ -34,8 +34,10 @@ class Counters:
         self.released = {}
 
     def at(self, address):
-        """The Place of an address (an int that no two bytes share)."""
-        return self._places.setdefault(address, Place(self))
+        """The Place of an address: an int, or a tuple, that no two bytes share."""
+        if address not in self._places:
+            self._places[address] = Place(self, address)
+        return self._places[address]
 
     def started(self):
         """The identity of a new counter."""
@@ -71,18 +73,27 @@ class Release:
 class Place:
     """An address at which threads release and acquire. releases: all of them, oldest first."""
 
-    def __init__(self, counters):
-        self._counters, self._counter, self.releases = counters, counters.started(), []
+    def __init__(self, counters, address):
+        self._counters, self._counter, self.releases, self.address = counters, counters.started(), [], address
 
-    def release(self, clocks, threads, value, starts=False):
-        """`threads` (int [n], of one warp) release what they did and know, and leave a value there. starts: whether it is a
-        store, which carries on nothing that was released before; an atomic has acquired that."""
+    def carry(self, value):
+        """An atomic that releases nothing itself leaves a value there: who finds that knows what was released before."""
+        last = self.releases[-1]
+        self.releases.append(Release(value, last.counter, last.number, last.group, last.known))
+
+    def release(self, clocks, threads, value, starts=False, met=None, clock=None):
+        """`threads` (int [n], of one warp) release what they did and know, and leave a value there.
+
+        starts: whether it is a store, which carries on nothing that was released before; an atomic has acquired that. met,
+        clock: what they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
+        """
         if starts:
             self._counter = self._counters.started()
         last = self.releases[-1] if self.releases else None
         follows = last is not None and last.counter == self._counter
         number = last.number + 1 if follows else 1
-        met, clock = clocks.met, clocks.release(threads)
+        if clock is None:
+            met, clock = clocks.met, clocks.release(threads)
         known = self._counters.entered(clocks, self._counter, number, clock, met)
         clocks.released[self._counter, number] = clock
         self.releases.append(Release(value, self._counter, number, clocks.serial, known))

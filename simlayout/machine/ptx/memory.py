@@ -22,7 +22,23 @@ class MemoryTwins:
         if self.cta.launch.log is not None and program.local_bytes:
             self.local_written = np.full((LANES, program.local_bytes), False)
 
-    def load(self, space, addresses, nbytes, strong=False, order="weak"):
+    def strong_access(self, space, addresses, access):
+        """Calls access(place, lane) for every active lane of a strong access, if somebody looks for hazards: see
+        `ordering`."""
+        if self.cta.shadow is not None:
+            for lane in np.flatnonzero(self.active).tolist():
+                access(self._place_of(space, int(addresses[lane])), lane)
+
+    def _place_of(self, space, address):
+        """What an address is called among the Counters of a launch."""
+        if not space and SHARED <= address < SHARED + WINDOW:
+            space, address = "shared", address - SHARED
+        if space != "shared":
+            return address
+        cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
+        return cta.first, address % RANK
+
+    def load(self, space, addresses, nbytes, strong=False):
         """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic)."""
         if space == "shared":
             return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses, nbytes)
@@ -34,7 +50,7 @@ class MemoryTwins:
             return self._parameter_load(addresses, self.active, nbytes)
         return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, strong), nbytes)
 
-    def store(self, space, addresses, data, strong=False, order="weak"):
+    def store(self, space, addresses, data, strong=False):
         """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
         nbytes = data.shape[1]
         if space == "shared":
@@ -221,14 +237,14 @@ class MemoryTwins:
             where = np.where(shared, where - SHARED, where)
         if (outer & shared).any():
             self.narrow(outer & shared)
-            self._shared_atomic(name, where, update, values, held)
+            self._shared_atomic(name, where, update, values, held, order)
         if (outer & ~shared).any():
             self.narrow(outer & ~shared)
-            self._global_atomic(addresses, update, values, held)
+            self._global_atomic(addresses, update, values, held, order)
         self.narrow(outer)
         return held
 
-    def _shared_atomic(self, name, where, update, values, held):
+    def _shared_atomic(self, name, where, update, values, held, order):
         rows = self._rows(name, where, update.bytes)
         if self.cta.shadow is not None:
             self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
@@ -238,9 +254,11 @@ class MemoryTwins:
             before = self.cta.shared.load(rows[turn], update.bytes).view(update.dtype)
             held[now] = before
             after = update(held[now], [value[now] for value in values])
-            self.cta.shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
+            if (after != before).any():
+                self.cta.shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
+            self._updated("shared", where, now, before, after, order)
 
-    def _global_atomic(self, addresses, update, values, held):
+    def _global_atomic(self, addresses, update, values, held, order):
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
             for turn in in_turn(pointer.offset[which]):
@@ -250,9 +268,13 @@ class MemoryTwins:
                 data = np.zeros((LANES, update.count), update.dtype)
                 data[now] = update(held[now], [value[now] for value in values])
                 pointer.write(now, data.view(np.uint8), strong=True)
+                self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order)
 
-    def fence_memory(self):
-        """membar, fence.acq_rel, fence.sc."""
+    def _updated(self, space, addresses, lanes, found, left, order):
+        if self.cta.shadow is not None:
+            for lane, before, after in zip(lanes.tolist(), found, left):
+                place = self._place_of(space, int(addresses[lane]))
+                self.strong_update(place, lane, before.tobytes(), after.tobytes(), order)
 
 
 def in_turn(places):

@@ -46,6 +46,7 @@ class Parts:
     def begin_parts(self):
         """All lanes are at the start."""
         self.steps_run, self._favourite, self._favoured_until = 0, None, 0
+        self.spins, self._looked = False, None           # whether it has read again what nobody has changed
         self.parts = [Part(self.present, self.program.start, 0)] if self.present.any() else []
 
     # ---- one part ------------------------------------------------------------------------------------------------
@@ -130,8 +131,15 @@ class Parts:
         steps = step.run(self)
         if steps is None:
             part.at += 1
-            return True
+            return not self.spins
         return self.go_on(part, steps)
+
+    def looked(self):
+        """The step in progress has read memory that others change. When it does so again, and nothing has changed, the lanes
+        that run may be waiting for those that stand."""
+        now = self.part.at, self.cta.launch.changes
+        self.spins = now == self._looked
+        self._looked = now
 
     def go_on(self, part, steps):
         """Runs what a step does until it must wait; returns whether it is done."""
@@ -213,11 +221,14 @@ class Parts:
             return None if self.parts[0].parked else self.parts[0]
         self._merge()
         able = [part for part in self.parts if not part.parked and (part.waits is None or part.waits[0][0]())]
+        spins, self.spins = self.spins, False
+        if spins:
+            self._favoured_until = 0
         if self._favourite in able and self.steps_run < self._favoured_until:
             return self._favourite
         self._favourite = None
         first = min(able, key=lambda part: part.ran, default=None)
-        if first is not None and self.steps_run - first.ran > PATIENCE:
+        if first is not None and (spins or self.steps_run - first.ran > PATIENCE):
             self._favourite, self._favoured_until = first, self.steps_run + PATIENCE
             return first
         return min(able, key=lambda part: self.program.places[part.at], default=None)

@@ -45,6 +45,9 @@ class PtxTurns:
             done = warp.run_part(part, min(most, self._left))
             budget -= done
             self._left -= done
+            if warp.spins and len(warp.parts) == 1 and watched is None:
+                warp.spins = False                       # another warp may have to go on first
+                break
             if self._left <= 0 and warp.parts:
                 warp.site = warp.program.steps[warp.parts[0].at].site
                 raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "

@@ -6,6 +6,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.hazards import hazard
 from simlayout.machine.ptx.memory import MemoryTwins
+from simlayout.machine.ptx.ordering import OrderTwins
 from simlayout.machine.ptx.parts import Parts
 from simlayout.machine.ptx.rows import writer
 from simlayout.machine.warp import Warp
@@ -15,7 +16,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-class PtxWarp(Warp, Parts, MemoryTwins):
+class PtxWarp(Warp, Parts, MemoryTwins, OrderTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory."""
 
     def __init__(self, cta, warp_index, program, space, running):
@@ -24,6 +25,7 @@ class PtxWarp(Warp, Parts, MemoryTwins):
         self.rows = program.initial_rows(self)
         self.begin_memory(program)
         self.begin_parts()
+        self.begin_ordering()
         shared = cta.shared.bytes
         self.places = np.array([_address(shared), shared.size, _address(self.local), self.local.shape[1],
                                 _address(program.parameters), program.parameters.size])

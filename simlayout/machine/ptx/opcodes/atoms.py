@@ -62,6 +62,7 @@ def atomic(instruction, names):
     def run(warp):
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
         held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
+        warp.looked()
         for i, place in enumerate(targets or ()):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])

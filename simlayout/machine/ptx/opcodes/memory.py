@@ -82,7 +82,13 @@ def load(instruction, names):
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
 
     def run(warp):
-        values = warp.load(space, warp.rows[row] + offset, total, form.strong, form.order).view(dtype)
+        addresses = warp.rows[row] + offset
+        data = warp.load(space, addresses, total, form.strong)
+        if form.strong:
+            warp.strong_access(space, addresses,
+                               lambda place, lane: warp.strong_load(place, lane, data[lane].tobytes(), form.order))
+            warp.looked()
+        values = data.view(dtype)
         for i, (to, bits) in enumerate(results):
             if to is not None:
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
@@ -103,7 +109,11 @@ def store(instruction, names):
         data = np.empty((32, len(rows)), f"u{form.bytes}")
         for i, source in enumerate(rows):
             data[:, i] = warp.rows[source]
-        warp.store(space, warp.rows[row] + offset, data.view(np.uint8), form.strong, form.order)
+        addresses, data = warp.rows[row] + offset, data.view(np.uint8)
+        warp.store(space, addresses, data, form.strong)
+        if form.strong:
+            warp.strong_access(space, addresses,
+                               lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))
 
     move = Move(True, space, row, int(offset), tuple(places), form.bytes)
     return {"run": run, "memory": None if form.strong else move}
@@ -114,6 +124,7 @@ def fence(instruction, names):
     proxy = "proxy" in instruction.modifiers
     asynchronous = proxy and any(modifier.startswith("async") for modifier in instruction.modifiers)
     mbarriers = "mbarrier_init" in instruction.modifiers
+    scope = "cta" if "cta" in instruction.modifiers else "gpu"
 
     def run(warp):
         if asynchronous:
@@ -121,7 +132,7 @@ def fence(instruction, names):
         elif mbarriers:
             warp.fence_mbarrier_init()
         elif not proxy:
-            warp.fence_memory()
+            warp.fence_memory(scope)
 
     return {"run": run}
 

@@ -1,0 +1,74 @@
+"""What strong accesses of a PTX program order (PTX ISA, Memory Consistency Model: release and acquire patterns).
+
+A release pattern is a store or atomic that releases, or a fence and then a strong one; an acquire pattern is a load or
+atomic that acquires, or a strong one and then a fence. Who reads what a release pattern wrote, or an atomic after it, by an
+acquire pattern, knows what was done and known before it. Places are addresses: ints in global memory, (CTA, address) in
+shared.
+"""
+
+import numpy as np
+
+ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
+
+
+class OrderTwins:
+    """What strong accesses and fences of a PtxWarp make its threads know. value: what a lane reads or writes, bytes."""
+
+    def begin_ordering(self):
+        """Nobody has fenced, and nobody has read what others released."""
+        self._fenced, self._read = {}, {}                # lane -> (met, clock) of its last fence; [(place, release)] since
+
+    def fence_memory(self, scope):
+        """membar or fence.sc, fence.acq_rel by the active lanes; scope: "cta" orders within the CTA alone."""
+        if self.cta.shadow is None:
+            return
+        clocks = self.cta.clocks
+        for lane in np.flatnonzero(self.active).tolist():
+            thread = self.threads(np.array([lane]))
+            for place, release in self._read.pop(lane, ()):
+                if scope != "cta" or not isinstance(place.address, int):
+                    place.acquire(clocks, thread, release)
+            self._fenced[lane] = scope, clocks.met, clocks.release(thread)
+
+    def strong_load(self, address, lane, value, order):
+        """A strong load by a lane."""
+        place = self.cta.launch.counters.at(address)
+        if place.releases and place.releases[-1].value == value:
+            self._acquire(place, lane, order)
+
+    def strong_store(self, address, lane, value, order):
+        """A strong store by a lane: what was released there before is over."""
+        place = self.cta.launch.counters.at(address)
+        as_of = self._as_of(address, lane, order)
+        if as_of is None:
+            place.releases.clear()
+        else:
+            place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *as_of)
+
+    def strong_update(self, address, lane, found, left, order):
+        """An atomic by a lane, which found a value and left one: it carries on what was released before."""
+        place = self.cta.launch.counters.at(address)
+        known = bool(place.releases) and place.releases[-1].value == found
+        if known:
+            self._acquire(place, lane, order)
+        else:
+            place.releases.clear()
+        as_of = self._as_of(address, lane, order)
+        if as_of is not None:
+            place.release(self.cta.clocks, self.threads(np.array([lane])), left, not known, *as_of)
+        elif known:
+            place.carry(left)
+
+    def _acquire(self, place, lane, order):
+        release = place.releases[-1]
+        if order in ACQUIRES:
+            place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
+        else:
+            self._read.setdefault(lane, []).append((place, release))
+
+    def _as_of(self, address, lane, order):
+        """(): the lane releases what it knows now; (met, clock): what it knew at its last fence; None: nothing."""
+        if order in RELEASES:
+            return ()
+        scope, *known = self._fenced.get(lane, (None,))
+        return known if scope is not None and (scope != "cta" or not isinstance(address, int)) else None
