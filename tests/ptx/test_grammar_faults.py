@@ -41,6 +41,8 @@ def test_a_text_that_begins_like_no_module_is_refused(text, said):
     (".entry f() { mov.b32 a, 1+1.5; }", "26: expected an operator that takes these two numbers, found '+'"),
     (f".entry f() {{ mov.b32 a, {'(' * 99}; }}", "57: expected at most 32 levels of a constant expression, found '('"),
     (f".entry f() {{ {'{' * 99} }}", "78: expected at most 64 scopes within each other, found '{'"),
+    (".entry f() { .reg .b32 r; .shared .b32 t[4]; ld.shared.b32 r, t[r]; }",
+     "65: expected a number, because an index in a register has to be added to the address before, found 'r'"),
     (".entry f() { ld [1.5]; }", "18: expected an integer, found '1.5'"),
     (".entry f() { ld [%tid.x]; }", "18: expected a register, a variable or a number, found '%tid.x'"),
     (".entry f() { ld {{1}}; }", "18: expected a register or a constant, found '{'"),

@@ -5,6 +5,9 @@
     place     = base [("+" | "-") integer] ["," [word ","] "{" operand { "," operand } "}"]
     base      = word | integer
     arguments = "(" [operand { "," operand }] ")"                                  only in calls
+
+Two forms that ptxas takes and no compiler writes are refused: an index in a register (`table[%r1]`), and the sum of a
+register and a number outside of brackets (`%r1+4`).
 """
 
 from collections.abc import Mapping
@@ -144,6 +147,8 @@ class Operands:
         if found.name not in self.sizes:
             tokens.fail("a variable that is declared as an array", at)
         tokens.require("[")
+        if isinstance(self.scope.find(tokens.words[tokens.at]), Register):
+            tokens.fail("a number, because an index in a register has to be added to the address before")
         index = _signed(integer(tokens))
         tokens.require("]")
         offset = index * self.sizes[found.name]
