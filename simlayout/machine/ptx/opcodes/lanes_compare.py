@@ -29,8 +29,8 @@ _OPERANDS = (
 _ONE_PREDICATE = "f16", "bf16"
 """Types whose setp has no q."""
 
-_TRUE = dict.fromkeys(("u16", "s16"), U64(0xFFFF)) | dict.fromkeys(("u32", "s32"), U64(0xFFFFFFFF))
-_TRUE |= {"f32": F32(1), "f16": U64(0x3C00), "bf16": U64(0x3F80)}
+_TRUE = {"u16": U64(0xFFFF), "s16": U64(0xFFFF), "u32": U64(0xFFFFFFFF), "s32": U64(0xFFFFFFFF), "f32": F32(1),
+         "f16": U64(0x3C00), "bf16": U64(0x3F80)}
 _HALF_OF = {"u32": "u16", "s32": "s16", "f16x2": "f16", "bf16x2": "bf16"}
 _UNSIGNED_OF = {"s16": "u16", "s32": "u32"}                     # all ones, as bits
 
