@@ -123,3 +123,15 @@ def test_a_cluster_that_the_entry_requires_need_not_be_given():
     out = np.zeros(32, np.int32)
     sl.ptx.load(module(body, ["u64"], directives=".reqnctapercluster 2")).entry().run(2, 32, out, hazards="off")
     assert out.tolist() == [2] * 32
+
+
+def test_a_label_behind_the_last_instruction_is_where_the_entry_ends():
+    sl.ptx.load(module("bra END;\ntrap;\nEND:")).entry().run(1, 32)
+    sl.ptx.load(module("setp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\nret;\nEND:")).entry().run(1, 32)
+
+
+@pytest.mark.parametrize("call, told", [("f, (%r1);", "f has 0 arguments, and the call has 1"),
+                                        ("(%r1), f;", "f has 0 results, and the call has 1")])
+def test_a_call_with_another_number_of_arguments_is_refused(call, told):
+    with pytest.raises(InstructionError, match=f"call.*{told}"):
+        sl.ptx.load(module(f"call {call}\nret;", before=".func f() { ret; }"))

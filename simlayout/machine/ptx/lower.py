@@ -12,6 +12,9 @@ from simlayout.machine.ptx.program import SPECIALS, Program, Step
 from simlayout.machine.ptx.rows import Place, in_numpy
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
 
+MOST_LOCAL = 512 << 10
+"""Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""
+
 
 def aligned(at, alignment):
     """The next multiple of an alignment.
@@ -39,6 +42,10 @@ class Names:
             self.parameters[variable.name] = at
             at += variable.bytes
         self.parameter_bytes = at
+        for variable in (*function.parameters, *function.returns):
+            if variable.space not in ("param", "reg"):
+                raise MachineError(f"{lowering.module.path}:{function.line}: {function.name} has a parameter in "
+                                   f".{variable.space}: write .param or .reg")
         own = (*(() if function.entry else (*function.parameters, *function.returns)), *function.variables.values())
         for variable in own:
             if variable.space in ("local", "param"):
@@ -209,6 +216,9 @@ class Lowering:
         """Where a .local or .param variable lies in every thread's memory."""
         at = aligned(self.local_bytes, max(variable.align, 1))
         self.local_bytes = at + variable.bytes
+        if self.local_bytes > MOST_LOCAL:
+            raise MachineError(f"{self.module.path}:{variable.line}: {variable.name} makes {self.local_bytes} bytes of "
+                               f"local memory, and a thread has at most {MOST_LOCAL}")
         return at
 
     def new_shared(self, variable):
@@ -248,7 +258,8 @@ class Lowering:
                 names.labels[statement.name][0] = len(self.steps)
             else:
                 self.steps += self._bound(statement, names)
-        if not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None:
+        falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
+        if falls or [len(self.steps)] in names.labels.values():
             self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)
         names.end = len(self.steps)
 
@@ -275,7 +286,7 @@ class Lowering:
         except SimlayoutError as error:
             reason = str(error)
         except (KeyError, ValueError, TypeError, AttributeError, IndexError):
-            reason = f"operands that it does not take: {instruction.text}"
+            reason = f"operands that it does not take: {' '.join(instruction.text.split())}"
         else:
             return made
         self.faults.append(Fault(name, instruction.line, instruction.column, reason))

@@ -6,6 +6,7 @@ from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
+from simlayout.wording import counted
 
 
 class Branch:
@@ -147,6 +148,7 @@ def call(instruction, names):
                 raise MachineError(f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
                                    f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
             return BUILTINS[callee.name](names, returns, arguments)
+        _check_call(function, arguments, returns)
         target = lowering.names[callee.name]
         chosen = None
 
@@ -160,6 +162,7 @@ def call(instruction, names):
             return [(active & (held == at), lowering.function_at(at)) for at in np.unique(held[active]).tolist()]
 
     def pass_on(warp, lanes, function):
+        _check_call(function.function, arguments, returns)
         for given, wanted in zip(arguments, function.function.parameters, strict=True):
             _copy(warp, lanes, (names, given), (function, wanted))
 
@@ -172,6 +175,13 @@ def call(instruction, names):
                 _copy(warp, lanes, (function, given), (names, wanted))
 
     return [{"jump": Call(callees, pass_on, chosen)}, {"run": take}]
+
+
+def _check_call(function, arguments, returns):
+    """Refuses another number of arguments or results than a function has."""
+    for what, given, wanted in (("argument", arguments, function.parameters), ("result", returns, function.returns)):
+        if len(given) != len(wanted):
+            raise MachineError(f"{function.name} has {counted(len(wanted), what)}, and the call has {len(given)}")
 
 
 def _copy(warp, lanes, source, target):

@@ -52,6 +52,8 @@ def barrier(instruction, names):
     if modifiers[0] == "red":
         return _reduce(instruction, modifiers[1:], names)
     operands = [names.source(operand, "u32").row for operand in instruction.operands]
+    if len(operands) > 2 or not operands:
+        raise MachineError("it takes a barrier, and then the number of threads")
 
     def numbers(warp):
         return [int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier")) for row in operands]
@@ -100,6 +102,8 @@ def _reduce(instruction, modifiers, names):
 def vote(instruction, names):
     """vote.sync: all, any, uni, ballot."""
     kind, type = [m for m in instruction.modifiers if m != "sync"]
+    if kind not in ("all", "any", "uni", "ballot"):
+        raise MachineError("it is vote.sync.all, any, uni or ballot")
     target, predicate, mask = instruction.operands
     negated = isinstance(predicate, syntax.Negated)
     row = names.source(predicate.register if negated else predicate, "pred").row
@@ -150,6 +154,8 @@ def match(instruction, names):
 def shuffle(instruction, names):
     """shfl.sync: up, down, bfly, idx (PTX ISA: shfl.sync; lanes of a segment as c says)."""
     kind = instruction.modifiers[-2]
+    if kind not in ("up", "down", "bfly", "idx") or instruction.modifiers[-1] != "b32":
+        raise MachineError("it is shfl.sync.up, down, bfly or idx, of .b32")
     target, value, b, c, *mask = instruction.operands
     pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)
     rows = [names.source(operand, "u32").row for operand in (value, b, c)]
