@@ -16,7 +16,7 @@ import pytest
 from commands import answered, printed, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ptx_texts import TRANSPOSE, WRITE, module
+from ptx_texts import TRANSPOSE, WRITE, compile_loop, module
 
 import simlayout.guide
 from simlayout.cli import main
@@ -228,6 +228,7 @@ def test_lines_of_the_ptx_are_not_of_a_kernel_of_python_source(capsys):
 
 
 def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
+    compile_loop()
     (folder / "loop.ptx").write_text(greeting("AGAIN: bra AGAIN;"))
     words = [sys.executable, "-u", "-m", "simlayout", "run", "loop.ptx", "--block", "1", "--json", "a.json"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,5 +1,9 @@
 """PTX modules as text, small enough to read."""
 
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
 REGISTERS = ".reg .pred %p<9>; .reg .b16 %rs<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>;"
 
 
@@ -67,3 +71,15 @@ setp.lt.u32 %p1, %r2, 32;
 ret;
 """, ("u64", "u64"), before='.file 1 "transpose.cu"')
 """32 x 32 floats by one warp: line 5 stores rows, line 8 loads columns, each of whose 32 words lies in one bank."""
+
+
+@cache
+def compile_loop():
+    """Compiles the loop that executes PTX, where Numba is installed, and keeps it on the disk: an interrupt can get lost in
+    the compiler."""
+    if find_spec("numba"):
+        from simlayout import ptx
+        from simlayout.machine.ptx.running import LOOP
+
+        import_module(LOOP)
+        ptx.load(module("mov.u32 %r1, 0;\nret;")).entry().run(1, 32)

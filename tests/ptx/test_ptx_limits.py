@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from ptx_texts import WRITE, module
+from ptx_texts import WRITE, compile_loop, module
 
 import simlayout as sl
 from simlayout.errors import MachineError
@@ -39,6 +39,7 @@ def test_an_endless_loop_ends_by_the_limit_with_one_line_that_names_the_source_l
 
 @pytest.mark.parametrize("step", STEPS)
 def test_an_endless_loop_ends_by_ctrl_c_and_the_entry_can_run_again(step):
+    compile_loop()
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
