@@ -14,6 +14,7 @@ from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
 from simlayout.machine import Trace
 from simlayout.machine.ptx.running import LOOP
+from simlayout.machine.ptx.unread import NOTE
 
 SOURCE = "\n".join(f"// line {n}" for n in range(1, 10))
 
@@ -108,3 +109,22 @@ def test_every_instruction_of_the_table_is_in_one_class():
                                   "ld.shared::cluster.b32"])
 def test_what_moves_no_wavefronts_of_loads_and_stores_is_in_no_class(name):
     assert sum(Trace((AccessCount("a", name, 1, 5, 5),)).totals().values()) == 0
+
+
+# ---- what ptxas may leave out --------------------------------------------------------------------------------------------
+
+TILE = ".shared .align 16 .b8 tile[512];\n"
+
+
+@pytest.mark.parametrize("body, notes", [
+    ("ld.shared.b32 %r1, [tile];", 1), ("ld.shared.b32 %r1, [tile]; ld.shared.b32 %r2, [tile];", 2),
+    ("ld.shared.v2.b32 {%r1, %r2}, [tile];", 1), ("ld.volatile.shared.b32 %r1, [tile];", 0),
+    ("ld.shared.b32 %r1, [tile]; st.shared.b32 [tile], %r1;", 0), ("ld.shared.b32 %r1, [tile]; add.u32 %r2, %r1, 1;", 0),
+    ("ld.shared.b32 %r1, [tile]; st.shared.b32 [%r1], %r2;", 0), ("@%p1 ld.shared.b32 %r1, [tile];", 1),
+    ("ld.shared.v2.b32 {%r1, %r2}, [tile]; mov.b64 %rd1, {%r2, %r2};", 0), ("ld.param.u32 %r1, [kernel_param_0];", 0),
+    ("bra DONE; ld.shared.b32 %r1, [tile]; DONE:", 0), ("ld.shared.b32 %r1, [tile]; mov.u32 %r1, 0;", 1)])
+def test_a_load_that_nothing_reads_is_noted_because_ptxas_may_leave_it_out(body, notes):
+    text = module(TILE + f"st.shared.b64 [tile], %rd1;\n.loc 1 7 3\n{body}\nret;", ["u32"], before='.file 1 "k.cu"')
+    trace = sl.ptx.load(text).entry().run(1, 1, 0)
+    assert trace.notes == ((f"k.cu:7: {notes} {NOTE}",) if notes else ())
+    assert (f"\n\nk.cu:7: {notes} load of shared memory" in trace.listing()) == bool(notes)

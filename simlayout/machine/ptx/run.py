@@ -1,6 +1,7 @@
 """Modules of PTX, their entries, and launches of these."""
 
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from simlayout.machine.ptx.lower import Lowering
 from simlayout.machine.ptx.running import Running
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
+from simlayout.machine.ptx.unread import NOTE, unread_loads
 from simlayout.machine.ptx.warp import PtxWarp
 from simlayout.machine.trace import Trace
 from simlayout.wording import counted
@@ -98,6 +100,8 @@ class Entry:
         for step, count in zip(program.steps, program.executed.tolist()):
             if count:
                 launch.recorder.executed[step.site] += count
+                if (step.line, step.text) in self._unread:
+                    launch.recorder.note(step.site, NOTE)
         return replace(launch.trace(), ptx=self._executed(program.executed.tolist()))
 
     def _executed(self, executed):
@@ -110,6 +114,11 @@ class Entry:
                 made[step.line] = texts, known + count
         return tuple(SourceLine(path, line, " ".join(made[line][0]) + next(iter(made[line][0].values())), made[line][1])
                      for line in sorted(made))
+
+    @cached_property
+    def _unread(self):
+        """{(line, text)} of its loads of shared memory whose results nothing reads."""
+        return unread_loads(self.module.syntax.functions[name] for name in self.functions)
 
     def _executable(self):
         if self.program is None:
