@@ -1,0 +1,78 @@
+"""Every lane-wise instruction on the GPU beside the table.
+
+    python -m cuda_kernels.conformance.opcodes --json FILE [--only PATTERN ...] [--seed N] [--keep FOLDER]
+
+PATTERN: of names of cases, as of files ("cvt.*.f16.*"). Prints what differs and what the driver refuses; returns 1 if an
+instruction that the table calls exact differs. FOLDER: gets the operands and the GPU's results of every chosen case, .npz.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from cuda_kernels.conformance.opcodes.device import Device, loaded
+from cuda_kernels.conformance.opcodes.forms import chosen
+from cuda_kernels.conformance.opcodes.judge import judge, trimmed
+from cuda_kernels.conformance.opcodes.operands import operands
+from cuda_kernels.conformance.opcodes.record import summary, write
+from simlayout.errors import SimlayoutError
+from simlayout.files import check_writable
+
+
+def _keep(folder, case, seed, stored):
+    name = case.name.replace(" ", "_")
+    given = operands(case.roles, case.count, seed)
+    np.savez_compressed(folder / f"{name}.npz", operands=given, results=trimmed(case, stored))
+
+
+def compared(cases, seed, keep=None):
+    """([Verdict], {name: why the driver refused it}) of cases on the GPU. The table's side is computed by all cores."""
+    workers = multiprocessing.get_context("fork").Pool(os.cpu_count())      # before the driver starts: it must not be forked
+    with workers:
+        device, waiting, refused = Device(), [], {}
+        for case, kernel, reason in loaded(device, cases):
+            if kernel is None:
+                refused[case.name] = reason
+                continue
+            stored = device.run(kernel, case, seed)
+            if keep:
+                _keep(keep, case, seed, stored)
+            waiting.append(workers.apply_async(judge, (case, seed, stored)))
+        return [one.get() for one in waiting], refused, device.about()
+
+
+def main(arguments=None):
+    """As the module says."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="+", metavar="PATTERN", default=[])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    cases = chosen(options.only)
+    if not cases:
+        raise SimlayoutError(f"no instruction of the table is named like {' or '.join(options.only)}")
+    if options.json:
+        check_writable(options.json)
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    verdicts, refused, about = compared(cases, options.seed, options.keep)
+    print(summary(verdicts, refused))
+    print(f"{len(cases)} cases in {time.perf_counter() - start:.0f} s")
+    if options.json:
+        given = sys.argv[1:] if arguments is None else arguments
+        about["command"] = " ".join(["python -m cuda_kernels.conformance.opcodes", *given])
+        write(options.json, {**about, "date": str(date.today()), "seed": options.seed}, verdicts, refused)
+    exact = {case.name for case in cases if case.op.exact}
+    return int(any(verdict.different and verdict.name in exact for verdict in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The file that holds what a GPU computed, and what is printed of it."""
+
+import json
+import lzma
+from pathlib import Path
+
+from cuda_kernels.conformance.opcodes.forms import every_case
+from cuda_kernels.conformance.opcodes.judge import Verdict
+from simlayout.files import write_whole
+
+SHOWN = 60
+"""Cases that differ and are printed with an example."""
+
+
+def write(path: Path, about: dict, verdicts: list[Verdict], refused: dict[str, str]) -> None:
+    """Writes a record, compressed if its name ends in .xz: about, {name: Verdict}, {name: reason}."""
+    rows = ",\n".join(f" {json.dumps(verdict.name)}: {json.dumps(verdict.as_dict())}" for verdict in verdicts)
+    text = f'{json.dumps(about, indent=1)[:-2]},\n "refused": {json.dumps(refused, indent=1)},\n "forms": {{\n{rows}}}}}\n'
+    write_whole(path, lzma.compress(text.encode(), preset=9) if path.suffix == ".xz" else text)
+
+
+def read(path: Path) -> dict:
+    """A record as plain values."""
+    data = Path(path).read_bytes()
+    return json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
+
+
+def summary(verdicts: list[Verdict], refused: dict[str, str]) -> str:
+    """What differs, with an example of each; how far approximate functions are; what the driver refused, by reason."""
+    exact = {case.name: case.op.exact for case in every_case()}
+    lines, wrong = [], [v for v in verdicts if v.different and exact.get(v.name, True)]
+    for v in wrong[:SHOWN]:
+        given, theirs, ours = v.examples[0]
+        lines.append(f"{v.name}: {v.different} of {v.cases} differ: of {given} the GPU makes {theirs}, the table {ours}")
+    if len(wrong) > SHOWN:
+        lines.append(f"... and {len(wrong) - SHOWN} more: {', '.join(v.name for v in wrong[SHOWN:])}")
+    for v in verdicts:
+        if v.ulp is not None:
+            lines.append(f"{v.name}: {v.different} of {v.cases} differ, at most {v.ulp} ulp, relative {v.relative:.3g}, "
+                         f"absolute {v.absolute:.3g}; {v.kinds} infinite or NaN in one alone")
+    reasons: dict[str, list[str]] = {}
+    for name, reason in refused.items():
+        reasons.setdefault(_without_line(reason), []).append(name)
+    lines += [f"refused, {reason}: {len(names)} ({', '.join(names[:3])}...)" for reason, names in reasons.items()]
+    of_exact = [v for v in verdicts if exact.get(v.name, True)]
+    lines.append(f"{len(of_exact)} exact forms on {sum(v.cases for v in of_exact):,} operands: {len(wrong)} differ "
+                 f"somewhere, in {sum(v.different for v in wrong):,} results; {len(verdicts) - len(of_exact)} approximate "
+                 f"forms; {len(refused)} refused")
+    return "\n".join(lines)
+
+
+def _without_line(reason):
+    """A reason of ptxas without the place in the file."""
+    return reason.split("error")[-1].strip(" :")

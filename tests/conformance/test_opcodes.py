@@ -1,0 +1,226 @@
+"""Lane-wise instructions beside a GPU's results: the kernels, the operands, the record."""
+
+import ctypes
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from host_kit import FakeLibrary, view
+
+from cuda_kernels.conformance.opcodes import device, forms, judge, record
+from cuda_kernels.conformance.opcodes.__main__ import main
+from cuda_kernels.conformance.opcodes.operands import count_of, operands
+from cuda_kernels.conformance.opcodes.text import module_of
+from cuda_kernels.run import driver
+from simlayout import ptx
+from simlayout.errors import SimlayoutError
+from simlayout.machine.ptx.opcodes.lanes import TABLES
+
+CASES = forms.chosen([])
+RECORD = Path(__file__).parents[1] / "data" / "h200_opcodes.json.xz"
+needs_record = pytest.mark.skipif(not RECORD.exists(), reason="no GPU's results are recorded")
+BY_NAME = {case.name: case for case in CASES}
+
+
+def few(case, count):
+    """Operands of a case, as far apart as they can be."""
+    given = operands(case.roles, case.count, 1)
+    return np.ascontiguousarray(given[:, ::given.shape[1] // count])
+
+
+def check_on_the_machine(cases):
+    """Runs the kernels that the GPU is given."""
+    for i in range(0, len(cases), device.PER_MODULE):
+        group = cases[i:i + device.PER_MODULE]
+        module = ptx.load(module_of(group, "sm_90a"))
+        for j, case in enumerate(group):
+            given = few(case, 48)
+            stored, count = np.zeros((len(case.results), given.shape[1]), np.uint64), given.shape[1]
+            module[f"k{j}"].run(-(-count // 64), 64, given.copy(), stored, count)
+            np.testing.assert_array_equal(judge.trimmed(case, stored), judge.expected(case, given), case.name)
+
+
+def test_every_form_of_the_table_is_a_case_and_has_ten_thousand_operands():
+    spelled = {".".join((form.opcode, *modifiers)) for form in TABLES for modifiers in form.spelled()}
+    assert spelled <= set(BY_NAME) and len(BY_NAME) == len(CASES) > 5500
+    assert {name.removesuffix(" crossed") for name in BY_NAME} == spelled
+    assert min(case.count for case in CASES) > 10_000
+
+
+def test_the_kernels_do_on_the_machine_what_the_table_says():
+    check_on_the_machine(CASES[::50])
+
+
+@pytest.mark.slow
+def test_all_kernels_do_on_the_machine_what_the_table_says():
+    check_on_the_machine(CASES)
+
+
+@pytest.mark.parametrize("roles", sorted({case.roles for case in CASES}), ids=" ".join)
+def test_operands_are_as_many_as_asked_within_their_width_the_same_again_and_others_of_another_seed(roles):
+    made = operands(roles, count_of(roles), 1)
+    assert made.shape == (len(roles), count_of(roles)) and made.dtype == np.uint64
+    operands.cache_clear()
+    np.testing.assert_array_equal(made, operands(roles, count_of(roles), 1))
+    if set(roles) - {"pred"} and roles != ("b16",):
+        assert (made != operands(roles, count_of(roles), 2)).any()
+
+
+def test_operands_have_every_selector_every_table_of_lop3_and_all_numbers_of_16_bits():
+    assert np.unique(operands(("b32", "b32", "selector"), 65536, 1)[2] & 0xFFFF).size == 65536
+    luts = np.unique(operands(("b32", "b32", "b32", "lut"), 16384, 1)[3], return_counts=True)
+    assert luts[0].tolist() == list(range(256)) and min(luts[1]) == 64
+    for roles in (("b16",), ("f16x2",)):
+        assert np.unique(operands(roles, 65536, 1)[0] & 0xFFFF).size == 65536
+    assert np.unique(operands(("f16x2",), 65536, 1)[0] >> 16).size == 65536
+
+
+def test_operands_of_f32_have_infinities_nan_of_both_kinds_subnormals_and_products_that_cancel():
+    a, b, c = operands(("f32", "f32", "f32"), 16384, 1)
+    size = a & 0x7FFFFFFF
+    assert (size == 0x7F800000).sum() > 20 and ((size > 0x7F800000) & (size < 0x7FC00000)).sum() > 50
+    assert (size >= 0x7FC00000).sum() > 50 and ((size > 0) & (size < 0x800000)).sum() > 300
+    with np.errstate(all="ignore"):
+        near = -(a.astype(np.uint32).view("f4") * b.astype(np.uint32).view("f4"))
+    assert (near.view(np.uint32).astype(np.int64) - c.astype(np.int64) == 1).sum() > 150
+
+
+def test_a_verdict_counts_results_that_differ_and_shows_their_operands():
+    case = BY_NAME["setp.lt.f32"]
+    given = operands(case.roles, case.count, 1)
+    right = judge.expected(case, given)
+    assert judge.judge(case, 1, right).as_dict() == {"cases": case.count, "different": 0, "results": judge.digest(right)}
+    right[1, 5] ^= np.uint64(1)
+    verdict = judge.judge(case, 1, right)
+    assert verdict.different == 1 and verdict.results != judge.digest(judge.expected(case, given))
+    theirs, ours = right[:, 5], judge.expected(case, given)[:, 5]
+    shown = [" ".join(f"{int(x):x}" for x in column) for column in (given[:, 5], theirs, ours)]
+    assert verdict.examples == [shown] and pickle.loads(pickle.dumps(case)) == case
+
+
+def test_approximate_results_are_measured_in_units_of_the_last_place_and_a_nan_is_another_kind():
+    case = BY_NAME["rcp.approx.f32"]
+    ours = judge.expected(case, operands(case.roles, case.count, 1))
+    finite = np.flatnonzero(np.isfinite(judge.number("f32", ours[0])) & (ours[0] & 0x7FFFFF > 8))
+    theirs = ours.copy()
+    theirs[0, finite[0]] += np.uint64(3)
+    theirs[0, finite[1]] = 0x7FFFFFFF
+    verdict = judge.judge(case, 1, theirs)
+    assert (verdict.different, verdict.ulp, verdict.kinds) == (2, 3, 1) and len(verdict.kept) == judge.KEPT
+    assert verdict.examples[0][1] == "7fffffff"
+    found = judge.distances("f16x2", np.array([0x3C023C00], np.uint64), np.array([0x3C003C01], np.uint64))
+    assert found["ulp"] == 2 and found["kinds"] == 0
+
+
+def test_a_record_is_read_as_it_was_written_and_its_summary_names_what_differs(tmp_path):
+    verdict = judge.Verdict("add.s32", 4, 1, "00", [["1 2", "4", "3"]])
+    refused = {"add.f32.f16": "line 3; error : not for sm_90"}
+    for name in ("a.json", "a.json.xz"):
+        record.write(tmp_path / name, {"device": "none"}, [verdict], refused)
+        wanted = {"device": "none", "refused": refused, "forms": {"add.s32": verdict.as_dict()}}
+        assert record.read(tmp_path / name) == wanted
+    said = record.summary([verdict], refused)
+    assert "add.s32: 1 of 4 differ: of 1 2 the GPU makes 4, the table 3" in said and "not for sm_90: 1" in said
+
+
+class MachineLibrary(FakeLibrary):
+    """A CUDA driver whose GPU is the machine; it refuses what `refuses` matches."""
+
+    refuses = "ftz"
+
+    def cuDeviceGetName(self, name, size, device):
+        name.value = b"the machine"
+        return 0
+
+    def cuLibraryLoadData(self, at, code, options, values, count, *rest):
+        text = code.rstrip(b"\0").decode()
+        assert list(options) == [device.ERROR_LOG, device.ERROR_LOG_BYTES] and count == 2 and self.contexts
+        if self.refuses in text:
+            ctypes.memmove(values[0], b"ptxas application\nline 9; error : no ftz\n\0", 40)
+            return 1
+        self.programs[len(self.programs) + 1] = ptx.load(text)
+        ctypes.c_void_p.from_address(at).value = len(self.programs)
+        return 0
+
+    def cuLibraryGetKernel(self, at, library, name):
+        self.programs[number := len(self.programs) + 1] = self.programs[library.value], name.decode()
+        ctypes.c_void_p.from_address(at).value = number
+        return 0
+
+    def cuMemcpyHtoD_v2(self, address, array, nbytes):
+        ctypes.memmove(address, array, nbytes)
+        return 0
+
+    def cuMemcpyDtoH_v2(self, array, address, nbytes):
+        ctypes.memmove(array, address, nbytes)
+        return 0
+
+    def cuLaunchKernelEx(self, config, kernel, parameters, extra):
+        module, name = self.programs[kernel.value]
+        places = (ctypes.c_void_p * 3).from_address(parameters.value)
+        sources, results = (ctypes.c_uint64.from_address(place).value for place in places[:2])
+        count = ctypes.c_uint32.from_address(places[2]).value
+        arrays = [view(at, np.dtype(np.uint64), (4, count), (8 * count, 8)) for at in (sources, results)]
+        module[name].run(tuple(config._obj.grid), tuple(config._obj.block), *arrays, count)
+        return 0
+
+
+def test_the_command_runs_on_a_driver_and_names_what_differs_and_what_was_refused(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(forms, "count_of", lambda roles, exact: 64)
+    monkeypatch.setattr(driver, "cuda", lambda: driver.Cuda(MachineLibrary()))
+    target = tmp_path / "record.json"
+    patterns = ["min.f32", "min.ftz.f32", "addc.cc.u32*", "sin.approx.f32"]
+    assert main(["--json", str(target), "--only", *patterns, "--keep", str(tmp_path / "kept")]) == 0
+    data = record.read(target)
+    assert data["device"] == "the machine" and data["target"] == "sm_90a" and data["cuda"] == "13.0"
+    assert data["refused"] == {"min.ftz.f32": "line 9; error : no ftz"}
+    assert set(data["forms"]) == {"min.f32", "addc.cc.u32", "addc.cc.u32 crossed", "sin.approx.f32"}
+    assert all(row["cases"] == 64 and row["different"] == 0 for row in data["forms"].values())
+    with np.load(tmp_path / "kept" / "addc.cc.u32_crossed.npz") as kept:
+        assert kept["operands"].shape == (3, 64) and kept["results"].shape == (2, 64)
+    assert "3 exact forms on 192 operands: 0 differ" in capsys.readouterr().out
+
+
+def test_a_pattern_that_names_nothing_is_refused():
+    with pytest.raises(SimlayoutError, match="named like nonsense"):
+        main(["--only", "nonsense"])
+
+
+@needs_record
+def test_the_record_has_every_form_of_the_table_or_names_what_the_driver_refused():
+    data = record.read(RECORD)
+    assert {case.name for case in CASES} == set(data["forms"]) | set(data["refused"])
+    assert {name for name in data["refused"] if BY_NAME[name].target not in ("sm_100",)} == set()
+    assert not any(data["forms"][case.name]["different"] for case in CASES if case.op.exact and case.name in data["forms"])
+
+
+def check_against_the_record(cases):
+    data = record.read(RECORD)
+    for case in cases:
+        if case.op.exact and case.name in data["forms"]:
+            given = operands(case.roles, case.count, data["seed"])
+            assert judge.digest(judge.expected(case, given)) == data["forms"][case.name]["results"], case.name
+
+
+@needs_record
+def test_the_table_computes_what_the_gpu_did():
+    check_against_the_record(CASES[::20])
+
+
+@needs_record
+@pytest.mark.slow
+def test_the_whole_table_computes_what_the_gpu_did():
+    check_against_the_record(CASES)
+
+
+@needs_record
+@pytest.mark.parametrize("case", [case for case in CASES if not case.op.exact], ids=lambda case: case.name)
+def test_approximate_functions_are_as_far_from_the_gpu_as_was_measured(case):
+    row = record.read(RECORD)["forms"].get(case.name)
+    if row is None:
+        pytest.skip("the driver refused it")
+    given, theirs = (np.array([[int(part, 16) for part in one[side].split()] for one in row["kept"]], np.uint64).T
+                     for side in (0, 1))
+    found = judge.distances(case.op.results[0], theirs[0], judge.expected(case, given)[0])
+    assert found["ulp"] <= row["ulp"] and found["kinds"] <= row["kinds"]
