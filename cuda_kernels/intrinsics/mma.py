@@ -13,7 +13,7 @@ from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.matrices import mma, words_of
+from simlayout.machine.matrices import mma
 from simlayout.numerics.formats import bf16_bits
 
 
@@ -88,4 +88,5 @@ def cvt_f32_f16_high(warp, packed):
 
 def _halves(packed):
     """The two halves of a register as f32 [32, 2]."""
-    return words_of((packed,), np.uint32).view(np.float16).reshape(LANES, 2).astype(np.float32)
+    words = np.array(np.broadcast_to(packed, LANES), np.uint32, copy=None)
+    return words.view(np.float16).reshape(LANES, 2).astype(np.float32)

@@ -66,52 +66,30 @@ def mma(name):
     >>> len(made), made[0][:3].tolist()
     (4, [9.0, 9.0, 9.0])
     """
-    from simlayout.hardware import fragment
-    from simlayout.numerics import compute_tile, rule, tensor_op
+    from simlayout.numerics import warp_mma
 
-    op, its_rule = tensor_op(name), rule(name)
-    a, b, c, d = (fragment(name, operand) for operand in "ABCD")
-    na, nc = a.registers, a.registers + b.registers
-    ab_place = np.concatenate([_places(a).T, _places(b) + na * LANES * a.per_register], axis=1)[:, None]
-    c_place, d_element = _places(c).T[None], _places(d).T.reshape(-1).argsort().reshape(d.registers, -1)
-    ab_word, c_word, c_dtype = _word(a), _word(c), TYPES[c.dtype].plain
+    multiply = warp_mma(name)
+    op, operands = multiply.op, sum(multiply.registers[:2])
+    operand_word, word = _word(op.a), _word(op.d)
 
     def product(*registers):
-        ab = _elements(words_of(registers[:nc], ab_word), a).take(ab_place)
-        made = compute_tile(op, its_rule, ab, words_of(registers[nc:], c_word).view(c_dtype).take(c_place))
-        words = made.take(d_element).view(c_word)
-        return tuple(words)
+        words = np.empty((1, sum(multiply.registers[:3]), LANES), multiply.word)
+        _fill(words[0, :operands].view(operand_word), registers[:operands])
+        _fill(words[0, operands:].view(word), registers[operands:])
+        return tuple(multiply(words)[0].view(word))
 
     return product
 
 
-def _word(f):
-    """The NumPy dtype of a register of a fragment."""
-    return TYPES[TYPES[f.dtype].register].plain
+def _word(dtype):
+    """The NumPy dtype of a register with elements of a type."""
+    return TYPES[TYPES[dtype].register].plain
 
 
-def _places(f):
-    """Where each element of a fragment's matrix lies in its registers [registers, 32], counted in elements: int [rows,
-    cols]."""
-    lane, value = np.meshgrid(np.arange(f.lanes), np.arange(f.values), indexing="ij")
-    row, col = np.moveaxis(f.coordinates(), -1, 0)
-    made = np.empty(f.shape, np.int64)
-    made[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
-    return made
-
-
-def _elements(words, f):
-    """Registers [n] as elements [n * per_register], as `simlayout.numerics` takes A and B."""
-    bits = TYPES[f.dtype].bits
-    if bits >= 8:
-        return words.view(TYPES[f.dtype].operand)
-    return (words[:, None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
-
-
-def words_of(registers, word):
-    """Registers of a warp, each [32] or uniform, as one array of words [registers * 32]."""
+def _fill(rows, registers):
+    """Writes registers, each [32] or uniform, into [registers, 32]."""
     try:
-        made = np.concatenate(registers)
+        np.concatenate(registers, out=rows.reshape(-1), casting="unsafe")
     except ValueError:                                        # a uniform one has no axis
-        made = np.concatenate([np.broadcast_to(r, LANES) for r in registers])
-    return made.astype(word, copy=False)
+        for row, register in zip(rows, registers, strict=True):
+            row[:] = np.asarray(register).astype(row.dtype)

@@ -6,6 +6,7 @@ batch axis of a or b may be 1. a and b are raw bits (unsigned integers), or floa
 
 from functools import lru_cache
 from itertools import product
+from time import perf_counter
 
 import numpy as np
 
@@ -19,23 +20,42 @@ PRODUCTS, COLUMNS = 1 << 17, 512
 """Products of a step, and columns, that a block has at most: 1.3 MB with exponents and integers."""
 
 
-def compute(op, rule, a, b, c):
+PATIENCE = 0.5
+"""Seconds that NumPy computes in a process before Numba is loaded, which takes about as long once its cache is filled."""
+
+_spent = 0.0
+
+
+def compute(op: TensorOp, rule: Rule, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """d of a TensorOp under its Rule; repeated for every instruction of the chain, in order."""
-    with np.errstate(all="ignore"):
-        return _KINDS[rule.kind](op, rule, a, b, c)
+    functions = compiled_functions()
+    return (functions.compute if functions else by_numpy)(op, rule, a, b, c)
 
 
-def compute_tile(op: TensorOp, rule: Rule, ab: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """One instruction on one tile, quickly. ab: [k, 1, m + n], A's column k and then B's row k; c and d: [1, n, m], that is
-    transposed (the longer rows are the quicker ones)."""
-    if rule.kind != "fused" or rule.step != op.k or op.a != op.b:
-        d = compute(op, rule, ab[None, ..., :op.m], ab[None, ..., op.m:], np.ascontiguousarray(c.swapaxes(1, 2)))
-        return d.swapaxes(1, 2)
+def compiled_functions():
+    """The module `compiled` once it pays, if Numba is installed; else None. Both compute the same bits."""
+    return _compiled() if _spent > PATIENCE else None
+
+
+@lru_cache(None)
+def _compiled():
+    try:
+        from numba import config
+
+        from simlayout.numerics import compiled
+    except ImportError:                                  # no Numba here, or one that this NumPy is too new for
+        return None
+    return None if config.DISABLE_JIT else compiled
+
+
+def by_numpy(op: TensorOp, rule: Rule, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """`compute` without Numba: what defines the result."""
+    global _spent
+    began = perf_counter()
     with np.errstate(all="ignore"):
-        step = fused_step(op.a, op.d, rule.fraction_bits, rule.kept_bits)
-        both = operand(op.a, ab)
-        a, b = both.part((..., slice(op.m))), both.part((..., slice(op.m, None)))
-        return step(b, a, c, step.room((op.k, 1, op.n, op.m)))
+        d = _KINDS[rule.kind](op, rule, a, b, c)
+    _spent += perf_counter() - began
+    return d
 
 
 def _fused(op, rule, a, b, c):

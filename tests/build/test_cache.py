@@ -135,7 +135,7 @@ def test_on_a_full_disk_and_with_a_damaged_cache_numba_s_functions_count(tmp_pat
     from numba import config
     from numba.core import caching
 
-    from simlayout.hardware.banks.fast import _jit
+    from simlayout.jit import jit
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -143,9 +143,9 @@ def test_on_a_full_disk_and_with_a_damaged_cache_numba_s_functions_count(tmp_pat
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr(caching.IndexDataCacheFile, "save", full)
-        assert _jit(next_number)(4) == 5
+        assert jit(next_number)(4) == 5
     for kind in ("nbi", "nbc", "none"):
-        assert _jit(next_number)(4) == 5 and list(tmp_path.rglob("*.nbi"))
+        assert jit(next_number)(4) == 5 and list(tmp_path.rglob("*.nbi"))
         for path in tmp_path.rglob(f"*.{kind}"):
             path.write_bytes(path.read_bytes()[:-9])    # cut short
 

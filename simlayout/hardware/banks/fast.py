@@ -10,14 +10,14 @@ instruction, before and after pair merging.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import numpy as np
-from numba import config, njit
+from numba import config
 
 from simlayout.hardware.banks import model
 from simlayout.hardware.banks.geometry import geometry
 from simlayout.hardware.banks.operands import EVERY, addresses_of, rows_of, signed
+from simlayout.jit import jit
 
 _CHUNK = 1 << 14           # accesses that one thread takes at a time
 _BLOCK = 128               # accesses side by side
@@ -76,43 +76,7 @@ _TO_4, _TO_8, _TO_16, _TO_32 = (np.array(pairs, np.uintp)
                                 for pairs in (_RUNS[2] + _RUNS[4], _RUNS[8], _RUNS[16], _RUNS[32]))
 
 
-class _Forgiving:
-    """Numba's cache of a function, for which a full disk or a damaged file is no reason not to count."""
-
-    def __init__(self, cache):
-        self._cache = cache
-
-    def __getattr__(self, name):
-        return getattr(self._cache, name)
-
-    def load_overload(self, *arguments):
-        """What was kept, or None."""
-        try:
-            return self._cache.load_overload(*arguments)
-        except Exception:                                # whatever a pickle that is cut short raises
-            return None
-
-    def save_overload(self, *arguments):
-        """Keeps it, if it can; what cannot be added to is made anew the next time."""
-        try:
-            self._cache.save_overload(*arguments)
-        except Exception:
-            with suppress(OSError):
-                self._cache.flush()
-
-
-def _jit(function):
-    """Compiled when first called; kept in a cache folder, if one can be written."""
-    try:
-        compiled = njit(nogil=True, cache=True)(function)
-    except RuntimeError:                                 # no folder can be written
-        return njit(nogil=True)(function)
-    if compiled is not function:                             # else NUMBA_DISABLE_JIT
-        compiled._cache = _Forgiving(compiled._cache)
-    return compiled
-
-
-@_jit
+@jit
 def _count(addresses, mask, numbers, wavefronts, ideal):
     """Counts int [n, 32] addresses under bool [n or 1, 32] into int64 [n] results; returns whether one is at fault."""
     n, fault = len(addresses), False
@@ -145,7 +109,7 @@ def _count(addresses, mask, numbers, wavefronts, ideal):
     return fault
 
 
-@_jit
+@jit
 def _load(addresses, mask, first, size, numbers, rows):
     """Fills rows, uint16 [128, 32], with the words of a block, the bank in front; returns whether an address is at fault
     (see `model.first_fault`)."""
@@ -161,7 +125,7 @@ def _load(addresses, mask, first, size, numbers, rows):
     return seen < 0 or seen & numbers.low != 0
 
 
-@_jit
+@jit
 def _pair(keys, together):
     """`model.paired` of a block, into bool [128]."""
     together[:] = False
@@ -175,7 +139,7 @@ def _pair(keys, together):
         together |= agree
 
 
-@_jit
+@jit
 def _merge(keys, comparators):
     """Orders two lanes of every access of the block, for each comparator."""
     for c in range(len(comparators)):
@@ -186,7 +150,7 @@ def _merge(keys, comparators):
             keys[upper, k] = max(x, y)
 
 
-@_jit
+@jit
 def _measure(keys, span, numbers, queues, busy):
     """Of sorted groups of `span` lanes: the sum of their longest queues, and how many have one; uint16 [128] each."""
     line_bits, every = _WORD_BITS - numbers.bank_bits, not numbers.merges

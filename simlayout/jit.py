@@ -1,0 +1,54 @@
+"""Compiles functions with Numba when they are first called, and keeps them on disk where a folder can be written.
+
+Numba is imported with this module, so whoever can do without it imports this one when it pays.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from numba import njit
+
+
+class _Forgiving:
+    """Numba's cache of a function, for which a full disk or a damaged file is no reason not to run."""
+
+    def __init__(self, cache):
+        self._cache = cache
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def load_overload(self, *arguments):
+        """What was kept, or None."""
+        try:
+            return self._cache.load_overload(*arguments)
+        except Exception:                                # whatever a pickle that is cut short raises
+            return None
+
+    def save_overload(self, *arguments):
+        """Keeps it, if it can; what cannot be added to is made anew the next time."""
+        try:
+            self._cache.save_overload(*arguments)
+        except Exception:
+            with suppress(OSError):
+                self._cache.flush()
+
+
+def jit(function: Callable) -> Callable:
+    """The function, compiled when first called, without Python's lock; kept in a cache folder (NUMBA_CACHE_DIR, or
+    __pycache__), if one can be written. Divisions by zero make infinities and NaN, as in NumPy.
+
+    What is kept is made anew when the file of the function changes, and not when that of another one does which it calls.
+    """
+    try:
+        compiled = njit(nogil=True, error_model="numpy", cache=True)(function)
+    except RuntimeError:                                 # no folder can be written
+        return njit(nogil=True, error_model="numpy")(function)
+    if compiled is not function:                         # else NUMBA_DISABLE_JIT
+        compiled._cache = _Forgiving(compiled._cache)
+    return compiled
+
+
+def inlined(function: Callable) -> Callable:
+    """The function as part of every compiled one that calls it. (A call takes 50 ns, because references are counted.)"""
+    return njit(error_model="numpy", forceinline=True)(function)
