@@ -9,7 +9,7 @@ import pytest
 from host_kit import FakeLibrary, view
 
 from cuda_kernels.conformance.opcodes import device, forms, judge, record
-from cuda_kernels.conformance.opcodes.__main__ import main
+from cuda_kernels.conformance.opcodes.__main__ import compared, main
 from cuda_kernels.conformance.opcodes.operands import count_of, operands
 from cuda_kernels.conformance.opcodes.text import module_of
 from cuda_kernels.run import driver
@@ -18,7 +18,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.machine.ptx.opcodes.lanes import TABLES
 
 CASES = forms.chosen([])
-RECORD = Path(__file__).parents[1] / "data" / "h200_opcodes.json.xz"
+RECORD = next((Path(__file__).parents[1] / "data").glob("h200_opcodes.json*"), Path("none"))
 needs_record = pytest.mark.skipif(not RECORD.exists(), reason="no GPU's results are recorded")
 BY_NAME = {case.name: case for case in CASES}
 
@@ -127,13 +127,13 @@ def test_a_record_is_read_as_it_was_written_and_its_summary_names_what_differs(t
 class MachineLibrary(FakeLibrary):
     """A CUDA driver whose GPU is the machine; it refuses what `refuses` matches."""
 
-    refuses = "ftz"
+    refuses, broken = "ftz", False
 
     def cuDeviceGetName(self, name, size, device):
         name.value = b"the machine"
         return 0
 
-    def cuLibraryLoadData(self, at, code, options, values, count, *rest):
+    def cuModuleLoadDataEx(self, at, code, count, options, values):
         text = code.rstrip(b"\0").decode()
         assert list(options) == [device.ERROR_LOG, device.ERROR_LOG_BYTES] and count == 2 and self.contexts
         if self.refuses in text:
@@ -143,8 +143,8 @@ class MachineLibrary(FakeLibrary):
         ctypes.c_void_p.from_address(at).value = len(self.programs)
         return 0
 
-    def cuLibraryGetKernel(self, at, library, name):
-        self.programs[number := len(self.programs) + 1] = self.programs[library.value], name.decode()
+    def cuModuleGetFunction(self, at, module, name):
+        self.programs[number := len(self.programs) + 1] = self.programs[module.value], name.decode()
         ctypes.c_void_p.from_address(at).value = number
         return 0
 
@@ -158,6 +158,8 @@ class MachineLibrary(FakeLibrary):
 
     def cuLaunchKernelEx(self, config, kernel, parameters, extra):
         module, name = self.programs[kernel.value]
+        if self.broken:
+            return 1
         places = (ctypes.c_void_p * 3).from_address(parameters.value)
         sources, results = (ctypes.c_uint64.from_address(place).value for place in places[:2])
         count = ctypes.c_uint32.from_address(places[2]).value
@@ -180,6 +182,16 @@ def test_the_command_runs_on_a_driver_and_names_what_differs_and_what_was_refuse
     with np.load(tmp_path / "kept" / "addc.cc.u32_crossed.npz") as kept:
         assert kept["operands"].shape == (3, 64) and kept["results"].shape == (2, 64)
     assert "3 exact forms on 192 operands: 0 differ" in capsys.readouterr().out
+
+
+def test_after_a_launch_that_fails_the_rest_is_named_as_not_run(monkeypatch):
+    monkeypatch.setattr(forms, "count_of", lambda roles, exact: 64)
+    monkeypatch.setattr(driver, "cuda", lambda: driver.Cuda(MachineLibrary()))
+    monkeypatch.setattr(MachineLibrary, "broken", True)
+    verdicts, refused, _ = compared(forms.chosen(["min.s*", "max.s32"]), 1)
+    first, *rest = refused.values()
+    assert not verdicts and "refused to launch" in first and len(rest) > 2
+    assert set(rest) == {f"not run: {next(iter(refused))} failed"}
 
 
 def test_a_pattern_that_names_nothing_is_refused():

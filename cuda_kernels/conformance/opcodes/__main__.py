@@ -21,7 +21,7 @@ from cuda_kernels.conformance.opcodes.forms import chosen
 from cuda_kernels.conformance.opcodes.judge import judge, trimmed
 from cuda_kernels.conformance.opcodes.operands import operands
 from cuda_kernels.conformance.opcodes.record import summary, write
-from simlayout.errors import SimlayoutError
+from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable
 
 
@@ -36,11 +36,17 @@ def compared(cases, seed, keep=None):
     workers = multiprocessing.get_context("fork").Pool(os.cpu_count())      # before the driver starts: it must not be forked
     with workers:
         device, waiting, refused = Device(), [], {}
+        broken = ""
         for case, kernel, reason in loaded(device, cases):
-            if kernel is None:
+            reason = reason or broken
+            if not reason:
+                try:
+                    stored = device.run(kernel, case, seed)
+                except DeviceError as error:                         # after which the driver runs nothing more
+                    reason, broken = f"{error}", f"not run: {case.name} failed"
+            if reason:
                 refused[case.name] = reason
                 continue
-            stored = device.run(kernel, case, seed)
             if keep:
                 _keep(keep, case, seed, stored)
             waiting.append(workers.apply_async(judge, (case, seed, stored)))

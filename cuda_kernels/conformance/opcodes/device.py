@@ -33,6 +33,8 @@ class Device:
         library.cuMemcpyHtoD_v2.argtypes = (c_uint64, c_void_p, c_size_t)
         library.cuMemcpyDtoH_v2.argtypes = (c_void_p, c_uint64, c_size_t)
         library.cuDeviceGetName.argtypes = (c_void_p, ctypes.c_int, ctypes.c_int)
+        library.cuModuleLoadDataEx.argtypes = (c_void_p, c_void_p, ctypes.c_uint, c_void_p, c_void_p)
+        library.cuModuleGetFunction.argtypes = (c_void_p, c_void_p, ctypes.c_char_p)
         self._room: dict[str, tuple[int, int]] = {}
         self._given = None
 
@@ -50,24 +52,24 @@ class Device:
                 f"{self.cuda.version % 1000 // 10}"}
 
     def load(self, text: str) -> c_void_p:
-        """The library that the driver makes of PTX. Raises Refused."""
-        log, library = ctypes.create_string_buffer(LOG_BYTES), c_void_p()
+        """The module that the driver makes of PTX, at once; a library might be compiled at a launch. Raises Refused."""
+        log, module = ctypes.create_string_buffer(LOG_BYTES), c_void_p()
         options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
         values = (c_void_p * 2)(addressof(log), LOG_BYTES)
         code = text.encode() + b"\0"
         with self.cuda.on(self.index):
-            status = self.cuda.library.cuLibraryLoadData(addressof(library), code, options, values, 2, None, None, 0)
+            status = self.cuda.library.cuModuleLoadDataEx(addressof(module), code, 2, options, values)
         if status:
             said = [line.strip() for line in log.value.decode(errors="replace").splitlines() if "error" in line.lower()]
             raise Refused(said[0] if said else f"error {status}")
-        return library
+        return module
 
-    def kernel(self, library: c_void_p, entry: str) -> int:
+    def kernel(self, module: c_void_p, entry: str) -> int:
         """The handle of an entry."""
         handle = c_void_p()
         with self.cuda.on(self.index):
-            found = self.cuda.library.cuLibraryGetKernel(addressof(handle), library, entry.encode())
-        self.cuda.check(found, f"finds no {entry}")
+            status = self.cuda.library.cuModuleGetFunction(addressof(handle), module, entry.encode())
+        self.cuda.check(status, f"finds no {entry}")
         return handle.value
 
     def room(self, name: str, nbytes: int) -> int:
@@ -118,21 +120,21 @@ def loaded(device: Device, cases: list[Case]) -> Iterator[tuple[Case, int | None
     groups = [cases[i:i + PER_MODULE] for i in range(0, len(cases), PER_MODULE)]
     with ThreadPoolExecutor(16) as pool:
         for made in pool.map(lambda group: taken_apart(lambda text: device.load(text), group, target), groups):
-            for group, library, reason in made:
+            for group, module, reason in made:
                 for i, case in enumerate(group):
-                    yield case, device.kernel(library, f"k{i}") if library else None, reason
+                    yield case, device.kernel(module, f"k{i}") if module else None, reason
 
 
 def taken_apart(load: Callable, group: list[Case], target: str) -> list[tuple[list[Case], object, str]]:
-    """[(cases, their library or None, the reason)] of a group; where the driver refuses it, of its halves.
+    """[(cases, their module or None, the reason)] of a group; where the driver refuses it, of its halves.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen
     >>> def load(text):
     ...     if "ftz" in text:
     ...         raise Refused("no ftz")
-    ...     return "library"
+    ...     return "module"
     >>> [(len(group), *rest) for group, *rest in taken_apart(load, chosen(["div.full.*"]), "sm_90")]
-    [(1, 'library', ''), (1, None, 'no ftz')]
+    [(1, 'module', ''), (1, None, 'no ftz')]
     """
     try:
         return [(group, load(module_of(group, target)), "")]
