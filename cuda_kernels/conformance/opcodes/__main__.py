@@ -76,7 +76,7 @@ def main(arguments=None):
         given = sys.argv[1:] if arguments is None else arguments
         about["command"] = " ".join(["python -m cuda_kernels.conformance.opcodes", *given])
         write(options.json, {**about, "date": str(date.today()), "seed": options.seed}, verdicts, refused)
-    exact = {case.name for case in cases if case.op.exact}
+    exact = {case.name for case in cases if case.exact}
     return int(any(verdict.different and verdict.name in exact for verdict in verdicts))
 
 

@@ -7,14 +7,14 @@ from ctypes import addressof, c_size_t, c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
-from cuda_kernels.conformance.opcodes.forms import Case
+from cuda_kernels.conformance.opcodes.forms import Case, Together
 from cuda_kernels.conformance.opcodes.operands import operands
 from cuda_kernels.conformance.opcodes.text import module_of
+from cuda_kernels.conformance.opcodes.together import CTA
 from cuda_kernels.run import driver
 
 PER_MODULE = 24
 """Kernels of one module."""
-THREADS = 256
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
 """CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES (cuda.h)."""
 LOG_BYTES = 8192
@@ -100,7 +100,7 @@ class Device:
         self.cuda.check(status, f"refused to launch {name}")
         self.cuda.synchronize(self.index, 0)
 
-    def run(self, kernel: int, case: Case, seed: int) -> np.ndarray:
+    def run(self, kernel: int, case: Case | Together, seed: int) -> np.ndarray:
         """What a case's kernel stores, uint64 [results, count]; of a result the bits above its register's are anything."""
         given = operands(case.roles, case.count, seed)
         sources = self.room("sources", given.nbytes)
@@ -109,12 +109,12 @@ class Device:
             self._given = key
         stored = np.empty((len(case.results), case.count), np.uint64)
         results = self.room("results", stored.nbytes)
-        self.launch(kernel, -(-case.count // THREADS), THREADS,
+        self.launch(kernel, -(-case.count // CTA), CTA,
                     [c_uint64(sources), c_uint64(results), c_uint32(case.count)], case.name)
         return self.get(results, stored)
 
 
-def loaded(device: Device, cases: list[Case]) -> Iterator[tuple[Case, int | None, str]]:
+def loaded(device: Device, cases: list[Case | Together]) -> Iterator[tuple[Case | Together, int | None, str]]:
     """(case, the handle of its kernel or None, why the driver refused it) for each case, many modules at a time."""
     target = device.target
     groups = [cases[i:i + PER_MODULE] for i in range(0, len(cases), PER_MODULE)]
@@ -125,7 +125,7 @@ def loaded(device: Device, cases: list[Case]) -> Iterator[tuple[Case, int | None
                     yield case, device.kernel(module, f"k{i}") if module else None, reason
 
 
-def taken_apart(load: Callable, group: list[Case], target: str) -> list[tuple[list[Case], object, str]]:
+def taken_apart(load: Callable, group: list[Case | Together], target: str) -> list[tuple[list[Case | Together], object, str]]:
     """[(cases, their module or None, the reason)] of a group; where the driver refuses it, of its halves.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen

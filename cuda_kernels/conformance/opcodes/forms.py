@@ -1,10 +1,14 @@
-"""What is compared: every form of the table, and those that read or write the carry flag in two ways."""
+"""What is compared: every form of the table, those that read or write the carry flag in two ways, and `together`."""
 
 import fnmatch
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from cuda_kernels.conformance.opcodes.operands import count_of, roles_of
+from cuda_kernels.conformance.opcodes.together import Together, together
+from simlayout.machine.arithmetic.carriers import reader, writer
 from simlayout.machine.ptx.opcodes.lanes import TABLES, LaneOp, lane_op
 
 
@@ -46,13 +50,32 @@ class Case:
         return count_of(self.roles, self.op.exact)
 
     @property
+    def exact(self) -> bool:
+        """Whether the table says that its bits are the GPU's."""
+        return self.op.exact
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The types of the operands."""
+        return self.op.sources
+
+    @property
     def results(self) -> tuple[str, ...]:
         """The types of what the kernel stores; cc, the carry flag, as 0 or 1."""
         return self.op.results
 
+    def compute(self, given: np.ndarray) -> list[np.ndarray]:
+        """What the table makes of operands uint64 [operands, n]: 64 bits of each result, [uint64 [n]]."""
+        op = self.op
+        with np.errstate(all="ignore"):
+            made = op.function(*(reader(name)(column) for name, column in zip(op.sources, given)))
+            parts = made if isinstance(made, tuple) else (made,)
+            return [np.broadcast_to(writer(name)(part), given.shape[1:])
+                    for name, part in zip(op.results, parts, strict=True)]
 
-def every_case() -> Iterator[Case]:
-    """All, in the table's order.
+
+def every_case() -> Iterator[Case | Together]:
+    """All, in the table's order, and then those of `together`.
 
     >>> sum(case.name.startswith("addc") for case in every_case())
     16
@@ -63,9 +86,10 @@ def every_case() -> Iterator[Case]:
             yield case
             if "cc" in case.op.sources or "cc" in case.op.results:
                 yield Case(form.opcode, modifiers, form.target, True)
+    yield from together()
 
 
-def chosen(patterns: Iterable[str]) -> list[Case]:
+def chosen(patterns: Iterable[str]) -> list[Case | Together]:
     """The cases whose names match one of the patterns (as of file names), all without one; those of like operands together.
 
     >>> [case.name for case in chosen(["div.full.*"])]

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from cuda_kernels.conformance.opcodes.forms import Case
+from cuda_kernels.conformance.opcodes.forms import Case, Together
 from cuda_kernels.conformance.opcodes.operands import FLOATS, operands
-from simlayout.machine.arithmetic.carriers import reader, width_of, writer
+from simlayout.errors import InstructionError
+from simlayout.machine.arithmetic.carriers import width_of
 
 SHOWN = 8
 """Operands kept of those on which a case differs."""
@@ -23,6 +24,7 @@ class Verdict:
     the table's], as text in hexadecimal, of a few that differ, the furthest first. Of approximate functions also: ulp, the
     largest distance in units of the last place between finite results; relative, absolute: the largest ones; kinds: how many
     results are infinite or NaN in one alone, or of other bits; kept: [operands, the GPU's results] of a few.
+    missing: why the machine, which is the other side of `together`, cannot execute it.
     """
 
     name: str
@@ -35,30 +37,26 @@ class Verdict:
     absolute: float | None = None
     kinds: int | None = None
     kept: list = field(default_factory=list)
+    missing: str = ""
 
     def as_dict(self) -> dict:
         """Plain values, without what is empty."""
-        return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, [])}
+        return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, [], "")}
 
 
-def expected(case: Case, given: np.ndarray) -> np.ndarray:
-    """What the table makes of operands uint64 [operands, n]: uint64 [results, n], as the kernel stores them.
+def expected(case: Case | Together, given: np.ndarray) -> np.ndarray:
+    """What the table, or the machine, makes of operands uint64 [operands, n]: uint64 [results, n], as kernels store them.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen
     >>> expected(chosen(["add.cc.u32"])[0], np.array([[1], [0xFFFFFFFF]], np.uint64)).tolist()
     [[0], [1]]
     """
-    op = case.op
-    with np.errstate(all="ignore"):
-        made = op.function(*(reader(name)(column) for name, column in zip(op.sources, given)))
-        parts = made if isinstance(made, tuple) else (made,)
-        bits = [np.broadcast_to(writer(name)(part), given.shape[1:]) for name, part in zip(op.results, parts, strict=True)]
-    return trimmed(case, np.stack(bits))
+    return trimmed(case, np.stack(case.compute(given)))
 
 
-def trimmed(case: Case, stored: np.ndarray) -> np.ndarray:
+def trimmed(case: Case | Together, stored: np.ndarray) -> np.ndarray:
     """Of what a kernel stores, uint64 [results, n], the bits of the registers: 32 of predicates and the carry flag."""
-    widths = [32 if name in ("pred", "cc") else max(width_of(name), 16) for name in case.op.results]
+    widths = [32 if name in ("pred", "cc") else max(width_of(name), 16) for name in case.results]
     return stored & np.array([[(1 << width) - 1] for width in widths], np.uint64)
 
 
@@ -71,12 +69,16 @@ def digest(results: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(results, "<u8").tobytes()).hexdigest()[:16]
 
 
-def judge(case: Case, seed: int, stored: np.ndarray) -> Verdict:
+def judge(case: Case | Together, seed: int, stored: np.ndarray) -> Verdict:
     """The Verdict of a case. stored: what the GPU's kernel made of the operands of that seed, uint64 [results, n]."""
     given = operands(case.roles, case.count, seed)
-    theirs, ours = trimmed(case, stored), expected(case, given)
+    theirs = trimmed(case, stored)
+    try:
+        ours = expected(case, given)
+    except InstructionError as error:
+        return Verdict(case.name, given.shape[1], 0, digest(theirs), missing=str(error))
     wrong = np.flatnonzero((theirs != ours).any(axis=0))
-    more = {} if case.op.exact else distances(case.op.results[0], theirs[0], ours[0])
+    more = {} if case.exact else distances(case.results[0], theirs[0], ours[0])
     furthest = more.pop("furthest", None)
     if furthest is not None:
         wrong = wrong[np.argsort(-furthest[wrong], kind="stable")]

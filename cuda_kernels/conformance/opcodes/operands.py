@@ -12,6 +12,9 @@ FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 """Type -> bits of its exponent and of its fraction."""
 USUAL, WHOLE, MANY = 16384, 65536, 262144
 """How many operands: usually; where 16 bits are all that there is; of approximate functions of one operand."""
+ROLES = {"mask": "b32", "few32": "b32", "few64": "b64", "often": "pred", "clamp": "u32", "clamps": "u32"}
+"""Roles of what lanes give together -> type: a membermask, one per warp; numbers of which many are equal, with 32 and 64
+bits; predicates that warps mostly agree on; what shfl takes as its last number, one per warp and one per lane."""
 _LUT, _PLACE, _SELECTOR, _ANY = "lut", "place", "selector", "b16"
 _U = np.uint64
 
@@ -79,9 +82,11 @@ def _columns(roles, count, salt):
     for i in range(1, len(roles)):
         if roles[i] in (roles[0], "b" + roles[0][1:]):
             columns[i] = np.where(near, _near(roles, columns, i, more[i]), columns[i])
+    columns = [_together(role, column, salt + 3 + i) for i, (role, column) in enumerate(zip(roles, columns))]
     crossed = _crossed([edges(role) for role in roles], count // 2, salt + 2)
-    for column, first in zip(columns, crossed):
-        column[: len(first)] = first
+    for role, column, first in zip(roles, columns, crossed):
+        if role not in ROLES:
+            column[: len(first)] = first
     return [_limited(role, column) for role, column in zip(roles, columns)]
 
 
@@ -94,7 +99,31 @@ def _limited(role, column):
     return column & _U((1 << _width(role)) - 1)
 
 
+def _together(role, column, salt):
+    """A column of one of ROLES; any other as it is."""
+    of_warp = np.repeat(_noise(salt, 90, -(-len(column) // 32)), 32)[: len(column)]
+    kind = of_warp >> _U(60) & _U(3)
+    if role == "mask":
+        some = of_warp & of_warp >> _U(32) | _U(1) << (of_warp >> _U(8)) % _U(32)
+        return np.select([kind == _U(i) for i in range(3)], [_U(0xFFFFFFFF) | of_warp, of_warp | _U(4), some],
+                         _U(1) << (of_warp >> _U(8)) % _U(32)) & _U(0xFFFFFFFF)
+    if role == "often":
+        rare = (column & _U(31) == 0) * _U(1)
+        return np.select([kind == _U(i) for i in range(3)], [rare, rare ^ _U(1), of_warp & _U(1)], column & _U(1))
+    if role in ("few32", "few64"):
+        pool = np.array([0, 1, 1 << 31, 1 << 32, (1 << 32) + 1, (1 << 64) - 1], np.uint64)
+        return np.select([kind == _U(i) for i in range(2)], [of_warp, pool[(column % _U(6)).astype(np.int64)]],
+                         of_warp ^ column & _U(3))
+    if role in ("clamp", "clamps"):
+        chance = of_warp if role == "clamp" else column
+        part = _U(1) << (chance >> _U(8)) % _U(6)                                     # lanes of a segment
+        usual = (_U(32) - part) << _U(8) | np.where(chance >> _U(20) & _U(1) == 1, part - _U(1), _U(0))
+        return np.where(chance >> _U(21) & _U(3) == 0, chance, usual | _U(31) * (chance >> _U(23) & _U(1)))
+    return column
+
+
 def _width(role):
+    role = ROLES.get(role, role)
     return {_LUT: 8, _PLACE: 5, _SELECTOR: 32}.get(role) or width_of(role)
 
 

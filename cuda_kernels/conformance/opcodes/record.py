@@ -27,7 +27,7 @@ def read(path: Path) -> dict:
 
 def summary(verdicts: list[Verdict], refused: dict[str, str]) -> str:
     """What differs, with an example of each; how far approximate functions are; what the driver refused, by reason."""
-    exact = {case.name: case.op.exact for case in every_case()}
+    exact = {case.name: case.exact for case in every_case()}
     lines, wrong = [], [v for v in verdicts if v.different and exact.get(v.name, True)]
     for v in wrong[:SHOWN]:
         given, theirs, ours = v.examples[0]
@@ -38,14 +38,15 @@ def summary(verdicts: list[Verdict], refused: dict[str, str]) -> str:
         if v.ulp is not None:
             lines.append(f"{v.name}: {v.different} of {v.cases} differ, at most {v.ulp} ulp, relative {v.relative:.3g}, "
                          f"absolute {v.absolute:.3g}; {v.kinds} infinite or NaN in one alone")
+    lines += [f"{v.name}: not compared, {v.missing}" for v in verdicts if v.missing]
     reasons: dict[str, list[str]] = {}
     for name, reason in refused.items():
         reasons.setdefault(_without_line(reason), []).append(name)
     lines += [f"refused, {reason}: {len(names)} ({', '.join(names[:3])}...)" for reason, names in reasons.items()]
-    of_exact = [v for v in verdicts if exact.get(v.name, True)]
+    of_exact = [v for v in verdicts if exact.get(v.name, True) and not v.missing]
     lines.append(f"{len(of_exact)} exact forms on {sum(v.cases for v in of_exact):,} operands: {len(wrong)} differ "
-                 f"somewhere, in {sum(v.different for v in wrong):,} results; {len(verdicts) - len(of_exact)} approximate "
-                 f"forms; {len(refused)} refused")
+                 f"somewhere, in {sum(v.different for v in wrong):,} results; {sum(v.ulp is not None for v in verdicts)} "
+                 f"approximate forms; {len(refused)} refused; {sum(bool(v.missing) for v in verdicts)} not compared")
     return "\n".join(lines)
 
 

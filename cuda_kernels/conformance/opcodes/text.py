@@ -1,6 +1,6 @@
 """A kernel of PTX for every case: it loads the operands of a thread, executes the instruction, and stores what it wrote."""
 
-from cuda_kernels.conformance.opcodes.forms import Case
+from cuda_kernels.conformance.opcodes.forms import Case, Together
 from simlayout.machine.arithmetic.carriers import width_of
 
 VERSION = "9.0"
@@ -13,7 +13,7 @@ _HEAD = """.version {version}
 _KERNEL = """
 .visible .entry {entry}(.param .u64 sources, .param .u64 results, .param .u32 count)
 {{
-    .reg .pred p<9>; .reg .b16 h<9>; .reg .b32 r<16>; .reg .b64 d<16>;
+    .reg .pred p<9>; .reg .b16 h<9>; .reg .b32 r<16>; .reg .b64 d<16>;{room}
     mov.u32 r10, %ctaid.x;
     mov.u32 r11, %ntid.x;
     mov.u32 r12, %tid.x;
@@ -35,7 +35,7 @@ END:
 """d12, d13: the thread's first operand and result; d11: bytes to the next one. An operand and a result take 8 bytes each."""
 
 
-def module_of(cases: list[Case], target: str) -> str:
+def module_of(cases: list[Case | Together], target: str) -> str:
     """A module with a kernel for each case: k0, k1, ... Its arguments: operands uint64 [operands, count], results uint64
     [results, count], of which the low bits of the type's width are written, and the count.
 
@@ -43,7 +43,7 @@ def module_of(cases: list[Case], target: str) -> str:
     >>> "mul24.lo.u32 r0, r2, r3;" in module_of(chosen(["mul24.lo.u32"]), "sm_90")
     True
     """
-    kernels = [_KERNEL.format(entry=f"k{i}", body="\n".join("    " + line for line in _body(case)))
+    kernels = [_KERNEL.format(entry=f"k{i}", room=_room(case), body="\n".join("    " + line for line in _body(case)))
                for i, case in enumerate(cases)]
     return _HEAD.format(version=VERSION, target=target) + "".join(kernels)
 
@@ -57,14 +57,19 @@ def register(name: str, i: int) -> str:
     return f"{'p' if name == 'pred' else {16: 'h', 32: 'r', 64: 'd'}[max(width_of(name), 16)]}{i}"
 
 
+def _room(case):
+    """The shared memory of a case, if it has any."""
+    return f" .shared .align 16 .b8 room[{case.room}];" if getattr(case, "room", 0) else ""
+
+
 def _body(case):
-    sources, results = case.op.sources, case.op.results
+    sources, results = case.sources, case.results
     for i, name in enumerate(sources):
         yield from _load(name, i + 2)
         yield "add.u64 d12, d12, d11;"
     if "cc" in sources:
         yield from _set_carry(case, 1 + len(sources))
-    yield from _instruction(case)
+    yield from case.lines if isinstance(case, Together) else _instruction(case)
     if "cc" in results:
         yield from ("mov.u32 r9, 0;", f"{'addc' if _by_sums(case) else 'subc'}.u32 r9, r9, r9;", "and.b32 r9, r9, 1;")
     for i, name in enumerate(results):
