@@ -95,6 +95,16 @@ def test_how_fast_the_model_counts():
          f"beside {other['ld.shared.b32']:,.0f} and {other['ld.shared.b128']:.0f} a second of tensor-layouts")
 
 
+def test_how_fast_tensor_core_arithmetic_is():
+    record = read("products.json")
+    chain, batch = ({way: f"{value / 1e6:,.0f}" for way, value in record["products_per_s"][name].items()}
+                    for name in ("wgmma.m64n256k16.f32.f16.f16", "m16n8k16.f32.f16.f16.f32"))
+    one = record["one_mma_us"]["m16n8k16.f32.f16.f16.f32"]
+    says("notes", f"{chain['Numba']} million multiply-adds a second", f"{batch['Numba']} million for many",
+         f"beside {chain['NumPy']} and {batch['NumPy']} million in NumPy",
+         f"takes {one['Numba']:.1f} microseconds, from registers to registers, beside {one['NumPy']:.1f}")
+
+
 def test_a_step_of_mma_in_clocks():
     clocks = min(read("h200_rates.json")["clocks_by_warps"]["m16n8k16.f32.f16.f16.f32"].values())
     flops = 2 * 16 * 8 * 16 / clocks
