@@ -4,10 +4,11 @@ import ctypes
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import addressof, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
 
 import numpy as np
 
-from cuda_kernels.conformance.opcodes.forms import Case, Together
+from cuda_kernels.conformance.opcodes.forms import AnyCase
 from cuda_kernels.conformance.opcodes.operands import operands
 from cuda_kernels.conformance.opcodes.text import module_of
 from cuda_kernels.conformance.opcodes.together import CTA
@@ -70,7 +71,7 @@ class Device:
         with self.cuda.on(self.index):
             status = self.cuda.library.cuModuleGetFunction(addressof(handle), module, entry.encode())
         self.cuda.check(status, f"finds no {entry}")
-        return handle.value
+        return handle.value or 0
 
     def room(self, name: str, nbytes: int) -> int:
         """The address of memory of that name, at least so many bytes."""
@@ -100,7 +101,7 @@ class Device:
         self.cuda.check(status, f"refused to launch {name}")
         self.cuda.synchronize(self.index, 0)
 
-    def run(self, kernel: int, case: Case | Together, seed: int) -> np.ndarray:
+    def run(self, kernel: int, case: AnyCase, seed: int) -> np.ndarray:
         """What a case's kernel stores, uint64 [results, count]; of a result the bits above its register's are anything."""
         given = operands(case.roles, case.count, seed)
         sources = self.room("sources", given.nbytes)
@@ -114,7 +115,7 @@ class Device:
         return self.get(results, stored)
 
 
-def loaded(device: Device, cases: list[Case | Together]) -> Iterator[tuple[Case | Together, int | None, str]]:
+def loaded(device: Device, cases: list[AnyCase]) -> Iterator[tuple[AnyCase, int | None, str]]:
     """(case, the handle of its kernel or None, why the driver refused it) for each case, many modules at a time."""
     target = device.target
     groups = [cases[i:i + PER_MODULE] for i in range(0, len(cases), PER_MODULE)]
@@ -125,7 +126,7 @@ def loaded(device: Device, cases: list[Case | Together]) -> Iterator[tuple[Case 
                     yield case, device.kernel(module, f"k{i}") if module else None, reason
 
 
-def taken_apart(load: Callable, group: list[Case | Together], target: str) -> list[tuple[list[Case | Together], object, str]]:
+def taken_apart(load: Callable, group: list[AnyCase], target: str) -> list[tuple[list[AnyCase], Any, str]]:
     """[(cases, their module or None, the reason)] of a group; where the driver refuses it, of its halves.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen

@@ -74,7 +74,11 @@ class Case:
                     for name, part in zip(op.results, parts, strict=True)]
 
 
-def every_case() -> Iterator[Case | Together]:
+AnyCase = Case | Together
+"""Whatever has a kernel."""
+
+
+def every_case() -> Iterator[AnyCase]:
     """All, in the table's order, and then those of `together`.
 
     >>> sum(case.name.startswith("addc") for case in every_case())
@@ -89,7 +93,7 @@ def every_case() -> Iterator[Case | Together]:
     yield from together()
 
 
-def chosen(patterns: Iterable[str]) -> list[Case | Together]:
+def chosen(patterns: Iterable[str]) -> list[AnyCase]:
     """The cases whose names match one of the patterns (as of file names), all without one; those of like operands together.
 
     >>> [case.name for case in chosen(["div.full.*"])]

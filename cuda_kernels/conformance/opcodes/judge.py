@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from cuda_kernels.conformance.opcodes.forms import Case, Together
+from cuda_kernels.conformance.opcodes.forms import AnyCase
 from cuda_kernels.conformance.opcodes.operands import FLOATS, operands
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.carriers import width_of
@@ -44,7 +44,7 @@ class Verdict:
         return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, [], "")}
 
 
-def expected(case: Case | Together, given: np.ndarray) -> np.ndarray:
+def expected(case: AnyCase, given: np.ndarray) -> np.ndarray:
     """What the table, or the machine, makes of operands uint64 [operands, n]: uint64 [results, n], as kernels store them.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen
@@ -54,7 +54,7 @@ def expected(case: Case | Together, given: np.ndarray) -> np.ndarray:
     return trimmed(case, np.stack(case.compute(given)))
 
 
-def trimmed(case: Case | Together, stored: np.ndarray) -> np.ndarray:
+def trimmed(case: AnyCase, stored: np.ndarray) -> np.ndarray:
     """Of what a kernel stores, uint64 [results, n], the bits of the registers: 32 of predicates and the carry flag."""
     widths = [32 if name in ("pred", "cc") else max(width_of(name), 16) for name in case.results]
     return stored & np.array([[(1 << width) - 1] for width in widths], np.uint64)
@@ -69,7 +69,7 @@ def digest(results: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(results, "<u8").tobytes()).hexdigest()[:16]
 
 
-def judge(case: Case | Together, seed: int, stored: np.ndarray) -> Verdict:
+def judge(case: AnyCase, seed: int, stored: np.ndarray) -> Verdict:
     """The Verdict of a case. stored: what the GPU's kernel made of the operands of that seed, uint64 [results, n]."""
     given = operands(case.roles, case.count, seed)
     theirs = trimmed(case, stored)

@@ -1,6 +1,6 @@
 """A kernel of PTX for every case: it loads the operands of a thread, executes the instruction, and stores what it wrote."""
 
-from cuda_kernels.conformance.opcodes.forms import Case, Together
+from cuda_kernels.conformance.opcodes.forms import AnyCase, Together
 from simlayout.machine.arithmetic.carriers import width_of
 
 VERSION = "9.0"
@@ -35,7 +35,7 @@ END:
 """d12, d13: the thread's first operand and result; d11: bytes to the next one. An operand and a result take 8 bytes each."""
 
 
-def module_of(cases: list[Case | Together], target: str) -> str:
+def module_of(cases: list[AnyCase], target: str) -> str:
     """A module with a kernel for each case: k0, k1, ... Its arguments: operands uint64 [operands, count], results uint64
     [results, count], of which the low bits of the type's width are written, and the count.
 
