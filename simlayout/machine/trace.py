@@ -143,6 +143,21 @@ class _Buffer:
             self.active[self.used] = active
         self.used += 1
 
+    def add_all(self, addresses, active):
+        """Many at once: int [n, 32], bool [n, 32]."""
+        some, at = not active.all(), 0
+        while at < len(addresses):
+            if self.used == CHUNK:
+                self.flush()
+            if some and self.active is None:
+                self.active = np.full((CHUNK, LANES), True)
+            n = min(CHUNK - self.used, len(addresses) - at)
+            new = slice(self.used, self.used + n)
+            self.addresses[new] = np.where(active[at:at + n], addresses[at:at + n], 0) if some else addresses[at:at + n]
+            if self.active is not None:
+                self.active[new] = active[at:at + n]
+            self.used, at = self.used + n, at + n
+
     def flush(self):
         from simlayout.hardware import analyze
 
@@ -174,16 +189,18 @@ class Recorder:
         active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
         """
         kind = (origin is not None, origin is not None and origin[1] is not None)
+        self._buffer(instruction, access, site, kind).add(addresses, active, origin)
+
+    def add_all(self, instruction, site, addresses, active):
+        """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
+        self._buffer(instruction, None, site, (False, False)).add_all(addresses, active)
+
+    def _buffer(self, instruction, access, site, kind):
         key = instruction, access, site, kind
         buffer = self._buffers.get(key)
         if buffer is None:
             buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
-        buffer.add(addresses, active, origin)
-
-    def add_all(self, instruction, site, addresses, active):
-        """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
-        for one, lanes in zip(addresses, active):
-            self.add(instruction, None, site, one, lanes)
+        return buffer
 
     def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
         """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""

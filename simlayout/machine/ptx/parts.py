@@ -20,6 +20,11 @@ EVERYONE = np.full(LANES, True)
 EVERYONE.setflags(write=False)
 
 
+def everyone(warp, active):
+    """All lanes that have not ended: what steps need that a whole warp executes together."""
+    return warp.present
+
+
 class Part:
     """Lanes at one place. lanes: bool [32]; at: index of the next step; ran: when it last ran, in steps of the warp.
 
@@ -81,7 +86,7 @@ class Parts:
             total += 1
             step = program.steps[part.at]
             program.executed[part.at] += 1
-            active = self.lanes_of(step, part.lanes)
+            active = part.lanes if step.guard is None else self.lanes_of(step, part.lanes)
             if step.compute is not None:
                 step.compute(self.rows, None if active.all() else active)
                 part.at += 1
@@ -121,7 +126,7 @@ class Parts:
             self.narrow(active)
         if step.jump is not None:
             return step.jump(self, part, active)
-        if not active.any():
+        if not self.count:
             part.at += 1
             return True
         if len(self.parts) > 1:
@@ -159,6 +164,8 @@ class Parts:
 
     def _all_here(self, part, step, active):
         """Whether the lanes that a step needs have come; else the part stands until they do."""
+        if step.together is everyone and len(self.parts) == 1 and active is part.lanes:
+            return True                                  # all that have not ended
         lacking = step.together(self, active) & self.present & ~active
         if not lacking.any():
             return True
@@ -217,8 +224,9 @@ class Parts:
     def next_part(self):
         """The part to run: of those that can the one furthest back, but for one that has stood for long; None if none
         can."""
-        if len(self.parts) == 1 and self.parts[0].waits is None:
-            return None if self.parts[0].parked else self.parts[0]
+        if len(self.parts) == 1:
+            only, self.spins = self.parts[0], False
+            return None if only.parked or only.waits is not None and not only.waits[0][0]() else only
         self._merge()
         able = [part for part in self.parts if not part.parked and (part.waits is None or part.waits[0][0]())]
         spins, self.spins = self.spins, False

@@ -6,17 +6,13 @@ from simlayout.errors import MachineError
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.hazards import error, hazard
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.parts import everyone
 from simlayout.machine.ptx.rows import reader
 from simlayout.machine.warp import Warp
 
 _LANE = np.arange(32)
 _BIT = np.uint64(1) << _LANE.astype(np.uint64)
 ALL = 0xFFFFFFFF
-
-
-def everyone(warp, active):
-    """All lanes that have not ended."""
-    return warp.present
 
 
 def members(row):
@@ -51,18 +47,26 @@ def barrier(instruction, names):
         return _cluster(modifiers[1:])
     if modifiers[0] == "red":
         return _reduce(instruction, modifiers[1:], names)
-    operands = [names.source(operand, "u32").row for operand in instruction.operands]
+    operands = [_number(operand, names) for operand in instruction.operands]
     if len(operands) > 2 or not operands:
         raise MachineError("it takes a barrier, and then the number of threads")
 
     def numbers(warp):
-        return [int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier")) for row in operands]
+        return [number(warp) for number in operands]
 
     if modifiers[0] == "sync":
         return {"run": lambda warp: Warp.barrier.steps(warp, *numbers(warp)), "together": everyone}
     if modifiers[0] == "arrive":
         return {"run": lambda warp: warp.barrier_arrive(*numbers(warp)), "together": everyone}
     raise MachineError(f"the machine has no .{'.'.join(modifiers)} here")
+
+
+def _number(operand, names):
+    """What gives an operand of a barrier, on which the lanes agree."""
+    if isinstance(operand, syntax.Integer):
+        return lambda warp: operand.value
+    row = names.source(operand, "u32").row
+    return lambda warp: int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier"))
 
 
 def _sync_warp(warp, row):
@@ -85,12 +89,12 @@ def _reduce(instruction, modifiers, names):
     target, *operands = instruction.operands
     predicate, negated = operands[-1], isinstance(operands[-1], syntax.Negated)
     row = names.source(predicate.register if negated else predicate, "pred").row
-    numbers = [names.source(operand, "u32").row for operand in operands[:-1]]
+    numbers = [_number(operand, names) for operand in operands[:-1]]
     to = names.result(target, type)
 
     def run(warp):
         truth = (warp.rows[row] != negated) & warp.active
-        given = [int(warp.agree(warp.rows[r].view(np.int64), "an operand of a barrier")) for r in numbers]
+        given = [number(warp) for number in numbers]
         count = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
         trues, all_threads = count
         value = {"popc": trues, "and": trues == all_threads, "or": trues > 0}[operation]
