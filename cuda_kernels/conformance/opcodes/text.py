@@ -13,7 +13,7 @@ _HEAD = """.version {version}
 _KERNEL = """
 .visible .entry {entry}(.param .u64 sources, .param .u64 results, .param .u32 count)
 {{
-    .reg .pred p<9>; .reg .b16 h<9>; .reg .b32 r<16>; .reg .b64 d<16>;{room}
+    .reg .pred p<9>; .reg .b16 h<16>; .reg .b32 r<16>; .reg .b64 d<16>;{room}
     mov.u32 r10, %ctaid.x;
     mov.u32 r11, %ntid.x;
     mov.u32 r12, %tid.x;

@@ -144,7 +144,33 @@ def _crowds():
                     f"ld.shared.b{width} {_register(type, 0)[0]}, [r8];"), 16)
 
 
+_VECTORS = ("add.v2.f32", "add.noftz.v4.f16", "add.noftz.v2.f16x2", "add.noftz.v4.bf16", "add.noftz.v2.bf16x2",
+            "min.noftz.v4.f16", "max.noftz.v2.f16x2", "max.noftz.v4.bf16", "min.noftz.v2.bf16x2")
+"""Of 8 bytes (PTX ISA: red, vectors of global memory)."""
+
+
+def _vectors():
+    """Vectors of global memory, each thread at an address of its own."""
+    for spelled in _VECTORS:
+        *_, count, type = spelled.split(".")
+        n = int(count[1])
+        there, value, after = ([_register(type, i + at)[0] for i in range(n)] for at in (2, 2 + n, 0))
+        (_, width), listed = _register(type, 0), lambda names: "{" + ", ".join(names) + "}"
+        yield _row(f"red.global.{spelled}", " ".join([type] * 2 * n), " ".join([type] * n),
+                   f"st.global.{count}.b{width} [d13], {listed(there)};",
+                   f"red.global.{spelled} [d13], {listed(value)};",
+                   f"ld.global.{count}.b{width} {listed(after)}, [d13];")
+
+
 def _memory():
+    for type, width in (("u8", 32), ("s8", 32), ("u16", 32), ("s16", 64)):
+        letter = {32: "r", 64: "d"}[width]
+        yield _row(f"ld.shared.{type} to .b{width}", "b32", f"b{width}", *_PLACES["shared"][1], "st.shared.b32 [r8], r2;",
+                   f"ld.shared.{type} {letter}0, [r8];", room=CTA * 16)
+    for type, letter in (("b8", "h"), ("b8", "r"), ("u8", "d"), ("b16", "r"), ("s16", "d"), ("u32", "d")):
+        held = {"h": 16, "r": 32, "d": 64}[letter]
+        yield _row(f"st.global.{type} of .b{held}", f"b{held} b64", "b64", "st.global.b64 [d13], d3;",
+                   f"st.global.{type} [d13], {letter}2;", "ld.global.b64 d0, [d13];")
     for type in ("u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "f32"):
         for letter, width in (("h", 16), ("r", 32), ("d", 64)):
             if int(type[1:]) <= width and not (type == "f32" and width == 64):
@@ -178,5 +204,5 @@ def together() -> Iterator[Together]:
     >>> [case.name for case in together()][:2]
     ['vote.sync.all.pred', 'vote.sync.any.pred']
     """
-    for part in (_votes, _shuffles, _atoms, _crowds, _memory, _wide_conversions):
+    for part in (_votes, _shuffles, _atoms, _vectors, _crowds, _memory, _wide_conversions):
         yield from part()
