@@ -99,7 +99,8 @@ def test_the_only_entry_needs_no_name_and_of_several_one_must_be_chosen():
 
 
 def test_entries_say_what_they_take():
-    text = module(WRITE, ["u64", ".param .align 8 .b8 kernel_param_1[24]", "f32"], directives=".reqntid 64, 2",
+    text = module("mov.u32 %r1, fixed;\nmov.u32 %r1, dynamic;\n" + WRITE,
+                  ["u64", ".param .align 8 .b8 kernel_param_1[24]", "f32"], directives=".reqntid 64, 2",
                   before=".extern .shared .align 16 .b8 dynamic[];\n.shared .b8 fixed[100];")
     (entry,) = sl.ptx.load(text).entries.values()
     assert repr(entry) == ("<entry kernel(param_0: .u64, param_1: 24 bytes, param_2: .f32), block (64, 2, 1), "

@@ -30,6 +30,7 @@ class Names:
 
     def __init__(self, lowering, function):
         self.lowering, self.function = lowering, function
+        self._shared = {}                                # .shared variables of the function -> [address]
         self.local = {}                                  # .local and .param variables -> where in local memory
         self.parameters = {}                             # of an entry -> where among its parameters
         self.labels = {}                                 # -> index of a step
@@ -46,12 +47,14 @@ class Names:
             if variable.space not in ("param", "reg"):
                 raise MachineError(f"{lowering.module.path}:{function.line}: {function.name} has a parameter in "
                                    f".{variable.space}: write .param or .reg")
+            if variable.space == "reg":
+                lowering.row(function.name, variable.name)
         own = (*(() if function.entry else (*function.parameters, *function.returns)), *function.variables.values())
         for variable in own:
             if variable.space in ("local", "param"):
                 self.local[variable.name] = lowering.new_local(variable)
             elif variable.space == "shared":
-                lowering.new_shared(variable)
+                self._shared[variable.name] = lowering.new_shared(variable)
 
     # ---- operands ------------------------------------------------------------------------------------------------
 
@@ -100,8 +103,8 @@ class Names:
             return self.local[name] + operand.offset
         if name in self.parameters:
             return self.parameters[name] + operand.offset
-        if name in lowering.shared:
-            return lowering.shared[name] + operand.offset
+        if self.is_shared(name):
+            return (self._shared.get(name) or lowering.shared[name])[0] + operand.offset
         if name in lowering.addresses:
             return lowering.addresses[name] + operand.offset
         if name in lowering.module.functions:
@@ -112,7 +115,7 @@ class Names:
         """The generic address of a Symbol."""
         name, at = operand.name, self.symbol(operand)
         window = (LOCAL if name in self.local else PARAMETERS if name in self.parameters
-                  else SHARED if name in self.lowering.shared else 0)
+                  else SHARED if self.is_shared(name) else 0)
         return window + at
 
     def address(self, operand):
@@ -133,7 +136,11 @@ class Names:
             return ""
         if base.name in self.parameters:
             return "param"
-        return "local" if base.name in self.local else "shared" if base.name in self.lowering.shared else "global"
+        return "local" if base.name in self.local else "shared" if self.is_shared(base.name) else "global"
+
+    def is_shared(self, name):
+        """Whether a name is that of a shared variable, of the function or of the module."""
+        return name in self._shared or name in self.lowering.shared
 
     def label(self, operand):
         """A list that will hold the index of the step at a label."""
@@ -152,26 +159,32 @@ class Lowering:
         self.shared, self._static, self._dynamic = {}, 0, []
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
-        for variable in module.variables.values():
-            if variable.space == "shared":
-                self.new_shared(variable)
         self._functions, todo = [], [entry]
         while todo:
             name = todo.pop()
             if name not in self.names:
                 self.names[name] = Names(self, module.functions[name])
                 self._functions.append(name)
-                todo += self._called(module.functions[name])
+                todo += self._used(module.functions[name])
         self._place_dynamic()
         for name in self._functions:
             self._lower(self.names[name])
         self.program = None if self.faults else self._finish(entry)
 
-    def _called(self, function):
-        """Names of functions with a body that a function calls or whose address it takes."""
-        found = [operand.name for instruction in function.body if isinstance(instruction, syntax.Instruction)
-                 for operand in _symbols(instruction.operands) if operand.name in self.module.functions]
-        self.calls[function.name] = [name for name in dict.fromkeys(found) if self.module.functions[name].body is not None]
+    def _used(self, function):
+        """Places the module's shared variables that a function uses; returns the functions with a body that it calls, or
+        whose address it takes."""
+        names = {symbol.name: None for instruction in function.body if isinstance(instruction, syntax.Instruction)
+                 for symbol in _symbols(instruction.operands)}
+        for name in names:
+            variable = self.module.variables.get(name)
+            if variable is not None and variable.space == "shared" and name not in self.shared:
+                self.shared[name] = self.new_shared(variable)
+        if any(_is_indirect(instruction) for instruction in function.body):
+            variables = self.module.variables.values()
+            names |= dict.fromkeys(r.symbol for variable in variables for r in variable.relocations)
+        functions = self.module.functions
+        self.calls[function.name] = [name for name in names if name in functions and functions[name].body is not None]
         return self.calls[function.name]
 
     @property
@@ -222,30 +235,30 @@ class Lowering:
         return at
 
     def new_shared(self, variable):
-        """Places a .shared variable; those of unknown size all begin where dynamic shared memory does."""
-        if variable.name in self.shared:
-            return
+        """Places a .shared variable; those of unknown size all begin where dynamic shared memory does. Returns a list that
+        will hold the address."""
         if variable.extern or not variable.bytes:
-            self._dynamic.append(variable)
-            self.shared[variable.name] = None
-        else:
-            self.shared[variable.name] = at = aligned(self._static, variable.align)
-            self._static = at + variable.bytes
+            self._dynamic.append((variable, [None]))
+            return self._dynamic[-1][1]
+        at = aligned(self._static, variable.align)
+        self._static = at + variable.bytes
+        return [at]
 
     def _place_dynamic(self):
-        self.dynamic_at = aligned(self._static, max([v.align for v in self._dynamic], default=1))
-        for variable in self._dynamic:
-            self.shared[variable.name] = self.dynamic_at
+        self.dynamic_at = aligned(self._static, max([variable.align for variable, _ in self._dynamic], default=1))
+        for _, at in self._dynamic:
+            at[0] = self.dynamic_at
 
     def function_address(self, name):
         """What a register holds that points to a function: one more than its number."""
-        return self._functions.index(name) + 1
+        return address_of(self.module, name)
 
     def function_at(self, address):
         """The Names of the function at an address."""
-        if not 1 <= address <= len(self._functions):
+        functions = list(self.module.functions)
+        if not 1 <= address <= len(functions) or functions[address - 1] not in self.names:
             raise MachineError(f"a call of address {address:#x}, where no function is")
-        return self.names[self._functions[address - 1]]
+        return self.names[functions[address - 1]]
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 
@@ -349,9 +362,22 @@ def _float_bits(operand, bits):
     return int(value.astype(f"f{bits // 8}").view(f"u{bits // 8}"))
 
 
+def address_of(module, function):
+    """What a register or a variable holds that points to a function of a syntax.Module: one more than its number."""
+    return list(module.functions).index(function) + 1
+
+
+def _is_indirect(instruction):
+    """Whether it calls what a register points to."""
+    return (isinstance(instruction, syntax.Instruction) and instruction.opcode == "call"
+            and isinstance(instruction.operands[1], syntax.Register))
+
+
 def _symbols(operands):
     for operand in operands:
         if isinstance(operand, syntax.Symbol):
             yield operand
         elif isinstance(operand, syntax.Vector | syntax.Arguments):
             yield from _symbols(operand.operands)
+        elif isinstance(operand, syntax.Address | syntax.TensorAddress):
+            yield from _symbols((operand.base,))

@@ -18,7 +18,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
-from simlayout.machine.ptx.lower import Lowering
+from simlayout.machine.ptx.lower import Lowering, address_of
 from simlayout.machine.ptx.running import Running
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
@@ -233,9 +233,13 @@ class Module:
     def _relocate(self, variable):
         data = self._memory[variable.name]
         for r in variable.relocations:
-            if r.symbol not in self.addresses:
-                raise MachineError(f"{variable.name} holds the address of {r.symbol}, which the machine places nowhere yet")
-            value = self.addresses[r.symbol] + r.addend
+            if r.symbol in self.addresses:
+                value = self.addresses[r.symbol] + r.addend
+            elif r.symbol in self.syntax.functions:
+                value = address_of(self.syntax, r.symbol)
+            else:
+                raise MachineError(f"{variable.name} holds the address of {r.symbol}, which is in no global or constant "
+                                   "memory of this module")
             if r.mask is not None:
                 value = (value & r.mask) >> ((r.mask & -r.mask).bit_length() - 1)
             data[r.offset:r.offset + r.bytes] = np.frombuffer(value.to_bytes(8, "little")[:r.bytes], np.uint8)

@@ -161,18 +161,20 @@ def call(instruction, names):
             held = warp.rows[row]
             return [(active & (held == at), lowering.function_at(at)) for at in np.unique(held[active]).tolist()]
 
+    given, wanted = ([_place(names, operand) for operand in operands] for operands in (arguments, returns))
+
     def pass_on(warp, lanes, function):
         _check_call(function.function, arguments, returns)
-        for given, wanted in zip(arguments, function.function.parameters, strict=True):
-            _copy(warp, lanes, (names, given), (function, wanted))
+        for source, parameter in zip(given, function.function.parameters, strict=True):
+            _copy(warp, lanes, source, _place(function, parameter))
 
     def take(warp):
         held = None if chosen is None else warp.rows[chosen]
         for address in (None,) if chosen is None else np.unique(held[warp.active]).tolist():
             function = target if chosen is None else lowering.function_at(address)
             lanes = warp.active if chosen is None else warp.active & (held == address)
-            for wanted, given in zip(returns, function.function.returns, strict=True):
-                _copy(warp, lanes, (function, given), (names, wanted))
+            for to, result in zip(wanted, function.function.returns, strict=True):
+                _copy(warp, lanes, _place(function, result), to)
 
     return [{"jump": Call(callees, pass_on, chosen)}, {"run": take}]
 
@@ -185,9 +187,8 @@ def _check_call(function, arguments, returns):
 
 
 def _copy(warp, lanes, source, target):
-    """Copies a parameter, of .param or .reg, between a caller and a function. source, target: (Names, operand or
-    Variable)."""
-    (row, at, size), (to_row, to, room) = _place(*source), _place(*target)
+    """Copies a parameter, of .param or .reg, between a caller and a function. source, target: as `_place` gives them."""
+    (row, at, size), (to_row, to, room) = source, target
     n = min(size, room)
     if row is None and to_row is None:
         warp.local[lanes, to:to + n] = warp.local[lanes, at:at + n]
