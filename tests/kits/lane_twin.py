@@ -53,7 +53,8 @@ def _sides(kind, operands):
     return [integer(x, kind) for x in operands]
 
 
-def _add(modifiers, kind, a, b, carry=0, sign=1):
+def _add(modifiers, kind, a, b, carry=None, sign=1):
+    carry = (sign < 0) if carry is None else carry
     if "x2" in kind:
         parts = [(x & 0xFFFF, x >> 16) for x in (a, b)]
         return (parts[0][0] + parts[1][0] & 0xFFFF) | (parts[0][1] + parts[1][1] & 0xFFFF) << 16
@@ -61,7 +62,10 @@ def _add(modifiers, kind, a, b, carry=0, sign=1):
         a, b = _sides(kind, (a, b))
         return cut(clamp(a + sign * b, kind), kind)
     a, b = cut(a, kind), cut(b, kind)
-    total = a + sign * (b + carry)
+    if sign < 0:                                              # the flag is 0 where something was borrowed
+        total = a - b - 1 + carry
+        return (cut(total, kind), int(total >= 0)) if "cc" in modifiers else cut(total, kind)
+    total = a + b + carry
     out = total >> width(kind) & 1
     return (cut(total, kind), out) if "cc" in modifiers else cut(total, kind)
 

@@ -35,6 +35,11 @@ class Case:
         return ".".join((self.opcode, *self.modifiers)) + " crossed" * self.crossed
 
     @property
+    def by_sums(self) -> bool:
+        """Whether the carry flag is set and read by sums, not by differences."""
+        return (self.opcode not in ("sub", "subc")) != self.crossed
+
+    @property
     def op(self) -> LaneOp:
         """Its row of the table."""
         return lane_op(self.opcode, self.modifiers)
@@ -68,10 +73,14 @@ class Case:
         """What the table makes of operands uint64 [operands, n]: 64 bits of each result, [uint64 [n]]."""
         op = self.op
         with np.errstate(all="ignore"):
-            made = op.function(*(reader(name)(column) for name, column in zip(op.sources, given)))
+            made = op.function(*(self._turned(name, reader(name)(column)) for name, column in zip(op.sources, given)))
             parts = made if isinstance(made, tuple) else (made,)
-            return [np.broadcast_to(writer(name)(part), given.shape[1:])
+            return [np.broadcast_to(self._turned(name, writer(name)(part)), given.shape[1:])
                     for name, part in zip(op.results, parts, strict=True)]
+
+    def _turned(self, name, values):
+        """The flag of an operand, or as it is stored, where the kernel sets and reads it by differences: 0 for 1."""
+        return values if name != "cc" or self.by_sums else values ^ np.uint64(1)
 
 
 AnyCase = Case | Together

@@ -71,7 +71,7 @@ def _body(case):
         yield from _set_carry(case, 1 + len(sources))
     yield from case.lines if isinstance(case, Together) else _instruction(case)
     if "cc" in results:
-        yield from ("mov.u32 r9, 0;", f"{'addc' if _by_sums(case) else 'subc'}.u32 r9, r9, r9;", "and.b32 r9, r9, 1;")
+        yield from ("mov.u32 r9, 0;", f"{'addc' if case.by_sums else 'subc'}.u32 r9, r9, r9;", "and.b32 r9, r9, 1;")
     for i, name in enumerate(results):
         yield from _store(name, i)
         yield "add.u64 d13, d13, d11;"
@@ -85,13 +85,8 @@ def _load(name, i):
     return [f"ld.global.b{max(width_of(name), 16)} {register(name, i)}, [d12];"]
 
 
-def _by_sums(case):
-    """Whether the carry flag is set and read by sums, not by differences."""
-    return (case.opcode not in ("sub", "subc")) != case.crossed
-
-
 def _set_carry(case, i):
-    if _by_sums(case):
+    if case.by_sums:
         return [f"add.cc.u32 r9, r{i}, 0xffffffff;"]
     return ["mov.u32 r9, 0;", f"sub.cc.u32 r9, r9, r{i};"]
 

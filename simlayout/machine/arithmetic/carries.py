@@ -1,7 +1,8 @@
 """Sums, differences and products that read or write the carry flag.
 
-PTX ISA, Extended-Precision Integer Arithmetic Instructions. The flag is a uint64, 0 or 1; after a
-difference it is the borrow.
+PTX ISA, Extended-Precision Integer Arithmetic Instructions. The flag is a uint64, 0 or 1. Differences
+are sums with the complement, as ptxas makes them for sm_90a (IADD3.X of ~b), and the flag is that sum's carry. The PTX ISA
+says that CC.CF holds the borrow, which is the same wherever differences alone follow a difference.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 from simlayout.machine.arithmetic.integers import multiply_high
 from simlayout.machine.arithmetic.primitives import BITS, U64, predicate
 
-_U0 = U64(0)
+_U0, _U1 = U64(0), U64(1)
 
 
 def _add_with_carry(width):
@@ -48,21 +49,24 @@ def sum_with_carry(width: int, reads: bool, writes: bool) -> Callable:
 
 
 @cache
-def difference_with_borrow(width: int, reads: bool, writes: bool) -> Callable:
-    """sub.cc, subc and subc.cc on unsigned carriers: the difference, and the borrow where it is written.
+def difference_with_carry(width: int, reads: bool, writes: bool) -> Callable:
+    """sub.cc, subc and subc.cc on unsigned carriers: the difference, and where it is written the carry of a + ~b + 1, which
+    is 0 when something was borrowed.
 
-    >>> difference, borrow = difference_with_borrow(32, False, True)(np.uint64([3]), np.uint64([5]))
-    >>> hex(difference[0] & np.uint64(2**32 - 1)), int(borrow[0])
-    ('0xfffffffe', 1)
+    >>> difference, carry = difference_with_carry(32, False, True)(np.uint64([3]), np.uint64([5]))
+    >>> hex(difference[0] & np.uint64(2**32 - 1)), int(carry[0])
+    ('0xfffffffe', 0)
     """
+    both, ones = _add_with_carry(width), BITS[width]
+
     def start(a, b):
-        return a - b, predicate(a < b)
+        return both(a, b ^ ones, _U1)
 
-    def middle(a, b, borrow):
-        return a - b - borrow, predicate(a < b) | predicate(a == b) & borrow
+    def middle(a, b, carry):
+        return both(a, b ^ ones, carry)
 
-    def end(a, b, borrow):
-        return a - b - borrow
+    def end(a, b, carry):
+        return a + (b ^ ones) + carry
 
     return (middle if writes else end) if reads else start
 

@@ -21,8 +21,8 @@ OPERATIONS = {
     "cas": lambda held, b, c: np.where(held == b, c, held),
     "inc": lambda held, b, c: np.where(held >= b, np.uint64(0), held + _U1),
     "dec": lambda held, b, c: np.where((held == 0) | (held > b), b, held - _U1),
-    "min": np.minimum,
-    "max": np.maximum,
+    "min": lambda held, b, c: np.minimum(held, b),
+    "max": lambda held, b, c: np.maximum(held, b),
 }
 """Operation -> (what is there, operand, second operand) -> what is there then, on carriers (PTX ISA: atom)."""
 
