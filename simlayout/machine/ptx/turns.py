@@ -3,10 +3,13 @@
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.machine.ptx.parts import PATIENCE
 
-TURN = 1 << 16
-"""Instructions after which a warp lets the others of its CTA go on."""
+TURN = 128
+"""Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a
+program does that orders them nowhere comes out as it mostly does there."""
+
+IDLE = 1 << 16
+"""Instructions that a warp executes without a change in memory, before it is looked at whether it ever will change any."""
 
 LONGEST_LOOP = 2048
 """Steps of the longest loop that is seen to do nothing."""
@@ -17,15 +20,20 @@ class PtxTurns:
 
     def __init__(self, warp, limit):
         self.warp, self.finished, self._left, self._limit = warp, False, limit, limit
+        self._changes, self._idle = -1, 0                # changes in memory when last seen; steps since they grew
 
     def resume(self):
         """Runs the warp until it waits, ends, or has run for long."""
         warp = self.warp
         warp.waiting, warp.polls, warp.idle = None, False, False
-        changes = warp.cta.launch.changes
+        before = self._left
         with np.errstate(all="ignore"):
             self._run(TURN)
-            if not self.finished and warp.waiting is None and warp.cta.launch.changes == changes:
+            if warp.cta.launch.changes != self._changes:
+                self._changes, self._idle = warp.cta.launch.changes, 0
+            self._idle += before - self._left
+            if self._idle > IDLE and not self.finished and warp.waiting is None:
+                self._idle = 0
                 self._look_for_a_loop()
 
     def _run(self, budget, watched=None):
@@ -41,7 +49,7 @@ class PtxTurns:
                 continue
             if watched is not None and watched():
                 return
-            most = 1 if watched is not None else PATIENCE if len(warp.parts) > 1 else budget
+            most = 1 if watched is not None else budget
             done = warp.run_part(part, min(most, self._left))
             budget -= done
             self._left -= done
@@ -55,7 +63,7 @@ class PtxTurns:
         self.finished = not warp.parts
 
     def _look_for_a_loop(self):
-        """A whole turn has changed nothing in memory: if the warp comes back to the same place with the same registers, it
+        """Nothing in memory has changed for long: if the warp comes back to the same place with the same registers, it
         goes on like that until another warp changes something."""
         warp, launch = self.warp, self.warp.cta.launch
         start, changes, clock, seen = None, launch.changes, launch.clock, False

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.divergence import lane_list
-from simlayout.machine.hazards import error, hazard
+from simlayout.machine.hazards import hazard
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.parts import everyone
 from simlayout.machine.ptx.rows import reader
@@ -20,10 +20,11 @@ def members(row):
     def named(warp, active):
         masks = warp.rows[row]
         outside = active & (masks >> _LANE.astype(np.uint64) & np.uint64(1) == 0)
-        if outside.any():
+        if outside.any() and warp.cta.launch.log is not None:
             text = f"{warp.doing.name} by lanes {lane_list(outside)}, which the membermask that they give does not name"
-            raise error(hazard("divergence", None, warp.place(np.flatnonzero(outside)), what=text))
+            warp.cta.launch.log.add(hazard("divergence", None, warp.place(np.flatnonzero(outside)), what=text))
         return (int(np.bitwise_or.reduce(masks[active])) >> _LANE & 1).astype(bool)
+
     return named
 
 
