@@ -229,7 +229,7 @@ def test_lines_of_the_ptx_are_not_of_a_kernel_of_python_source(capsys):
 
 def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
     compile_loop()
-    (folder / "loop.ptx").write_text(greeting("AGAIN: bra AGAIN;"))
+    (folder / "loop.ptx").write_text(greeting("AGAIN: add.u64 %rd1, %rd1, 1; bra AGAIN;"))
     words = [sys.executable, "-u", "-m", "simlayout", "run", "loop.ptx", "--block", "1", "--json", "a.json"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"hi\n"          # it runs

@@ -10,7 +10,7 @@ import pytest
 from ptx_texts import WRITE, compile_loop, module
 
 import simlayout as sl
-from simlayout.errors import MachineError
+from simlayout.errors import HazardError, MachineError
 
 ENDLESS = """.loc 1 7 3
 mov.u32 %r1, %tid.x;
@@ -20,12 +20,17 @@ AGAIN:
 bra AGAIN;"""
 
 STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "st.shared.u32 [tile], %r1;", "barrier": "bar.sync 0;",
-         "divergent": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
-         "spin": "setp.eq.u32 %p1, %r1, 5; @%p1 bra AGAIN;"}
+         "divergent": "add.u32 %r1, %r1, 1; and.b32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 0; @%p1 bra AGAIN;"}
+"""What goes on for ever and never comes back to the same registers and memory."""
+
+IDLE = {"nothing": "", "two steps": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
+        "reads": "ld.shared.u32 %r2, [tile];"}
+"""What comes back to the same, so that nothing but another warp could end it."""
 
 
 def endless(step, **options):
-    text = module(ENDLESS.format(step=STEPS[step]), before='.file 1 "loop.cu"\n.shared .align 4 .b32 tile;')
+    body = ENDLESS.format(step={**STEPS, **IDLE}[step])
+    text = module(body, before='.file 1 "loop.cu"\n.shared .align 4 .b32 tile;')
     return sl.ptx.load(text).entry().run(1, 64, hazards="off", **options)
 
 
@@ -47,6 +52,15 @@ def test_an_endless_loop_ends_by_ctrl_c_and_the_entry_can_run_again(step):
     timer.join()
     with pytest.raises(MachineError):
         endless(step, limit=100)
+
+
+@pytest.mark.parametrize("step", IDLE)
+def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names_it(step):
+    with pytest.raises(HazardError, match="deadlock") as ended:
+        endless(step)
+    assert str(ended.value).count("(loop.cu:9)") == 1 and "\n" not in str(ended.value)
+    with pytest.raises(MachineError, match="has executed 5000 instructions"):
+        endless(step, limit=5000)
 
 
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():

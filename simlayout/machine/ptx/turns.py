@@ -79,6 +79,8 @@ class PtxTurns:
 
         self._run(LONGEST_LOOP, again)
         if seen and launch.changes == changes and launch.clock == clock:
+            step = warp.program.steps[warp.parts[0].at]
+            warp.site, warp.doing = step.site, step
             warp.polls = warp.idle = True
             warp.waiting = (lambda: launch.changes != changes), warp.poll_text, None
 
