@@ -48,7 +48,7 @@ def mbarrier_wait(warp, address, parity):
 def fence_mbarrier_init(warp):
     """Makes this thread's mbarrier.init visible to the copy engine and, behind a barrier, to the cluster (PTX ISA:
     fence.mbarrier_init)."""
-    warp.fence_proxy_async()
+    warp.fence_mbarrier_init()
 
 
 @instruction("fence.proxy.async.shared::cta;", "<-")

@@ -40,6 +40,8 @@ class Load:
     those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards.
     """
 
+    arrivals = 0
+
     def __init__(self, instruction, cta, source, rows, touch, reads):
         self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch
         self.reads, self.bytes = reads, source.bytes
@@ -251,7 +253,8 @@ class BulkTwins(WarpPart):
         """A copy begins, from cells of shared memory to global memory."""
         stores, touch, access = self.cta.stores_of(self.threads(lane)), None, None
         if self.cta.shadow is not None:
-            touch = self._read_later(instruction, lane, rows, stores)
+            read = rows[target.used()] if isinstance(target, Box) else rows
+            touch = self._read_later(instruction, lane, read, stores) if read.size else None
             data = None if reduce else partial(target.stored, self.cta.shared.load(rows, CELL))
             access = self._enter(instruction, target, lane, kind, stores.written, data)
         stores.issue(Store(instruction, self.cta, target, rows, touch, access, reduce))

@@ -51,6 +51,10 @@ class Box:
         """See the module; innermost dimension first."""
         return self._values(cells)[self._map.inside(self.coords)].view(np.uint8)
 
+    def used(self):
+        """bool [cells]: which of its cells hold elements of the tensor."""
+        return self._map.inside(self.coords).reshape(-1, CELL // self._map.itemsize).any(axis=1)
+
     def spans(self):
         """(Allocation, int64 [n] where in it the rows start, bytes of each): as far as they lie inside."""
         allocation = self._launch.allocation(self._map.array)

@@ -129,7 +129,7 @@ class Clocks:
 
     def knows(self, threads, engine, number):
         """bool [n]: which of `threads` know that the engine has done `number`."""
-        return self._known[0, threads, engine] >= number
+        return self._table()[0, threads, engine] >= number
 
     def fence(self, threads):
         """fence.proxy.async by `threads` (of one warp): what they know so far has passed a fence. Ends their epoch."""

@@ -7,20 +7,39 @@ class Copy:
     rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the Accesses of what it reads.
     """
 
-    __slots__ = ("rows", "data", "touch", "sources")
+    __slots__ = ("rows", "data", "touch", "sources", "landed")
 
     def __init__(self, rows, data, touch, sources=()):
         self.rows, self.data, self.touch, self.sources = rows, data, touch, sources
+        self.landed = False                              # by way of an mbarrier
+
+
+class CopiesArrival:
+    """Arrivals on an mbarrier of lanes whose copies have landed (see `Mbarrier.loads`). epoch, clock: of the warp when they
+    were asked for, None where nobody looks for hazards."""
+
+    bytes, touch = 0, None
+
+    def __init__(self, warp, copies, arrivals, epoch, clock):
+        self.warp, self.copies, self.arrivals, self.epoch, self.clock = warp, copies, arrivals, epoch, clock
+
+    def land(self, number, mbarrier):
+        """All copies land; returns the clock of the arrivals."""
+        for copy in self.copies:
+            if not copy.landed:
+                self.warp.land(copy, self.epoch)
+        return self.clock
 
 
 class Copies:
     """The open group and the closed ones, oldest first (PTX ISA: cp.async.commit_group, cp.async.wait_group).
 
     >>> copies = Copies()
-    >>> copies.issue("copy 0"), copies.commit(), copies.commit(), copies.issue("copy 1")
+    >>> old, new = Copy("rows", "data", None), Copy("rows", "data", None)
+    >>> copies.issue(old), copies.commit(), copies.commit(), copies.issue(new)
     (None, None, None, None)
-    >>> copies.landing(1), copies.under_way()
-    (['copy 0'], ['copy 1'])
+    >>> copies.landing(1) == [old], copies.under_way() == [new]
+    (True, True)
     """
 
     def __init__(self):
@@ -39,11 +58,11 @@ class Copies:
         """Takes out all closed groups but the newest `pending`: their copies, in order."""
         done = self._groups[:max(len(self._groups) - pending, 0)]
         self._groups = self._groups[len(done):]
-        return [copy for group in done for copy in group]
+        return [copy for group in done for copy in group if not copy.landed]
 
     def under_way(self):
         """The copies that no wait has covered."""
-        return [copy for group in (*self._groups, self._open) for copy in group]
+        return [copy for group in (*self._groups, self._open) for copy in group if not copy.landed]
 
     def state(self, touch):
         """Which wait would cover the copy known as `touch`, as text."""

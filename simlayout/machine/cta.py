@@ -1,5 +1,7 @@
 """CTAs and clusters in execution: their memory and its shadow, their barriers, and what works beside their threads."""
 
+from math import prod
+
 import numpy as np
 
 from simlayout.errors import AddressError, MachineError
@@ -33,6 +35,16 @@ class Residents:
             self.ctas += peers.ctas
 
 
+def most_registers(block: tuple[int, ...]) -> int:
+    """Registers that each thread of a CTA of this block can have at launch.
+
+    >>> most_registers((128, 3, 1))
+    168
+    """
+    threads = -(-prod(block) // LANES) * LANES
+    return min(REGISTERS // threads // 8 * 8, 256)
+
+
 class Cluster:
     """The CTAs of a cluster by rank, and their barrier; a lone CTA is a cluster of one."""
 
@@ -62,7 +74,7 @@ class Cta:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
         self.mbarriers, self.visitors, self.sent = {}, {}, []
         self._barriers, self._warpgroups, self._stores = {}, {}, {}
-        self.registers = [launch.registers or min(REGISTERS // self.threads_padded // 8 * 8, 256)]
+        self.registers = [launch.registers or most_registers(block)]
         self.registers *= self.threads_padded // LANES
         self.free_registers, self.running = 0, self.threads_padded // LANES
 
@@ -139,7 +151,7 @@ class Cta:
         left += [touch for touch in self.sent if touch.number is None]
         left += [store.touch for stores in self._stores.values() for store in stores.finish()]
         for touch in filter(None, left):
-            bytes = ordered_ints((touch.rows[:, None] * CELL + range(CELL)).ravel())
+            bytes = ordered_ints((touch.rows[:, None] * touch.nbytes + range(touch.nbytes)).ravel())
             self._early_exit(touch.place(touch.lanes), f"be moving shared bytes {spans(bytes)}", touch.state(), bytes)
         mine = LANES * self.first + np.arange(LANES * len(self.registers))
         for thread, (epoch, place) in self.visitors.items():

@@ -56,7 +56,8 @@ def moved(register):
 
 @lru_cache(None)
 def mma(name):
-    """What the mma of a name makes of registers: called with those of A, of B, of C, returns those of D.
+    """What the mma of a name makes of registers: called with those of A, of B, of C, returns those of D. Its attribute
+    `registers` says how many there are of D, A, B and C.
 
     name: one of `simlayout.numerics.TENSOR_OPS`, of mma.sync. A register is [32] or uniform: the bits of packed elements, or
     f32, f64 and s32 where these are the types of the elements. Raises InstructionError for an unknown name.
@@ -78,6 +79,7 @@ def mma(name):
         _fill(words[0, operands:].view(word), registers[operands:])
         return tuple(multiply(words)[0].view(word))
 
+    product.registers = multiply.registers[2], *multiply.registers[:3]
     return product
 
 

@@ -1,6 +1,8 @@
 """mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier)."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,13 +10,20 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.clocks import joined
+from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import PerLane, lane_addresses
 from simlayout.machine.parts import WarpPart
 from simlayout.machine.shadow import Touch
-from simlayout.machine.waiting import waits
+from simlayout.machine.waiting import Poll, waits
 
 MOST = 2**20 - 1
 """The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""
+
+STATE_BITS = 32
+"""Of the state that an arrival returns, so many bits are below the number of the phase; PTX keeps it opaque."""
+
+OF_STATE = np.uint64((1 << STATE_BITS) - 1)
+"""Those bits: what the phase lacked before the arrival (mbarrier.pending_count)."""
 
 
 class Phase:
@@ -30,7 +39,8 @@ class Mbarrier:
     """An mbarrier of a CTA, at a byte address of its shared memory. count: arrivals that a phase takes.
 
     number: phases that are complete; pending: arrivals that the present one lacks; bytes: announced and not yet come;
-    loads: copies on their way here, oldest first. It is the agent of these copies (see `Touch`).
+    loads: what is on its way here, oldest first: called as load.land(phase, address), it brings `load.bytes` bytes and
+    `load.arrivals` arrivals, and gives the clock of those or None. It is the agent of these copies (see `Touch`).
     """
 
     def __init__(self, cta, address, count):
@@ -45,12 +55,21 @@ class Mbarrier:
     def __repr__(self):
         return f"mbarrier {self.address}" + ("" if self.cta.alone else f" of CTA {self.cta.index}")
 
-    def arrive(self, arrivals, bytes, clock):
-        """Announces bytes; then `arrivals` arrive, with this clock (None where nobody looks for hazards)."""
-        self._announce(bytes)
+    @property
+    def token(self):
+        """What an arrival returns: the number of the phase, and below it what the phase lacks before that arrival."""
+        return self.number << STATE_BITS | self.pending
+
+    def arrive(self, arrivals, bytes, clock, drop=False):
+        """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing). drop: for the last time."""
+        self.announce(bytes)
         if arrivals > self.pending:
             raise MachineError(f"{arrivals} arrivals on {self}, whose phase {self.number} lacks {self.pending} of "
                                f"{self.count}: init it for all who arrive, and let them wait for the phase before")
+        self.count -= arrivals if drop else 0
+        self._arrived(arrivals, clock)
+
+    def _arrived(self, arrivals, clock):
         self.present.clock = joined(self.present.clock, clock)
         self.pending -= arrivals
         self._settle()
@@ -58,11 +77,21 @@ class Mbarrier:
     def land(self):
         """The oldest copy on its way here lands in the present phase."""
         load = self.loads.pop(0)
-        load.land(self.number + 1, self.address)
-        self._announce(-load.bytes)
+        clock = load.land(self.number + 1, self.address)
+        self.announce(-load.bytes)
+        self._arrived(load.arrivals, clock)
+
+    def complete(self, bytes):
+        """So many announced bytes have come (mbarrier.complete_tx)."""
+        self.announce(-bytes)
         self._settle()
 
-    def _announce(self, bytes):
+    def expect(self, arrivals):
+        """The present phase lacks so many arrivals more: those of copies that have begun."""
+        self.pending += arrivals
+
+    def announce(self, bytes):
+        """So many bytes will come in this phase; fewer than 0: have come."""
         self.bytes += bytes
         if abs(self.bytes) > MOST:
             raise MachineError(f"{self.bytes} bytes announced on {self} in one phase: at most {MOST} are allowed")
@@ -108,6 +137,20 @@ class Mbarrier:
         return f"{self} for phase {self.number} (parity {parity}), which lacks {' and '.join(filter(None, (lacks, bytes)))}"
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """What an arrival says besides: count: how many arrivals it is, uniform or int [32]; drop: whether later phases take so
+    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on."""
+
+    count: PerLane = 1
+    drop: bool = False
+    incomplete: bool = False
+    relaxed: bool = False
+
+
+ONCE = Arrival()
+
+
 class MbarrierTwins(WarpPart):
     """What a Warp does with mbarriers. Addresses are bytes, 8-byte aligned, uniform (int) or one per lane (int [32]); lanes:
     bool [32], those of the active lanes that take part."""
@@ -123,41 +166,97 @@ class MbarrierTwins(WarpPart):
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
                 mbarrier.init_serial = self.cta.shadow.serial
 
-    def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0) -> None:
-        """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx)."""
-        instruction = "mbarrier.arrive.expect_tx" if np.any(expect) else "mbarrier.arrive"
-        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
-            self._arrive(instruction, self.cta, at, taking, int(np.broadcast_to(expect, LANES)[taking].sum()))
+    def mbarrier_inval(self, address: PerLane) -> None:
+        """mbarrier.inval: its 8 bytes are memory like any other again."""
+        for at, lanes in self._mbarrier_lanes("mbarrier.inval", address):
+            self.mbarrier_at("mbarrier.inval", at).checked(self, "mbarrier.inval", lanes)
+            del self.cta.mbarriers[at]
 
-    def mbarrier_arrive_remote(self, address: PerLane, cta: PerLane, lanes: np.ndarray | None = None) -> None:
+    def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0,
+                        arrival: Arrival = ONCE) -> np.ndarray:
+        """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx). Returns the
+        state before it, uint64 [32]; arrival: what else it says."""
+        instruction = "mbarrier.arrive.expect_tx" if np.any(expect) else "mbarrier.arrive"
+        states = np.zeros(LANES, np.uint64)
+        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
+            states |= self._arrive(instruction, self.cta, at, taking, expect, arrival)
+        return states
+
+    def mbarrier_arrive_remote(self, address: PerLane, cta: PerLane, lanes: np.ndarray | None = None,
+                               expect: PerLane = 0, arrival: Arrival = ONCE) -> None:
         """mbarrier.arrive on the mbarrier at this address in CTA `cta` of the cluster, uniform or one per lane."""
         instruction = "mbarrier.arrive.shared::cluster"
         for at, taking in self._mbarrier_lanes(instruction, address, lanes):
             ranks = np.broadcast_to(cta, LANES)[taking]
             for rank in np.unique(ranks).tolist():
-                self._arrive(instruction, self.cta.peer(rank, instruction), at, taking[ranks == rank], 0)
+                self._arrive_at(instruction, rank, at, taking[ranks == rank], expect, arrival)
 
-    def _arrive(self, instruction, cta, at, lanes, bytes):
+    def _arrive_at(self, instruction, rank, at, lanes, expect, arrival):
+        """Arrives in CTA `rank` of the cluster, which should not have ended."""
+        peers = self.cta.cluster.ctas
+        if rank in range(len(peers)) and not peers[rank].running:
+            if self.cta.launch.log is not None:
+                self.cta.launch.log.add(hazard("early exit", None, self.place(lanes, instruction), does="come",
+                                               cta=peers[rank].index, detail="it has ended already"))
+            return
+        self._arrive(instruction, self.cta.peer(rank, instruction), at, lanes, expect, arrival)
+
+    def _arrive(self, instruction, cta, at, lanes, expect, arrival):
         mbarrier = self.mbarrier_at(instruction, at, cta)
         mbarrier.checked(self, instruction, lanes)
-        clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
+        clock = None if cta.shadow is None or arrival.relaxed else cta.clocks.release(self.threads(lanes))
         if cta is not self.cta and clock is not None:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
-        mbarrier.arrive(len(lanes), bytes, clock)
+        counts = np.broadcast_to(arrival.count, LANES)[lanes].astype(np.int64)
+        states = np.zeros(LANES, np.uint64)
+        states[lanes] = mbarrier.token - (np.cumsum(counts) - counts)
+        if arrival.incomplete and int(counts.sum()) >= mbarrier.pending:
+            raise MachineError(f"{instruction}.noComplete on {mbarrier} by the last who arrives: leave out .noComplete")
+        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop)
+        return states
+
+    def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
+        """mbarrier.expect_tx, or of fewer than 0 bytes mbarrier.complete_tx, by every lane. cta: a rank, by default its
+        own."""
+        owner = self.cta if cta is None else self.cta.peer(cta, "mbarrier.expect_tx")
+        for at, lanes in self._mbarrier_lanes("mbarrier.expect_tx", address):
+            mbarrier = self.mbarrier_at("mbarrier.expect_tx", at, owner)
+            total = int(np.broadcast_to(bytes, LANES)[lanes].sum())
+            mbarrier.checked(self, "mbarrier.expect_tx", lanes)
+            if total < 0:
+                mbarrier.complete(-total)
+            else:
+                mbarrier.announce(total)
 
     @waits
     def mbarrier_wait(self, address: PerLane, parity: PerLane) -> Iterator[tuple]:
         """mbarrier.try_wait.parity in a loop: until the phase of this parity is complete."""
-        instruction = "mbarrier.try_wait.parity"
-        for at, lanes in self._mbarrier_lanes(instruction, address):
+        self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")
+        yield from self.mbarrier_try("mbarrier.try_wait.parity", address, parity)
+
+    def mbarrier_try(self, instruction: str, address: PerLane, parity: PerLane, polls: bool = False,
+                     relaxed: bool = False) -> Generator[tuple, None, np.ndarray]:
+        """mbarrier.try_wait, or (polls) mbarrier.test_wait: yields what it waits for, as `waiting.waits` takes it, and
+        returns bool [32]: whether the phase of a parity is complete, for each lane.
+
+        It waits until it is; test_wait gives up where nobody can go on otherwise. A state's parity is that of its phase.
+        relaxed: what others did before is not known behind it.
+        """
+        done, parities = np.zeros(LANES, bool), np.broadcast_to(parity, LANES).astype(np.int64) & 1
+        for at, everyone in self._mbarrier_lanes(instruction, address):
             mbarrier = self.mbarrier_at(instruction, at)
-            mbarrier.checked(self, instruction, lanes)
-            wanted = int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1
-            phase = mbarrier.phase(wanted)
-            yield (lambda phase=phase: phase.done), (lambda m=mbarrier, w=wanted: m.waiting(w)), mbarrier
-            self.cta.tell("wait", instruction, self, mbarrier=at)
-            if phase.clock is not None:
-                self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+            for wanted in np.unique(parities[everyone]).tolist():
+                lanes = everyone[parities[everyone] == wanted]
+                mbarrier.checked(self, instruction, lanes)
+                phase = mbarrier.phase(wanted)
+                complete = partial(getattr, phase, "done")
+                yield Poll(complete) if polls else complete, (lambda m=mbarrier, w=wanted: m.waiting(w)), mbarrier
+                if phase.done:
+                    done[lanes] = True
+                    self.cta.tell("wait", instruction, self, mbarrier=at)
+                    if phase.clock is not None and not relaxed:
+                        self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+        return done
 
     def mbarrier_test(self, address: PerLane, parity: PerLane) -> np.ndarray:
         """mbarrier.test_wait.parity, once: bool [32], of the active lanes those that find the phase of this parity complete,
@@ -180,6 +279,10 @@ class MbarrierTwins(WarpPart):
             known = ", ".join(map(str, sorted((cta or self.cta).mbarriers))) or "none"
             raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
         return mbarrier
+
+    def fence_mbarrier_init(self) -> None:
+        """fence.mbarrier_init: the copy engine knows the mbarriers that these threads have made."""
+        self.fence_proxy_async()
 
     def fence_proxy_async(self) -> None:
         """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""

@@ -62,7 +62,17 @@ def _kernel_line():
     return None
 
 
-class RegisterArray:
+class Registers:
+    """Registers of a Warp that a guard may watch: Fenced, InFlight or None. The Warp knows them as long as they live."""
+
+    __slots__ = ("__weakref__", "warp", "guard")
+
+    def __init__(self, warp):
+        self.warp, self.guard = warp, None
+        warp.arrays.add(self)
+
+
+class RegisterArray(Registers):
     """An array private to each lane: one value per element and lane, NumPy storage [*shape, 32].
 
     warp: the Warp whose mask guards assignments. shape: tuple of ints. dtype: NumPy dtype of an element.
@@ -72,21 +82,23 @@ class RegisterArray:
     Raises AddressError for an index outside the shape, naming the lane where indices are lane-varying.
     """
 
-    __slots__ = ("__weakref__", "warp", "shape", "dtype", "values", "guard", "_elements")
+    __slots__ = ("shape", "dtype", "values", "_elements")
     __iter__ = None
 
     def __init__(self, warp: Any, shape: int | Sequence[int], dtype: DTypeLike):
-        self.warp = warp
+        super().__init__(warp)
         self.shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         self.dtype = np.dtype(dtype)
         room = np.full((*self.shape, LANES * self.dtype.itemsize), POISON, np.uint8)
         self.values = room.view(self.dtype)
         self._elements = _elements(self.shape)
-        self.guard: Fenced | InFlight | None = None      # which watches it
-        warp.arrays.add(self)
 
     def __len__(self):
         return self.shape[0]
+
+    def fill(self, data):
+        """All elements of all lanes become data, uint8 [bytes]."""
+        self.values.reshape(-1).view(np.uint8)[:] = data
 
     def _index(self, key):
         """The NumPy index of an element's lanes; `key` with the lane axis added where an index is lane-varying."""

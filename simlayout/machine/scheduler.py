@@ -8,6 +8,7 @@ something changes (see `polling`); when all wait and nothing lands it goes on lo
 import ctypes
 import threading
 import traceback
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import Cancelled
 from simlayout.machine.hazards import hazard
 from simlayout.machine.syntax import WARP_NAME
+from simlayout.machine.waiting import waits_of
 
 GRACE = 0.1
 """Seconds that a cancelled warp has to end by itself."""
@@ -58,8 +60,7 @@ def run_residents(residents, begin):
 
 def _land(waiting):
     """Lets copies land that the first warp which waits for some needs; returns whether there are any."""
-    for warp in waiting:
-        ready, _, mbarrier = warp.waiting
+    for ready, _, mbarrier in chain.from_iterable(map(waits_of, waiting)):
         if mbarrier is not None and mbarrier.loads:
             while mbarrier.loads and not ready():
                 mbarrier.land()

@@ -182,11 +182,12 @@ class SharedShadow:
         """It begins to read: until the threads of a later write know that it is over the bytes may not be written."""
         self._async_reads.add(touch)
 
-    def issue(self, touch):
-        """cp.async, or TMA: from now on the bytes are nobody's until the copy lands."""
+    def issue(self, touch, generic=False):
+        """cp.async, TMA or st.async: from now on the bytes are nobody's until the copy lands. generic: whether an engine
+        writes them through the generic proxy."""
         self._check_write(touch)
         serial = self._enter(touch)
-        if touch.agent is not None:
+        if touch.agent is not None and not generic:
             self._check_fences(touch)
         self._flying[serial] = touch
         self._written[touch.nbytes][touch.rows] = serial | IN_FLIGHT

@@ -11,12 +11,13 @@ from simlayout.errors import AddressError, InstructionError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.atomics import AtomicTwins
 from simlayout.machine.bulk import BulkTwins
-from simlayout.machine.copies import Copies, Copy
+from simlayout.machine.copies import Copies, CopiesArrival, Copy
 from simlayout.machine.cta import Cta
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.flow import Flow
 from simlayout.machine.mbarriers import MbarrierTwins
 from simlayout.machine.memory import GlobalPointer, PerLane, lane_addresses
+from simlayout.machine.peers import PeerTwins
 from simlayout.machine.polling import Polling
 from simlayout.machine.shadow import Touch, matrix_lanes
 from simlayout.machine.waiting import waits
@@ -39,7 +40,7 @@ def matrix_rows(instruction):
     raise InstructionError(f"{instruction!r} names no number of matrices: write x1, x2 or x4, as in ldmatrix.x4")
 
 
-class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins):
+class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, AtomicTwins):
     """32 lanes of a CTA. A twin is called as `twin(warp, *operands)`.
 
     tid: int64 [32], index in the CTA (x fastest); thread: its x, y and z, each int64 [32]; lane: int64 [32], 0..31;
@@ -165,20 +166,6 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         if self.cta.launch.watch is not None:
             self.cta.tell("access", instruction, self, addresses=np.array(lanes), access=access, active=self._mask())
 
-    def peer_load(self, instruction: str, addresses: PerLane, nbytes: int, rank: PerLane) -> np.ndarray:
-        """Loads nbytes per lane, uint8 [32, nbytes], from the shared memory of CTA `rank` of the cluster (uniform), where
-        this CTA has the same addresses. Its wavefronts are not known: it counts the bytes."""
-        peer = self.cta.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
-        by_lane = lane_addresses(addresses, instruction)
-        rows = peer.shared.rows(instruction, by_lane, nbytes, self._mask())
-        if peer.shadow is not None:
-            peer.shadow.read(self._touch(instruction, addresses, rows, nbytes))
-        self.cta.launch.recorder.count(instruction, self.counted_at, bytes=len(rows) * nbytes)
-        data = np.zeros((LANES, nbytes), np.uint8)
-        data[self.active] = peer.shared.load(rows, nbytes)
-        self.polled(rows, data)
-        return data
-
     # ---- asynchronous copies -------------------------------------------------------------------------------------
 
     def commit_copy(self, instruction: str, addresses: PerLane, data: np.ndarray, sources: GlobalPointer | None = None,
@@ -208,11 +195,34 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, AtomicTwins)
         """cp.async.wait_group: lands all committed groups of this warp but the newest `pending` ones."""
         self.require_convergence("cp.async.wait_group on the machine")
         for copy in self.copies.landing(pending):
-            if copy.touch is not None:
-                self.cta.shadow.land(copy.touch, self.site)
-            self._put(copy.rows, copy.data, copy.touch)
+            self.land(copy)
+
+    def land(self, copy: Copy, epoch: int | None = None) -> None:
+        """A copy lands. epoch: of this warp, whose other threads then know it; None for the present one."""
+        copy.landed = True
+        if copy.touch is not None:
+            now, epochs = epoch or self.cta.clocks.epochs[self.number], self.cta.clocks.epochs
+            epochs[self.number], later = now, epochs[self.number]
+            self.cta.shadow.land(copy.touch, self.site)
+            epochs[self.number] = later
             for access in copy.sources:
-                access.epoch = self.cta.clocks.epochs[self.number]
+                access.epoch = now
+        self._put(copy.rows, copy.data, copy.touch)
+
+    def copies_arrive(self, address: PerLane, adds: bool = True) -> None:
+        """cp.async.mbarrier.arrive: every lane arrives on the mbarrier when all that it has copied so far has landed. adds:
+        whether the phase waits for that arrival besides the others (without .noinc)."""
+        instruction = "cp.async.mbarrier.arrive"
+        for at, lanes in self._mbarrier_lanes(instruction, address):
+            mbarrier = self.mbarrier_at(instruction, at)
+            mbarrier.checked(self, instruction, lanes)
+            epoch, clock = None, None
+            if self.cta.shadow is not None:
+                epoch = self.cta.clocks.epochs[self.number]
+                clock = self.cta.clocks.release(self.threads(lanes))
+            if adds:
+                mbarrier.expect(len(lanes))
+            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(), len(lanes), epoch, clock))
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
 from simlayout.machine.parts import WarpPart
 from simlayout.machine.proxies import CELL
-from simlayout.machine.registers import Fenced, InFlight, RegisterArray
+from simlayout.machine.registers import Fenced, InFlight, Registers
 from simlayout.machine.shadow import Touch
 from simlayout.machine.waiting import waits
 
@@ -38,7 +38,7 @@ class Product:
 
     def __init__(self, warpgroup, what, site):
         self.warpgroup, self.what, self.site = warpgroup, what, site
-        self.name, self.a, self.b, self.scale_d, *self.trans = what
+        self.name, self.a, self.b, self.scale_d, self.negated, *self.trans = what
         self.arrays, self.a_registers, self.reads, self.group = [None] * WARPS, [None] * WARPS, [], None
         self.results = None
 
@@ -226,11 +226,17 @@ def multiplied(chain, c, cta):
     from simlayout.numerics.rules import rule
 
     op = op_of(chain[0])
-    a = np.stack([_read(p.a, 64, op.k, op.a, p.trans[0], cta) if p.a is not None else _from_registers(p, op)
-                  for p in chain])
+    a = np.stack([_a_of(p, op, cta) for p in chain])
     b = np.stack([_read(p.b, op.n, op.k, op.b, p.trans[1], cta) for p in chain])
     c = np.zeros((64, op.n), TYPES[op.d].plain) if c is None else c
     return compute(op, rule(op.name), a[:, :, None], b[:, :, None], c[None])[0]
+
+
+def _a_of(product, op, cta):
+    """Its A, raw bits [k, 64]; negated where its product is: the bits of the sums are the same, whoever has the sign."""
+    a = (_from_registers(product, op) if product.a is None else
+         _read(product.a, 64, op.k, op.a, product.trans[0], cta))
+    return a ^ a.dtype.type(1 << TYPES[op.a].bits - 1) if product.negated else a
 
 
 def _read(bits, rows, k, dtype, transposed, cta):
@@ -254,16 +260,16 @@ class WarpgroupTwins(WarpPart):
             if not isinstance(array.guard, InFlight):
                 array.guard = Fenced()
 
-    def wgmma(self, name: str, accumulators: RegisterArray, a: Any, b: Any, scale_d: Any, trans_a: int = 0,
-              trans_b: int = 0) -> None:
-        """wgmma.mma_async: D = A B + D (scale_d 0: D = A B), asynchronously.
+    def wgmma(self, name: str, accumulators: Registers, a: Any, b: Any, scale_d: Any, trans_a: int = 0, trans_b: int = 0,
+              negated: bool = False) -> None:
+        """wgmma.mma_async: D = A B + D (scale_d 0: D = A B; negated: -A B), asynchronously.
 
         accumulators: a RegisterArray with this warp's registers of D: f32 [N / 2] (in C order, if it has several axes), s32
         the same as b32, f16 as b32 [N / 4]. a: a 64-bit matrix descriptor (int), or four registers [32], this warp's part of
         A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand.
         """
         self.require_convergence(name)
-        what = self._described(name, accumulators, a, b, scale_d, trans_a, trans_b)
+        what = self._described(name, accumulators, a, b, scale_d, negated, trans_a, trans_b)
         group = self.cta.warpgroup(self)
         product, first = group.issue(self.warp_index % WARPS, what, self.site)
         member = self.warp_index % WARPS
@@ -278,22 +284,22 @@ class WarpgroupTwins(WarpPart):
             self.cta.launch.log.add(hazard("missing wgmma fence", None, self.place(range(LANES), name)))
         accumulators.guard = InFlight(product)
 
-    def _described(self, name, accumulators, a, b, scale_d, trans_a, trans_b):
+    def _described(self, name, accumulators, a, b, scale_d, negated, trans_a, trans_b):
         from simlayout.numerics import tensor_op
 
         op = tensor_op(name)
         if op.family != "wgmma":
             raise MachineError(f"{name} is no wgmma: write it as wgmma.m64n256k16.f32.f16.f16")
         wanted = 64 * op.n // (WARPS * LANES) * TYPES[op.d].bytes
-        if not isinstance(accumulators, RegisterArray) or accumulators.values.nbytes // LANES != wanted:
+        if not isinstance(accumulators, Registers) or accumulators.values.nbytes // LANES != wanted:
             raise MachineError(f"{name}: the accumulators are a register array of {wanted // 4} registers, not "
                                f"{accumulators!r}")
         registers = isinstance(a, tuple | list)
         if registers and len(a) != 4:
             raise MachineError(f"{name}: A comes from 4 registers, not {len(a)}")
         a = None if registers else int(self.agree(a, "the descriptor of A"))
-        return (name, a, int(self.agree(b, "the descriptor of B")), bool(self.agree(scale_d, "scale-d")), int(trans_a),
-                int(trans_b))
+        return (name, a, int(self.agree(b, "the descriptor of B")), bool(self.agree(scale_d, "scale-d")), negated,
+                int(trans_a), int(trans_b))
 
     def _watch_operands(self, product, first):
         """Tells the shadow what the wgmma reads."""
@@ -330,7 +336,7 @@ class WarpgroupTwins(WarpPart):
         for array in tuple(self.arrays):
             product = array.guard.product if isinstance(array.guard, InFlight) else None
             if product is not None and product.results is not None:
-                array.values.reshape(-1).view(np.uint8)[:] = product.results[member]
+                array.fill(product.results[member])
                 array.guard = Fenced()
 
     @waits

@@ -29,7 +29,7 @@ _LANE = np.arange(LANES)
 
 @lru_cache(None)
 def product(shape, a_layout, b_layout, types, suffix=""):
-    """What wmma.mma makes of registers: called with those of A, of B, of C, returns those of D.
+    """What wmma.mma makes of registers, as `matrices.mma` of another name does.
 
     types: those of D, A, B and C; suffix: ".satfinite", ".xor.popc" or ".and.popc". On sm_90 it is one mma, or two that
     share an operand. Raises InstructionError for what there is not.
@@ -51,6 +51,7 @@ def product(shape, a_layout, b_layout, types, suffix=""):
         pieces = zip(_cut(left, halves[0]) * halves[1], _cut(right, halves[1]) * halves[0], _cut(c, max(halves)))
         return [register for a, b, c in pieces for register in multiply(*a, *b, *c)]
 
+    multiplied.registers = matrices[3].registers, *given
     return multiplied
 
 

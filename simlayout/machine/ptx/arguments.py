@@ -6,6 +6,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.lower import aligned
+from simlayout.machine.ptx.maps import is_map
 from simlayout.wording import counted
 
 POINTERS = ("u64", "b64", "s64")
@@ -40,6 +41,8 @@ def _bytes_of(parameter, value, space):
         return _struct(parameter, value, space)
     if isinstance(value, np.ndarray):
         return _pointer(parameter, value, space)
+    if is_map(value) and parameter.type in POINTERS:
+        return space.map_address(value).to_bytes(8, "little")
     if value is None:
         if parameter.type not in POINTERS:
             raise MachineError("None is a null pointer: pass a number")
@@ -84,13 +87,22 @@ def _float(bits, value):
 
 
 def _struct(parameter, value, space):
-    if hasattr(value, "box_bytes") and hasattr(value, "array"):
-        return space.tensor_map(value, parameter.bytes)
+    made = bytearray()
+    for part in value if isinstance(value, tuple | list) else (value,):
+        data, alignment = _part(part, space)
+        made += bytes(aligned(len(made), alignment) - len(made)) + data
+    if len(made) != parameter.bytes:
+        raise MachineError(f"{counted(len(made), 'byte')} {_are(len(made))} given, and the struct has {parameter.bytes}")
+    return bytes(made)
+
+
+def _part(value, space):
+    """(bytes, their alignment) of a struct or one of its fields."""
+    if is_map(value):
+        return space.maps.encoded(value), 64
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-        value = value.tobytes()
+        return value.tobytes(), value.dtype.alignment
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise MachineError(f"a struct takes bytes, a structured scalar or a TensorMap, not {type(value).__name__}")
-    if memoryview(value).nbytes != parameter.bytes:
-        raise MachineError(f"{counted(memoryview(value).nbytes, 'byte')} {_are(memoryview(value).nbytes)} given, and the "
-                           f"struct has {parameter.bytes}")
-    return bytes(value)
+        raise MachineError(f"a struct takes bytes, a structured scalar or a TensorMap, not {type(value).__name__}; or a "
+                           "list of its fields as such")
+    return bytes(value), 1

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.order import blocks_in_order
@@ -159,6 +160,7 @@ class Lowering:
         self.shared, self._static, self._dynamic = {}, 0, []
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
+        self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
         self._functions, todo = [], [entry]
         while todo:
             name = todo.pop()
@@ -209,6 +211,7 @@ class Lowering:
         key = function, register
         if key not in self._registers:
             self._registers[key] = self.new_row()
+        self._touched.add(self._registers[key])
         return self._registers[key]
 
     def constant(self, bits):
@@ -287,7 +290,7 @@ class Lowering:
         if instruction.guard is not None:
             plain = getattr(instruction.guard, "register", instruction.guard)
             guard, negated = names.register(plain), int(plain is not instruction.guard)
-        made = []
+        made, self._touched = [], set()
         try:
             for kind in bind(instruction, names):
                 step = Step(name, where, caller, instruction.line, instruction.text, guard, negated)
@@ -301,6 +304,7 @@ class Lowering:
         except (KeyError, ValueError, TypeError, AttributeError, IndexError):
             reason = f"operands that it does not take: {' '.join(instruction.text.split())}"
         else:
+            self._uses += [self._touched] * len(made)
             return made
         self.faults.append(Fault(name, instruction.line, instruction.column, reason))
         return []
@@ -308,13 +312,21 @@ class Lowering:
     # ---- order ---------------------------------------------------------------------------------------------------
 
     def _finish(self, entry):
+        self.accumulators.watch(self.steps, self._uses)
         places, at = [0] * (len(self.steps) + 1), 0
         for name in self._callees_first(entry):
             at = self._place(self.names[name], places, at)
         places[-1] = end = at + 1
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
                        {row: bits for bits, row in self._constants.items()},
-                       {row: name for name, row in self._specials.items()}, self.local_bytes, self._static, self.dynamic_at)
+                       {row: name for name, row in self._specials.items()}, self.local_bytes, self._static, self.dynamic_at,
+                       self.accumulators, self._register_bounds())
+
+    def _register_bounds(self):
+        """(least, most) registers of a thread at launch: what setmaxnreg.dec leaves, .inc gives, or None."""
+        told = [(step.name.split(".")[1], step.run.count) for step in self.steps if step.name.startswith("setmaxnreg")]
+        taken, given = ([count for how, count in told if how == kind] for kind in ("dec", "inc"))
+        return max(taken, default=None), min(given, default=None)
 
     def _callees_first(self, entry):
         """The functions, each after all that it calls; MachineError where one calls itself."""

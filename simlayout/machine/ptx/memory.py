@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.errors import AddressError, MachineError
+from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards import hazard
 from simlayout.machine.memory import POISON, GlobalPointer
@@ -102,53 +102,18 @@ class MemoryTwins:
 
     # ---- spaces --------------------------------------------------------------------------------------------------
 
-    def own_shared(self, addresses, instruction):
-        """int64 [32]: addresses in this CTA's part of the window of shared memory; MachineError for those of other CTAs."""
-        where = addresses.view(np.int64)
-        if (where[self.active] < RANK).all():
-            return where
-        own = where - (self.cta.rank + 1) * RANK
-        where = np.where((own >= 0) & (own < RANK), own, where)
-        if (where[self.active] >= RANK).any():
-            raise MachineError(f"{instruction}: an address in the shared memory of another CTA of the cluster: use "
-                               "shared::cluster")
-        return where
-
     def _shared_load(self, name, addresses, nbytes):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            return self._cluster_load(name, where, nbytes)
+            return self.cluster_load(name, where, nbytes)
         return self.shared_load(name, where, nbytes)
 
     def _shared_store(self, name, addresses, data):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            self._cluster_store(name, where, data)
+            self.cluster_store(name, where, data)
         else:
             self.shared_store(name, where, np.ascontiguousarray(data))
-
-    def _cluster_load(self, name, where, nbytes):
-        outer, total = self.active, np.zeros((LANES, nbytes), np.uint8)
-        ranks = np.where(where < RANK, self.cta.rank, where // RANK - 1)
-        for rank in np.unique(ranks[outer]).tolist():
-            self.narrow(outer & (ranks == rank))
-            if rank == self.cta.rank:
-                total |= self.shared_load(name, where % RANK, nbytes)
-            else:
-                total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", where % RANK, nbytes, rank)
-        self.narrow(outer)
-        return total
-
-    def _cluster_store(self, name, where, data):
-        outer = self.active
-        ranks = np.where(where < RANK, self.cta.rank, where // RANK - 1)
-        for rank in np.unique(ranks[outer]).tolist():
-            self.narrow(outer & (ranks == rank))
-            if rank == self.cta.rank:
-                self.shared_store(name, where % RANK, np.ascontiguousarray(data))
-            else:
-                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", where % RANK, data, rank)
-        self.narrow(outer)
 
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
@@ -245,17 +210,24 @@ class MemoryTwins:
         return held
 
     def _shared_atomic(self, name, where, update, values, held, order):
+        if (where[self.active] >= RANK).any():
+            self.cluster_atomic(name, where, update, values, held, order)
+            return
         rows = self._rows(name, where, update.bytes)
         if self.cta.shadow is not None:
             self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
+        self.update_shared(self.cta.shared, where, rows, update, values, held, order)
+
+    def update_shared(self, shared, where, rows, update, values, held, order):
+        """Atomics of the active lanes on rows of a SharedMemory, one after another; where: the same in the window."""
         lanes = np.flatnonzero(self.active)
         for turn in in_turn(rows):
             now = lanes[turn]
-            before = self.cta.shared.load(rows[turn], update.bytes).view(update.dtype)
+            before = shared.load(rows[turn], update.bytes).view(update.dtype)
             held[now] = before
             after = update(held[now], [value[now] for value in values])
             if (after != before).any():
-                self.cta.shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
+                shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
             self._updated("shared", where, now, before, after, order)
 
     def _global_atomic(self, addresses, update, values, held, order):

@@ -81,8 +81,8 @@ class Parts:
         while total < patience:
             limit = self._nearest(part)
             total += loop.run(self, part, limit, patience - total)
-            if program.places[part.at] >= limit or total >= patience:
-                break
+            if total and program.places[part.at] >= limit or total >= patience:
+                break                                    # but after one step at least: another part may wait here
             total += 1
             step = program.steps[part.at]
             program.executed[part.at] += 1

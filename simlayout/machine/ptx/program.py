@@ -8,6 +8,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.rows import Lanewise
 
 ROOM = 8
@@ -62,7 +63,8 @@ class Program:
     """A lowered entry. steps: of it and of all functions that it may call; places: of each step, its place in the order (one
     more: past the end); start: where it begins; constants: {row: bits}; specials: {row: name}; register_rows: how many rows;
     local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
-    begins; functions: {index of a first step: name}; globals: names of module variables that it uses."""
+    begins; accumulators: registers that wgmma adds to; register_bounds: least and most of a thread at launch, as its
+    setmaxnreg say; parameters: their bytes, and executed: how often each step was, of a launch."""
 
     name: str
     steps: list
@@ -75,6 +77,8 @@ class Program:
     local_bytes: int
     static_shared: int
     dynamic_at: int
+    accumulators: Accumulators = field(default_factory=Accumulators)
+    register_bounds: tuple = (None, None)
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
     _follows: dict = field(default_factory=dict)

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.machine.cta import most_registers
 from simlayout.machine.launch import Launch, Shape, run_grid
 from simlayout.machine.listing import SourceLine
 from simlayout.machine.ptx import syntax
@@ -89,6 +90,7 @@ class Entry:
         launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
         shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch)
         self._check(shape)
+        launch.registers = self._registers(shape)
         program.parameters, program.executed = parameters, np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space)
 
@@ -137,6 +139,17 @@ class Entry:
         if self.most_threads is not None and prod(shape.block) > self.most_threads:
             raise MachineError(f"{self.name} takes blocks of at most {self.most_threads} threads (.maxntid), not "
                                f"{prod(shape.block)}")
+
+
+    def _registers(self, shape):
+        """Registers of a thread at launch, None if nothing says how many: by .maxnreg, or as `setmaxnreg` must find them."""
+        least, most = self.program.register_bounds
+        if "maxnreg" in self.function.directives:
+            return self.function.directives["maxnreg"][0]
+        if least is None and most is None:
+            return None
+        room = most_registers(shape.block)
+        return max(min(room, room if most is None else most), least or 0)
 
 
 class _Located(PtxTurns):

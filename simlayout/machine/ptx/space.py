@@ -5,8 +5,11 @@ every run. Shared, local and parameter memory appear in windows of the generic a
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+
+from simlayout.machine.ptx.maps import Maps
 
 FIRST, ALIGNMENT, GAP = 0x7F00_0000_0000, 512, 1 << 20
 """Where the first array lies; what all are aligned to, and how far apart they are at least, in bytes."""
@@ -31,6 +34,7 @@ class GlobalSpace:
     def __init__(self, allocate):
         self._allocate, self._next = allocate, FIRST
         self._roots = {}                                 # where memory lies in this process -> its address
+        self.maps, self._placed = Maps(), []
         self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
 
     def address(self, array: np.ndarray) -> int:
@@ -57,6 +61,12 @@ class GlobalSpace:
         """(first address, one past the last, where that is in this process, whether it may be written) of each array."""
         for first, last, allocation, _ in self._ranges:
             yield first, last, allocation.bytes.__array_interface__["data"][0], allocation.bytes.flags.writeable
+
+    def map_address(self, tensor_map: Any) -> int:
+        """The address of a tensor map that lies in global memory."""
+        data = np.frombuffer(self.maps.encoded(tensor_map), np.uint8).copy()
+        self._placed.append(data)
+        return self.address(data)
 
     def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
         """(Allocation, lanes bool [32], offsets int64 [32]) of each array in which active lanes have nbytes at addresses,

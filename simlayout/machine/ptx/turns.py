@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.waiting import AnyOf, Poll, waits_of
 
 TURN = 128
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a
@@ -10,6 +11,9 @@ program does that orders them nowhere comes out as it mostly does there."""
 
 IDLE = 1 << 16
 """Instructions that a warp executes without a change in memory, before it is looked at whether it ever will change any."""
+
+MOST_POLLS = 1000
+"""How often in a row a warp goes on without what it asks for (mbarrier.test_wait), before that is a deadlock."""
 
 LONGEST_LOOP = 2048
 """Steps of the longest loop that is seen to do nothing."""
@@ -21,10 +25,13 @@ class PtxTurns:
     def __init__(self, warp, limit):
         self.warp, self.finished, self._left, self._limit = warp, False, limit, limit
         self._changes, self._idle = -1, 0                # changes in memory when last seen; steps since they grew
+        self._given_up = 0                               # how often in a row it has gone on without what it asked for
 
     def resume(self):
         """Runs the warp until it waits, ends, or has run for long."""
         warp = self.warp
+        if warp.polls:
+            self._give_up(warp)
         warp.waiting, warp.polls, warp.idle = None, False, False
         before = self._left
         with np.errstate(all="ignore"):
@@ -89,7 +96,17 @@ class PtxTurns:
         if not waits:
             self.warp.stuck()
         _, text, mbarrier = waits[0]
-        self.warp.waiting = (lambda: any(ready() for ready, _, _ in waits)), text, mbarrier
+        self.warp.waiting = AnyOf(waits), text, mbarrier
+        self.warp.polls = any(isinstance(ready, Poll) for ready, _, _ in waits)
+        self.warp.idle = self._given_up >= MOST_POLLS
+
+    def _give_up(self, warp):
+        """Goes on without what a part asks for, if the turn came without it."""
+        asked = [ready for ready, _, _ in waits_of(warp) if isinstance(ready, Poll)]
+        if warp.waiting[0]():
+            self._given_up = 0
+        elif asked:
+            self._given_up, asked[0].given_up = self._given_up + 1, True
 
     def cancel(self):
         """Nothing is left behind."""

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.hazards import hazard
+from simlayout.machine.ptx.cluster import ClusterTwins
 from simlayout.machine.ptx.memory import MemoryTwins
 from simlayout.machine.ptx.ordering import OrderTwins
 from simlayout.machine.ptx.parts import Parts
@@ -16,13 +17,14 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-class PtxWarp(Warp, Parts, MemoryTwins, OrderTwins):
+class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, OrderTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
         self.program, self.space, self.running = program, space, running
         self.rows = program.initial_rows(self)
+        self.accumulators = program.accumulators.of(self)
         self.begin_memory(program)
         self.begin_parts()
         self.begin_ordering()

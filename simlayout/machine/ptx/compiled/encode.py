@@ -128,5 +128,7 @@ def _code(name):
     from simlayout.machine.ptx.opcodes.lanes import lane_op
 
     opcode, *modifiers = name.split(".")
-    found = branches().get(meaning(lane_op(opcode, tuple(modifiers)))) if opcode != "mov" else None
+    if opcode in ("mov", "mapa", "getctarank"):          # not in the table (`lanewise.computed`)
+        return None
+    found = branches().get(meaning(lane_op(opcode, tuple(modifiers))))
     return None if found is None else found[0]

@@ -1,0 +1,77 @@
+"""Accumulators of wgmma: registers of a PTX warp that belong to the tensor core for a while.
+
+Which registers these are is known when a program is loaded, so only the steps that use one of them look whether they may.
+"""
+
+import numpy as np
+
+from simlayout.machine.registers import Registers
+
+
+class RegisterRows(Registers):
+    """The 32-bit registers in some rows of a warp, as `simlayout.machine.warpgroup` takes accumulators. rows: a tuple."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, warp, rows):
+        super().__init__(warp)
+        self.rows = np.array(rows)
+
+    @property
+    def values(self):
+        """uint32 [registers, 32]."""
+        return self.warp.rows[self.rows].astype(np.uint32)
+
+    def fill(self, data):
+        """All of them become data, uint8 [bytes]."""
+        self.warp.rows[self.rows] = data.view(np.uint32).reshape(len(self.rows), -1)
+
+    def __repr__(self):
+        return f"{len(self.rows)} registers"
+
+
+class Accumulators:
+    """Those of a program: `sets`, tuples of rows, each with a number."""
+
+    def __init__(self):
+        self.sets, self._numbers = [], {}
+
+    def number(self, rows):
+        """The number of a set of rows."""
+        if rows not in self._numbers:
+            self._numbers[rows] = len(self.sets)
+            self.sets.append(rows)
+        return self._numbers[rows]
+
+    def of(self, warp):
+        """[RegisterRows]: those of a Warp, by number."""
+        return [RegisterRows(warp, rows) for rows in self.sets]
+
+    def watch(self, steps, rows):
+        """Makes steps look that use an accumulator. rows: for each step, the rows that it uses."""
+        owners = {}
+        for number, members in enumerate(self.sets):
+            for row in members:
+                owners.setdefault(row, []).append(number)
+        for step, used in zip(steps, rows, strict=True):
+            numbers = sorted({number for row in used for number in owners.get(row, ())})
+            if step.name.startswith("wgmma.mma_async"):
+                numbers = [number for number in numbers if number != step.run.number]
+            if numbers and step.jump is None:
+                _look(step, numbers)
+
+
+def _look(step, numbers):
+    """Makes a step tell the sets of accumulators that it touches them."""
+    compute, run = step.compute, step.run
+
+    def looking(warp):
+        for number in numbers:
+            guard = warp.accumulators[number].guard
+            if guard is not None:
+                guard.touched(warp.accumulators[number])
+        if compute is None:
+            return run(warp)
+        compute(warp.rows, None if warp.whole else warp.active)
+
+    step.run, step.compute, step.lanewise, step.memory = looking, None, None, None

@@ -1,0 +1,97 @@
+"""What a PTX warp does at addresses of a cluster: its own shared memory, that of other CTAs, and where tensor maps lie.
+
+The window of shared memory begins with the CTA's own; behind it lies that of every CTA of the cluster, RANK bytes apart.
+"""
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.maps import MAP_BYTES
+from simlayout.machine.ptx.space import PARAMETERS, RANK, SHARED, WINDOW
+
+
+class ClusterTwins:
+    """Addresses of shared memory of a PtxWarp. addresses: uint64 [32]; where: the same as int64 [32], in the window."""
+
+    def own_shared(self, addresses, instruction):
+        """int64 [32]: addresses in this CTA's part of the window of shared memory; MachineError for those of other CTAs."""
+        where = addresses.view(np.int64)
+        if (where[self.active] < RANK).all():
+            return where
+        own = where - (self.cta.rank + 1) * RANK
+        where = np.where((own >= 0) & (own < RANK), own, where)
+        if (where[self.active] >= RANK).any():
+            raise MachineError(f"{instruction}: an address in the shared memory of another CTA of the cluster: use "
+                               "shared::cluster")
+        return where
+
+    def in_shared(self, addresses, generic, instruction):
+        """int64 [32]: addresses in this CTA's shared memory, of its window or (generic) of all memory."""
+        if generic:
+            outside = self.active & ((addresses < np.uint64(SHARED)) | (addresses >= np.uint64(SHARED + WINDOW)))
+            if outside.any():
+                lane = int(np.flatnonzero(outside)[0])
+                raise AddressError(f"{instruction}: lane {lane} gives address {int(addresses[lane]):#x}, which is none of "
+                                   "shared memory")
+            addresses = addresses - np.uint64(SHARED)
+        return self.own_shared(addresses, instruction)
+
+    def in_cluster(self, addresses):
+        """(int64 [32] in a CTA's shared memory, int64 [32] the rank of that CTA) of addresses, in the window or generic."""
+        where = addresses.view(np.int64)
+        where = np.where(where >= SHARED, where - SHARED, where)
+        return where % RANK, np.where(where < RANK, self.cta.rank, where // RANK - 1)
+
+    def by_cta(self, where):
+        """(rank or -1 for the own CTA by its own addresses, int64 [32] in it), with those lanes active, in turn."""
+        outer, ranks = self.active, where // RANK - 1
+        for rank in np.unique(ranks[outer]).tolist():
+            self.narrow(outer & (ranks == rank))
+            yield rank, where % RANK
+        self.narrow(outer)
+
+    def cluster_load(self, name, where, nbytes):
+        """ld, of which some lanes address the cluster's shared memory."""
+        total = np.zeros((LANES, nbytes), np.uint8)
+        for rank, at in self.by_cta(where):
+            far = f"ld.shared::cluster.b{8 * nbytes}"
+            total |= self.shared_load(name, at, nbytes) if rank < 0 else self.peer_load(far, at, nbytes, rank)
+        return total
+
+    def cluster_store(self, name, where, data):
+        """st, of which some lanes address the cluster's shared memory."""
+        for rank, at in self.by_cta(where):
+            if rank < 0:
+                self.shared_store(name, at, np.ascontiguousarray(data))
+            else:
+                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank)
+
+    def cluster_atomic(self, name, where, update, values, held, order):
+        """atom or red, of which some lanes address the cluster's shared memory."""
+        for rank, at in self.by_cta(where):
+            if rank < 0:
+                self._shared_atomic(name, at, update, values, held, order)
+            else:
+                peer, rows = self.peer_update(name.replace(".shared.", ".shared::cluster."), at, update.bytes, rank)
+                self.update_shared(peer.shared, where, rows, update, values, held, order)
+
+    def tensor_map(self, address):
+        """The TensorMap whose bytes lie at a generic address."""
+        return self.space.maps.named(self._bytes_at(address), address)
+
+    def _bytes_at(self, address):
+        """MAP_BYTES from a generic address: of a parameter, of shared or of global memory."""
+        window, memory = address, None
+        if PARAMETERS <= address < PARAMETERS + WINDOW:
+            window, memory = address - PARAMETERS, self.program.parameters
+        elif SHARED <= address < SHARED + WINDOW:
+            window, memory = address - SHARED, self.cta.shared.bytes
+        if memory is not None:
+            return memory[window:window + MAP_BYTES].tobytes()
+        lane = np.arange(LANES) == 0
+        for allocation, _, offsets in self.space.resolve(np.full(LANES, address, np.uint64), lane, MAP_BYTES):
+            if allocation is not None:
+                first = int(offsets[0]) + allocation.zero
+                return allocation.bytes[first:first + MAP_BYTES].tobytes()
+        raise AddressError(f"a tensor map at {address:#x}, {self.space.nearest(address)}")

@@ -1,0 +1,155 @@
+"""cp.async.bulk: what the copy engine (TMA) moves (PTX ISA: cp.async.bulk and after)."""
+
+import re
+
+import numpy as np
+
+from simlayout.errors import InstructionError
+from simlayout.machine.bulk_places import REDUCTIONS
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
+from simlayout.machine.ptx.space import RANK
+
+_HINTS = {"shared::cluster", "shared::cta", "global", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}
+
+
+def bulk(instruction, names):
+    """cp.async.bulk and cp.reduce.async.bulk, in all forms."""
+    modifiers = instruction.modifiers
+    if "commit_group" in modifiers:
+        return {"run": lambda warp: warp.bulk_commit()}
+    if "wait_group" in modifiers:
+        pending, read = instruction.operands[0].value, "read" in modifiers
+        return {"run": lambda warp: warp.bulk_wait(pending, read)}
+    if "prefetch" in modifiers:
+        return {"run": lambda warp: None}
+    if "tensor" in modifiers:
+        return _tensor(instruction, names)
+    return _bytes(instruction, names)
+
+
+def lanes_of(warp):
+    """[(lane, bool [32])]: the active lanes, one by one, each as a mask."""
+    return [(lane, np.arange(32) == lane) for lane in np.flatnonzero(warp.active).tolist()]
+
+
+def tensor_address(operand, names):
+    """(what gives the address of a tensor map, [what gives a coordinate]) of a warp."""
+    if not isinstance(operand, syntax.TensorAddress):
+        raise InstructionError("a tensor map and coordinates are written [map, {x, y}]")
+    plain = syntax.Address(operand.base, operand.offset)
+    return generic_address(plain, names), [number(one, names) for one in operand.coordinates]
+
+
+def _tensor(instruction, names):
+    modifiers = instruction.modifiers
+    operation = next((m for m in modifiers if m in REDUCTIONS), None)
+    known = _HINTS | {"async", "bulk", "tensor", "reduce", "multicast::cluster", operation}
+    strange = [m for m in modifiers if m not in known and not re.fullmatch("[1-5]d", m)]
+    if strange:
+        raise InstructionError(f"the machine has no .{', .'.join(strange)}: it moves boxes of tiles")
+    operands = list(instruction.operands)
+    if "L2::cache_hint" in modifiers:
+        operands.pop()
+    if isinstance(operands[0], syntax.TensorAddress):
+        return _to_global(instruction, operands, operation, names)
+    target, source, mbarrier, *mask = operands
+    to, barrier = address(target, names), address(mbarrier, names)
+    where, coordinates = tensor_address(source, names)
+    ranks = number(mask[0], names, "u16") if mask else None
+
+    def run(warp):
+        for lane, one in lanes_of(warp):
+            tensor_map = warp.tensor_map(int(where(warp)[lane]))
+            at, rank = _place(to(warp)[lane])
+            signal, _ = _place(barrier(warp)[lane])
+            multicast = None if rank is None else 1 << rank
+            if ranks is not None:
+                multicast = int(ranks(warp)[lane])
+            warp.tma_load(tensor_map, [c(warp) for c in coordinates], at, signal, one, multicast)
+
+    return {"run": run}
+
+
+def _bytes(instruction, names):
+    """Runs of bytes."""
+    modifiers, operands = instruction.modifiers, list(instruction.operands)
+    if "L2::cache_hint" in modifiers:
+        operands.pop()
+    spaces = tuple(m for m in modifiers if m in ("shared::cluster", "shared::cta", "global"))
+    operation = next((m for m in modifiers if m in REDUCTIONS), None)
+    known = _HINTS | {"async", "bulk", "reduce", "multicast::cluster", "noftz", operation}
+    strange = [m for m in modifiers if m not in known]
+    if strange[operation is not None:] or (operation, spaces[:1]) in ((o, ("shared::cluster",)) for o in REDUCTIONS):
+        raise InstructionError("the machine has no such bulk copy")
+    to, of, size = address(operands[0], names), address(operands[1], names), number(operands[2], names, "u32")
+    if spaces[0] == "global":
+        return {"run": _bytes_to_global(instruction.name, to, of, size, operation, modifiers[-1])}
+    return {"run": _bytes_to_shared(instruction.name, to, of, size, address(operands[3], names),
+                                    number(operands[4], names, "u16") if operands[4:] else None, spaces[1] == "global")}
+
+
+def _bytes_to_global(name, to, of, size, operation, type):
+    def run(warp):
+        for lane, one in lanes_of(warp):
+            nbytes = int(size(warp)[lane])
+            for pointer, _ in warp.pointers(to(warp), one, nbytes, "writes", 16):
+                place = pointer, warp.own_shared(of(warp), name), nbytes
+                if operation is None:
+                    warp.bulk_store(*place, lanes=one)
+                else:
+                    warp.bulk_reduce(*place, operation, type, one)
+
+    return run
+
+
+def _bytes_to_shared(name, to, of, size, barrier, ranks, from_global):
+    def run(warp):
+        for lane, one in lanes_of(warp):
+            nbytes, (at, rank), (signal, _) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            if not from_global:
+                own = warp.own_shared(of(warp), name)
+                warp.bulk_send(own, nbytes, at, signal, warp.cta.rank if rank is None else rank, one)
+                continue
+            multicast = int(ranks(warp)[lane]) if ranks is not None else None if rank is None else 1 << rank
+            for pointer, _ in warp.pointers(of(warp), one, nbytes, "reads", 16):
+                warp.bulk_load(pointer, at, nbytes, signal, one, multicast)
+
+    return run
+
+
+def _place(address):
+    """(byte address in a CTA's shared memory, rank of that CTA or None for the own one) of one in the cluster's window."""
+    rank, at = divmod(int(address), RANK)
+    return at, rank - 1 if rank else None
+
+
+def _to_global(instruction, operands, operation, names):
+    (where, coordinates), source = tensor_address(operands[0], names), address(operands[1], names)
+
+    def run(warp):
+        for lane, one in lanes_of(warp):
+            tensor_map = warp.tensor_map(int(where(warp)[lane]))
+            place = tensor_map, [c(warp) for c in coordinates], warp.own_shared(source(warp), instruction.name)
+            if operation is None:
+                warp.tma_store(*place, lanes=one)
+            else:
+                warp.tma_reduce(*place, op=operation, lanes=one)
+
+    return {"run": run}
+
+
+def nothing(instruction, names):
+    """prefetch, prefetchu, discard, applypriority, griddepcontrol: what changes no value."""
+    if instruction.opcode == "prefetch" and "tensormap" in instruction.modifiers:
+        where = generic_address(instruction.operands[0], names)
+
+        def run(warp):
+            for lane in np.flatnonzero(warp.active).tolist()[:1]:
+                warp.tensor_map(int(where(warp)[lane]))
+
+        return {"run": run}
+    return {"run": lambda warp: None}
+
+
+BULK = {name: nothing for name in ("prefetch", "prefetchu", "applypriority", "griddepcontrol")}

@@ -1,0 +1,167 @@
+"""Matrices: ldmatrix, stmatrix, movmatrix, mma, wmma (PTX ISA: Warp Level Matrix Instructions)."""
+
+import re
+from itertools import chain
+
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import InstructionError
+from simlayout.machine.matrices import load_matrices, mma, moved, store_matrices
+from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
+from simlayout.machine.ptx.opcodes.warps import everyone
+from simlayout.machine.wmma import Matrix, SharedTile, product
+
+_SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
+_PLAIN = {"sync", "aligned", "shared", "shared::cta", "global", "row", "col", "rn"}
+
+
+def _shape(modifiers):
+    return next((m for m in modifiers if _SHAPE.fullmatch(m)), "")
+
+
+def _types(modifiers):
+    return tuple(m for m in modifiers if m in TYPES)
+
+
+def _suffix(modifiers):
+    """.satfinite, or how bits multiply, as `simlayout.numerics` writes them."""
+    if "popc" in modifiers:
+        return ".xor.popc" if "xor" in modifiers else ".and.popc"
+    return ".satfinite" if "satfinite" in modifiers else ""
+
+
+def _form(instruction, operand):
+    """(name, count) of an ldmatrix or stmatrix: "ldmatrix.x2.trans"; operand: its registers."""
+    modifiers = instruction.modifiers
+    count = next((int(m[1:]) for m in modifiers if re.fullmatch("x[124]", m)), 0)
+    if _shape(modifiers) != "m8n8" or modifiers[-1] != "b16":
+        raise InstructionError(f"the machine has {instruction.opcode} of .m8n8 and .b16")
+    if count != len(elements(operand)):
+        raise InstructionError(f"{len(elements(operand))} registers")
+    return f"{instruction.opcode}.x{count}{'.trans' if 'trans' in modifiers else ''}"
+
+
+def ldmatrix(instruction, names):
+    """ldmatrix: 8 x 8 matrices of b16 from shared memory."""
+    target, place = instruction.operands
+    name, where, wanted = _form(instruction, target), address(place, names), results(target, "b32", names)
+    generic = not space_of(instruction.modifiers, {"shared"})
+
+    def run(warp):
+        put(warp, wanted, load_matrices(warp, name, warp.in_shared(where(warp), generic, name)))
+
+    return {"run": run, "together": everyone}
+
+
+def stmatrix(instruction, names):
+    """stmatrix: 8 x 8 matrices of b16 to shared memory."""
+    place, values = instruction.operands
+    name, where, given = _form(instruction, values), address(place, names), sources(values, "b32", names)
+    generic = not space_of(instruction.modifiers, {"shared"})
+
+    def run(warp):
+        store_matrices(warp, name, warp.in_shared(where(warp), generic, name), given(warp))
+
+    return {"run": run, "together": everyone}
+
+
+def movmatrix(instruction, names):
+    """movmatrix: the transpose of an 8 x 8 matrix of b16 across the warp."""
+    target, value = instruction.operands
+    wanted, given = results(target, "b32", names), sources(value, "b32", names)
+    return {"run": lambda warp: put(warp, wanted, [moved(*given(warp))]), "together": everyone}
+
+
+def matrix_product(instruction, names):
+    """mma: every one of `simlayout.numerics`."""
+    modifiers = instruction.modifiers
+    if "sp" in modifiers or "sp::ordered_metadata" in modifiers:
+        raise InstructionError("how sparse products are summed is not established, so the machine has no mma.sp")
+    types, shape = _types(modifiers), _shape(modifiers)
+    strange = set(modifiers) - _PLAIN - {shape, *types, "satfinite", "xor", "and", "popc"}
+    if strange:
+        raise InstructionError(f"the machine has no .{', .'.join(sorted(strange))}")
+    layouts = tuple(m for m in modifiers if m in ("row", "col"))
+    if (shape, types[1:2]) == ("m8n8k4", ("f16",)) or layouts != ("row", "col"):
+        raise InstructionError("no tensor core since sm_80 has it, and the order of its sums is not "
+                               "established")
+    multiply = mma(".".join((shape, *types)) + _suffix(modifiers))
+    return _product_of(instruction, names, multiply, types)
+
+
+def _product_of(instruction, names, multiply, types):
+    """The step of a product; types: of D, A, B and C."""
+    target, *operands = instruction.operands
+    wanted = results(target, TYPES[types[0]].register, names)
+    for one, count in zip(instruction.operands, multiply.registers, strict=True):
+        if len(elements(one)) != count:
+            raise InstructionError(f"{len(elements(one))} registers where it has {count}")
+    given = [sources(operand, TYPES[type].register, names) for operand, type in zip(operands, types[1:])]
+
+    def run(warp):
+        put(warp, wanted, multiply(*chain.from_iterable(part(warp) for part in given)))
+
+    return {"run": run, "together": everyone}
+
+
+# ---- wmma ------------------------------------------------------------------------------------------------------------
+
+
+class SpaceTile:
+    """A matrix in global memory, or at a generic address (see `simlayout.machine.wmma`)."""
+
+    matrices = False
+
+    def __init__(self, warp, space, addresses):
+        self.warp, self.space, self.addresses = warp, space, addresses
+
+    def where(self):
+        """The address in every lane."""
+        return self.addresses
+
+    def read(self, offsets, nbytes):
+        """uint8 [32, nbytes]."""
+        return self.warp.load(self.space, self.addresses + offsets.astype("u8"), nbytes)
+
+    def write(self, offsets, data):
+        """Stores uint8 [32, nbytes]."""
+        self.warp.store(self.space, self.addresses + offsets.astype("u8"), data)
+
+
+def wmma(instruction, names):
+    """wmma.load, wmma.store, wmma.mma."""
+    modifiers = instruction.modifiers
+    if modifiers[0] == "mma":
+        return _wmma_product(instruction, names)
+    operand, dtype = modifiers[1], modifiers[-1]
+    layout = "row" if "row" in modifiers else "col"
+    matrix = Matrix(_shape(modifiers), f"{modifiers[0]}.{operand}", dtype, layout)
+    space, stores = space_of(modifiers, {"shared", "global"}), modifiers[0] == "store"
+    first, second, *stride = instruction.operands
+    place, values = (first, second) if stores else (second, first)
+    where, type = address(place, names), TYPES[dtype].register
+    lines = number(*stride, names) if stride else (lambda warp: matrix.fragment.shape[matrix.along])
+    if len(elements(values)) != matrix.fragment.registers:
+        raise InstructionError(f"{len(elements(values))} registers, and it has "
+                               f"{matrix.fragment.registers}")
+
+    def tile(warp):
+        if space == "shared":
+            return SharedTile(warp, warp.in_shared(where(warp), False, instruction.name))
+        return SpaceTile(warp, space, where(warp))
+
+    if stores:
+        given = sources(values, type, names)
+        return {"run": lambda warp: matrix.store(tile(warp), lines(warp), given(warp)), "together": everyone}
+    wanted = results(values, type, names)
+    return {"run": lambda warp: put(warp, wanted, matrix.load(tile(warp), lines(warp))), "together": everyone}
+
+
+def _wmma_product(instruction, names):
+    modifiers = instruction.modifiers
+    types, layouts = _types(modifiers), [m for m in modifiers if m in ("row", "col")]
+    if len(types) == 2:                                  # of f16 those of D and C alone are written
+        types = types[0], "f16", "f16", types[1]
+    return _product_of(instruction, names, product(_shape(modifiers), *layouts, types, _suffix(modifiers)), types)
+
+
+MATRIX = {"ldmatrix": ldmatrix, "stmatrix": stmatrix, "movmatrix": movmatrix, "mma": matrix_product, "wmma": wmma}
