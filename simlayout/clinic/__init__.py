@@ -4,7 +4,7 @@ A page is Markdown whose examples are doctests; the tests run all of them. `siml
 `simlayout clinic NAME` prints one.
 
 >>> [p.name for p in pages()]
-['cutlass-1882', 'cutlass-2810', 'cutlass-3172', 'hgemm-4', 'leetcuda-formula', 'llama-28536']
+['cutlass-1882', 'cutlass-2810', 'cutlass-3172', 'hgemm-4', 'hgemm-base', 'leetcuda-formula', 'llama-28536']
 >>> page("hgemm-4").title
 'The 16x16 tile of halves that costs ldmatrix.x2.trans two conflicts'
 """

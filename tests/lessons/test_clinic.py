@@ -15,6 +15,7 @@ NAMES = [p.name for p in pages()]
 THREADS = {"cutlass-1882": "https://github.com/NVIDIA/cutlass/issues/1882",
            "cutlass-2810": "https://github.com/NVIDIA/cutlass/issues/2810",
            "cutlass-3172": "https://github.com/NVIDIA/cutlass/issues/3172",
+           "hgemm-base": "https://github.com/Bruce-Lee-LY/cuda_hgemm/blob/master/src/mma/mma_base.cu",
            "hgemm-4": "https://github.com/Bruce-Lee-LY/cuda_hgemm/issues/4",
            "leetcuda-formula": "https://github.com/xlite-dev/LeetCUDA/tree/main/kernels/swizzle",
            "llama-28536": "https://github.com/ggml-org/llama.cpp/pull/28536"}
