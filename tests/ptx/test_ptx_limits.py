@@ -19,7 +19,8 @@ AGAIN:
 {step}
 bra AGAIN;"""
 
-STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "st.shared.u32 [tile], %r1;", "barrier": "bar.sync 0;",
+STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "add.u32 %r1, %r1, 1; st.shared.u32 [tile], %r1;",
+         "barrier": "add.u32 %r1, %r1, 1; bar.sync 0;",
          "divergent": "add.u32 %r1, %r1, 1; and.b32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 0; @%p1 bra AGAIN;"}
 """What goes on for ever and never comes back to the same registers and memory."""
 

@@ -33,6 +33,8 @@ class Form:
                 self.count = _VECTORS[modifier]
             elif modifier not in _HINTS | _SCOPES and head not in ("L1", "L2", "level"):
                 raise MachineError(f"the machine has no .{modifier} here")
+        if width_of(self.type) < 8:
+            raise MachineError(f"memory holds no .{self.type}")
         self.strong = self.order != "weak"
         self.bytes = 8 if self.type == "b128" else width_of(self.type) // 8
 
