@@ -4,14 +4,15 @@
 class Copy:
     """One cp.async warp instruction: its data, and the Touch that the shadow knows it by (None without a shadow).
 
-    rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the Accesses of what it reads.
+    rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the Accesses of what it reads. there:
+    whether the data has been stored although no wait has covered it yet.
     """
 
-    __slots__ = ("rows", "data", "touch", "sources", "landed")
+    __slots__ = ("rows", "data", "touch", "sources", "landed", "there")
 
     def __init__(self, rows, data, touch, sources=()):
         self.rows, self.data, self.touch, self.sources = rows, data, touch, sources
-        self.landed = False                              # by way of an mbarrier
+        self.landed = self.there = False                 # landed: by way of an mbarrier
 
 
 class CopiesArrival:

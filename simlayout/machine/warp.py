@@ -207,7 +207,16 @@ class Warp(Flow, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, A
             epochs[self.number] = later
             for access in copy.sources:
                 access.epoch = now
-        self._put(copy.rows, copy.data, copy.touch)
+        if not copy.there:
+            self._put(copy.rows, copy.data, copy.touch)
+
+    def bring_copies(self) -> None:
+        """The data of all copies under way is in shared memory from now on, as by then it mostly is on a GPU; who reads it
+        before a wait has covered it is told all the same."""
+        for copy in self.copies.under_way():
+            if not copy.there:
+                copy.there = True
+                self.cta.shared.store(copy.rows, copy.data)
 
     def copies_arrive(self, address: PerLane, adds: bool = True) -> None:
         """cp.async.mbarrier.arrive: every lane arrives on the mbarrier when all that it has copied so far has landed. adds:

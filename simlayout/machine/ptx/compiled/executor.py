@@ -199,7 +199,8 @@ def _all(rows, lanes):
 @njit(error_model="numpy", nogil=True, cache=True)
 def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, places,
             executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state):
-    """Executes from step `at` on; returns where it stopped, and in state[0] how many steps it has executed.
+    """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
+    adds the stores to state[1].
 
     limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part; rows: uint64
     [n, 32], of which the last ROOM are scratch. memory: where in this process shared, local and parameter memory are, and
@@ -253,6 +254,8 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
                     break
                 if space == SHARED:
                     _note(rows, a, offset, lanes, at, log_step, log_lanes, log_addresses, log_used)
+                if kind == STORE:
+                    state[1] += 1
                 for e in range(count):
                     if kind == STORE:
                         _set(rows, elements[at, e], found, e * size, size, lanes)

@@ -22,7 +22,7 @@ class Loop:
         self._ranges, self._known = np.zeros((0, 4), np.int64), -1
         self._log = (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32), np.zeros((NOTED, LANES), np.int32),
                      np.zeros(1, np.int64))
-        self._state = np.zeros(1, np.int64)
+        self._state = np.zeros(2, np.int64)
 
     def run(self, warp, part, limit, patience):
         """Executes what is compiled, from where a part is on; moves the part, and returns how many steps that was."""
@@ -32,6 +32,8 @@ class Loop:
             self._find_arrays()
         part.at = execute(part.at, limit, patience, part.mask, warp.rows, *self._steps, self._program.executed, warp.places,
                           self._ranges, *self._log, self._state)
+        if self._state[1]:
+            self._launch.changes, self._state[1] = self._launch.changes + 1, 0
         return int(self._state[0])
 
     def flush(self):

@@ -56,7 +56,7 @@ def barrier(instruction, names):
         return [number(warp) for number in operands]
 
     if modifiers[0] == "sync":
-        return {"run": lambda warp: Warp.barrier.steps(warp, *numbers(warp)), "together": everyone}
+        return {"run": lambda warp: _sync(warp, numbers(warp)), "together": everyone}
     if modifiers[0] == "arrive":
         return {"run": lambda warp: warp.barrier_arrive(*numbers(warp)), "together": everyone}
     raise MachineError(f"the machine has no .{'.'.join(modifiers)} here")
@@ -68,6 +68,11 @@ def _number(operand, names):
         return lambda warp: operand.value
     row = names.source(operand, "u32").row
     return lambda warp: int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier"))
+
+
+def _sync(warp, numbers):
+    warp.bring_copies()
+    return Warp.barrier.steps(warp, *numbers)
 
 
 def _sync_warp(warp, row):
