@@ -45,7 +45,7 @@ def jit(function: Callable) -> Callable:
     except RuntimeError:                                 # no folder can be written
         return njit(nogil=True, error_model="numpy")(function)
     if compiled is not function:                         # else NUMBA_DISABLE_JIT
-        compiled._cache = _Forgiving(compiled._cache)
+        compiled._cache = _Forgiving(compiled._cache)    # type: ignore[attr-defined]
     return compiled
 
 

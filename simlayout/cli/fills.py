@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 34
 FILLS = ("normal", "uniform", "zeros", "ones", "arange", "integers:LOW:HIGH", "FILE.npy")
 """normal: mean 0, variance 1; uniform: from 0 to 1; arange: 0, 1, 2, ...; integers: from LOW to HIGH - 1."""
 
-_WIDE = {"s16": "int16", "s64": "int64", "u64": "uint64"}
+_WIDE = {f"{kind[0].replace('i', 's')}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (16, 64)}
 _NUMPY = re.compile("bool|(?:u?int|float|complex)[0-9]{1,3}")
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z_0-9]{0,60})=)?(.*)", re.S)
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9]{1,12}(?:,[0-9]{1,12}){0,7})\](?::(.+))?", re.S)
@@ -48,7 +48,7 @@ def given(text: str, generator: np.random.Generator) -> Given:
     >>> [given(text, np.random.default_rng(0)).value for text in ("256", "n=-0x10", "0.5", "null", "hex:00ff")]
     [256, -16, 0.5, None, b'\\x00\\xff']
     """
-    name, what = _ARGUMENT.fullmatch(text).groups()
+    name, what = _ARGUMENT.fullmatch(text).groups()      # type: ignore[union-attr]  # which anything matches
     try:
         value = _value(what, generator)
     except MemoryError:

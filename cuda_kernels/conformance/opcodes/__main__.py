@@ -7,7 +7,6 @@ instruction that the table calls exact differs. FOLDER: gets the operands and th
 """
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
@@ -23,6 +22,7 @@ from cuda_kernels.conformance.opcodes.operands import operands
 from cuda_kernels.conformance.opcodes.record import summary, write
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable
+from simlayout.workers import workers
 
 
 def _keep(folder, case, seed, stored):
@@ -33,8 +33,7 @@ def _keep(folder, case, seed, stored):
 
 def compared(cases, seed, keep=None):
     """([Verdict], {name: why the driver refused it}) of cases on the GPU. The table's side is computed by all cores."""
-    workers = multiprocessing.get_context("fork").Pool(os.cpu_count())      # before the driver starts: it must not be forked
-    with workers:
+    with workers(os.cpu_count()) as pool:
         device, waiting, refused = Device(), [], {}
         broken = ""
         for case, kernel, reason in loaded(device, cases):
@@ -49,8 +48,8 @@ def compared(cases, seed, keep=None):
                 continue
             if keep:
                 _keep(keep, case, seed, stored)
-            waiting.append(workers.apply_async(judge, (case, seed, stored)))
-        return [one.get() for one in waiting], refused, device.about()
+            waiting.append(pool.submit(judge, case, seed, stored))
+        return [one.result() for one in waiting], refused, device.about()
 
 
 def main(arguments=None):

@@ -71,7 +71,7 @@ def digest(results: np.ndarray) -> str:
 
 def judge(case: AnyCase, seed: int, stored: np.ndarray) -> Verdict:
     """The Verdict of a case. stored: what the GPU's kernel made of the operands of that seed, uint64 [results, n]."""
-    given = operands(case.roles, case.count, seed)
+    given = operands(case.roles, stored.shape[1], seed)
     theirs = trimmed(case, stored)
     try:
         ours = expected(case, given)

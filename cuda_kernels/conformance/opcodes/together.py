@@ -40,9 +40,10 @@ class Together:
         """What the machine makes of operands uint64 [operands, n], n a multiple of a CTA's threads: [uint64 [n]]."""
         from cuda_kernels.conformance.opcodes.text import module_of
         from simlayout import ptx
+        from simlayout.hardware.tables.arch import ARCHES
 
         stored, count = np.zeros((len(self.results), given.shape[1]), np.uint64), given.shape[1]
-        ptx.load(module_of([self], "sm_90a"))["k0"].run(count // CTA, CTA, given.copy(), stored, count)
+        ptx.load(module_of([self], ARCHES["sm_90"].target))["k0"].run(count // CTA, CTA, given.copy(), stored, count)
         return list(stored)
 
 

@@ -5,13 +5,14 @@ from functools import cache
 
 import numpy as np
 
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.primitives import BITS, U64, bits_f32, bits_f64, float_f32, float_f64, signed, unsigned
 
-_WIDTHS = {"pred": 1, "cc": 1, "f16x2": 32, "bf16x2": 32, "tf32": 32,
-           "e4m3x2": 16, "e5m2x2": 16, "e4m3": 8, "e5m2": 8, "bf16": 16,
-           **{f"{kind}{width}": width for kind in "sub" for width in (8, 16, 32, 64)},
-           **{f"f{width}": width for width in (16, 32, 64)}}
+_SCALARS = {f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)}
+_SCALARS |= {name: TYPES[name].bits for name in ("f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "b128")}
+_PACKED = {f"{name}x2": 2 * _SCALARS[name] for name in ("f16", "bf16", "s16", "u16", "f32", "e4m3", "e5m2")}
+WIDTHS: dict[str, int] = _SCALARS | _PACKED | dict.fromkeys(("pred", "cc"), 1)
 """Type -> bits. PTX ISA, Fundamental Types; Alternate Floating-Point Data Formats; Packed Data Types."""
 
 
@@ -21,9 +22,9 @@ def width_of(name: str) -> int:
     >>> width_of("s32"), width_of("f16x2"), width_of("pred")
     (32, 32, 1)
     """
-    if name not in _WIDTHS:
+    if name not in WIDTHS:
         raise InstructionError(f"{name} is no type of a register that lane-wise instructions take")
-    return _WIDTHS[name]
+    return WIDTHS[name]
 
 
 @cache

@@ -7,10 +7,10 @@ renamed (`%p` of the third inner scope is `%p$3`), so nothing that works with a 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-BITS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64, "b128": 128, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8,
-        "s16": 16, "s32": 32, "s64": 64, "f16": 16, "f16x2": 32, "f32": 32, "f64": 64, "bf16": 16, "bf16x2": 32, "tf32": 32,
-        "s16x2": 32, "u16x2": 32, "f32x2": 64, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "texref": 64,
-        "samplerref": 64, "surfref": 64}
+from simlayout.machine.arithmetic.carriers import WIDTHS
+
+BITS = {name: bits for name, bits in WIDTHS.items() if name not in ("pred", "cc")}
+BITS |= dict.fromkeys(("texref", "samplerref", "surfref"), 64)
 """{type: its width in bits} of what registers and variables may have; a register may be a "pred" too (PTX ISA 5.2, 5.3)."""
 
 

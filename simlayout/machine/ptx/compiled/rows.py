@@ -6,11 +6,11 @@ Written by `generate`, from `names` and the table of instructions; do not edit.
 import numpy as np
 from numba import njit
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 
-LANES = 32
 U64, I64 = np.uint64, np.int64
 bits_f32, bits_f64, float_f32, float_f64 = map(compile_scalar, (bits_f32, bits_f64, float_f32, float_f64))
 
