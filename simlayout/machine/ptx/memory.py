@@ -10,6 +10,9 @@ from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 
 _LANE = np.arange(LANES)
 
+_LOW = np.uint64(0xFFFFFFFF)
+"""What an address of shared memory has: 32 bits, beyond which sums wrap."""
+
 
 class MemoryTwins:
     """Loads and stores of a PtxWarp. addresses: uint64 [32], bytes in a space or generic; data: uint8 [32, nbytes], zeros in
@@ -41,7 +44,7 @@ class MemoryTwins:
     def load(self, space, addresses, nbytes, strong=False):
         """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic)."""
         if space == "shared":
-            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses, nbytes)
+            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes)
         if space in ("global", "const"):
             return self._global_load(addresses, self.active, nbytes, strong)
         if space == "local":
@@ -54,7 +57,7 @@ class MemoryTwins:
         """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
         nbytes = data.shape[1]
         if space == "shared":
-            self._shared_store(f"st.shared.b{8 * nbytes}", addresses, data)
+            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data)
         elif space == "global":
             self._global_store(addresses, self.active, data, strong)
         elif space in ("local", "param"):

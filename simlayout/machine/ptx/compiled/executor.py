@@ -115,6 +115,8 @@ def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
         if rows[lanes, i] == _ZERO:
             continue
         address = I64(rows[base, i]) + offset
+        if space == SHARED:
+            address &= 0xFFFFFFFF                        # its addresses have 32 bits
         if address & (total - 1):
             return False
         if space == GLOBAL:
@@ -174,7 +176,7 @@ def _note(rows, base, offset, lanes, at, log_step, log_lanes, log_addresses, log
     n, bits = log_used[0], np.uint32(0)
     for i in range(LANES):
         on = rows[lanes, i] != _ZERO
-        log_addresses[n, i] = I64(rows[base, i]) + offset if on else 0
+        log_addresses[n, i] = (I64(rows[base, i]) + offset) & 0xFFFFFFFF if on else 0
         bits |= np.uint32(on) << np.uint32(i)
     log_step[n], log_lanes[n] = at, bits
     log_used[0] = n + 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import reader
 
@@ -41,6 +42,8 @@ def address(operand, names):
     """What gives the addresses of an operand in brackets, uint64 [32], of a warp."""
     row, offset = names.address(operand)
     distance = np.uint64(offset & ALL_BITS)
+    if isinstance(operand.base, syntax.Register) and width_of(operand.base.type) == 32:
+        return lambda warp: warp.rows[row] + distance & np.uint64(0xFFFFFFFF)        # as sums of 32-bit addresses wrap
     return lambda warp: warp.rows[row] + distance
 
 
