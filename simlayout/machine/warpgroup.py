@@ -56,6 +56,10 @@ class Product:
             cells = np.concatenate([cells for _, cells in self.operands()])
             cta.tell(kind, self.name, warp, cells, wavefronts=wavefronts)
 
+    def adds_to(self, arrays: list) -> bool:
+        """Whether its accumulators are these, by warp, as far as warps have issued it: some may be ahead of others."""
+        return any(mine is other for mine, other in zip(self.arrays, arrays) if mine is not None)
+
     def place(self, warp):
         """The Place of a warp that issued it."""
         return warp.place(range(LANES), self.name, self.site)
@@ -136,7 +140,7 @@ class Warpgroup:
             c = (_gathered(first) if held is None else held) if first.scale_d else None
             made = multiplied(chain, c, self.cta)
             later = [other[0] for other in chains[i + 1:]] + self._products
-            if any(p.arrays[0] is first.arrays[0] for p in later):
+            if any(p.adds_to(first.arrays) for p in later):
                 self._held[key] = made                   # later products go on from here, not from the registers
             last.results = _scattered(op_of(last), made)
 

@@ -10,10 +10,12 @@ from simlayout.machine.ptx.opcodes.matrix import MATRIX
 from simlayout.machine.ptx.opcodes.mbarriers import MBARRIERS
 from simlayout.machine.ptx.opcodes.memory import MEMORY
 from simlayout.machine.ptx.opcodes.moves import MOVES
+from simlayout.machine.ptx.opcodes.tensormaps import TENSORMAPS
 from simlayout.machine.ptx.opcodes.warpgroups import WARPGROUPS
 from simlayout.machine.ptx.opcodes.warps import WARPS
 
-TABLES = (CONTROL | MEMORY | MOVES | WARPS | MATRIX | COPIES | BULK | MBARRIERS | WARPGROUPS | CLUSTERS)
+TABLES = (CONTROL | MEMORY | MOVES | WARPS | MATRIX | COPIES | BULK | MBARRIERS | WARPGROUPS | CLUSTERS
+          | TENSORMAPS)
 """Opcode -> what binds it: called as bind(instruction, names), gives a dict of fields of a Step, or a list of such. All
 other opcodes are arithmetic (`lanes.lane_op`)."""
 

@@ -1,4 +1,4 @@
-"""What a PTX warp does at addresses of a cluster: its own shared memory, that of other CTAs, and where tensor maps lie.
+"""What a PTX warp does at addresses of a cluster: its own shared memory, and that of other CTAs.
 
 The window of shared memory begins with the CTA's own; behind it lies that of every CTA of the cluster, RANK bytes apart.
 """
@@ -7,8 +7,7 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.maps import MAP_BYTES
-from simlayout.machine.ptx.space import PARAMETERS, RANK, SHARED, WINDOW
+from simlayout.machine.ptx.space import RANK, SHARED, WINDOW
 
 
 class ClusterTwins:
@@ -75,23 +74,3 @@ class ClusterTwins:
             else:
                 peer, rows = self.peer_update(name.replace(".shared.", ".shared::cluster."), at, update.bytes, rank)
                 self.update_shared(peer.shared, where, rows, update, values, held, order)
-
-    def tensor_map(self, address):
-        """The TensorMap whose bytes lie at a generic address."""
-        return self.space.maps.named(self._bytes_at(address), address)
-
-    def _bytes_at(self, address):
-        """MAP_BYTES from a generic address: of a parameter, of shared or of global memory."""
-        window, memory = address, None
-        if PARAMETERS <= address < PARAMETERS + WINDOW:
-            window, memory = address - PARAMETERS, self.program.parameters
-        elif SHARED <= address < SHARED + WINDOW:
-            window, memory = address - SHARED, self.cta.shared.bytes
-        if memory is not None:
-            return memory[window:window + MAP_BYTES].tobytes()
-        lane = np.arange(LANES) == 0
-        for allocation, _, offsets in self.space.resolve(np.full(LANES, address, np.uint64), lane, MAP_BYTES):
-            if allocation is not None:
-                first = int(offsets[0]) + allocation.zero
-                return allocation.bytes[first:first + MAP_BYTES].tobytes()
-        raise AddressError(f"a tensor map at {address:#x}, {self.space.nearest(address)}")

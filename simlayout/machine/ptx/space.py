@@ -34,7 +34,7 @@ class GlobalSpace:
     def __init__(self, allocate):
         self._allocate, self._next = allocate, FIRST
         self._roots = {}                                 # where memory lies in this process -> its address
-        self.maps, self._placed = Maps(), []
+        self.maps, self._placed = Maps(self), []
         self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
 
     def address(self, array: np.ndarray) -> int:

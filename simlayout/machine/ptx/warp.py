@@ -6,6 +6,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.divergence import lane_list
 from simlayout.machine.hazards import hazard
 from simlayout.machine.ptx.cluster import ClusterTwins
+from simlayout.machine.ptx.map_twins import MapTwins
 from simlayout.machine.ptx.memory import MemoryTwins
 from simlayout.machine.ptx.ordering import OrderTwins
 from simlayout.machine.ptx.parts import Parts
@@ -17,7 +18,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, OrderTwins):
+class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory."""
 
     def __init__(self, cta, warp_index, program, space, running):

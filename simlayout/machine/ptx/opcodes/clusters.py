@@ -2,8 +2,13 @@
 
 import numpy as np
 
+from simlayout.errors import InstructionError
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.atoms import OPERATIONS, Update, atomic
+from simlayout.machine.ptx.opcodes.groups import address, sources
 from simlayout.machine.ptx.opcodes.lanewise import computed
+from simlayout.machine.ptx.opcodes.memory import store as plain_store
 from simlayout.machine.ptx.rows import Place
 from simlayout.machine.ptx.space import RANK, SHARED
 
@@ -44,4 +49,49 @@ def getctarank(instruction, names):
     return computed(instruction.name, rank, [names.result(target, "u32")], given)
 
 
-CLUSTERS = {"mapa": mapa, "getctarank": getctarank}
+def store(instruction, names):
+    """st, and st.async: a store in the cluster that completes on an mbarrier there."""
+    if "async" not in instruction.modifiers:
+        return plain_store(instruction, names)
+    place, value, barrier = instruction.operands
+    bits = width_of(instruction.modifiers[-1])
+    given = sources(value, f"b{bits}", names)
+    return {"run": _sent(instruction, address(place, names), given, bits // 8, address(barrier, names), None)}
+
+
+def reduce(instruction, names):
+    """red, and red.async: an atomic in the cluster that completes on an mbarrier there."""
+    if "async" not in instruction.modifiers:
+        return atomic(instruction, names)
+    place, value, barrier = instruction.operands
+    *_, operation, type = instruction.modifiers
+    if operation not in OPERATIONS:
+        raise InstructionError(f"red.async has no .{operation}")
+    update, given = Update(operation, type, 1), sources(value, f"b{width_of(type)}", names)
+
+    def updated(there, data):
+        held, operand = (bits.view(update.dtype).astype(np.uint64) for bits in (there, np.ascontiguousarray(data)))
+        return np.ascontiguousarray(update(held, [operand])).view(np.uint8)
+
+    return {"run": _sent(instruction, address(place, names), given, update.size, address(barrier, names), updated)}
+
+
+def _sent(instruction, place, values, size, barrier, update):
+    """What runs a store or atomic that completes on an mbarrier. size: bytes of an element."""
+    name = f"{instruction.opcode}.async"
+
+    def run(warp):
+        columns = [np.ascontiguousarray(value.astype(f"u{size}")) for value in values(warp)]
+        data = np.stack(columns, axis=1).view(np.uint8)
+        where, ranks = warp.in_cluster(place(warp))
+        signal, _ = warp.in_cluster(barrier(warp))
+        outer = warp.active
+        for rank in np.unique(ranks[outer]).tolist():
+            warp.narrow(outer & (ranks == rank))
+            warp.peer_store_async(name, where, data, rank, signal, update)
+        warp.narrow(outer)
+
+    return run
+
+
+CLUSTERS = {"mapa": mapa, "getctarank": getctarank, "st": store, "red": reduce}

@@ -1,0 +1,66 @@
+"""What a PTX warp does with the bytes of tensor maps, which lie in parameters, in shared or in global memory."""
+
+import numpy as np
+
+from simlayout.errors import AddressError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.maps import FIELDS, MAP_BYTES, MARK
+from simlayout.machine.ptx.space import PARAMETERS, SHARED, WINDOW
+from simlayout.machine.shadow import Touch
+
+_CELL = 16
+
+
+class MapTwins:
+    """Tensor maps of a PtxWarp. address: generic, an int; those who write are the active lanes, one."""
+
+    def tensor_map(self, address):
+        """The TensorMap whose bytes lie at an address."""
+        return self.space.maps.named(self.read_map(address), address)
+
+    def read_map(self, address):
+        """The bytes at an address."""
+        if PARAMETERS <= address < PARAMETERS + WINDOW:
+            at = address - PARAMETERS
+            return self.program.parameters[at:at + MAP_BYTES].tobytes()
+        if SHARED <= address < SHARED + WINDOW:
+            return self.cta.shared.load(self._map_rows(address), _CELL).tobytes()
+        allocation, first = self._map_in_global(address)
+        return allocation.bytes[first:first + MAP_BYTES].tobytes()
+
+    def write_map(self, address, data):
+        """Writes bytes to an address in shared or global memory."""
+        data = np.frombuffer(data, np.uint8)
+        if SHARED <= address < SHARED + WINDOW:
+            rows = self._map_rows(address)
+            if self.cta.shadow is not None:
+                lane = int(np.flatnonzero(self.active)[0])
+                self.cta.shadow.write(Touch(self, "tensormap.replace", rows, _CELL, np.full(len(rows), lane)))
+            self.cta.shared.store(rows, data.reshape(-1, _CELL))
+        else:
+            allocation, first = self._map_in_global(address)
+            allocation.bytes[first:first + MAP_BYTES] = data
+            self.cta.launch.changes += 1
+
+    def replace_in_map(self, address, field, value, index=None):
+        """Changes a field of the map at an address; index: which of several."""
+        fields = np.frombuffer(self.read_map(address), FIELDS).copy()
+        if index is None:
+            fields[field] = value
+        else:
+            fields[field][0, index] = value
+        fields["mark"] = MARK
+        self.write_map(address, fields.tobytes())
+
+    def _map_rows(self, address):
+        at = address - SHARED
+        lanes = at + _CELL * np.arange(MAP_BYTES // _CELL)
+        return self.cta.shared.rows("tensormap.replace", lanes, _CELL)
+
+    def _map_in_global(self, address):
+        """(Allocation, where in its bytes) of a map in global memory."""
+        lane = np.arange(LANES) == 0
+        for allocation, _, offsets in self.space.resolve(np.full(LANES, address, np.uint64), lane, MAP_BYTES):
+            if allocation is not None:
+                return allocation, int(offsets[0]) + allocation.zero
+        raise AddressError(f"a tensor map at {address:#x}, {self.space.nearest(address)}")

@@ -1,0 +1,59 @@
+"""tensormap: maps that a program makes itself (PTX ISA: tensormap.replace, tensormap.cp_fenceproxy)."""
+
+import numpy as np
+
+from simlayout.errors import InstructionError
+from simlayout.machine.ptx.maps import FIELDS
+from simlayout.machine.ptx.opcodes.bulk import lanes_of
+from simlayout.machine.ptx.opcodes.groups import generic_address, number, space_of
+from simlayout.machine.ptx.opcodes.warps import everyone
+from simlayout.machine.ptx.space import SHARED
+
+
+def tensormap(instruction, names):
+    """tensormap.replace, tensormap.cp_fenceproxy."""
+    if instruction.modifiers[0] == "replace":
+        return _replace(instruction, names)
+    if instruction.modifiers[0] == "cp_fenceproxy":
+        to, of = (generic_address(operand, names) for operand in instruction.operands[:2])
+        return {"run": lambda warp: _copy(warp, int(_one(warp, to)), int(_one(warp, of)) + SHARED), "together": everyone}
+    raise InstructionError("the machine has tensormap replace and cp_fenceproxy")
+
+
+def _one(warp, what):
+    """What the first active lane gives."""
+    return what(warp)[int(np.flatnonzero(warp.active)[0])]
+
+
+def _copy(warp, target, source):
+    """One lane copies a map from shared to global memory."""
+    outer, lane = warp.active, np.arange(32) == int(np.flatnonzero(warp.active)[0])
+    warp.narrow(lane)
+    warp.write_map(target, warp.read_map(source))
+    warp.narrow(outer)
+
+
+def _replace(instruction, names):
+    field = instruction.modifiers[2]
+    if instruction.modifiers[1] != "tile" or field not in FIELDS.names or field == "mark":
+        raise InstructionError(f"tensormap.replace of .{field}: the machine has {', '.join(FIELDS.names[:-1])}")
+    place, *rest = instruction.operands
+    several = FIELDS[field].shape != ()
+    if len(rest) != 1 + several:
+        raise InstructionError(f"tensormap.replace of .{field} takes {'an index and ' * several}a value")
+    where = generic_address(place, names)
+    window = np.uint64(SHARED if space_of(instruction.modifiers, {"shared"}) else 0)
+    index, value = number(rest[0], names, "u32") if several else None, number(rest[-1], names, instruction.modifiers[-1])
+
+    def run(warp):
+        outer = warp.active
+        for lane, one in lanes_of(warp):
+            warp.narrow(one)
+            at = int(where(warp)[lane] + window)
+            warp.replace_in_map(at, field, int(value(warp)[lane]), int(index(warp)[lane]) if several else None)
+        warp.narrow(outer)
+
+    return {"run": run}
+
+
+TENSORMAPS = {"tensormap": tensormap}
