@@ -1,0 +1,298 @@
+"""Copies and mbarriers in PTX: what they bring, when it is there, and what is told of programs that do not wait."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+from simlayout import ptx
+from simlayout.errors import AddressError, HazardError, MachineError, SimlayoutError
+
+HEAD = """.reg .b32 %lane, %at, %mb, %word, %out; .reg .b64 %from, %to, %off, %token, %next;
+.shared .align 1024 .b8 smem[4096];
+mov.u32 %lane, %tid.x;
+ld.param.u64 %from, [kernel_param_0];
+ld.param.u64 %to, [kernel_param_1];
+mov.u32 %at, smem;
+add.u32 %mb, %at, 2048;
+mul.wide.u32 %off, %lane, 4;
+add.s64 %to, %to, %off;
+setp.eq.u32 %p1, %lane, 0;
+"""
+"""%from, %to: arguments, %to at the thread's word; %at, %mb: shared memory, and 2048 bytes behind it; %p1: thread 0."""
+
+FETCH = "mad.lo.u32 %out, %lane, 4, %at; ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;"
+"""The thread's word of shared memory goes to its word of the second argument."""
+
+INIT = "@%p1 mbarrier.init.shared::cta.b64 [%mb], 1; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;"
+WAIT = "AGAIN{n}: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%mb], {parity}; @!%p2 bra AGAIN{n};"
+
+
+def entry(body, parameters=("u64", "u64"), directives=""):
+    return ptx.load(module(HEAD + body + "\nret;", parameters, directives=directives)).entry()
+
+
+def run(body, source, words=32, grid=1, block=32, **how):
+    out = np.zeros(words, np.uint32)
+    trace = entry(body).run(grid, block, source, out, **how)
+    return out, trace
+
+
+def numbers(n):
+    return np.arange(1, n + 1, dtype=np.uint32)
+
+
+# ---- cp.async --------------------------------------------------------------------------------------------------------
+
+SIXTEEN = "mul.wide.u32 %off, %lane, 16; add.s64 %from, %from, %off; mad.lo.u32 %word, %lane, 16, %at;"
+COPY = SIXTEEN + "cp.async.cg.shared.global [%word], [%from], 16"
+
+
+@pytest.mark.parametrize(("operands", "kept"), [("", 4), (", 16", 4), (", 8", 2), (", 0", 0), (", 5", 1.25)])
+def test_cp_async_copies_its_source_size_and_zeros(operands, kept):
+    source = numbers(128)
+    out, trace = run(f"{COPY}{operands}; cp.async.commit_group; cp.async.wait_group 0; bar.warp.sync -1; "
+                     "mad.lo.u32 %at, %lane, 12, %at; " + FETCH, source)
+    wanted = source.reshape(32, 4).view(np.uint8).copy()
+    wanted[:, int(4 * kept):] = 0
+    assert out.tolist() == wanted.view(np.uint32)[:, 0].tolist()
+    assert [c.instruction for c in trace.lines][0] == "cp.async.cg.16"
+
+
+def test_lanes_whose_source_is_ignored_copy_zeros_and_read_nothing():
+    body = ("setp.gt.u32 %p3, %lane, 15;" + COPY + ", %p3; cp.async.wait_all; bar.warp.sync -1; mad.lo.u32 %at, %lane, 12, "
+            "%at;" + FETCH)
+    out, _ = run(body, numbers(64))                      # of 64 words lanes 16 and above would read beyond the end
+    assert out.tolist() == [1 + 4 * i for i in range(16)] + [0] * 16
+
+
+def test_a_cache_hint_is_no_source_size():
+    body = COPY.replace(".global ", ".global.L2::cache_hint ") + ", %off; cp.async.wait_all; bar.warp.sync -1;" + FETCH
+    assert run(body, numbers(128))[0].tolist() == numbers(32).tolist()
+
+
+def test_what_a_wait_does_not_cover_is_read_too_early():
+    for pending in (1, 2):
+        with pytest.raises(HazardError, match="early read"):
+            run(f"{COPY}; cp.async.commit_group; cp.async.wait_group {pending}; bar.warp.sync -1;" + FETCH, numbers(128))
+
+
+@pytest.mark.parametrize("size", ["12", "8"])
+def test_a_size_that_cp_async_lacks_is_refused(size):
+    with pytest.raises(SimlayoutError, match=f"{size} bytes: .ca takes 4, 8 or 16, .cg takes 16"):
+        entry(f"cp.async.cg.shared.global [%at], [%from], {size};").run(1, 32, numbers(4), numbers(4))
+
+
+def test_a_copy_beyond_its_array_is_told():
+    with pytest.raises(HazardError, match="out of bounds: cp.async.* lanes 16-31 .* reads 16 bytes"):
+        run(COPY + "; cp.async.wait_all;", numbers(64))
+
+
+@pytest.mark.parametrize(("noinc", "count"), [("", 1), (".noinc", 33)])
+def test_copies_arrive_on_an_mbarrier_and_are_there_behind_its_phase(noinc, count):
+    body = (INIT.replace("], 1", f"], {count}") + f"{COPY}; cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [%mb];"
+            "bar.warp.sync -1; @%p1 mbarrier.arrive.shared::cta.b64 _, [%mb];" + WAIT.format(n=1, parity=0) + FETCH)
+    assert run(body, numbers(128))[0].tolist() == numbers(32).tolist()
+    with pytest.raises(HazardError, match="early read"):
+        run(body.replace(WAIT.format(n=1, parity=0), ""), numbers(128))
+
+
+# ---- mbarriers -------------------------------------------------------------------------------------------------------
+
+
+def test_an_arrival_returns_the_state_with_which_its_phase_is_awaited():
+    body = INIT.replace("], 1", "], 34") + """
+@%p1 mbarrier.arrive.shared::cta.b64 %next, [%mb], 2;
+bar.warp.sync -1;
+mbarrier.arrive.shared::cta.b64 %token, [%mb];
+mbarrier.pending_count.b64 %word, %token;
+st.global.b32 [%to], %word;
+AGAIN: mbarrier.test_wait.shared::cta.b64 %p2, [%mb], %token;
+@!%p2 bra AGAIN;
+selp.u32 %word, 1, 0, %p2;
+st.global.b32 [%to+128], %word;
+"""
+    out, _ = run(body, numbers(1), 64)
+    assert out[:32].tolist() == list(range(32, 0, -1)) and out[32:].tolist() == [1] * 32
+
+
+def test_a_test_of_a_phase_that_never_comes_gives_false_at_last_and_the_warp_goes_on():
+    body = INIT + ("mbarrier.test_wait.parity.shared::cta.b64 %p2, [%mb], 0; selp.u32 %word, 1, 2, %p2;"
+                   "st.global.b32 [%to], %word;")
+    assert run(body, numbers(1))[0].tolist() == [2] * 32
+    endless = INIT + WAIT.format(n=1, parity=0).replace("try_wait", "test_wait")
+    with pytest.raises(HazardError, match="deadlock .* lacks 1 of 1 arrivals"):
+        run(endless, numbers(1))
+    with pytest.raises(HazardError, match="deadlock"):
+        run(INIT + WAIT.format(n=1, parity=0), numbers(1))
+
+
+def test_an_arrival_that_drops_makes_later_phases_take_one_fewer():
+    body = INIT.replace("], 1", "], 2") + """
+@%p1 mbarrier.arrive_drop.shared::cta.b64 %token, [%mb];
+@%p1 mbarrier.arrive.shared::cta.b64 %token, [%mb];
+""" + WAIT.format(n=1, parity=0) + "@%p1 mbarrier.arrive.shared::cta.b64 %token, [%mb];" + WAIT.format(n=2, parity=1) + """
+st.global.b32 [%to], 7;
+"""
+    assert run(body, numbers(1))[0].tolist() == [7] * 32
+
+
+def test_announced_bytes_hold_a_phase_until_they_are_completed():
+    body = INIT + """
+@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%mb], 64;
+@%p1 mbarrier.arrive.shared::cta.b64 %token, [%mb];
+mbarrier.test_wait.parity.shared::cta.b64 %p2, [%mb], 0;
+selp.u32 %word, 1, 0, %p2;
+@%p1 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%mb], 64;
+""" + WAIT.format(n=1, parity=0) + "st.global.b32 [%to], %word;"
+    assert run(body, numbers(1))[0].tolist() == [0] * 32
+
+
+def test_the_last_arrival_may_not_promise_that_it_completes_nothing():
+    with pytest.raises(MachineError, match="leave out .noComplete"):
+        run(INIT + "@%p1 mbarrier.arrive.noComplete.shared::cta.b64 %token, [%mb], 1;", numbers(1))
+
+
+def test_what_was_an_mbarrier_is_memory_again():
+    again = "@%p1 st.shared.b64 [%mb], %from; bar.sync 0; @%p1 mbarrier.arrive.shared::cta.b64 %token, [%mb];"
+    with pytest.raises(MachineError, match="no mbarrier at shared address 2048"):
+        run(INIT + "@%p1 mbarrier.inval.shared::cta.b64 [%mb]; bar.sync 0;" + again, numbers(1))
+    with pytest.raises(MachineError, match="something else has written since its init"):
+        run(INIT + again, numbers(1))
+
+
+# ---- bulk copies -----------------------------------------------------------------------------------------------------
+
+BULK = INIT + """
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 128;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%at], [%from], 128, [%mb];
+"""
+
+
+def test_a_bulk_copy_is_there_behind_its_phase_and_not_before():
+    assert run(BULK + WAIT.format(n=1, parity=0) + FETCH, numbers(32))[0].tolist() == numbers(32).tolist()
+    with pytest.raises(HazardError, match="early read"):
+        run(BULK + FETCH, numbers(32))
+
+
+@pytest.mark.parametrize(("reduction", "wanted"), [("", 5), (".add.u32", 12), (".min.u32", 5), (".or.b32", 7)])
+def test_bulk_stores_and_reductions_reach_global_memory(reduction, wanted):
+    opcode = "cp.reduce.async.bulk" if reduction else "cp.async.bulk"
+    body = f"""mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 5;
+fence.proxy.async.shared::cta; bar.sync 0;
+@%p1 {opcode}.global.shared::cta.bulk_group{reduction} [%from], [%at], 128;
+@%p1 cp.async.bulk.commit_group; @%p1 cp.async.bulk.wait_group 0;"""
+    target = np.full(32, 7, np.uint32)
+    entry(body).run(1, 32, target, np.zeros(32, np.uint32))
+    assert target.tolist() == [wanted] * 32
+    with pytest.raises(HazardError, match="early exit"):
+        entry(body.replace("@%p1 cp.async.bulk.wait_group 0;", "")).run(1, 32, target, np.zeros(32, np.uint32))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
+def test_boxes_of_every_rank_come_and_go(rank):
+    box, shape = (8, 2, 2, 1, 2)[:rank], (3, 2, 4, 5, 16)[-rank:]
+    source, target = np.arange(np.prod(shape), dtype=np.float32).reshape(shape), np.zeros(shape, np.float32)
+    at = (8, 1, 2, 1, 0)[:rank]
+    maps = [sl.TensorMap.of(array, box, swizzle=0) for array in (source, target)]
+    where = "{" + ", ".join(map(str, at)) + "}"
+    body = INIT + f"""
+mov.b64 %from, kernel_param_0; cvta.param.u64 %from, %from;
+mov.b64 %to, kernel_param_1; cvta.param.u64 %to, %to;
+prefetch.tensormap [%from];
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], {maps[0].box_bytes};
+@%p1 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%at], [%from, {where}], [%mb];
+""" + WAIT.format(n=1, parity=0) + f"""
+@%p1 cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [%to, {where}], [%at];
+@%p1 cp.async.bulk.commit_group; @%p1 cp.async.bulk.wait_group 0;"""
+    parameters = [f".param .align 64 .b8 kernel_param_{i}[128]" for i in range(2)]
+    text = module(HEAD.replace("ld.param.u64", "//") + body + "\nret;", parameters)
+    ptx.load(text).entry().run(1, 32, *maps)
+    inside = tuple(slice(a, a + n) for a, n in zip(at[::-1], box[::-1]))
+    assert (target[inside] == source[inside]).all() and np.count_nonzero(target) == np.count_nonzero(source[inside])
+
+
+def test_bytes_that_are_no_tensor_map_are_refused_by_name():
+    body = INIT + ("@%p1 cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%at], "
+                   "[%from, {0}], [%mb];")
+    with pytest.raises(MachineError, match="no tensor map that was passed: pass a simlayout.TensorMap"):
+        run(body, np.zeros(128, np.uint8))
+
+
+def test_a_tensor_map_comes_in_a_struct_and_in_global_memory_too():
+    source = np.arange(256, dtype=np.float32).reshape(8, 32)
+    tensor = sl.TensorMap.of(source, (32, 1), swizzle=0)
+    load = INIT + """
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 128;
+@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%at], [%from, {0, 3}], [%mb];
+""" + WAIT.format(n=1, parity=0) + FETCH
+    out = np.zeros(32, np.float32)
+    entry(load).run(1, 32, tensor, out)
+    assert (out == source[3]).all()
+    inside = "mov.b64 %from, kernel_param_0; cvta.param.u64 %from, %from; add.s64 %from, %from, 64;"
+    head = HEAD.replace("ld.param.u64 %from, [kernel_param_0];", inside)
+    struct = module(head + load + "\nret;", [".param .align 64 .b8 kernel_param_0[192]", "u64"])
+    out[:] = 0
+    ptx.load(struct).entry().run(1, 32, [np.int32(5), tensor], out)
+    assert (out == source[3]).all()
+    with pytest.raises(MachineError, match="128 bytes are given, and the struct has 192"):
+        ptx.load(struct).entry().run(1, 32, tensor, out)
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------------
+
+RANKS = ".reg .b32 %rank, %peer, %far, %farmb; mov.u32 %rank, %cluster_ctarank; xor.b32 %peer, %rank, 1;"
+MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
+
+
+def test_a_cta_stores_and_adds_in_the_memory_of_its_peer():
+    body = RANKS + """
+mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 100;
+mapa.shared::cluster.u32 %far, %out, %peer;
+getctarank.shared::cluster.u32 %word, %far;
+""" + MEET + """
+add.u32 %word, %word, 1;
+red.shared::cluster.add.u32 [%far], %word;
+ld.shared::cluster.u32 %word, [%far];
+""" + MEET + """
+mul.wide.u32 %off, %rank, 128; add.s64 %to, %to, %off;
+ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
+""" + MEET
+    out, trace = run(body, numbers(1), 64, grid=2, cluster=2)
+    assert out.tolist() == [101] * 32 + [102] * 32
+    made = {c.instruction: c.bytes for c in trace.by_instruction()}
+    assert made["red.shared::cluster.add.u32"] == made["ld.shared::cluster.b32"] == 256
+
+
+@pytest.mark.parametrize(("send", "wanted"), [("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32", 9),
+                                              ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32",
+                                               109)])
+def test_a_store_that_completes_on_the_peers_mbarrier_is_there_behind_its_phase(send, wanted):
+    body = RANKS + INIT + """
+mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 100;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 128;
+mapa.shared::cluster.u32 %far, %out, %peer; mapa.shared::cluster.u32 %farmb, %mb, %peer;
+mov.u32 %word, 9;
+""" + MEET + f"{send} [%far], %word, [%farmb];" + WAIT.format(n=1, parity=0) + """
+mul.wide.u32 %off, %rank, 128; add.s64 %to, %to, %off;
+ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
+""" + MEET
+    assert run(body, numbers(1), 64, grid=2, cluster=2)[0].tolist() == [wanted] * 64
+    with pytest.raises(HazardError):
+        run(body.replace(WAIT.format(n=1, parity=0), ""), numbers(1), 64, grid=2, cluster=2)
+
+
+def test_who_arrives_at_a_cta_that_has_ended_is_told():
+    body = RANKS + INIT + "setp.eq.u32 %p3, %rank, 0; mapa.shared::cluster.u32 %farmb, %mb, %peer;" + MEET + """
+@%p3 bra END;
+nanosleep.u32 1;
+@%p1 mbarrier.arrive.shared::cluster.b64 _, [%farmb];
+END:"""
+    with pytest.raises(HazardError, match=r"early exit: .* may still come when CTA \(0, 0, 0\) ends"):
+        run(body, numbers(1), grid=2, cluster=2)
+
+
+def test_a_plain_address_of_another_cta_is_refused_where_only_the_own_is_allowed():
+    body = RANKS + "mapa.shared::cluster.u32 %far, %at, %peer; cp.async.ca.shared.global [%far], [%from], 4;" + MEET
+    with pytest.raises((MachineError, AddressError), match="another CTA of the cluster"):
+        run(body, numbers(1), grid=2, cluster=2)

@@ -1,0 +1,202 @@
+"""wgmma and setmaxnreg in PTX: products, and accumulators that are touched too early."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+from tiers import slow_but
+
+import simlayout.machine.ptx.turns as turns
+from simlayout import ptx
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import HazardError, InstructionError, MachineError
+from simlayout.hardware import fragment
+from simlayout.hardware.matrix.wgmma import Descriptor, operand_addresses
+from simlayout.numerics import tensor_op
+
+AT_B, BYTES = 8192, 16384
+
+NAMES = ["wgmma.m64n16k16.f32.f16.f16", "wgmma.m64n8k16.f16.f16.f16", "wgmma.m64n8k16.f32.bf16.bf16",
+         "wgmma.m64n8k8.f32.tf32.tf32", "wgmma.m64n8k32.f32.e4m3.e5m2",
+         "wgmma.m64n8k32.f16.e5m2.e5m2", "wgmma.m64n8k32.s32.s8.u8",
+         "wgmma.m64n24k32.s32.u8.u8.satfinite"]
+
+ONE = {"f16": 0x3C00, "bf16": 0x3F80, "tf32": 0x3F800000, "e4m3": 0x38, "e5m2": 0x3C, "s8": 1, "u8": 1}
+TWO = {"f16": 0x4000, "bf16": 0x4000, "tf32": 0x40000000, "e4m3": 0x40, "e5m2": 0x40, "s8": 2, "u8": 2}
+
+
+def raw(numbers, dtype):
+    """0, 1 and 2 as bits of a type."""
+    return np.select([numbers == 1, numbers == 2], [ONE[dtype], TWO[dtype]]).astype(TYPES[dtype].raw)
+
+
+def image(op, a, b, majors=("K", "K")):
+    """(uint8 [BYTES] of shared memory, the descriptors) of A [64, k] and B [n, k]."""
+    memory, descriptors = np.zeros(BYTES, np.uint8), []
+    for start, values, dtype, major in ((0, a, op.a, majors[0]), (AT_B, b, op.b, majors[1])):
+        made = Descriptor(start, 128 if major == "K" else 2048, 256 if major == "K" else 128, 0)
+        places = operand_addresses(made, len(values), op.k, dtype, major) // TYPES[dtype].bytes
+        memory.view(TYPES[dtype].raw)[places] = raw(values, dtype)
+        descriptors.append(made.encode())
+    return memory, descriptors
+
+
+def program(op, product, registers=0, between="", head="wgmma.fence.sync.aligned;",
+            tail="wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"):
+    """A kernel of one warpgroup: fills shared memory from its first argument, D from the second; what `product` does; D."""
+    count = 64 * op.n * TYPES[op.d].bytes // 512
+    kind = "f32" if op.d == "f32" else "b32"
+    d = "{" + ", ".join(f"%d{i}" for i in range(count)) + "}"
+    moves = [f"ld.global.{kind} %d{i}, [%at+{512 * i}];" for i in range(count)]
+    parts = [f"ld.global.b32 %a{i}, [%more+{512 * i}];" for i in range(registers)]
+    body = f""".reg .{kind} %d<{count}>; .reg .b32 %a<4>, %tid, %to; .reg .b64 %off, %at, %from, %more, %A, %B;
+.shared .align 1024 .b8 smem[{BYTES}];
+mov.u32 %tid, %tid.x; mul.wide.u32 %off, %tid, 4;
+ld.param.u64 %from, [kernel_param_0]; ld.param.u64 %at, [kernel_param_1]; add.s64 %at, %at, %off;
+ld.param.u64 %A, [kernel_param_2]; ld.param.u64 %B, [kernel_param_3]; ld.param.u64 %more, [kernel_param_4];
+add.s64 %from, %from, %off; add.s64 %more, %more, %off;
+mov.u32 %to, smem; mad.lo.u32 %to, %tid, 4, %to;
+{" ".join(f"ld.global.b32 %r1, [%from+{512 * i}]; st.shared.b32 [%to+{512 * i}], %r1;" for i in range(BYTES // 512))}
+fence.proxy.async.shared::cta; bar.sync 0;
+setp.eq.u32 %p1, 0, 0; setp.eq.u32 %p2, 0, 1;
+{" ".join(moves)} {" ".join(parts)}
+{head}
+{product.format(d=d)}
+{between}
+{tail}
+{" ".join(line.replace("ld.global", "st.global").replace(f"%d{i}, [%at+{512 * i}]", f"[%at+{512 * i}], %d{i}")
+          for i, line in enumerate(moves))}
+ret;"""
+    return ptx.load(module(body, ["u64"] * 5)).entry()
+
+
+def held(op, c):
+    """D's registers [n, 128] of a matrix, by the fragment."""
+    f = fragment(op.name, "D")
+    at = f.coordinates()
+    values = c.astype(TYPES[op.d].plain)[at[..., 0], at[..., 1]]
+    return np.ascontiguousarray(np.ascontiguousarray(values).view(np.float32 if op.d == "f32" else np.uint32).T)
+
+
+def line(op, suffix, scale="%p1"):
+    return f"wgmma.mma_async.sync.aligned.{op.name.removeprefix('wgmma.')} {{d}}, {suffix.format(scale=scale)};"
+
+
+def suffix_of(op, scales="1, 1", trans=", 0, 0", a="%A"):
+    return f"{a}, %B, {{scale}}" + (f", {scales}" if op.d != "s32" else "") + (trans if op.k == 16 else "")
+
+
+def numbers(op, seed=0):
+    generator = np.random.default_rng(seed)
+    return generator.integers(0, 3, (64, op.k)), generator.integers(0, 3, (op.n, op.k)), generator.integers(0, 9, (64, op.n))
+
+
+def multiplied(op, entry, a, b, c, majors=("K", "K"), more=None, **how):
+    memory, descriptors = image(op, a, b, majors)
+    d = held(op, c)
+    trace = entry.run(1, 128, memory, d, *descriptors, np.zeros(1024, np.uint32) if more is None else more, **how)
+    return d, trace
+
+
+@pytest.mark.parametrize("name", slow_but(NAMES[:2], NAMES))
+def test_products_of_small_numbers_are_exact(name):
+    op = tensor_op(name)
+    a, b, c = numbers(op)
+    d, trace = multiplied(op, program(op, line(op, suffix_of(op))), a, b, c)
+    assert d.tobytes() == held(op, c + a @ b.T).tobytes()
+    assert [(x.instruction, x.instructions) for x in trace.lines if "wgmma" in x.instruction] == [(name, 4)]
+    d, _ = multiplied(op, program(op, line(op, suffix_of(op), "%p2")), a, b, c)
+    assert d.tobytes() == held(op, a @ b.T).tobytes()
+
+
+@pytest.mark.parametrize(("scales", "sign"), [("1, -1", -1), ("-1, 1", -1), ("-1, -1", 1)])
+def test_scales_negate_the_product(scales, sign):
+    op = tensor_op(NAMES[0])
+    a, b, c = numbers(op)
+    d, _ = multiplied(op, program(op, line(op, suffix_of(op, scales))), a, b, c)
+    assert d.tobytes() == held(op, c + sign * (a @ b.T)).tobytes()
+
+
+@pytest.mark.parametrize("majors", [("MN", "K"), ("K", "MN"), ("MN", "MN")])
+def test_operands_of_16_bits_may_be_transposed(majors):
+    op = tensor_op("wgmma.m64n16k16.f32.f16.f16")
+    a, b, c = numbers(op)
+    trans = "".join(f", {int(major == 'MN')}" for major in majors)
+    d, _ = multiplied(op, program(op, line(op, suffix_of(op, trans=trans))), a, b, c, majors)
+    assert d.tobytes() == held(op, c + a @ b.T).tobytes()
+
+
+def test_a_comes_from_registers_as_well():
+    op = tensor_op("wgmma.m64n16k16.f32.f16.f16")
+    a, b, c = numbers(op)
+    f = fragment(op.name, "A")
+    at = f.coordinates()
+    more = np.zeros((8, 128), np.uint32)
+    more[:4] = np.ascontiguousarray(raw(a, "f16")[at[..., 0], at[..., 1]]).view(np.uint32).T
+    product = line(op, suffix_of(op, trans=", 0", a="{{{{%a0, %a1, %a2, %a3}}}}"))
+    d, _ = multiplied(op, program(op, product, registers=4), a, b, c, more=more)
+    assert d.tobytes() == held(op, c + a @ b.T).tobytes()
+
+
+FAULTS = {
+    "missing wgmma fence": {"head": ""},
+    "early accumulator": {"between": "wgmma.commit_group.sync.aligned; mov.f32 %f1, %d3; wgmma.wait_group.sync.aligned 0;",
+                          "tail": ""},
+    "early accumulator of a store": {"tail": "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;"},
+    "early accumulator written": {"between": "mov.f32 %d0, 0f00000000;"},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_accumulators_that_are_touched_too_early_are_told(fault):
+    op = tensor_op(NAMES[0])
+    kind = fault.split(" of ")[0].split(" written")[0]
+    with pytest.raises(HazardError, match=f"{kind}: "):
+        multiplied(op, program(op, line(op, suffix_of(op)), **FAULTS[fault]), *numbers(op))
+
+
+def test_a_register_written_behind_its_fence_needs_another():
+    op = tensor_op(NAMES[0])
+    late = "wgmma.fence.sync.aligned; mov.f32 %d0, 0f00000000;"
+    with pytest.raises(HazardError, match="missing wgmma fence"):
+        multiplied(op, program(op, line(op, suffix_of(op)), head=late), *numbers(op))
+    other = "wgmma.fence.sync.aligned; mov.f32 %f1, 0f00000000;"
+    multiplied(op, program(op, line(op, suffix_of(op)), head=other), *numbers(op))
+
+
+@pytest.mark.parametrize("turn", [1, 3, 128, 1 << 20])
+def test_sums_of_two_groups_are_kept_whichever_warp_is_ahead(turn, monkeypatch):
+    monkeypatch.setattr(turns, "TURN", turn)
+    op = tensor_op(NAMES[0])
+    a, b, c = numbers(op)
+    one = line(op, suffix_of(op))
+    commit = "wgmma.commit_group.sync.aligned;"
+    behind = ("setp.gt.u32 %p3, %tid, 31; @%p3 bra OVER; mov.u32 %r1, 0;"            # warp 0
+              "SPIN: add.u32 %r1, %r1, 1; setp.lt.u32 %p4, %r1, 300; @%p4 bra SPIN; OVER:")
+    body = f"{one} {commit} {behind} {one} {commit} wgmma.wait_group.sync.aligned 1; {one}"
+    d, _ = multiplied(op, program(op, body), a, b, c)
+    assert d.tobytes() == held(op, c + 3 * (a @ b.T)).tobytes()
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f1, %f2}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "2 registers of D"),
+    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1;", "takes 4"),
+    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 2, 0, 0;", "1 or -1"),
+    ("wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "m64n12k16"),
+])
+def test_a_wgmma_that_there_is_not_is_refused_when_the_module_is_loaded(text, reason):
+    with pytest.raises(InstructionError, match=reason):
+        ptx.load(module(text)).entry().run(1, 128)
+
+
+def test_registers_move_between_warpgroups_and_no_more_than_there_are():
+    body = """mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 128;
+@%p1 bra FIRST;
+setmaxnreg.inc.sync.aligned.u32 232; bra END;
+FIRST: setmaxnreg.dec.sync.aligned.u32 24;
+END: ret;"""
+    ptx.load(module(body)).entry().run(1, 256)
+    greedy = module(body.replace("setmaxnreg.dec.sync.aligned.u32 24;", ""), directives=".maxnreg 128")
+    with pytest.raises(HazardError, match=r"setmaxnreg.inc 232, which lacks \d+ registers"):
+        ptx.load(greedy).entry().run(1, 256)
+    with pytest.raises(MachineError, match="give 24 to 256 registers, a multiple of 8"):
+        ptx.load(module("setmaxnreg.dec.sync.aligned.u32 25; ret;")).entry().run(1, 128)
