@@ -82,12 +82,13 @@ class Clocks:
         """What the lanes of warp `after` know of those of `before`."""
         return self._known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
 
-    def all_ordered(self, before, epoch, after):
-        """Whether all that threads `before` (of one warp) did in `epoch` happens before what any of `after` does now."""
+    def ordered_before(self, before, epoch, after):
+        """bool [before]: whether what threads `before` (of one warp) did in `epoch` happens before what any of `after` does
+        now."""
         if epoch < self.met[before[0] // LANES]:
-            return True
+            return np.full(len(before), True)
         known = 0 if self._known is None else self._known[0, after[:, None], before]
-        return bool(((known >= epoch) | (before == after[:, None])).all())
+        return ((known >= epoch) | (before == after[:, None])).all(axis=0)
 
     def release(self, threads):
         """The clock of what `threads` (int [n], of one warp) did and know: int32 [planes, columns]. Ends their epoch."""
