@@ -22,7 +22,7 @@ from cuda_kernels.bench.counting import PACKAGES, cpu, installed
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
-from simlayout.machine.matrices import mma as mma_of_registers
+from simlayout.machine.engine.matrices import mma as mma_of_registers
 from simlayout.numerics import arithmetic, gemm, mma, tensor_op, warp_mma
 
 INSTRUCTIONS = (

@@ -1,6 +1,6 @@
 """Floating-point arithmetic with its rounding in its name: what the compiler neither fuses nor splits.
 
-It may fuse `x * y + z` into one fma or not (`simlayout.machine.products`); these say which.
+It may fuse `x * y + z` into one fma or not (`simlayout.machine.python.products`); these say which.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from cuda_kernels.intrinsics.mbarrier import _true
-from simlayout.machine.bulk_places import reduction
+from simlayout.machine.engine.bulk_places import reduction
 
 
 @instruction("prefetch.tensormap [$0];", "<- u64")

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction
 from simlayout.errors import InstructionError
-from simlayout.machine.matrices import load_matrices
+from simlayout.machine.engine.matrices import load_matrices
 
 FORMS = tuple(f"ldmatrix.x{count}{trans}" for trans in ("", ".trans") for count in (1, 2, 4))
 """ldmatrix of b16 matrices (PTX ISA: ldmatrix, .m8n8 and .b16)."""

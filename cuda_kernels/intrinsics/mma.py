@@ -13,7 +13,7 @@ from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.matrices import mma
+from simlayout.machine.engine.matrices import mma
 from simlayout.numerics.formats import bf16_bits
 
 

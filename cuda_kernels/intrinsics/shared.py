@@ -8,7 +8,7 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.matrices import store_matrices
+from simlayout.machine.engine.matrices import store_matrices
 
 
 def _registers(data):

@@ -1,6 +1,6 @@
 """wmma of 16 x 16 x 16 (PTX ISA: wmma.load, wmma.mma, wmma.store): a warp's tiles by their address and stride alone.
 
-What they do is `simlayout.machine.wmma`, as an sm_90 does it; a test compares it with what ptxas makes of the text.
+What they do is `simlayout.machine.engine.wmma`, as an sm_90 does it; a test compares it with what ptxas makes of the text.
 """
 
 import inspect
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction
 from simlayout.errors import InstructionError
-from simlayout.machine.wmma import Matrix, PointedTile, SharedTile, product
+from simlayout.machine.engine.wmma import Matrix, PointedTile, SharedTile, product
 
 SHAPE = "m16n16k16"
 

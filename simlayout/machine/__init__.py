@@ -1,15 +1,19 @@
-"""The CPU machine: runs the source of a CUDA kernel written in Python, 32 lanes at a time; counts, and finds hazards."""
+"""The CPU machine: runs CUDA kernels without a GPU, 32 lanes at a time; counts, and finds hazards.
+
+One engine (memory, barriers, asynchronous copies, warpgroups, hazards, counts) and two front ends: python/, the source of a
+kernel written with instruction objects, and ptx/, the PTX of any compiler (its face is simlayout.ptx).
+"""
 
 from simlayout.kernel import AccessCount
-from simlayout.machine.events import EVENTS, Event, watching
-from simlayout.machine.hazards import KINDS, Hazard, Place
-from simlayout.machine.launch import run
-from simlayout.machine.memory import GlobalPointer, SharedMemory
-from simlayout.machine.registers import RegisterArray
-from simlayout.machine.tags import Tagged, tag
-from simlayout.machine.trace import Trace
-from simlayout.machine.warp import Warp
-from simlayout.machine.work import execute
+from simlayout.machine.engine.events import EVENTS, Event, watching
+from simlayout.machine.engine.hazards import KINDS, Hazard, Place
+from simlayout.machine.engine.memory import GlobalPointer, SharedMemory
+from simlayout.machine.engine.tags import Tagged, tag
+from simlayout.machine.engine.trace import Trace
+from simlayout.machine.engine.warp import Warp
+from simlayout.machine.python.registers import RegisterArray
+from simlayout.machine.python.run import run
+from simlayout.machine.python.work import execute
 
 __all__ = ["EVENTS", "KINDS", "AccessCount", "Event", "GlobalPointer", "Hazard", "Place", "RegisterArray", "SharedMemory",
            "Tagged", "Trace", "Warp", "execute", "run", "tag", "watching"]

@@ -16,7 +16,7 @@ from simlayout.plots.timelines import Span, TmaTimeline, clocks, wavefronts
 from simlayout.proofs.natural import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from simlayout.machine.events import Event
+    from simlayout.machine.engine.events import Event
 
 BYTES_PER_CLOCK = 128
 """What shared memory takes from TMA, or gives it, in a clock: one access to each of its 32 banks."""

@@ -22,7 +22,7 @@ from simlayout.hardware import INSTRUCTIONS, analyze
 from simlayout.hardware.banks import model as banks
 from simlayout.hardware.banks import records
 from simlayout.hardware.tables import provenance
-from simlayout.machine.memory import lane_addresses
+from simlayout.machine.engine.memory import lane_addresses
 
 DATA = Path(__file__).parents[1] / "data"
 LANE = np.arange(32)

@@ -12,7 +12,7 @@ from random_expressions import CAST, EDGES
 from random_kernels import compiled, on_the_machine, programs
 
 from cuda_kernels.run.device import gpu_problem
-from simlayout.machine.numbers import UNIFIED
+from simlayout.machine.python.numbers import UNIFIED
 
 pytestmark = [pytest.mark.skipif(gpu_problem() is not None, reason=str(gpu_problem())), pytest.mark.sweep]
 

@@ -197,7 +197,7 @@ def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
         kept.append(args[-8])                            # the order of tiles follows
         return run(*args, **options)
 
-    monkeypatch.setattr("simlayout.machine.work.run", spied)
+    monkeypatch.setattr("simlayout.machine.python.work.run", spied)
     config = Hopper(64, 64, split=True, **TMA)
     on_machine(config, *operands(config, 64, 64, 200), sms=3)
     assert len(kept) == 1 and kept[0].dtype == np.uint8 and not kept[0].any()

@@ -10,7 +10,7 @@ import numpy as np
 from cuda_kernels.build.compile import marks, ptx
 from cuda_kernels.intrinsics import Instruction
 from simlayout import machine
-from simlayout.machine.work import _argument
+from simlayout.machine.python.work import _argument
 from simlayout.ptx import load
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simlayout.machine import RegisterArray, run
-from simlayout.machine.hazards import HazardLog
+from simlayout.machine.engine.hazards import HazardLog
 
 
 class Instruction:

@@ -15,7 +15,7 @@ import pytest
 
 from simlayout.errors import MachineError
 from simlayout.machine import run
-from simlayout.machine.numbers import ARITHMETIC, UNIFIED
+from simlayout.machine.python.numbers import ARITHMETIC, UNIFIED
 
 EDGES = {
     "b1": [False, True],

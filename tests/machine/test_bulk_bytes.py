@@ -33,7 +33,7 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.errors import AddressError, HazardError, MachineError
 from simlayout.machine import run
-from simlayout.machine.bulk_places import REDUCTIONS
+from simlayout.machine.engine.bulk_places import REDUCTIONS
 
 BAR, SHARED = 4096, 4352
 add_bf16 = bulk_reduce("add", "bf16")

@@ -23,7 +23,8 @@ from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.machine import proxies, run, shadow
+from simlayout.machine import run
+from simlayout.machine.engine import proxies, shadow
 
 SIZE, BOX, MBARRIERS = 1024, 128, 2048                   # bytes of data, of a box; mbarriers behind
 WIDTHS = 1, 2, 4, 8, 16

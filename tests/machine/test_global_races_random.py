@@ -32,7 +32,8 @@ from tiers import given_few
 
 from simlayout.errors import HazardError
 from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.machine import global_shadow, run
+from simlayout.machine import run
+from simlayout.machine.engine import global_shadow
 
 # ---- the twin -------------------------------------------------------------------------------------------------------
 

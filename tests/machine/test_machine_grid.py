@@ -24,7 +24,8 @@ from cuda_kernels.intrinsics import (
     wait_global_at_least,
 )
 from simlayout.errors import AddressError, HazardError, MachineError
-from simlayout.machine import global_shadow, run
+from simlayout.machine import run
+from simlayout.machine.engine import global_shadow
 
 
 def handed_over(data, counter, out):

@@ -8,7 +8,7 @@ import pytest
 from cuda_kernels.intrinsics import ld_shared_b32, tid_x
 from simlayout.errors import MachineError
 from simlayout.machine import run
-from simlayout.machine.inference import described, joined
+from simlayout.machine.python.inference import described, joined
 
 F32, F64, U32, U64, I64 = np.float32, np.float64, np.uint32, np.uint64, np.int64
 

@@ -32,7 +32,7 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.errors import MachineError
 from simlayout.machine import run
-from simlayout.machine.numbers import ARITHMETIC, COMPARISON, UNIFIED, kind_of, unified
+from simlayout.machine.python.numbers import ARITHMETIC, COMPARISON, UNIFIED, kind_of, unified
 
 KINDS = "b1", "s64", "u32", "u64", "f32", "f64"
 

@@ -8,7 +8,7 @@ import pytest
 from cuda_kernels.conformance import forms
 from simlayout.errors import AddressError
 from simlayout.hardware import INSTRUCTIONS
-from simlayout.machine import memory
+from simlayout.machine.engine import memory
 
 EIGHTHS = tuple(tuple(range(4 * m, 4 * m + 4)) for m in range(8))
 LOAD = replace(INSTRUCTIONS["ld.shared.b128"], name="ld.shared.b256", bytes=32, groups=EIGHTHS, paired_groups=None,

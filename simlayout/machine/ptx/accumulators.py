@@ -5,11 +5,12 @@ Which registers these are is known when a program is loaded, so only the steps t
 
 import numpy as np
 
-from simlayout.machine.registers import Registers
+from simlayout.machine.engine.guards import Registers
 
 
 class RegisterRows(Registers):
-    """The 32-bit registers in some rows of a warp, as `simlayout.machine.warpgroup` takes accumulators. rows: a tuple."""
+    """The 32-bit registers in some rows of a warp, as accumulators are taken by `simlayout.machine.engine.warpgroup`. rows:
+    a tuple."""
 
     __slots__ = ("rows",)
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.hazards import hazard
-from simlayout.machine.memory import POISON, GlobalPointer
+from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.memory import POISON, GlobalPointer
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 
 _LANE = np.arange(LANES)

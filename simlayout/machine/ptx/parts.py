@@ -8,8 +8,8 @@ run for long has its turn too, since threads are independent: a lane that spins 
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.divergence import lane_list
-from simlayout.machine.hazards import error, hazard
+from simlayout.machine.engine.hazards import error, hazard
+from simlayout.machine.engine.lanes import lane_list
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""

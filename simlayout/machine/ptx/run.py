@@ -12,9 +12,10 @@ from numpy.typing import DTypeLike
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
-from simlayout.machine.cta import most_registers
-from simlayout.machine.launch import Launch, Shape, run_grid
-from simlayout.machine.listing import SourceLine
+from simlayout.machine.engine.cta import most_registers
+from simlayout.machine.engine.launch import Launch, Shape, run_grid
+from simlayout.machine.engine.listing import SourceLine
+from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
@@ -25,7 +26,6 @@ from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
 from simlayout.machine.ptx.unread import NOTE, unread_loads
 from simlayout.machine.ptx.warp import PtxWarp
-from simlayout.machine.trace import Trace
 from simlayout.wording import counted
 
 LIMIT = 1 << 32

@@ -24,7 +24,7 @@ WINDOW, RANK = 1 << 32, 1 << 24
 class GlobalSpace:
     """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`).
 
-    >>> from simlayout.machine.memory import Allocation
+    >>> from simlayout.machine.engine.memory import Allocation
     >>> space = GlobalSpace(Allocation)
     >>> a = np.arange(8, dtype=np.int32)
     >>> hex(space.address(a)), hex(space.address(a[2:])), space.address(np.zeros(3)) - space.address(a) > 1000

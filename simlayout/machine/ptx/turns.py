@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.machine.waiting import AnyOf, Poll, waits_of
+from simlayout.machine.engine.waiting import AnyOf, Poll, waits_of
 
 TURN = 32
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a

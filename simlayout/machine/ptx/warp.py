@@ -3,15 +3,15 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.divergence import lane_list
-from simlayout.machine.hazards import hazard
+from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.lanes import lane_list
+from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx.cluster import ClusterTwins
 from simlayout.machine.ptx.map_twins import MapTwins
 from simlayout.machine.ptx.memory import MemoryTwins
 from simlayout.machine.ptx.ordering import OrderTwins
 from simlayout.machine.ptx.parts import Parts
 from simlayout.machine.ptx.rows import writer
-from simlayout.machine.warp import Warp
 
 
 def _address(array):

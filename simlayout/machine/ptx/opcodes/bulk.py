@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.machine.bulk_places import REDUCTIONS
+from simlayout.machine.engine.bulk_places import REDUCTIONS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.space import RANK

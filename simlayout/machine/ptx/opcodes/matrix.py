@@ -5,10 +5,10 @@ from itertools import chain
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
-from simlayout.machine.matrices import load_matrices, mma, moved, store_matrices
+from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_matrices
+from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
 from simlayout.machine.ptx.opcodes.warps import everyone
-from simlayout.machine.wmma import Matrix, SharedTile, product
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 _PLAIN = {"sync", "aligned", "shared", "shared::cta", "global", "row", "col", "rn"}
@@ -107,7 +107,7 @@ def _product_of(instruction, names, multiply, types):
 
 
 class SpaceTile:
-    """A matrix in global memory, or at a generic address (see `simlayout.machine.wmma`)."""
+    """A matrix in global memory, or at a generic address (see `simlayout.machine.engine.wmma`)."""
 
     matrices = False
 

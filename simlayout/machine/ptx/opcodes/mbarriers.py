@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.machine.mbarriers import OF_STATE, STATE_BITS, Arrival
+from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS, Arrival
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError, MachineError
+from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import elements, number, sources
 from simlayout.machine.ptx.opcodes.warps import everyone
-from simlayout.machine.warp import Warp
 from simlayout.numerics import tensor_op
 
 

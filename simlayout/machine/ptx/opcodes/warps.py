@@ -3,12 +3,12 @@
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.machine.divergence import lane_list
-from simlayout.machine.hazards import hazard
+from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.lanes import lane_list
+from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.parts import everyone
 from simlayout.machine.ptx.rows import reader
-from simlayout.machine.warp import Warp
 
 _LANE = np.arange(32)
 _BIT = np.uint64(1) << _LANE.astype(np.uint64)

@@ -1,0 +1,1 @@
+"""What both front ends run on: memory, barriers, asynchronous copies, warpgroups, hazards and counts."""

@@ -1,0 +1,110 @@
+"""Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.clocks import fenced, joined
+
+
+class Barrier:
+    """A named barrier of a CTA: opens when the expected number of threads has arrived.
+
+    `bar.sync 0` of the whole CTA makes everyone know everything; where a count of threads is named, the barrier collects
+    the clocks of those who arrive, and gives them to each that waits, as it leaves.
+    """
+
+    def __init__(self, cta, id):
+        self.cta, self.id = cta, id
+        self.opened = self.arrived = 0
+        self.expected, self._here = None, []             # _here: warps of the whole CTA that have arrived
+        self._known = Knowledge()
+        self.votes = {}                                  # of bar.red: how often it had opened -> what the threads said
+
+    def arrive(self, warp, threads):
+        """Counts a warp in; returns (ready, text) for Warp.block_until.
+
+        threads: None for all of the CTA that have not ended (CUDA C++ Programming Guide, Synchronization Functions).
+        """
+        everyone, expected = threads is None, LANES * self.cta.running if threads is None else threads
+        if expected % LANES or not 0 < expected <= self.cta.threads_padded:
+            raise MachineError(f"bar.sync {self.id} of {expected} threads: a barrier takes a multiple of 32, at most "
+                               f"the {self.cta.threads_padded} of the CTA")
+        if self.arrived and (expected, everyone) != self.expected and not (everyone and self.expected[1]):
+            raise MachineError(f"bar.sync {self.id} of {expected} threads while others wait there for "
+                               f"{self.expected[0]}: give every warp the same number (all or none of them may leave it "
+                               "out), or use another barrier id")
+        self.expected = expected, everyone
+        self.arrived += LANES
+        turn, last = self.opened, self.arrived == expected
+        if everyone:
+            self._here.append(warp)
+        elif self.cta.shadow is not None:
+            self._known.arrive(warp, last)               # now: it may go on
+        if last:
+            self._open()
+        return (lambda: self.opened > turn), f"bar.sync {self.id} of {expected} threads"
+
+    def ended(self):
+        """A warp of the CTA has ended: the others may be all that are waited for."""
+        if self.arrived and self.expected[1] and self.arrived == LANES * self.cta.running:
+            self._open()
+
+    def _open(self):
+        """All have come: each of them knows what the others did before."""
+        here = self._here if self.cta.shadow is not None else ()
+        if here and self.cta.alone and LANES * len(here) == self.cta.threads_padded:
+            self.cta.clocks.meet()
+            self.cta.shadow.met()
+        else:
+            for warp in here:
+                self._known.arrive(warp, warp is here[-1])
+        self._here, self.arrived, self.opened = [], 0, self.opened + 1
+
+    def leave(self, warp):
+        """The warp goes on, and knows what the others did before they arrived."""
+        self._known.leave(warp)
+
+
+class ClusterBarrier:
+    """barrier.cluster among all `warps` warps of a cluster."""
+
+    def __init__(self, warps):
+        self.warps, self.arrived, self.opened = warps, 0, 0
+        self._known = Knowledge()
+
+    def arrive(self, warp, relaxed=False):
+        """As Barrier.arrive. relaxed: it hands on only what a fence of the warp has covered."""
+        self.arrived += 1
+        turn, last = self.opened, self.arrived == self.warps
+        if warp.cta.shadow is not None:
+            self._known.arrive(warp, last, relaxed)
+        if last:
+            self.arrived, self.opened = 0, turn + 1
+        return (lambda: self.opened > turn), f"barrier.cluster of {self.warps} warps"
+
+    def leave(self, warp, relaxed=False):
+        """As Barrier.leave."""
+        self._known.leave(warp, relaxed)
+
+
+class Knowledge:
+    """What those who arrive at a barrier did and knew, for those who leave it."""
+
+    def __init__(self):
+        self._clock, self._leaving = None, {}            # what arrived; warp number -> the clock it leaves with
+        self._came = {}                                  # warp number -> what its CTA's shadow had entered as it arrived
+
+    def arrive(self, warp, last, relaxed=False):
+        """A warp arrives; after the last one each may leave. relaxed: only what has passed a fence is handed on."""
+        clock = warp.cta.clocks.release(warp.threads(warp.lane))
+        self._clock = joined(self._clock, fenced(clock) if relaxed else clock)
+        self._leaving[warp.number], self._came[warp.number] = None, warp.cta.shadow.serial
+        if last:
+            self._leaving = {number: self._clock if clock is None else clock for number, clock in self._leaving.items()}
+            self._clock = None
+
+    def leave(self, warp, relaxed=False):
+        """A warp goes on, and knows what the others did before they arrived."""
+        if warp.number in self._leaving:
+            warp.cta.clocks.acquire(warp.threads(warp.lane), self._leaving.pop(warp.number))
+            if not relaxed:
+                warp.cta.shadow.met_in_warp(warp.number, self._came[warp.number])

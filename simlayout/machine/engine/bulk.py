@@ -1,0 +1,331 @@
+"""Bulk copies: boxes of tensors (TMA) and runs of bytes that the copy engine moves between global and shared memory, or
+between the shared memories of a cluster, as late as PTX allows.
+
+What comes to shared memory lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source
+when a wait of the thread that issued it covers it, or when the CTA ends. What a store writes to global memory is known to be
+there only after a wait without .read; a reduction is a store whose elements are atomics of the async proxy.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from simlayout.algebra import dtype_of
+from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.bulk_places import REDUCTIONS, Box, Bytes, SharedBytes, cells_at, check_size, reduction
+from simlayout.machine.engine.global_access import ASYNC, STRONG, WRITES
+from simlayout.machine.engine.global_shadow import units
+from simlayout.machine.engine.memory import GlobalPointer, PerLane
+from simlayout.machine.engine.parts import WarpPart
+from simlayout.machine.engine.proxies import CELL
+from simlayout.machine.engine.shadow import Touch
+
+LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
+"""What loads (to shared memory), stores and reductions (to global memory) of boxes are called in a Trace."""
+
+LOAD_BYTES, SEND_BYTES = "cp.async.bulk.shared::cluster.global", "cp.async.bulk.shared::cluster.shared::cta"
+STORE_BYTES, REDUCE_BYTES = "cp.async.bulk.global", "cp.reduce.async.bulk.global"
+"""The same of bytes; and what is sent from one CTA of a cluster to another."""
+
+_SIGNED_OR_NOT = {"b32": ("u32", "s32"), "b64": ("u64", "s64")}
+
+
+class Load:
+    """What is on its way to shared memory.
+
+    source: where it comes from (see `bulk_places`); rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of
+    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards.
+    """
+
+    arrivals = 0
+
+    def __init__(self, instruction, cta, source, rows, touch, reads):
+        self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch
+        self.reads, self.bytes = reads, source.bytes
+
+    def land(self, number, mbarrier):
+        """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
+        self.cta.tell("land", self.instruction, cells=self.rows, mbarrier=mbarrier, coords=self.source.coords)
+        self.cta.shared.store(self.rows, self.source.load())
+        if self.touch is not None:
+            for known in (self.touch, *self.reads):
+                known.number = number
+            self.cta.shadow.land(self.touch, self.touch.site)
+
+
+class Store:
+    """What is on its way to global memory; as Load.
+
+    target: where it goes; access: the Access of what it writes; reduce: what a reduction does.
+    """
+
+    def __init__(self, instruction, cta, target, rows, touch, access, reduce=None):
+        self.instruction, self.cta, self.target, self.rows, self.touch = instruction, cta, target, rows, touch
+        self.access, self.reduce = access, reduce
+
+    def run(self):
+        """Reads the source and writes what it holds."""
+        self.cta.tell("store", self.instruction, cells=self.rows, coords=self.target.coords)
+        self.cta.launch.changes += 1
+        self.target.store(self.cta.shared.load(self.rows, CELL), self.reduce)
+
+
+class Stores:
+    """The bulk stores of one thread: the open group and the closed ones, oldest first. The agent of what they read."""
+
+    def __init__(self, cta):
+        self._open, self._groups, self._closed = [], [], 0
+        self.engine = None if cta.shadow is None else cta.clocks.engine()
+        self.written = None if cta.shadow is None else Written(self, cta.clocks.engine())
+
+    def issue(self, store):
+        """A store begins, in the open group."""
+        self._open.append(store)
+
+    def commit(self):
+        """Closes the open group; an empty one counts."""
+        self._closed += 1
+        for store in self._open:
+            for known in filter(None, (store.touch, store.access)):
+                known.number = self._closed
+        self._groups.append(self._open)
+        self._open = []
+
+    def wait(self, pending):
+        """Runs the stores of all closed groups but the newest `pending`; returns the number of the newest that is over."""
+        done = max(len(self._groups) - pending, 0)
+        for group in self._groups[:done]:
+            for store in group:
+                store.run()
+        self._groups = self._groups[done:]
+        return self._closed - len(self._groups)
+
+    def finish(self):
+        """At the end of the CTA: runs what is left, and returns it."""
+        left = [store for group in (*self._groups, self._open) for store in group]
+        for store in left:
+            store.run()
+        return left
+
+    def state(self, touch, how=""):
+        """Which wait covers the store known as `touch`, as text."""
+        if touch.number is None:
+            return "its group is not committed"
+        pending = self._closed - touch.number
+        return f"only cp.async.bulk.wait_group {pending}{' or less' * (pending > 0)}{how} of its thread covers it"
+
+
+class Written:
+    """What bulk Stores have written to global memory: the agent of those Accesses, numbered as the groups."""
+
+    def __init__(self, stores, engine):
+        self._stores, self.engine = stores, engine
+
+    def state(self, access):
+        """Which wait covers an Access, as text."""
+        return self._stores.state(access, ", not .read,")
+
+
+class BulkTwins(WarpPart):
+    """What a Warp tells the copy engine. Coordinates count elements, innermost first; addresses are bytes of shared memory,
+    they and sizes uniform (int) or one per lane (int [32]).
+
+    lanes: bool [32], those of the active lanes that take part.
+    """
+
+    def tma_load(self, tensor_map: TensorMap, coords: Sequence, address: PerLane, mbarrier: PerLane,
+                 lanes: np.ndarray | None = None, multicast: int | None = None) -> None:
+        """cp.async.bulk.tensor to shared memory, by one lane: the box of a `simlayout.TensorMap` that has an array lands at
+        `address`, and completes box_bytes on the mbarrier.
+
+        multicast: int, bit r for CTA r of the cluster: to these addresses in each of them.
+        """
+        lane = self._one_lane(LOAD, lanes)
+        if lane is None:
+            return
+        box = Box(self.cta.launch, tensor_map, _checked(LOAD, tensor_map, coords, lane))
+        address, ranks = _of(address, lane), self._ranks(multicast)
+        self._count(LOAD, len(ranks) * box.bytes)
+        for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
+            self._bring(LOAD, lane, cta, box, cta.landing(tensor_map, address), _of(mbarrier, lane))
+
+    def tma_store(self, tensor_map: TensorMap, coords: Sequence, address: PerLane,
+                  lanes: np.ndarray | None = None) -> None:
+        """cp.async.bulk.tensor to global memory, by one lane: the box at `address` goes to these coordinates."""
+        self._store_box(STORE, tensor_map, coords, address, lanes, WRITES | ASYNC)
+
+    def tma_reduce(self, tensor_map: TensorMap, coords: Sequence, address: PerLane, op: str = "add",
+                   lanes: np.ndarray | None = None) -> None:
+        """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
+        one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
+        """
+        function, held = reduction(REDUCE, op), getattr(getattr(tensor_map, "array", None), "dtype", None)
+        dtypes = [name for either in REDUCTIONS[op][1] for name in _SIGNED_OR_NOT.get(either, (either,))]
+        if held is not None and (tensor_map.dtype not in dtypes or dtype_of(held).name != tensor_map.dtype):
+            raise MachineError(f"{REDUCE} {op}: of {tensor_map.dtype} in an array of {held}; it takes arrays of "
+                               f"{', '.join(dtypes)}, as such")
+        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, function)
+
+    def _store_box(self, instruction, tensor_map, coords, address, lanes, kind, reduce=None):
+        lane = self._one_lane(instruction, lanes)
+        if lane is None:
+            return
+        coords, rows = _checked(instruction, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
+        if not tensor_map.array.flags.writeable:
+            raise AddressError(f"{instruction}: the array of the tensor map is read-only: pass a writeable one")
+        self._count(instruction, tensor_map.box_bytes)
+        self._send(instruction, lane, Box(self.cta.launch, tensor_map, coords), rows, kind, reduce)
+
+    # ---- runs of bytes -------------------------------------------------------------------------------------------
+
+    def bulk_load(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane, mbarrier: PerLane,
+                  lanes: np.ndarray | None = None, multicast: int | None = None) -> None:
+        """cp.async.bulk to shared memory, by each lane: nbytes from where its GlobalPointer points land at `address`, and
+        complete on the mbarrier. Addresses and nbytes are multiples of 16; multicast: as of `tma_load`."""
+        ranks = self._ranks(multicast)
+        for lane, size in self._sizes(LOAD_BYTES, nbytes, lanes, copies=len(ranks)):
+            source, at = Bytes(pointer, lane, size, "reads"), _of(mbarrier, lane)
+            for cta in [self.cta.peer(rank, LOAD_BYTES) for rank in ranks]:
+                self._bring(LOAD_BYTES, lane, cta, source, cells_at(LOAD_BYTES, cta.shared, _of(address, lane), size), at)
+
+    def bulk_send(self, address: PerLane, nbytes: PerLane, target: PerLane, mbarrier: PerLane, rank: PerLane,
+                  lanes: np.ndarray | None = None) -> None:
+        """cp.async.bulk from this CTA's shared memory to that of CTA `rank` of the cluster, by each lane: nbytes at
+        `address` land at `target` there, and complete on the mbarrier there. Before somebody who knows of that phase says
+        so, what is sent may not be written, and this CTA not end."""
+        for lane, size in self._sizes(SEND_BYTES, nbytes, lanes):
+            cta = self.cta.peer(_of(rank, lane), SEND_BYTES)
+            rows = cells_at(SEND_BYTES, self.cta.shared, _of(address, lane), size)
+            there = cells_at(SEND_BYTES, cta.shared, _of(target, lane), size)
+            self._bring(SEND_BYTES, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows)
+
+    def bulk_store(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane,
+                   lanes: np.ndarray | None = None) -> None:
+        """cp.async.bulk to global memory, by each lane: nbytes of shared memory at `address` go to where its GlobalPointer
+        points. `bulk_commit` and `bulk_wait` follow."""
+        self._store_bytes(STORE_BYTES, pointer, address, nbytes, lanes, WRITES | ASYNC)
+
+    def bulk_reduce(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane, op: str = "add",
+                    dtype: str = "u32", lanes: np.ndarray | None = None) -> None:
+        """cp.reduce.async.bulk to global memory: as `bulk_store`, but each element there becomes op(itself, what comes), see
+        REDUCTIONS (.relaxed.gpu). dtype: PTX's name of their type."""
+        function = reduction(REDUCE_BYTES, op, dtype)
+        self._store_bytes(REDUCE_BYTES, pointer, address, nbytes, lanes, WRITES | STRONG | ASYNC, function, dtype)
+
+    def _store_bytes(self, instruction, pointer, address, nbytes, lanes, kind, reduce=None, dtype="b32"):
+        for lane, size in self._sizes(instruction, nbytes, lanes):
+            rows = cells_at(instruction, self.cta.shared, _of(address, lane), size)
+            self._send(instruction, lane, Bytes(pointer, lane, size, "writes", dtype), rows, kind, reduce)
+
+    def _sizes(self, instruction, nbytes, lanes, copies=1):
+        """[(lane, bytes that it copies)], without those that copy none; counted."""
+        sizes = [(lane, _of(nbytes, lane)) for lane in self.taking(lanes).tolist()]
+        for _, size in sizes:
+            check_size(instruction, size)
+        if sizes:
+            self._count(instruction, copies * sum(size for _, size in sizes))
+        return [(lane, size) for lane, size in sizes if size]
+
+    # ---- both ----------------------------------------------------------------------------------------------------
+
+    def _bring(self, instruction, lane, cta, source, rows, at, sent=None):
+        """A copy begins, to cells of the shared memory of a CTA, that completes on its mbarrier at this address. sent: the
+        cells of this CTA that it comes from, None if from global memory."""
+        mbarrier, one, touch, reads = self.mbarrier_at(instruction, at, cta), np.array([lane]), None, []
+        mbarrier.checked(self, instruction, one)
+        if cta.shadow is not None:
+            cta.shadow.check_async_read(Touch(self, instruction, np.array([at // 8]), 8, one))
+            if sent is not None:
+                reads = [self._read_later(instruction, lane, sent, mbarrier)]
+                self.cta.sent += reads
+            touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
+            touch.agent = mbarrier
+            cta.shadow.issue(touch)
+            if sent is None:
+                reads = [*filter(None, [self._enter(instruction, source, lane, ASYNC, mbarrier)])]
+        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads))
+        cta.tell("load", instruction, self, rows, mbarrier=at, coords=source.coords)
+
+    def _send(self, instruction, lane, target, rows, kind, reduce):
+        """A copy begins, from cells of shared memory to global memory."""
+        stores, touch, access = self.cta.stores_of(self.threads(lane)), None, None
+        if self.cta.shadow is not None:
+            read = rows[target.used()] if isinstance(target, Box) else rows
+            touch = self._read_later(instruction, lane, read, stores) if read.size else None
+            data = None if reduce else partial(target.stored, self.cta.shared.load(rows, CELL))
+            access = self._enter(instruction, target, lane, kind, stores.written, data)
+        stores.issue(Store(instruction, self.cta, target, rows, touch, access, reduce))
+
+    def _read_later(self, instruction, lane, rows, agent):
+        """Tells the shadow that an engine begins to read cells of shared memory; returns the Touch."""
+        touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
+        touch.agent = agent
+        self.cta.shadow.check_async_read(touch)
+        self.cta.shadow.async_read(touch)
+        return touch
+
+    def _enter(self, instruction, place, lane, kind, agent, data=None):
+        """Tells the shadow of global memory of a copy; returns its Access, None if all of it lies outside. data: a function
+        that returns what a store writes, uint8 [bytes]."""
+        allocation, at, nbytes = place.spans()
+        if not at.size:
+            return None
+        rows, unit, lanes = units(at, np.broadcast_to(lane, len(at)), nbytes, int(np.gcd.reduce(at)))
+        stored = None if data is None else lambda: data().reshape(-1, unit)
+        return allocation.shadow.enter(rows, unit, lanes, kind, allocation, False, agent, instruction, stored)
+
+    def _ranks(self, multicast):
+        """The CTAs of the cluster to which a copy goes: this one, or by the bits of a mask."""
+        return [self.cta.rank] if multicast is None else [r for r in range(LANES) if int(multicast) >> r & 1]
+
+    def bulk_commit(self, lanes: np.ndarray | None = None) -> None:
+        """cp.async.bulk.commit_group: each lane closes the group of its stores since its last one."""
+        for lane in self.taking(lanes).tolist():
+            self.cta.stores_of(self.threads(lane)).commit()
+
+    def bulk_wait(self, pending: int, read: bool = True, lanes: np.ndarray | None = None) -> None:
+        """cp.async.bulk.wait_group[.read]: each lane waits until all its groups but the newest `pending` are over, or (read)
+        have read their source."""
+        for lane in self.taking(lanes).tolist():
+            stores = self.cta.stores_of(self.threads(lane))
+            number = stores.wait(pending)
+            if self.cta.shadow is not None:
+                for engine in (stores.engine,) if read else (stores.engine, stores.written.engine):
+                    self.cta.clocks.learn(self.threads(np.array([lane])), engine, number)
+
+    def _one_lane(self, instruction, lanes):
+        taking = self.taking(lanes)
+        if len(taking) > 1:
+            raise MachineError(f"{instruction} by {len(taking)} lanes moves the box as often: let one thread issue it")
+        return int(taking[0]) if len(taking) else None
+
+    def _count(self, instruction, bytes):
+        self.cta.launch.recorder.count(instruction, self.counted_at, bytes=bytes)
+
+
+def _of(value, lane):
+    """The number that one lane has."""
+    return int(np.broadcast_to(value, LANES)[lane])
+
+
+def _checked(instruction, tensor_map, coords, lane):
+    """The coordinates that the lane has; raises if there is no such box."""
+    if getattr(tensor_map, "array", None) is None:
+        raise MachineError(f"{instruction}: {type(tensor_map).__name__} is no tensor map with an array: pass "
+                           "simlayout.TensorMap.of(array, box) to the kernel")
+    if len(coords) != len(tensor_map.dims):
+        raise AddressError(f"{instruction}: {len(coords)} coordinates for a tensor of {len(tensor_map.dims)} dimensions")
+    return tuple(_of(c, lane) for c in coords)
+
+
+def landing_cells(tensor_map, address):
+    """int64 [n]: the 16-byte cells at which the chunks of a box lie, innermost dimension first.
+
+    >>> from simlayout.hardware.matrix.tma import TensorMap
+    >>> landing_cells(TensorMap("f16", (64, 8), (128,), (64, 2)), 1024).tolist()
+    [64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]
+    """
+    return tensor_map.landing(address)[..., ::CELL // tensor_map.itemsize].reshape(-1) // CELL

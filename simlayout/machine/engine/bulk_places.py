@@ -1,0 +1,149 @@
+"""What a bulk copy reads or writes: the box of a tensor map, a run of bytes of an array, or one of shared memory.
+
+Each has `bytes`, how many; `coords`, of a box; `load()`, what is there as 16-byte cells, uint8 [n, 16]. Those in global
+memory also have `store(cells, reduce)`, `stored(cells)`, the bytes that a store of these cells writes, and `spans()`.
+"""
+
+import numpy as np
+
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.proxies import CELL
+
+
+def _incremented(there, limit):
+    return np.where(there >= limit, 0, there + 1).astype(there.dtype)
+
+
+def _decremented(there, limit):
+    return np.where((there == 0) | (there > limit), limit, there - 1).astype(there.dtype)
+
+
+_ORDERED = "f16", "bf16", "u32", "s32", "u64", "s64"
+REDUCTIONS = {"add": (np.add, ("f16", "bf16", "u32", "s32", "u64", "f32", "f64")),
+              "min": (np.minimum, _ORDERED), "max": (np.maximum, _ORDERED),
+              "inc": (_incremented, ("u32",)), "dec": (_decremented, ("u32",)),
+              "and": (np.bitwise_and, ("b32", "b64")), "or": (np.bitwise_or, ("b32", "b64")),
+              "xor": (np.bitwise_xor, ("b32", "b64"))}
+"""Operation of a reduction -> what it does to (what is there, what comes), and of which element types (PTX ISA:
+cp.reduce.async.bulk; ptxas 13.0 takes just these)."""
+
+
+class Box:
+    """The box of a simlayout.TensorMap at element coordinates."""
+
+    def __init__(self, launch, tensor_map, coords):
+        self._launch, self._map, self.coords, self.bytes = launch, tensor_map, coords, tensor_map.box_bytes
+
+    def load(self):
+        """See the module."""
+        return _cells(self._map.gather(self.coords))
+
+    def store(self, cells, reduce=None):
+        """Writes cells; with `reduce` what is there becomes reduce(what is there, what the cells hold)."""
+        values = self._values(cells)
+        if reduce is not None:
+            values = reduce(self._map.gather(self.coords), values)
+        self._map.scatter(self.coords, values)
+
+    def stored(self, cells):
+        """See the module; innermost dimension first."""
+        return self._values(cells)[self._map.inside(self.coords)].view(np.uint8)
+
+    def used(self):
+        """bool [cells]: which of its cells hold elements of the tensor."""
+        return self._map.inside(self.coords).reshape(-1, CELL // self._map.itemsize).any(axis=1)
+
+    def spans(self):
+        """(Allocation, int64 [n] where in it the rows start, bytes of each): as far as they lie inside."""
+        allocation = self._launch.allocation(self._map.array)
+        starts, nbytes = self._map.spans(self.coords)
+        return allocation, starts + allocation.origin, nbytes
+
+    def _values(self, cells):
+        return cells.reshape(-1).view(self._map.array.dtype).reshape(self._map.shape)
+
+
+class Bytes:
+    """nbytes of global memory where lane `lane` of a GlobalPointer points. dtype: of the elements of a reduction.
+
+    Raises AddressError if they are outside of the array, or not whole aligned cells.
+    """
+
+    coords = ()
+
+    def __init__(self, pointer, lane, nbytes, verb, dtype="b32"):
+        self._allocation, positions = pointer.placed(np.arange(LANES) == lane, nbytes, CELL, verb)
+        self._start, self.bytes, self._dtype = int(positions[0]), nbytes, TYPES[dtype].numpy
+
+    def load(self):
+        """See the module."""
+        return self._allocation.bytes[self._start:self._start + self.bytes].reshape(-1, CELL).copy()
+
+    def store(self, cells, reduce=None):
+        """As of Box."""
+        if reduce is not None:
+            cells = _cells(reduce(self.load().view(self._dtype), cells.view(self._dtype)))
+        self._allocation.bytes[self._start:self._start + self.bytes] = cells.reshape(-1)
+
+    @staticmethod
+    def stored(cells):
+        """See the module."""
+        return cells.reshape(-1)
+
+    def spans(self):
+        """As of Box."""
+        allocation = self._allocation
+        return allocation, np.array([self._start + allocation.origin - allocation.zero]), self.bytes
+
+
+class SharedBytes:
+    """Cells of a CTA's shared memory. rows: int64 [n], which."""
+
+    coords = ()
+
+    def __init__(self, cta, rows):
+        self._cta, self._rows, self.bytes = cta, rows, CELL * len(rows)
+
+    def load(self):
+        """See the module."""
+        return self._cta.shared.load(self._rows, CELL)
+
+
+def cells_at(instruction, shared, address, nbytes):
+    """int64 [n]: the cells of nbytes of a SharedMemory from a byte address on. Raises AddressError.
+
+    >>> from simlayout.machine.engine.memory import SharedMemory
+    >>> cells_at("cp.async.bulk", SharedMemory(1024), 64, 48).tolist()
+    [4, 5, 6]
+    """
+    check_size(instruction, nbytes)
+    if address % CELL:
+        raise AddressError(f"{instruction}: shared address {address} is no multiple of {CELL}: bulk copies move whole cells")
+    if address < 0 or address + nbytes > shared.size:
+        raise AddressError(f"{instruction}: {nbytes} bytes at {address} reach past the {shared.size} bytes of shared "
+                           "memory: ask for more shared_bytes or fix the address")
+    return np.arange(address // CELL, (address + nbytes) // CELL)
+
+
+def check_size(instruction, nbytes):
+    """Raises AddressError unless a bulk copy moves so many bytes."""
+    if nbytes < 0 or nbytes % CELL:
+        raise AddressError(f"{instruction} of {nbytes} bytes: a bulk copy moves a multiple of {CELL}; copy the rest "
+                           "otherwise")
+
+
+def reduction(instruction, op, dtype=None):
+    """What a reduction does: see REDUCTIONS. dtype: PTX's name of the elements' type; None: not to be checked."""
+    if not isinstance(op, str) or op not in REDUCTIONS:
+        raise MachineError(f"{instruction} {op!r}: the machine has {', '.join(REDUCTIONS)}")
+    function, dtypes = REDUCTIONS[op]
+    if dtype is not None and dtype not in dtypes:
+        raise MachineError(f"{instruction} {op} of {dtype}: it takes {', '.join(dtypes)}")
+    return function
+
+
+def _cells(values):
+    """Elements as 16-byte cells, uint8 [n, 16]."""
+    return np.ascontiguousarray(values).view(np.uint8).reshape(-1, CELL)

@@ -1,0 +1,167 @@
+"""CTAs and clusters in execution: their memory and its shadow, their barriers, and what works beside their threads."""
+
+from math import prod
+
+import numpy as np
+
+from simlayout.errors import AddressError, MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.barriers import Barrier, ClusterBarrier
+from simlayout.machine.engine.bulk import Stores, landing_cells
+from simlayout.machine.engine.clocks import Clocks
+from simlayout.machine.engine.events import Event
+from simlayout.machine.engine.hazards import hazard, ordered_ints, spans
+from simlayout.machine.engine.memory import SharedMemory
+from simlayout.machine.engine.proxies import CELL
+from simlayout.machine.engine.shadow import SharedShadow
+from simlayout.machine.engine.warpgroup import REGISTERS, WARPS, Warpgroup
+
+
+class Residents:
+    """CTAs that run at the same time, and their clocks: those of one cluster, or of the whole grid.
+
+    indices: (x, y, z) of each; cluster: so many neighbours form one; grid, block: (x, y, z); shared_bytes: of each; launch:
+    the Launch that they report to. clocks: None where nobody looks for hazards.
+    """
+
+    def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
+        warps = -(-block[0] * block[1] * block[2] // LANES)
+        self.clocks = None if launch.log is None else Clocks(len(indices) * warps)
+        self.ctas = []
+        for first in range(0, len(indices), cluster):
+            peers = Cluster(cluster * warps)
+            for rank, index in enumerate(indices[first:first + cluster]):
+                peers.ctas.append(Cta(self, peers, rank, warps * (first + rank), index, grid, block, shared_bytes, launch))
+            self.ctas += peers.ctas
+
+
+def most_registers(block: tuple[int, ...]) -> int:
+    """Registers that each thread of a CTA of this block can have at launch.
+
+    >>> most_registers((128, 3, 1))
+    168
+    """
+    threads = -(-prod(block) // LANES) * LANES
+    return min(REGISTERS // threads // 8 * 8, 256)
+
+
+class Cluster:
+    """The CTAs of a cluster by rank, and their barrier; a lone CTA is a cluster of one."""
+
+    def __init__(self, warps):
+        self.barrier, self.ctas = ClusterBarrier(warps), []
+
+
+class Cta:
+    """One CTA in execution.
+
+    rank: in its cluster; first: number of its first warp in the clocks; index, grid, block: (x, y, z); threads: in the
+    block; threads_padded: the same, up to whole warps; alone: whether no other CTA runs at the same time; shared: its
+    SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
+    mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
+    visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here; sent: Touches of what bulk copies
+    read here and bring to other CTAs.
+    """
+
+    def __init__(self, residents, cluster, rank, first, index, grid, block, shared_bytes, launch):
+        self.cluster, self.rank, self.first, self.launch = cluster, rank, first, launch
+        self.index, self.grid, self.block = index, grid, block
+        self.threads = block[0] * block[1] * block[2]
+        self.threads_padded = -(-self.threads // LANES) * LANES
+        self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes, launch), residents.clocks, None
+        self.alone = self.clocks is None or self.clocks.threads == self.threads_padded
+        if self.clocks is not None:
+            self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
+        self.mbarriers, self.visitors, self.sent = {}, {}, []
+        self._barriers, self._warpgroups, self._stores = {}, {}, {}
+        self.registers = [launch.registers or most_registers(block)]
+        self.registers *= self.threads_padded // LANES
+        self.free_registers, self.running = 0, self.threads_padded // LANES
+
+    def barrier(self, id):
+        """The named barrier 0..15."""
+        if id not in self._barriers:
+            if id not in range(16):
+                raise MachineError(f"bar.sync {id}: a CTA has barriers 0 to 15")
+            self._barriers[id] = Barrier(self, id)
+        return self._barriers[id]
+
+    def peer(self, rank, instruction):
+        """The CTA of this rank in the cluster."""
+        ctas = self.cluster.ctas
+        if rank not in range(len(ctas)):
+            raise MachineError(f"{instruction} to CTA {rank} of a cluster of {len(ctas)}: pass cluster= to run, or fix the "
+                               "rank")
+        if not ctas[rank].running:
+            raise MachineError(f"{instruction} to CTA {rank} of the cluster, which has ended: put a barrier.cluster at the "
+                               "end of the kernel")
+        return ctas[rank]
+
+    def warpgroup(self, warp):
+        """The Warpgroup of a warp."""
+        number = warp.warp_index // WARPS
+        if number not in self._warpgroups:
+            if WARPS * LANES * (number + 1) > self.threads:
+                raise MachineError(f"wgmma by warp {warp.warp_index} of {self.threads} threads: launch whole warpgroups, a "
+                                   "multiple of 128 threads")
+            self._warpgroups[number] = Warpgroup(self, number)
+        return self._warpgroups[number]
+
+    def stores_of(self, thread):
+        """The bulk Stores of a thread, by its number in the clocks."""
+        if thread not in self._stores:
+            self._stores[thread] = Stores(self)
+        return self._stores[thread]
+
+    def tell(self, kind, instruction, warp=None, cells=None, **more):
+        """Tells who watches the run of an Event in this CTA's shared memory, executed by a Warp, at 16-byte cells."""
+        if self.launch.watch is None:
+            return
+        if cells is not None:
+            more["addresses"] = CELL * cells
+        who = None if warp is None else (warp.index, warp.warp_index)
+        self.launch.watch(Event(kind, instruction, self.index, warp=who, **more))
+
+    def landing(self, tensor_map, address):
+        """int64 [n]: the 16-byte cells of a box at a byte address of shared memory, checked to lie there."""
+        if address + tensor_map.box_bytes > self.shared.size:
+            raise AddressError(f"TMA: a box of {tensor_map.box_bytes} bytes at {address} reaches past the "
+                               f"{self.shared.size} bytes of shared memory: ask for more shared_bytes or fix the address")
+        known = self.launch.landings
+        key = tensor_map.dtype, tensor_map.box, tensor_map.element_strides, tensor_map.swizzle, address
+        if key not in known:
+            known[key] = landing_cells(tensor_map, address)
+        return known[key]
+
+    def through(self):
+        """A warp has finished; after the last one, finds what they left under way."""
+        self.running -= 1
+        for barrier in self._barriers.values():
+            barrier.ended()
+        if self.running:
+            return
+        self.settle()
+        for number in range(len(self.registers) // WARPS):
+            if len(set(self.registers[WARPS * number:WARPS * (number + 1)])) > 1:
+                raise MachineError(f"warpgroup {number} of CTA {self.index} executed setmaxnreg in some warps only: all "
+                                   "four must execute the same")
+        for group in self._warpgroups.values():
+            group.finish()
+        left = [load.touch for mbarrier in self.mbarriers.values() for load in mbarrier.loads]
+        left += [touch for touch in self.sent if touch.number is None]
+        left += [store.touch for stores in self._stores.values() for store in stores.finish()]
+        for touch in filter(None, left):
+            bytes = ordered_ints((touch.rows[:, None] * touch.nbytes + range(touch.nbytes)).ravel())
+            self._early_exit(touch.place(touch.lanes), f"be moving shared bytes {spans(bytes)}", touch.state(), bytes)
+        mine = LANES * self.first + np.arange(LANES * len(self.registers))
+        for thread, (epoch, place) in self.visitors.items():
+            if not self.clocks.knows(mine, thread, epoch).any():
+                self._early_exit(place, "come", "no thread of that CTA waits for it")
+
+    def _early_exit(self, place, does, detail, bytes=()):
+        self.launch.log.add(hazard("early exit", None, place, bytes, does=does, cta=self.index, detail=detail))
+
+    def settle(self):
+        """Reports reads of what nobody wrote."""
+        if self.shadow is not None:
+            self.shadow.settle()

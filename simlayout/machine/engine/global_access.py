@@ -1,0 +1,225 @@
+"""Accesses of global memory: what an instruction or a copy does there, which two of them conflict, and which comes first.
+
+Two accesses of a byte conflict if one of them writes, unless both are strong and of one proxy (PTX ISA, Memory Consistency
+Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`, and `counters` for what
+CTAs did that have ended.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.counters import NEVER
+from simlayout.machine.engine.hazards import ordered_ints
+from simlayout.machine.engine.memory import touching
+
+WRITES, STRONG, ASYNC = 4, 2, 1
+"""Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
+
+
+def conflict(one, other):
+    """Whether accesses of these kinds race where nothing orders them.
+
+    >>> conflict(WRITES, 0), conflict(0, 0), conflict(WRITES | STRONG, STRONG), conflict(WRITES | STRONG, STRONG | ASYNC)
+    (True, False, False, True)
+    """
+    return bool((one | other) & WRITES) and not (one & other & STRONG and not (one ^ other) & ASYNC)
+
+
+_EVERY = np.arange(LANES)
+_UNCOVERED = (np.empty(0, np.int64),) * 3
+
+_ALL = range(8)
+CONFLICTS = tuple(tuple(conflict(one, other) for other in _ALL) for one in _ALL)
+COVERS = tuple(tuple(all(CONFLICTS[one][k] for k in _ALL if CONFLICTS[other][k]) for other in _ALL) for one in _ALL)
+"""[one][other]: whether all that conflicts with `other` conflicts with `one` too."""
+
+
+class Access:
+    """One warp instruction, or one copy, on one piece of global memory.
+
+    place: its Place, of no lanes. rows: int64 [n], units of `unit` bytes from the start of that memory; lanes: int [n], who
+    touches them. kind: see WRITES. allocation: the Allocation through which it does. copies: whether it is a cp.async.
+    agent: of what TMA does, that which has its column `engine` of the clocks and says in text when it is over
+    (`state(access)`); number: there, None until it is known; stored: of a bulk store, a function that returns what it
+    writes, uint8 [n, unit].
+
+    group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
+    cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued. covering:
+    once its CTA has ended, the releases that cover it (see `ended`).
+    """
+
+    __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
+                 "number", "stored", "covering")
+
+    def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
+                 stored=None):
+        clocks = warp.cta.clocks
+        self.place, self.group, self.warp, self.met = place, clocks.serial, warp.number, clocks.met
+        self.epoch = None if copies else clocks.epochs[warp.number]
+        self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
+        self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
+
+    def ended(self, released):
+        """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.
+
+        released: the Released of its group, or None.
+        """
+        if self.covering is None:
+            engine = self.agent is not None
+            value = self.number if engine else self.epoch
+            if released is None or value is None:
+                self.covering = _UNCOVERED
+            elif engine:
+                _, *release = released.covering(np.array([self.agent.engine]), value)
+                self.covering = np.repeat(_EVERY, len(release[0])), *(np.tile(of, LANES) for of in release)
+            else:
+                lanes = np.unique(self.lanes)
+                index, *release = released.covering(LANES * self.warp + lanes, value)
+                self.covering = lanes[index], *release
+        return self.covering
+
+    def on(self, bytes):
+        """(which [m], lanes [m]): every pair of an entry of `bytes` (int64) and a lane that touches it."""
+        which, index = touching(self.rows, self.unit, bytes)
+        return which, self.lanes[index]
+
+    def place_of(self, lanes):
+        """The Place of some lanes."""
+        return replace(self.place, lanes=ordered_ints(lanes))
+
+    def state(self):
+        """What would cover it while it is under way, as text."""
+        if self.agent is not None:
+            return f" ({self.agent.state(self)})"
+        return " (no cp.async.wait_group has covered it)" if self.epoch is None else ""
+
+    def at(self, where=None):
+        """(bytes, lanes), int64 [n] each: what it touches, by whom; only in bytes given by bool [rows, unit]."""
+        if where is None:
+            return (self.rows[:, None] * self.unit + np.arange(self.unit)).reshape(-1), np.repeat(self.lanes, self.unit)
+        index, byte = np.nonzero(where)
+        return self.rows[index] * self.unit + byte, self.lanes[index]
+
+    def unordered(self, after, where, clocks, released=None):
+        """What of this does not happen before another Access: (bytes, lanes of this one, lanes of that one), int64 [n] each,
+        or None. where: only in these bytes of that one, see `at`.
+
+        clocks: of now, where `after` happens now; None where it is long past: then only what surely came before does.
+        released: the Released of this one's group, where that is another one.
+        """
+        if self.group != after.group:
+            bytes, mine, theirs = self._pairs(after, where)
+            if released is None:
+                return bytes, mine, theirs
+            bad = ~_known_to(clocks, after.warp, self.ended(released))[theirs, mine]
+            return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+        if self.agent is not None:
+            return self._under_way(after, where, clocks)
+        one, other, epoch = self.warp, after.warp, self.epoch
+        if epoch is None:
+            return self._pairs(after, where)
+        if self.surely_before(after) or clocks is not None and clocks.warps_ordered(one, epoch, other):
+            return None
+        bytes, mine, theirs = self._pairs(after, where)
+        if clocks is None:
+            bad = (mine != theirs) | (one != other) | self._goes_on(after)
+        else:
+            bad = ~clocks.ordered(LANES * one + mine, epoch, LANES * other + theirs)
+        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+
+    def surely_before(self, after):
+        """Whether this happens before another Access, as far as is seen at once: a barrier of all, or the same lanes."""
+        if self.epoch is None or self.agent is not None or self.group != after.group:
+            return False
+        return self.epoch < after.met[self.warp] or (self.warp == after.warp and not self._goes_on(after)
+                                                     and self._by_the_same_lanes(after))
+
+    def never_before(self, after, clocks):
+        """Whether no lane's part of this happens before one of another Access, as far as is seen at once: see `unordered`.
+        """
+        if self.epoch is None or self.agent is not None:
+            return self.agent is None
+        return self.warp != after.warp if clocks is None else not clocks.any_ordered(self.warp, self.epoch, after.warp)
+
+    def _goes_on(self, after):
+        """Whether it is a copy that may have been under way when an Access by the same thread came."""
+        return self.copies and not after.copies and self.epoch >= after.epoch
+
+    def _pairs(self, after, where):
+        bytes, lanes = after.at(where)
+        which, mine = self.on(bytes)
+        return bytes[which], mine, lanes[which]
+
+    def _under_way(self, after, where, clocks):
+        bytes, mine, theirs = self._pairs(after, where)
+        if self.number is None or clocks is None:
+            return bytes, mine, theirs
+        bad = ~clocks.knows(LANES * after.warp + theirs, self.agent.engine, self.number)
+        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+
+    def _by_the_same_lanes(self, other):
+        """Whether it surely is one lane that touches each byte in both."""
+        return (self.unit == other.unit and np.array_equal(self.rows, other.rows) and np.array_equal(self.lanes, other.lanes)
+                and bool((self.rows[1:] > self.rows[:-1]).all()))
+
+    def differs(self, after, bytes):
+        """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
+        of one thread those that both write alike do not; of all else it is assumed."""
+        if self.stored is None or after.stored is None or self.agent is not after.agent:
+            return np.full(len(bytes), True)
+        one, other = (access.stored()[touching(access.rows, access.unit, bytes)[1], bytes % access.unit]
+                      for access in (self, after))
+        return one != other
+
+    def fenced(self, after, where, clocks, released=None):
+        """Of an Access that happens before one of the async proxy, whether a fence.proxy.async lies between, wherever they
+        share bytes. released: as of `unordered`."""
+        _, mine, theirs = self._pairs(after, where)
+        if self.group != after.group:
+            lanes = np.unique(mine)
+            index, *release = released.covering(LANES * self.warp + lanes, self.epoch, plane=1)
+            passed = (_known_to(clocks, after.warp, (lanes[index], *release))
+                      | _known_to(clocks, after.warp, self.ended(released), plane=1))
+            return bool(passed[theirs, mine].all())
+        threads = LANES * self.warp + np.unique(mine)
+        return bool(clocks.fenced(threads, self.epoch, LANES * after.warp + np.unique(after.lanes)).all())
+
+
+def _known_to(clocks, warp, covering, plane=0):
+    """bool [32, 32]: which lanes of a warp know, now, what each lane of an Access by an ended CTA did.
+
+    covering: see `Access.ended`; plane: 1 for those that know it behind a fence.
+    """
+    lanes, counters, numbers = covering
+    if not lanes.size:
+        return np.zeros((LANES, LANES), bool)
+    some, which = np.unique(counters, return_inverse=True)
+    of_lane = np.zeros((len(lanes), LANES), np.float32)
+    of_lane[np.arange(len(lanes)), lanes] = 1
+    return (clocks.counted_by(warp, some, plane)[:, which] >= numbers).astype(np.float32) @ of_lane > 0
+
+
+def outlasts(one, other):
+    """Whether who knows an Access by an ended CTA to be over knows so of another one too; both have `covering`.
+
+    It is so if of each release that covers a lane of the first it or one before it on its counter covers all lanes of the
+    other, or the same lane where the same lanes do the same.
+    """
+    counters = np.unique(one.covering[1])
+    mine, theirs = _numbers(one, counters), _numbers(other, counters)
+    if one.unit == other.unit and np.array_equal(one.rows, other.rows) and np.array_equal(one.lanes, other.lanes):
+        return bool((theirs <= mine).all())
+    mine, theirs = mine[np.unique(one.lanes)], theirs[np.unique(other.lanes)]
+    return bool((theirs.max(axis=0) <= mine.min(axis=0)).all())
+
+
+def _numbers(access, counters):
+    """int64 [32, n]: the first release of each of the sorted counters that covers a lane of an Access, or NEVER."""
+    lanes, of, numbers = access.covering
+    first = np.full((LANES, len(counters) + 1), NEVER, np.int64)
+    at = np.searchsorted(counters, of)
+    at[np.append(counters, 0)[at] != of] = len(counters)                 # (counters are numbered from 1)
+    np.minimum.at(first, (lanes, at), numbers)
+    return first[:, :-1]

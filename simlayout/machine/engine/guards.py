@@ -1,0 +1,39 @@
+"""Guards of registers: accumulators of wgmma belong to the tensor core for a while, and a guard is told of every touch."""
+
+import numpy as np
+
+from simlayout.machine.engine.hazards import hazard
+
+
+class Fenced:
+    """The guard of an array that nobody has touched since a wgmma.fence, or since the last wgmma that adds to it."""
+
+    def touched(self, array):
+        """The first touch takes the guard away."""
+        array.guard = None
+
+
+class InFlight:
+    """The guard of an array while `product`, the newest wgmma that adds to it, may be under way."""
+
+    def __init__(self, product):
+        self.product = product
+
+    def touched(self, array):
+        """Nobody may touch the elements: a hazard."""
+        warp = array.warp
+        log = warp.cta.launch.log
+        if log is not None:
+            site = warp.current_line()
+            here = warp.place(np.flatnonzero(warp.active), "register access", site, site and warp.caller)
+            log.add(hazard("early accumulator", self.product.place(warp), here, detail=self.product.state()))
+
+
+class Registers:
+    """Registers of a Warp that a guard may watch: Fenced, InFlight or None. The Warp knows them as long as they live."""
+
+    __slots__ = ("__weakref__", "warp", "guard")
+
+    def __init__(self, warp):
+        self.warp, self.guard = warp, None
+        warp.arrays.add(self)

@@ -1,0 +1,96 @@
+"""The active mask of a warp, and where in the program the warp is."""
+
+from os.path import basename
+from typing import Any
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.hazards import Place, error, hazard, ordered_ints, spans
+from simlayout.machine.engine.parts import WarpPart
+
+
+class Lanes(WarpPart):
+    """The active mask of a warp and its place in the program.
+
+    launched, present, active: bool [32], the lanes that exist, those that have not returned from the kernel, and those
+    that execute now. count: active lanes. whole: all 32 are active. converged: all present ones are; otherwise `parted` is
+    the (file, line) of the innermost statement that parted them.
+    site: (file, line) of the instruction in progress; doing: its object; caller: (file, line, caller) of the call that
+    leads there, None in the kernel itself.
+    """
+
+    site: tuple[str, int]
+    caller: Any
+    parted: tuple[str, int] | None
+
+    def __init__(self, launched: np.ndarray):
+        self.launched, self.present = launched, launched
+        self._present = int(np.count_nonzero(launched))
+        self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
+        self.narrow(launched)
+
+    def narrow(self, lanes: np.ndarray) -> None:
+        """Makes bool [32] the active mask."""
+        self.active = lanes
+        self.count = int(np.count_nonzero(lanes))
+        self.whole = self.count == LANES
+        self.converged = self.count == self._present
+
+    def exit(self, lanes: np.ndarray) -> None:
+        """Lanes, bool [32], have returned from the kernel: nothing waits for them any more."""
+        self.present = self.present & ~lanes
+        self._present = int(np.count_nonzero(self.present))
+        self.converged = self.count == self._present
+
+    def place(self, lanes: Any = (), instruction: str | None = None, site: tuple[str, int] | None = None,
+              caller: Any = None) -> Place:
+        """The Place of some lanes: where the warp is now, unless another instruction, site and its caller are given."""
+        at, callers = caller if site else self.caller, []
+        while at is not None:
+            file, line, at = at
+            callers.append((file, line))
+        name = instruction or str(getattr(self.doing, "name", "instruction"))
+        return Place(*(site or self.site), name, self.index, self.warp_index, ordered_ints(lanes), tuple(callers))
+
+    def require_convergence(self, what: str) -> None:
+        """Raises HazardError unless all lanes of the warp execute together."""
+        if not self.converged:
+            text = (f"{what} must be executed by all lanes of the warp together, and only lanes {lane_list(self.active)} "
+                    "are here")
+            first = None
+            if self.parted:
+                first = self.place((), "if", self.parted)
+                text += f", parted from the others at {basename(self.parted[0])}:{self.parted[1]}"
+            raise error(hazard("divergence", first, self.place(np.flatnonzero(self.active)), what=text))
+
+    def agree(self, value: Any, what: str) -> Any:
+        """The one value of all active lanes, as a Python number."""
+        if not is_lanes(value):
+            return value
+        there = np.asarray(value)[self.active]
+        if (there != there[0]).any():
+            raise MachineError(f"{what} differs between lanes ({there.min()} to {there.max()}): it must be the same for all")
+        return there[0].item()
+
+    def current_line(self) -> tuple[str, int] | None:
+        """(file, line) of kernel code that is being executed between instructions; None where instructions are all there
+        is."""
+        return None
+
+
+def is_lanes(value):
+    """Whether a value is lane-varying: a NumPy array with an axis."""
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def lane_list(lanes):
+    """The lanes of a mask as text.
+
+    >>> lane_list(np.arange(32) < 3)
+    '0-2'
+    >>> lane_list(np.arange(32) % 8 == 0)
+    '0, 8, 16, 24'
+    """
+    return spans(np.flatnonzero(lanes).tolist(), most=LANES)

@@ -1,0 +1,144 @@
+"""Launches: what all CTAs of one run share, what a launch runs, and how its CTAs follow one another."""
+
+from dataclasses import dataclass
+from math import prod
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES, MOST_THREADS
+from simlayout.machine.engine.counters import Counters
+from simlayout.machine.engine.cta import Residents
+from simlayout.machine.engine.elements import Elements
+from simlayout.machine.engine.events import watcher
+from simlayout.machine.engine.global_shadow import GlobalShadow
+from simlayout.machine.engine.hazards import HazardLog
+from simlayout.machine.engine.memory import Allocation
+from simlayout.machine.engine.scheduler import run_residents
+from simlayout.machine.engine.trace import Recorder
+
+MOST_TOGETHER = 2**14
+"""Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
+
+MOST_WARPS = 2**12
+"""Warps that may run together at all."""
+
+MOST_CTAS = 2**31 - 1, 65535, 65535
+"""Of a grid along x, y and z: CUDA C++ Programming Guide, table of technical specifications per compute capability."""
+
+
+class Launch:
+    """What all CTAs of one run report to.
+
+    recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
+    declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
+    whose turn it is; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
+    memory, a Counters; not_started: how many CTAs are yet to come.
+    """
+
+    def __init__(self, arch, hazards, accesses=(), registers=None):
+        self.recorder, self.registers, self.watch = Recorder(arch), registers, watcher()
+        log = HazardLog(hazards)
+        self.log = None if log.mode == "off" else log
+        self.elements = Elements(accesses) if accesses and self.log is not None else None
+        self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
+        self.dynamic_bytes = self.clock = self.changes = 0
+        self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
+        self._allocations = {}                           # id of an array -> Allocation, which keeps it
+
+    def allocation(self, array):
+        """The Allocation of an array, watched if hazards are looked for."""
+        allocation = self._allocations.get(id(array))
+        if allocation is None:
+            allocation = self._allocations[id(array)] = Allocation(array)
+            allocation.launch = self
+            if self.log is not None:
+                allocation.watched(self._shadows, lambda size: GlobalShadow(self, size))
+        return allocation
+
+    def ended(self, warp):
+        """Notes what a warp leaves behind: copies that nothing has waited for."""
+        for copy in warp.copies.under_way():
+            if copy.touch is not None:
+                self.recorder.note(copy.touch.site, "cp.async never waited for: legal, as nothing reads what it brings")
+
+    def trace(self):
+        """The Trace of everything so far."""
+        return self.recorder.trace(() if self.log is None else self.log.hazards())
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a launch runs: grid, block: (x, y, z); shared_bytes: of each CTA; cluster: CTAs of each; together: whether the
+    whole grid runs at the same time."""
+
+    grid: tuple
+    block: tuple
+    shared_bytes: int
+    cluster: int
+    together: bool
+
+    @classmethod
+    def of(cls, grid, block, shared_bytes, cluster, together, launch):
+        """The Shape, checked against what a GPU and this process can hold. Raises MachineError."""
+        grid, block = _three(grid, "grid"), _three(block, "block")
+        if prod(block) > MOST_THREADS:
+            raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
+        if any(n > most for n, most in zip(grid, MOST_CTAS)):
+            raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
+        _check_shared(shared_bytes, launch.recorder.arch)
+        if cluster not in range(1, 17) or grid[0] % cluster:
+            raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
+        count = prod(grid)
+        _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
+        return cls(grid, block, shared_bytes, cluster, together)
+
+
+def run_grid(launch, shape, begin, progress=None):
+    """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin: as of `run_residents`."""
+    count = prod(shape.grid)
+    size = count if shape.together else shape.cluster
+    for first in range(0, count, size):
+        launch.not_started = count - first - size
+        indices = [_index(number, shape.grid) for number in range(first, first + size)]
+        run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin)
+        if progress is not None:
+            progress(first + size, count)
+    return launch.trace()
+
+
+def _index(number, grid):
+    """(x, y, z) of a CTA by its number; x runs first."""
+    rest, x = divmod(number, grid[0])
+    z, y = divmod(rest, grid[1])
+    return x, y, z
+
+
+def _check_together(ctas, threads, shared_bytes, watched):
+    """Refuses more CTAs at the same time than this process can hold."""
+    count = ctas * threads
+    if watched and count > MOST_TOGETHER:
+        raise MachineError(f"{count} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "
+                           'grid, or hazards="off"')
+    warps = ctas * -(-threads // LANES)
+    if warps > MOST_WARPS:
+        raise MachineError(f"{warps} warps together, with {ctas * shared_bytes} bytes of shared memory: each is a thread of "
+                           f"the operating system, at most {MOST_WARPS}: use a smaller grid")
+
+
+def _three(size, what) -> tuple[int, ...]:
+    """(x, y, z) of an int or a tuple of up to three."""
+    sizes = tuple(size) if isinstance(size, tuple | list) else (size,)
+    try:
+        right = 1 <= len(sizes) <= 3 and all(n >= 1 and n == int(n) for n in sizes)
+    except (TypeError, ValueError, OverflowError):       # no number, not one, infinite
+        right = False
+    if not right:
+        raise MachineError(f"{what} {size!r}: give one to three positive integers")
+    return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
+
+
+def _check_shared(shared_bytes, arch):
+    from simlayout.hardware import arch_of
+
+    limit = arch_of(arch).shared_bytes_per_cta
+    if not 0 <= shared_bytes <= limit:
+        raise MachineError(f"shared_bytes {shared_bytes}: a CTA on {arch} has 0 to {limit} bytes of shared memory")

@@ -1,0 +1,308 @@
+"""mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier)."""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.clocks import joined
+from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.memory import PerLane, lane_addresses
+from simlayout.machine.engine.parts import WarpPart
+from simlayout.machine.engine.shadow import Touch
+from simlayout.machine.engine.waiting import Poll, waits
+
+MOST = 2**20 - 1
+"""The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""
+
+STATE_BITS = 32
+"""Of the state that an arrival returns, so many bits are below the number of the phase; PTX keeps it opaque."""
+
+OF_STATE = np.uint64((1 << STATE_BITS) - 1)
+"""Those bits: what the phase lacked before the arrival (mbarrier.pending_count)."""
+
+
+class Phase:
+    """One phase: whether it is done, and what those who arrived had done and knew (a clock, see `clocks`)."""
+
+    __slots__ = ("done", "clock")
+
+    def __init__(self, done=False):
+        self.done, self.clock = done, None
+
+
+class Mbarrier:
+    """An mbarrier of a CTA, at a byte address of its shared memory. count: arrivals that a phase takes.
+
+    number: phases that are complete; pending: arrivals that the present one lacks; bytes: announced and not yet come;
+    loads: what is on its way here, oldest first: called as load.land(phase, address), it brings `load.bytes` bytes and
+    `load.arrivals` arrivals, and gives the clock of those or None. It is the agent of these copies (see `Touch`).
+    """
+
+    def __init__(self, cta, address, count):
+        self.cta, self.address, self.count = cta, address, count
+        self.number, self.pending, self.bytes, self.loads = 0, count, 0, []
+        self.present, self.before = Phase(), Phase(done=True)
+        self.engine = self.init_serial = self._seen = None
+        if cta.shadow is not None:
+            self.engine = cta.clocks.engine()
+            self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
+
+    def __repr__(self):
+        return f"mbarrier {self.address}" + ("" if self.cta.alone else f" of CTA {self.cta.index}")
+
+    @property
+    def token(self):
+        """What an arrival returns: the number of the phase, and below it what the phase lacks before that arrival."""
+        return self.number << STATE_BITS | self.pending
+
+    def arrive(self, arrivals, bytes, clock, drop=False):
+        """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing). drop: for the last time."""
+        self.announce(bytes)
+        if arrivals > self.pending:
+            raise MachineError(f"{arrivals} arrivals on {self}, whose phase {self.number} lacks {self.pending} of "
+                               f"{self.count}: init it for all who arrive, and let them wait for the phase before")
+        self.count -= arrivals if drop else 0
+        self._arrived(arrivals, clock)
+
+    def _arrived(self, arrivals, clock):
+        self.present.clock = joined(self.present.clock, clock)
+        self.pending -= arrivals
+        self._settle()
+
+    def land(self):
+        """The oldest copy on its way here lands in the present phase."""
+        load = self.loads.pop(0)
+        clock = load.land(self.number + 1, self.address)
+        self.announce(-load.bytes)
+        self._arrived(load.arrivals, clock)
+
+    def complete(self, bytes):
+        """So many announced bytes have come (mbarrier.complete_tx)."""
+        self.announce(-bytes)
+        self._settle()
+
+    def expect(self, arrivals):
+        """The present phase lacks so many arrivals more: those of copies that have begun."""
+        self.pending += arrivals
+
+    def announce(self, bytes):
+        """So many bytes will come in this phase; fewer than 0: have come."""
+        self.bytes += bytes
+        if abs(self.bytes) > MOST:
+            raise MachineError(f"{self.bytes} bytes announced on {self} in one phase: at most {MOST} are allowed")
+
+    def _settle(self):
+        if self.pending or self.bytes:
+            return
+        self.number, self.pending = self.number + 1, self.count
+        self.before, self.present = self.present, Phase()
+        self.before.done = True
+        self.cta.launch.changes += 1
+        self.cta.tell("phase", "mbarrier", mbarrier=self.address)
+        if self.before.clock is not None:
+            self.before.clock = self.before.clock.copy()
+            self.before.clock[0, self.engine] = self.number
+
+    def phase(self, parity):
+        """The Phase that a wait for this parity waits for: the present one or the one before."""
+        return self.present if self.number % 2 == parity else self.before
+
+    def checked(self, warp, instruction, lanes):
+        """Tells the shadow that `lanes` use the mbarrier: after its init, and while nothing has overwritten it."""
+        if self._seen is None:
+            return
+        shadow = self.cta.shadow
+        if (shadow.stamps(self.address) != self.init_serial).any():
+            raise MachineError(f"{instruction} on {self}, whose 8 bytes something else has written since its init: keep "
+                               "them apart from data")
+        threads = warp.threads(lanes)
+        if not self._seen[threads].all():
+            shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
+            self._seen[threads] = True
+
+    def state(self, touch):
+        """When the copy known as `touch` is over, as text."""
+        phase = "the phase in which it lands" if touch.number is None else f"phase {touch.number - 1}"
+        return f"only a wait for {phase} of {self} covers it"
+
+    def waiting(self, parity):
+        """What a warp waits for, as text."""
+        lacks = f"{self.pending} of {self.count} arrivals" if self.pending else ""
+        bytes = f"{self.bytes} bytes" if self.bytes else ""
+        return f"{self} for phase {self.number} (parity {parity}), which lacks {' and '.join(filter(None, (lacks, bytes)))}"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What an arrival says besides: count: how many arrivals it is, uniform or int [32]; drop: whether later phases take so
+    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on."""
+
+    count: PerLane = 1
+    drop: bool = False
+    incomplete: bool = False
+    relaxed: bool = False
+
+
+ONCE = Arrival()
+
+
+class MbarrierTwins(WarpPart):
+    """What a Warp does with mbarriers. Addresses are bytes, 8-byte aligned, uniform (int) or one per lane (int [32]); lanes:
+    bool [32], those of the active lanes that take part."""
+
+    def mbarrier_init(self, address: PerLane, count: PerLane) -> None:
+        """mbarrier.init: phases that take `count` arrivals (1 to 2**20 - 1)."""
+        for at, lanes in self._mbarrier_lanes("mbarrier.init", address):
+            wanted = np.unique(np.broadcast_to(count, LANES)[lanes])
+            if len(wanted) > 1 or not 1 <= wanted[0] <= MOST:
+                raise MachineError(f"mbarrier.init of {at} for {wanted.tolist()} arrivals: give one count from 1 to {MOST}")
+            mbarrier = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
+            if self.cta.shadow is not None:
+                self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
+                mbarrier.init_serial = self.cta.shadow.serial
+
+    def mbarrier_inval(self, address: PerLane) -> None:
+        """mbarrier.inval: its 8 bytes are memory like any other again."""
+        for at, lanes in self._mbarrier_lanes("mbarrier.inval", address):
+            self.mbarrier_at("mbarrier.inval", at).checked(self, "mbarrier.inval", lanes)
+            del self.cta.mbarriers[at]
+
+    def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0,
+                        arrival: Arrival = ONCE) -> np.ndarray:
+        """mbarrier.arrive, once by every lane; before it announces `expect` bytes (mbarrier.arrive.expect_tx). Returns the
+        state before it, uint64 [32]; arrival: what else it says."""
+        instruction = "mbarrier.arrive.expect_tx" if np.any(expect) else "mbarrier.arrive"
+        states = np.zeros(LANES, np.uint64)
+        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
+            states |= self._arrive(instruction, self.cta, at, taking, expect, arrival)
+        return states
+
+    def mbarrier_arrive_remote(self, address: PerLane, cta: PerLane, lanes: np.ndarray | None = None,
+                               expect: PerLane = 0, arrival: Arrival = ONCE) -> None:
+        """mbarrier.arrive on the mbarrier at this address in CTA `cta` of the cluster, uniform or one per lane."""
+        instruction = "mbarrier.arrive.shared::cluster"
+        for at, taking in self._mbarrier_lanes(instruction, address, lanes):
+            ranks = np.broadcast_to(cta, LANES)[taking]
+            for rank in np.unique(ranks).tolist():
+                self._arrive_at(instruction, rank, at, taking[ranks == rank], expect, arrival)
+
+    def _arrive_at(self, instruction, rank, at, lanes, expect, arrival):
+        """Arrives in CTA `rank` of the cluster, which should not have ended."""
+        peers = self.cta.cluster.ctas
+        if rank in range(len(peers)) and not peers[rank].running:
+            if self.cta.launch.log is not None:
+                self.cta.launch.log.add(hazard("early exit", None, self.place(lanes, instruction), does="come",
+                                               cta=peers[rank].index, detail="it has ended already"))
+            return
+        self._arrive(instruction, self.cta.peer(rank, instruction), at, lanes, expect, arrival)
+
+    def _arrive(self, instruction, cta, at, lanes, expect, arrival):
+        mbarrier = self.mbarrier_at(instruction, at, cta)
+        mbarrier.checked(self, instruction, lanes)
+        clock = None if cta.shadow is None or arrival.relaxed else cta.clocks.release(self.threads(lanes))
+        if cta is not self.cta and clock is not None:
+            cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
+        counts = np.broadcast_to(arrival.count, LANES)[lanes].astype(np.int64)
+        states = np.zeros(LANES, np.uint64)
+        states[lanes] = mbarrier.token - (np.cumsum(counts) - counts)
+        if arrival.incomplete and int(counts.sum()) >= mbarrier.pending:
+            raise MachineError(f"{instruction}.noComplete on {mbarrier} by the last who arrives: leave out .noComplete")
+        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop)
+        return states
+
+    def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
+        """mbarrier.expect_tx, or of fewer than 0 bytes mbarrier.complete_tx, by every lane. cta: a rank, by default its
+        own."""
+        owner = self.cta if cta is None else self.cta.peer(cta, "mbarrier.expect_tx")
+        for at, lanes in self._mbarrier_lanes("mbarrier.expect_tx", address):
+            mbarrier = self.mbarrier_at("mbarrier.expect_tx", at, owner)
+            total = int(np.broadcast_to(bytes, LANES)[lanes].sum())
+            mbarrier.checked(self, "mbarrier.expect_tx", lanes)
+            if total < 0:
+                mbarrier.complete(-total)
+            else:
+                mbarrier.announce(total)
+
+    @waits
+    def mbarrier_wait(self, address: PerLane, parity: PerLane) -> Iterator[tuple]:
+        """mbarrier.try_wait.parity in a loop: until the phase of this parity is complete."""
+        self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")
+        yield from self.mbarrier_try("mbarrier.try_wait.parity", address, parity)
+
+    def mbarrier_try(self, instruction: str, address: PerLane, parity: PerLane, polls: bool = False,
+                     relaxed: bool = False) -> Generator[tuple, None, np.ndarray]:
+        """mbarrier.try_wait, or (polls) mbarrier.test_wait: yields what it waits for, as `waiting.waits` takes it, and
+        returns bool [32]: whether the phase of a parity is complete, for each lane.
+
+        It waits until it is; test_wait gives up where nobody can go on otherwise. A state's parity is that of its phase.
+        relaxed: what others did before is not known behind it.
+        """
+        done, parities = np.zeros(LANES, bool), np.broadcast_to(parity, LANES).astype(np.int64) & 1
+        for at, everyone in self._mbarrier_lanes(instruction, address):
+            mbarrier = self.mbarrier_at(instruction, at)
+            for wanted in np.unique(parities[everyone]).tolist():
+                lanes = everyone[parities[everyone] == wanted]
+                mbarrier.checked(self, instruction, lanes)
+                phase = mbarrier.phase(wanted)
+                complete = partial(getattr, phase, "done")
+                yield Poll(complete) if polls else complete, (lambda m=mbarrier, w=wanted: m.waiting(w)), mbarrier
+                if phase.done:
+                    done[lanes] = True
+                    self.cta.tell("wait", instruction, self, mbarrier=at)
+                    if phase.clock is not None and not relaxed:
+                        self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+        return done
+
+    def mbarrier_test(self, address: PerLane, parity: PerLane) -> np.ndarray:
+        """mbarrier.test_wait.parity, once: bool [32], of the active lanes those that find the phase of this parity complete,
+        and so know what came before."""
+        instruction, done = "mbarrier.test_wait.parity", np.zeros(LANES, bool)
+        for at, lanes in self._mbarrier_lanes(instruction, address):
+            mbarrier = self.mbarrier_at(instruction, at)
+            mbarrier.checked(self, instruction, lanes)
+            phase = mbarrier.phase(int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1)
+            done[lanes] = phase.done
+            if phase.done and phase.clock is not None:
+                self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+            self.polled(at, done, mbarrier)
+        return done
+
+    def mbarrier_at(self, instruction: str, address: int, cta: Any = None) -> Mbarrier:
+        """The Mbarrier at a byte address of a CTA (this one)."""
+        mbarrier = (cta or self.cta).mbarriers.get(address)
+        if mbarrier is None:
+            known = ", ".join(map(str, sorted((cta or self.cta).mbarriers))) or "none"
+            raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
+        return mbarrier
+
+    def fence_mbarrier_init(self) -> None:
+        """fence.mbarrier_init: the copy engine knows the mbarriers that these threads have made."""
+        self.fence_proxy_async()
+
+    def fence_proxy_async(self) -> None:
+        """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""
+        if self.cta.shadow is not None:
+            self.cta.clocks.fence(self.threads(np.flatnonzero(self.active)))
+
+    def threads(self, lanes: np.ndarray) -> np.ndarray:
+        """int64 [n]: the numbers of lanes (int [n]) in the clocks."""
+        return LANES * self.number + lanes
+
+    def taking(self, lanes: np.ndarray | None) -> np.ndarray:
+        """int64 [n]: the active lanes that are in the mask `lanes` (None: all)."""
+        return np.flatnonzero(self.active if lanes is None else self.active & lanes)
+
+    def _mbarrier_lanes(self, instruction, address, lanes=None):
+        """[(byte address, int [n] lanes that use it)]; checked to lie in shared memory, 8-byte aligned."""
+        taking = self.taking(lanes)
+        if not taking.size:
+            return []
+        by_lane = lane_addresses(address, instruction)
+        self.cta.shared.rows(instruction, by_lane, 8, np.isin(np.arange(LANES), taking))
+        used = by_lane[taking]
+        return [(at, taking[used == at]) for at in np.unique(used).tolist()]

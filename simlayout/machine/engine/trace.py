@@ -1,0 +1,229 @@
+"""What a run did: executions of every line, warp instructions and wavefronts of shared memory, hazards."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from os.path import basename
+
+import numpy as np
+
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.instructions import CLASSES, class_of
+from simlayout.kernel import AccessCount
+from simlayout.machine.engine.listing import SourceLine, listing, source_lines
+
+CHUNK = 1024
+"""Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""
+
+
+def _grouped(counts, key):
+    made = {}
+    for c in counts:
+        k = key(c)
+        made[k] = made[k].plus(c) if k in made else c
+    return tuple(made.values())
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What `run` returns.
+
+    lines: one AccessCount per (source line, instruction, access), of PTX per line of that, by file and line.
+    executed: {(file, line): how often a warp executed the statement that begins there}; a loop counts once per entry. Of PTX
+    it is how many instructions warps executed there.
+    hazards: one Hazard per kind and pair of lines, where they are reported instead of raised.
+    notes: sentences on what is legal, but odd. ptx: SourceLines of the PTX text that were executed, without their accesses.
+    """
+
+    lines: tuple
+    executed: dict = field(default_factory=dict, compare=False)
+    hazards: tuple = ()
+    notes: tuple = ()
+    ptx: tuple = field(default=(), compare=False)
+
+    @property
+    def accesses(self) -> tuple[AccessCount, ...]:
+        """One AccessCount per access name and instruction, in the order of the source; untagged lines stay apart."""
+        return _grouped(self.lines, lambda c: (c.name, c.instruction))
+
+    def count(self, name: str) -> AccessCount:
+        """The AccessCount of the access called `name`; raises SimlayoutError if there is none, or several."""
+        found = [c for c in self.accesses if c.name == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise SimlayoutError(f"access {name!r} is executed by {', '.join(c.instruction for c in found)}: pick one "
+                                 "from .accesses")
+        known = ", ".join(repr(c.name) for c in self.accesses)
+        raise SimlayoutError(f"no access {name!r} in this trace; it has {known or 'none'}")
+
+    def by_instruction(self) -> tuple[AccessCount, ...]:
+        """One AccessCount per PTX instruction, its name the instruction's."""
+        return _grouped((replace(c, name=c.instruction) for c in self.lines), lambda c: c.instruction)
+
+    def source_lines(self, ptx: bool = False) -> tuple[SourceLine, ...]:
+        """One SourceLine per executed line: its text ("" where the source is not at hand), its executions, and the sums of
+        its accesses, by file and line. ptx: of the PTX text instead; raises SimlayoutError if it was not PTX that ran."""
+        return source_lines(self, ptx)
+
+    def listing(self, every_line: bool = True, ptx: bool = False) -> str:
+        """The source with its counts, and the hazards, as text.
+
+        every_line: every line that was executed, or only those that access shared memory. ptx: as of `source_lines`.
+        """
+        return listing(self, every_line, ptx)
+
+    def totals(self) -> dict[str, int]:
+        """Wavefronts of shared memory by class, as Nsight Compute's counters add them up: of "ld", "ldmatrix", "st",
+        "stmatrix", "copy" (cp.async) and "atom" (red too), each 0 if there are none. ncu counts stmatrix among stores. What
+        wgmma and TMA move is in none of them.
+
+        >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2), AccessCount("b", "ldmatrix.x4", 1, 4, 4))).totals()
+        {'ld': 8, 'ldmatrix': 4, 'st': 0, 'stmatrix': 0, 'copy': 0, 'atom': 0}
+        """
+        made = dict.fromkeys(CLASSES.values(), 0)
+        for c in self.lines:
+            found = class_of(c.instruction)
+            if found is not None:
+                made[found] += c.wavefronts
+        return made
+
+    def total(self) -> AccessCount:
+        """One AccessCount over everything, called "total"."""
+        start = AccessCount("total", "", 0, 0, 0)
+        for c in self.lines:
+            start = start.plus(c)
+        return start
+
+    def __str__(self):
+        head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess", "TMA bytes")
+        rows = [head, *(_row(c) for c in self.accesses), _row(self.total())]
+        if not self.total().bytes:
+            rows = [row[:-1] for row in rows]
+            head = rows[0]
+        wide = [max(len(r[i]) for r in rows) for i in range(len(head))]
+        form = "  ".join(f"{{:{'<' if i < 3 else '>'}{w}}}" for i, w in enumerate(wide))
+        return "\n".join(form.format(*r).rstrip() for r in rows)
+
+
+def _row(count):
+    line = f"{basename(count.file)}:{count.line}" if count.line else ""
+    return (count.name, count.instruction, line, str(count.instructions), str(count.wavefronts), str(count.ideal),
+            str(count.excess) if count.exact else f"{count.excess} (not known exactly)", str(count.bytes or ""))
+
+
+class _Buffer:
+    """The addresses of one (instruction, access, line), analysed whenever CHUNK of them are there.
+
+    sourced, sized: whether the copies' global addresses and src-sizes come with them.
+    """
+
+    def __init__(self, instruction, arch, sourced=False, sized=False):
+        self.instruction, self.arch = instruction, arch
+        self.addresses = np.empty((CHUNK, LANES), np.int32)
+        self.sources = np.zeros((CHUNK, LANES), np.int64) if sourced else None
+        self.valid = np.zeros((CHUNK, LANES), np.int64) if sized else None
+        self.active = None                               # bool [CHUNK, 32], made when a first lane is missing
+        self.used = self.instructions = self.wavefronts = self.ideal = 0
+        self.exact = True
+
+    def add(self, addresses, active, origin=None):
+        if self.used == CHUNK:
+            self.flush()
+        if self.sources is not None:
+            self.sources[self.used] = origin[0]
+        if self.valid is not None:
+            self.valid[self.used] = origin[1]
+        if active is None:
+            self.addresses[self.used] = addresses
+        else:
+            if self.active is None:
+                self.active = np.full((CHUNK, LANES), True)
+            self.addresses[self.used] = np.where(active, addresses, 0)
+            self.active[self.used] = active
+        self.used += 1
+
+    def add_all(self, addresses, active):
+        """Many at once: int [n, 32], bool [n, 32]."""
+        some, at = not active.all(), 0
+        while at < len(addresses):
+            if self.used == CHUNK:
+                self.flush()
+            if some and self.active is None:
+                self.active = np.full((CHUNK, LANES), True)
+            n = min(CHUNK - self.used, len(addresses) - at)
+            new = slice(self.used, self.used + n)
+            self.addresses[new] = np.where(active[at:at + n], addresses[at:at + n], 0) if some else addresses[at:at + n]
+            if self.active is not None:
+                self.active[new] = active[at:at + n]
+            self.used, at = self.used + n, at + n
+
+    def flush(self):
+        from simlayout.hardware import analyze
+
+        if self.used:
+            active = None if self.active is None else self.active[:self.used]
+            sources, valid = (None if x is None else x[:self.used] for x in (self.sources, self.valid))
+            made = analyze(self.instruction, self.addresses[:self.used], active=active, arch=self.arch, sources=sources,
+                           valid=valid)
+            self.instructions += self.used
+            self.wavefronts += int(np.sum(made.wavefronts))
+            self.ideal += int(np.sum(made.ideal))
+            self.exact &= bool(made.exact)
+        self.used, self.active = 0, None
+
+
+class Recorder:
+    """Collects executions and accesses while warps run; `trace()` counts them."""
+
+    def __init__(self, arch):
+        self.arch = arch
+        self.executed = defaultdict(int)                 # (file, line) -> executions by warps
+        self._buffers, self._notes = {}, Counter()
+        self._counts = {}                                # (instruction, file, line) -> what `count` noted
+
+    def add(self, instruction, access, site, addresses, active, origin=None):
+        """Notes one warp instruction.
+
+        instruction: PTX name; access: name or None; site: (file, line), of PTX also its line; addresses: int64 [32], bytes;
+        active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
+        """
+        kind = (origin is not None, origin is not None and origin[1] is not None)
+        self._buffer(instruction, access, site, kind).add(addresses, active, origin)
+
+    def add_all(self, instruction, site, addresses, active):
+        """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
+        self._buffer(instruction, None, site, (False, False)).add_all(addresses, active)
+
+    def _buffer(self, instruction, access, site, kind):
+        key = instruction, access, site, kind
+        buffer = self._buffers.get(key)
+        if buffer is None:
+            buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
+        return buffer
+
+    def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
+        """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
+        name = f"{basename(site[0])}:{site[1]}"
+        one = AccessCount(name, instruction, 1, wavefronts, wavefronts, exact, bytes, *site)
+        known = self._counts.get((instruction, site))
+        self._counts[instruction, site] = one if known is None else known.plus(one)
+
+    def note(self, site, text):
+        """Notes a sentence about a (file, line)."""
+        self._notes[site, text] += 1
+
+    def note_once(self, site, text):
+        """Notes a sentence about a (file, line), however often it is true."""
+        self._notes[site, text] = 1
+
+    def trace(self, hazards=()):
+        """The Trace of everything noted so far, with these Hazards."""
+        counts = list(self._counts.values())
+        for (instruction, access, site, _), b in self._buffers.items():
+            b.flush()
+            name = f"{basename(site[0])}:{site[1]}" if access is None else access
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, *site))
+        lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
+        notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
+        return Trace(lines, dict(self.executed), hazards, notes)

@@ -1,0 +1,1 @@
+"""Kernels as Python source: rewritten so that 32 lanes run at once, and run by the engine."""
