@@ -88,3 +88,32 @@ def test_a_row_is_plain_data():
         ROWS["numba_total"].path().name == "numba_total.ptx.xz"
         and ROWS["numba_total"].symbol(ROWS["numba_total"].text()) != "total"
     )
+
+
+def test_a_kernel_that_fails_on_the_gpu_does_not_take_the_others_with_it(monkeypatch):
+    launches = []
+
+    def launched(names, data, counted, folder):
+        launches.append(names)
+        for name in names:
+            if name == "softmax":
+                raise DeviceError("CUDA_ERROR_ILLEGAL_INSTRUCTION")
+            arrays = {str(i): array_of(x) for i, x in enumerate(ROWS[name].arguments()) if array_of(x) is not None}
+            np.savez(f"{folder}/{name}.npz", **arrays)
+        return [dict.fromkeys(gpu.COUNTERS.values(), 1) if counted else None] * len(names)
+
+    monkeypatch.setattr(gpu, "launched", launched)
+    made = gpu.run(["compact", "softmax", "votes", "bits"], DATA, True)
+    assert [row["name"] for row in made] == ["compact", "softmax", "votes", "bits"]
+    assert made[1] == {"name": "softmax", "failed": "CUDA_ERROR_ILLEGAL_INSTRUCTION"}
+    assert made[3]["counters"]["ld"] == 1 and launches[1:3] == [["compact"], ["softmax"]]
+    assert gpu.verdict(made[1]) == "failed: CUDA_ERROR_ILLEGAL_INSTRUCTION" and "not" in gpu.verdict(made[3])
+
+
+def test_what_the_gpu_refuses_comes_last_and_the_machine_refuses_it_too():
+    refused = [row.name for row in ROWS.values() if row.refused]
+    assert refused == gpu.in_order(ROWS)[-len(refused) :] == ["tma_negative"]
+    for name in refused:
+        assert compare.judge(ROWS[name], {"name": name, "failed": "CUDA_ERROR_ILLEGAL_INSTRUCTION"}).right
+        assert not compare.judge(ROWS[name], {"name": name, "sha256": {}}).right
+        assert gpu.verdict({"name": name, "failed": "x"}) == "refused, as it must be"

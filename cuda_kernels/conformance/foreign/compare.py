@@ -57,7 +57,13 @@ def judge(row, recorded, data=DATA):
             row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster, hazards="report"
         )
     except SimlayoutError as error:
+        if row.refused and row.refused in str(error) and "failed" in recorded:
+            return Verdict(row.name)
         return Verdict(row.name, failed=f"{type(error).__name__}: {error}")
+    if row.refused:
+        return Verdict(row.name, failed="the machine ran what a GPU refuses")
+    if "failed" in recorded:
+        return Verdict(row.name, failed=f"the GPU failed: {recorded['failed']}")
     arrays = {i: array_of(arguments[int(i)]) for i in recorded["sha256"]}
     results = [told for i, x in arrays.items() if (told := unlike(x, recorded, i))]
     return Verdict(row.name, results, wavefronts(trace.totals(), recorded), [str(h) for h in trace.hazards])

@@ -4,7 +4,8 @@
 
 Launches every kernel once, under Nsight Compute unless told not to, compares the results with NumPy's, and keeps per kernel
 the SHA-256 of every array, the arrays themselves where the kernel uses approximate functions, and the counters of COUNTERS.
-Kernels whose lanes wait for one another come last.
+Kernels whose lanes wait for one another come last, and those that a GPU refuses. A kernel that fails is recorded as such;
+the others run on in a new process.
 """
 
 import argparse
@@ -55,26 +56,47 @@ def child(folder, names, data):
 
 
 def run(names, data, counted):
-    """[record of a kernel], in the order of the names."""
+    """[record of a kernel], in the order of the names. A kernel that fails takes its process with it: the others run again
+    in processes of their own, and its record says only how it failed."""
     with tempfile.TemporaryDirectory() as scratch:
-        command = [
-            "-m",
-            __spec__.name if __spec__ else "cuda_kernels.conformance.foreign.gpu",
-            "--child",
-            scratch,
-            "--data",
-            str(data),
-            "--rows",
-            *names,
-        ]
-        if counted:
-            counters = ncu.profile(command, list(COUNTERS.values()), ".")
-            if len(counters) != len(names):
-                raise DeviceError(f"ncu saw {len(counters)} launches of {len(names)}")
-        else:
-            subprocess.run([sys.executable, *command], check=True)
-            counters = [None] * len(names)
-        return [record(ROWS[name], np.load(Path(scratch) / f"{name}.npz"), seen) for name, seen in zip(names, counters)]
+        kept = [Path(scratch) / f"{name}.npz" for name in names]
+        try:
+            counters = launched(names, data, counted, scratch)
+            return [record(ROWS[name], np.load(path), seen) for name, path, seen in zip(names, kept, counters)]
+        except DeviceError as error:
+            ended = sum(path.exists() for path in kept)
+            if ended == len(names):
+                raise
+            told = str(error)
+    if len(names) == 1:
+        return [{"name": names[0], "failed": failure(names[0], data) if counted else told}]
+    parts = names[:ended], names[ended : ended + 1], names[ended + 1 :]
+    return [made for part in parts if part for made in run(part, data, counted)]
+
+
+def launched(names, data, counted, folder):
+    """[counters of a kernel, or None] of the kernels, whose arrays go to the folder. Raises DeviceError if one fails."""
+    module = __spec__.name if __spec__ else "cuda_kernels.conformance.foreign.gpu"
+    command = ["-m", module, "--child", str(folder), "--data", str(data), "--rows", *names]
+    if counted:
+        counters = ncu.profile(command, list(COUNTERS.values()), ".")
+        if len(counters) != len(names):
+            raise DeviceError(f"ncu saw {len(counters)} launches of {len(names)}")
+        return counters
+    ran = subprocess.run([sys.executable, *command], stderr=subprocess.PIPE, text=True)
+    if ran.returncode:
+        raise DeviceError(ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else f"exit code {ran.returncode}")
+    return [None] * len(names)
+
+
+def failure(name, data):
+    """How a kernel fails without Nsight Compute, which hides what the driver says."""
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            launched([name], data, False, scratch)
+        except DeviceError as error:
+            return str(error)
+    return "under Nsight Compute only"
 
 
 def record(row, arrays, seen):
@@ -115,13 +137,27 @@ def unpacked(text, like):
     return np.frombuffer(lzma.decompress(base64.b64decode(text)), like.dtype).reshape(like.shape)
 
 
+def in_order(names):
+    """The names, without surprises first: then those that wait, and those that a GPU refuses."""
+    return sorted(names, key=lambda name: (bool(ROWS[name].refused), ROWS[name].waits))
+
+
+def verdict(made):
+    """What a record of one kernel says, in words.
+
+    >>> verdict({"name": "softmax", "wrong": []}), verdict({"name": "softmax", "failed": "illegal instruction"})
+    ('right', 'failed: illegal instruction')
+    """
+    if ROWS[made["name"]].refused:
+        return "refused, as it must be" if "failed" in made else "ran, although a GPU should refuse it"
+    return f"failed: {made['failed']}" if "failed" in made else "; ".join(made["wrong"]) or "right"
+
+
 def main(arguments=None):
     """As the module says; returns 1 if a result is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument(
-        "--rows", nargs="+", choices=list(ROWS), metavar="NAME", default=sorted(ROWS, key=lambda name: ROWS[name].waits)
-    )
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="NAME", default=in_order(ROWS))
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
@@ -135,12 +171,12 @@ def main(arguments=None):
         check_writable(options.json)
     made = run(options.rows, options.data, not options.no_counters)
     for row in made:
-        print(f"{row['name']:<26}{'right' if not row['wrong'] else '; '.join(row['wrong'])}")
+        print(f"{row['name']:<26}{verdict(row)}")
     if options.json:
         about = where_and_when("cuda_kernels.conformance.foreign.gpu", arguments)
         about["tool"] = None if options.no_counters else ncu.version()
         write_whole(options.json, json.dumps({**about, "kernels": made}, indent=1) + "\n")
-    return int(any(row["wrong"] for row in made))
+    return int(any(verdict(row) not in ("right", "refused, as it must be") for row in made))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class Foreign:
     absolute) for how far a NumPy reference may be from it. approximate: the kernel uses functions that PTX does not define
     to the bit, so that GPUs need not agree to the bit either. compile: what the compiler must know (Triton: signature,
     constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one another, which only a fair machine ends.
+    refused: the GPU ends the kernel with an error; a word of the message with which the machine refuses it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Foreign:
     approximate: bool = False
     compile: dict[str, Any] = field(default_factory=dict)
     waits: bool = False
+    refused: str = ""
 
     def path(self, data: Path = DATA) -> Path:
         """The PTX."""

@@ -36,8 +36,7 @@ def _edges_of(args):
     padded = np.zeros((4 + 28 + 16, 8 + 52 + 24), np.int16)
     padded[4:32, 8:60] = inside
     seen = np.stack([[padded[16 * j : 16 * j + 16, 24 * i : 24 * i + 24] for i in range(3)] for j in range(2)])
-    out = np.zeros((28, 52), np.int16)
-    out[:28, :52] = inside + 1  # boxes reach row 28 and column 64
+    out = padded[:28, :52] + 1  # stored 8 columns and 4 rows from where they were loaded
     return {1: out.view(np.uint16), 2: seen}
 
 
@@ -89,6 +88,15 @@ def _multicast_of(args):
 ROWS = (
     cuda("tma_transpose", entry="tma_transpose", grid=(3, 2, 1), make=_transposed, result=lambda a: {1: array_of(a[0]).T}),
     cuda("tma_edges", entry="tma_edges", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=_edges_of),
+    cuda(
+        "tma_negative",
+        entry="tma_negative",
+        grid=(3, 2, 1),
+        block=(64, 1, 1),
+        make=_edges,
+        result=None,
+        refused="negative coordinates",
+    ),
     cuda("bulk_reduce", entry="bulk_reduce", grid=(3, 1, 1), block=(64, 1, 1), make=_sums, result=_sums_of),
     cuda(
         "bulk_pipeline",

@@ -174,6 +174,9 @@ class BulkTwins(WarpPart):
         if lane is None:
             return
         coords, rows = _checked(instruction, tensor_map, coords, lane), self.cta.landing(tensor_map, _of(address, lane))
+        if min(coords) < 0:              # CUDA C++ Programming Guide, Negative indices; an H200 says "illegal instruction"
+            raise AddressError(f"{instruction}: a box at {coords}: a GPU reads boxes at negative coordinates, but writes "
+                               "none there and ends the kernel; move the box, or store what is inside another way")
         if not tensor_map.array.flags.writeable:
             raise AddressError(f"{instruction}: the array of the tensor map is read-only: pass a writeable one")
         self._count(instruction, tensor_map.box_bytes)

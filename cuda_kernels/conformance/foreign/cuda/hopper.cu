@@ -50,7 +50,7 @@ extern "C" __global__ void tma_transpose(const __grid_constant__ CUtensorMap in,
 }
 
 // A box that lies partly outside of the tensor: zeros come in, nothing goes out. Unswizzled, 16-bit elements.
-extern "C" __global__ void tma_edges(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out, short *seen) {
+__device__ __forceinline__ void edges(const CUtensorMap *in, const CUtensorMap *out, short *seen, int right, int down) {
     __shared__ __align__(128) short tile[16][24];
     __shared__ uint64_t bar;
     int t = threadIdx.x, x = blockIdx.x * 24 - 8, y = blockIdx.y * 16 - 4;
@@ -59,7 +59,7 @@ extern "C" __global__ void tma_edges(const __grid_constant__ CUtensorMap in, con
     __syncthreads();
     if (t == 0) {
         expect(&bar, sizeof(tile));
-        load_2d(tile, &in, x, y, &bar);
+        load_2d(tile, in, x, y, &bar);
     }
     wait(&bar, 0);
     seen += (blockIdx.y * gridDim.x + blockIdx.x) * 384;
@@ -70,10 +70,17 @@ extern "C" __global__ void tma_edges(const __grid_constant__ CUtensorMap in, con
     fence_async();
     __syncthreads();
     if (t == 0) {
-        store_2d(&out, x, y, tile);
+        store_2d(out, x + right, y + down, tile);
         commit_bulk();
         wait_bulk();
     }
+}
+extern "C" __global__ void tma_edges(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out, short *seen) {
+    edges(&in, &out, seen, 8, 4);
+}
+// What a GPU refuses: a box is written at negative coordinates. It may only be read there.
+extern "C" __global__ void tma_negative(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out, short *seen) {
+    edges(&in, &out, seen, 0, 0);
 }
 
 // A reduction of a tile into global memory by TMA, and one by a bulk copy without a tensor map.
