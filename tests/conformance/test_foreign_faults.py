@@ -1,4 +1,5 @@
-"""Planted faults in CUDA C++: every function has a row, a faulty and a clean entry, and marked lines that its PTX knows."""
+"""Planted faults in CUDA C++: every function has a row, a faulty and a clean entry, and marked lines that its PTX knows; the
+machine finds each fault there, and none in its clean twin."""
 
 import re
 from collections import Counter
@@ -20,6 +21,25 @@ def test_a_fault_has_twins_and_lines_that_the_ptx_of_the_faulty_one_knows(fault)
     assert code["bad"] != code["good"]
     for kind in bodies:
         assert len(launch.parameters_of(text, f"{fault.name}_{kind}")) == len(fault.arguments())
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_twin(fault):
+    found, text = fault.judge(bad=True)
+    assert found == "found" and "\n" not in text, text
+    assert fault.judge(bad=False) == ("clean", "")
+
+
+@pytest.mark.parametrize("name, parts", [
+    ("one_missing", ["lacks 1 of 64 arrivals (hopper.cu:16, called at hopper.cu:250, called at hopper.cu:253)"]),
+    ("absent_voters", ["sm_30_intrinsics.hpp:110, called at barriers.cu:177, called at barriers.cu:180: CTA (0, 0, 0)",
+                       "lanes 0-23 are at sm_30_intrinsics.hpp:134, called at barriers.cu:176, called at barriers.cu:180"]),
+    ("below_shared", ["memory.cu:86, called at memory.cu:90: ", "lane 0 gives shared address -12, outside the 256 bytes"]),
+    ("peer_gone", ["(hopper.cu:345, called at hopper.cu:366, ", "use its shared memory when CTA (1, 0, 0) ends"])])
+def test_a_fault_in_an_inlined_function_names_its_line_and_those_that_call_it(name, parts):
+    text = FAULTS[name].judge(bad=True)[1]
+    for part in parts:
+        assert part in text
 
 
 def test_every_function_of_every_source_is_a_row_and_there_are_60_faults_of_20_kinds():

@@ -7,6 +7,7 @@ NAME there are two entries: NAME_bad and NAME_good. The comment "@NAME" marks th
 import lzma
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ class Fault:
 
     def text(self):
         """The PTX."""
-        return lzma.decompress((FOLDER / f"{self.source}.ptx.xz").read_bytes()).decode()
+        return _text(self.source)
 
     def lines(self):
         """The marked lines of the source, a set of numbers."""
@@ -95,9 +96,7 @@ class Fault:
 
         Outcomes: of the faulty twin "found", "elsewhere" (the right kind, but no marked line), "other kind", "missed"; of
         the clean one "clean", "alarm"."""
-        from simlayout import ptx
-
-        twin = ptx.load(self.text())[f"{self.name}_{'bad' if bad else 'good'}"]
+        twin = _module(self.source)[f"{self.name}_{'bad' if bad else 'good'}"]
         try:
             trace = twin.run(self.blocks, self.threads, *self.arguments(), shared_bytes=self.shared_bytes,
                              cluster=self.cluster, hazards="report")
@@ -106,6 +105,18 @@ class Fault:
             kind = error.hazard.kind if getattr(error, "hazard", None) else type(error).__name__
             told = [(kind, str(error), any(re.search(rf"{self.source}\.cu:{line}\b", str(error)) for line in self.lines()))]
         return outcome(told, KINDS[self.kind], bad), told[0][1] if told else ""
+
+
+@lru_cache
+def _text(source):
+    return lzma.decompress((FOLDER / f"{source}.ptx.xz").read_bytes()).decode()
+
+
+@lru_cache
+def _module(source):
+    from simlayout import ptx
+
+    return ptx.load(_text(source))
 
 
 def outcome(told, kinds, bad):
@@ -143,7 +154,8 @@ FAULTS = {row.name: row for row in (
     *_rows("memory", "global race", "blocks_collide", "block_reads_block", blocks=2),
     *_rows("memory", "global race", "counter", blocks=4),
     *_rows("memory", "global race", "global_neighbour"),
-    *_rows("copies", "missing copy wait", "no_wait", "own_wait_only", "overwritten"),
+    *_rows("copies", "missing copy wait", "no_wait", "overwritten"),
+    *_rows("copies", "missing __syncthreads", "own_wait_only"),
     *_rows("copies", "missing commit", "never_committed", "committed_before", "tail_of_pipeline"),
     *_rows("copies", "wrong wait count", "one_too_many", "stages_not_less_one"),
     *_rows("copies", "buffer in use", "buffer_in_use"),
@@ -152,7 +164,8 @@ FAULTS = {row.name: row for row in (
     *_rows("hopper", "missing proxy fence", "product_unfenced", threads=128),
     *_rows("hopper", "missing wgmma fence", "no_wgmma_fence", threads=128),
     *_rows("hopper", "early accumulator", "sums_too_early", threads=128),
-    *_rows("hopper", "operand in use", "operand_overwritten", "others_operand", threads=128),
+    *_rows("hopper", "operand in use", "operand_overwritten", threads=128),
+    *_rows("hopper", "operand in use", "others_operand", threads=256),
     *_rows("hopper", "transaction bytes", "expects_more", hangs=True),
     *_rows("hopper", "transaction bytes", "expects_less"),
     *_rows("hopper", "transaction bytes", "expects_nothing", mapped=True),

@@ -250,5 +250,5 @@ def test_what_no_load_of_a_peer_may_do_is_refused():
     out = np.zeros(1, np.float32)
     with pytest.raises(AddressError, match="lane 31 touches bytes 512 to 527 of 512 bytes"):
         run(read_out_of_bounds, 2, 32, out, shared_bytes=512, cluster=2, hazards="off")
-    with pytest.raises(MachineError, match="to CTA 1 of the cluster, which has ended: put a barrier.cluster"):
+    with pytest.raises(HazardError, match=r"early exit: .* when CTA \(1, 0, 0\) ends .*already\): .* at a barrier.cluster"):
         run(read_of_a_cta_that_has_ended, 2, 32, out, shared_bytes=512, cluster=2, hazards="off")

@@ -149,7 +149,7 @@ class BulkTwins(WarpPart):
         box = Box(self.cta.launch, tensor_map, _checked(LOAD, tensor_map, coords, lane))
         address, ranks = _of(address, lane), self._ranks(multicast)
         self._count(LOAD, len(ranks) * box.bytes)
-        for cta in [self.cta.peer(rank, LOAD) for rank in ranks]:
+        for cta in [self.peer(rank, LOAD) for rank in ranks]:
             self._bring(LOAD, lane, cta, box, cta.landing(tensor_map, address), _of(mbarrier, lane))
 
     def tma_store(self, tensor_map: TensorMap, coords: Sequence, address: PerLane,
@@ -191,7 +191,7 @@ class BulkTwins(WarpPart):
         ranks = self._ranks(multicast)
         for lane, size in self._sizes(LOAD_BYTES, nbytes, lanes, copies=len(ranks)):
             source, at = Bytes(pointer, lane, size, "reads"), _of(mbarrier, lane)
-            for cta in [self.cta.peer(rank, LOAD_BYTES) for rank in ranks]:
+            for cta in [self.peer(rank, LOAD_BYTES) for rank in ranks]:
                 self._bring(LOAD_BYTES, lane, cta, source, cells_at(LOAD_BYTES, cta.shared, _of(address, lane), size), at)
 
     def bulk_send(self, address: PerLane, nbytes: PerLane, target: PerLane, mbarrier: PerLane, rank: PerLane,
@@ -200,7 +200,7 @@ class BulkTwins(WarpPart):
         `address` land at `target` there, and complete on the mbarrier there. Before somebody who knows of that phase says
         so, what is sent may not be written, and this CTA not end."""
         for lane, size in self._sizes(SEND_BYTES, nbytes, lanes):
-            cta = self.cta.peer(_of(rank, lane), SEND_BYTES)
+            cta = self.peer(_of(rank, lane), SEND_BYTES)
             rows = cells_at(SEND_BYTES, self.cta.shared, _of(address, lane), size)
             there = cells_at(SEND_BYTES, cta.shared, _of(target, lane), size)
             self._bring(SEND_BYTES, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows)

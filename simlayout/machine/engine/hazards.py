@@ -29,7 +29,8 @@ KINDS = {
                             "put a wgmma.fence before it"),
     "early accumulator": ("{second} touches accumulators to which {first} may still be adding ({detail})",
                           "wait for that group first"),
-    "early exit": ("{second} may still {does} when CTA {cta} ends ({detail})", "wait for that before the kernel ends"),
+    "early exit": ("{second} may still {does} when CTA {cta} ends ({detail})",
+                   "wait for that before the kernel ends, in a cluster at a barrier.cluster"),
     "collision": ("{second} writes different values to {bytes} in one instruction: which of them stays is undefined",
                   "give every lane bytes of its own"),
     "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} {did}{detail}, and nothing orders the "
@@ -67,12 +68,8 @@ class Place:
     callers: tuple = ()
 
     def __str__(self):
-        where = f"{basename(self.file)}:{self.line}"
-        if self.callers:
-            file, line = self.callers[0]
-            where += f", called at {basename(file)}:{line}"
         lanes = f", lane{'s' * (len(self.lanes) > 1)} {spans(self.lanes)}" if self.lanes else ""
-        return f"{self.instruction} of warp {self.warp}{lanes} ({where})"
+        return f"{self.instruction} of warp {self.warp}{lanes} ({located(self.file, self.line, self.callers)})"
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,40 @@ warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sy
 def error(fault):
     """The HazardError of a Hazard; its message begins with the second place."""
     at = fault.second
-    return HazardError(f"{at.file}:{at.line}: CTA {at.cta}, warp {at.warp}: {fault}", fault)
+    return HazardError(f"{at.file}:{at.line}{called(at.callers)}: CTA {at.cta}, warp {at.warp}: {fault}", fault)
+
+
+def located(file, line, callers=()):
+    """A source line as text, and the calls that lead there. callers: ((file, line), ...), innermost first.
+
+    >>> located("include/barrier.h", 16, (("src/kernel.cu", 189),))
+    'barrier.h:16, called at kernel.cu:189'
+    """
+    return f"{basename(file)}:{line}{called(callers)}"
+
+
+def called(callers):
+    """The calls that lead to a line, as the text that follows it: the innermost two, and the outermost, which the kernel
+    itself makes.
+
+    >>> called(()), called([("a.h", 1), ("b.h", 2), ("c.h", 3), ("kernel.cu", 4)])
+    ('', ', called at a.h:1, called at b.h:2, ... called at kernel.cu:4')
+    """
+    texts = [f", called at {basename(file)}:{line}" for file, line in callers]
+    return "".join(texts if len(texts) < 4 else [*texts[:2], texts[-1].replace(",", ", ...", 1)])
+
+
+def calls_of(caller):
+    """The calls that lead somewhere, innermost first, ((file, line), ...), of (file, line, caller) or None.
+
+    >>> calls_of(("a.h", 1, ("kernel.cu", 4, None))), calls_of(None)
+    ((('a.h', 1), ('kernel.cu', 4)), ())
+    """
+    calls = []
+    while caller is not None:
+        file, line, caller = caller
+        calls.append((file, line))
+    return tuple(calls)
 
 
 def spans(numbers, most=4):
@@ -147,7 +177,8 @@ def ordered_ints(values):
 
 
 class HazardLog:
-    """Raises the first hazard ("raise"), or keeps one of each kind and pair of lines ("report")."""
+    """Raises the first hazard ("raise"), or keeps one of each kind and pair of places ("report"): lines, and the calls that
+    lead there."""
 
     def __init__(self, mode):
         if mode not in MODES:
@@ -159,7 +190,8 @@ class HazardLog:
         """Takes a Hazard; raises it as a HazardError unless the mode is "report"."""
         if self.mode == "raise":
             raise error(fault)
-        key = fault.kind, fault.lines
+        places = [(p.file, p.line, p.callers) for p in (fault.first, fault.second) if p is not None]
+        key = fault.kind, *(sorted(places) if fault.kind == "write after write" else places)     # that has no order
         known = self._found.get(key)
         self._found[key] = fault if known is None else replace(known, count=known.count + 1)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import Place, error, hazard, ordered_ints, spans
+from simlayout.machine.engine.hazards import Place, called, calls_of, error, hazard, ordered_ints, spans
 from simlayout.machine.engine.parts import WarpPart
 
 
@@ -47,12 +47,14 @@ class Lanes(WarpPart):
     def place(self, lanes: Any = (), instruction: str | None = None, site: tuple[str, int] | None = None,
               caller: Any = None) -> Place:
         """The Place of some lanes: where the warp is now, unless another instruction, site and its caller are given."""
-        at, callers = caller if site else self.caller, []
-        while at is not None:
-            file, line, at = at
-            callers.append((file, line))
+        callers = calls_of(caller if site else self.caller)
         name = instruction or str(getattr(self.doing, "name", "instruction"))
-        return Place(*(site or self.site), name, self.index, self.warp_index, ordered_ints(lanes), tuple(callers))
+        return Place(*(site or self.site), name, self.index, self.warp_index, ordered_ints(lanes), callers)
+
+    def standing(self) -> str:
+        """Where the warp is, as text: its line, and the calls that lead there."""
+        file, line = self.site
+        return f"{file}:{line}{called(calls_of(self.caller))}"
 
     def require_convergence(self, what: str) -> None:
         """Raises HazardError unless all lanes of the warp execute together."""

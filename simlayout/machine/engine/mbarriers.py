@@ -218,7 +218,7 @@ class MbarrierTwins(WarpPart):
     def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
         """mbarrier.expect_tx, or of fewer than 0 bytes mbarrier.complete_tx, by every lane. cta: a rank, by default its
         own."""
-        owner = self.cta if cta is None else self.cta.peer(cta, "mbarrier.expect_tx")
+        owner = self.cta if cta is None else self.peer(cta, "mbarrier.expect_tx")
         for at, lanes in self._mbarrier_lanes("mbarrier.expect_tx", address):
             mbarrier = self.mbarrier_at("mbarrier.expect_tx", at, owner)
             total = int(np.broadcast_to(bytes, LANES)[lanes].sum())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.shadow import Touch
@@ -87,9 +88,17 @@ class PeerTwins(WarpPart):
                 peer.shadow.issue(touch, generic=True)
             target.loads.append(AsyncStore(peer, rows[mine], data[lanes[mine]], touch, update))
 
+    def peer(self, rank: int, instruction: str) -> Any:
+        """The CTA of this rank in the cluster. Raises HazardError if it has ended: its memory may be another's by now."""
+        cta = self.cta.peer(rank, instruction)
+        if not cta.running:
+            raise error(hazard("early exit", None, self.place(np.flatnonzero(self.active), instruction), cta=cta.index,
+                               does="use its shared memory", detail="it has ended already"))
+        return cta
+
     def _at_peer(self, instruction, addresses, nbytes, rank):
         """(The CTA, the rows of the active lanes there), checked and counted."""
-        peer = self.cta.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
+        peer = self.peer(int(self.agree(np.broadcast_to(rank, LANES), "the rank of a CTA")), instruction)
         rows = peer.shared.rows(instruction, lane_addresses(addresses, instruction), nbytes, self._mask())
         self.cta.launch.recorder.count(instruction, self.counted_at, bytes=len(rows) * nbytes)
         return peer, rows

@@ -74,8 +74,7 @@ def _deadlock(waiting, warps):
 
 
 def _at(warp):
-    file, line = warp.site
-    return f"{file}:{line}" if line else "the start"
+    return warp.standing() if warp.site[1] else "the start"
 
 
 def _warps(warps):

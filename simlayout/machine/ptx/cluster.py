@@ -9,6 +9,9 @@ from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.space import RANK, SHARED, WINDOW
 
+MOST_CTAS = 16
+"""Of a cluster (CUDA C++ Programming Guide: 8, and 16 where a kernel asks for it)."""
+
 
 class ClusterTwins:
     """Addresses of shared memory of a PtxWarp. addresses: uint64 [32]; where: the same as int64 [32], in the window."""
@@ -18,6 +21,7 @@ class ClusterTwins:
         where = addresses.view(np.int64)
         if (where[self.active] < RANK).all():
             return where
+        self._check_window(where, instruction)
         own = where - (self.cta.rank + 1) * RANK
         where = np.where((own >= 0) & (own < RANK), own, where)
         if (where[self.active] >= RANK).any():
@@ -42,8 +46,19 @@ class ClusterTwins:
         where = np.where(where >= SHARED, where - SHARED, where)
         return where % RANK, np.where(where < RANK, self.cta.rank, where // RANK - 1)
 
-    def by_cta(self, where):
+    def _check_window(self, where, instruction):
+        """Refuses addresses beyond the part of the last CTA that a cluster can have, such as those below 0."""
+        outside = self.active & (where >= RANK * (1 + MOST_CTAS))
+        if outside.any():
+            lane = int(np.flatnonzero(outside)[0])
+            at = int(where[lane])
+            signed = at - WINDOW if at >= WINDOW // 2 else at
+            raise AddressError(f"{instruction}: lane {lane} gives shared address {signed}, outside the "
+                               f"{self.cta.shared.size} bytes of shared memory: fix the index")
+
+    def by_cta(self, where, instruction):
         """(rank or -1 for the own CTA by its own addresses, int64 [32] in it), with those lanes active, in turn."""
+        self._check_window(where, instruction)
         outer, ranks = self.active, where // RANK - 1
         for rank in np.unique(ranks[outer]).tolist():
             self.narrow(outer & (ranks == rank))
@@ -53,14 +68,14 @@ class ClusterTwins:
     def cluster_load(self, name, where, nbytes):
         """ld, of which some lanes address the cluster's shared memory."""
         total = np.zeros((LANES, nbytes), np.uint8)
-        for rank, at in self.by_cta(where):
+        for rank, at in self.by_cta(where, name):
             far = f"ld.shared::cluster.b{8 * nbytes}"
             total |= self.shared_load(name, at, nbytes) if rank < 0 else self.peer_load(far, at, nbytes, rank)
         return total
 
     def cluster_store(self, name, where, data):
         """st, of which some lanes address the cluster's shared memory."""
-        for rank, at in self.by_cta(where):
+        for rank, at in self.by_cta(where, name):
             if rank < 0:
                 self.shared_store(name, at, np.ascontiguousarray(data))
             else:
@@ -68,7 +83,7 @@ class ClusterTwins:
 
     def cluster_atomic(self, name, where, update, values, held, order):
         """atom or red, of which some lanes address the cluster's shared memory."""
-        for rank, at in self.by_cta(where):
+        for rank, at in self.by_cta(where, name):
             if rank < 0:
                 self._shared_atomic(name, at, update, values, held, order)
             else:

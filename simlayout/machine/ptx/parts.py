@@ -119,9 +119,14 @@ class Parts:
         part.at = at
         return done
 
+    def stand_at(self, step):
+        """Says that a step is in progress."""
+        self.site, self.caller, self.doing = step.site, step.caller, step
+
     def _special(self, part, step, active):
         """Executes a step that is more than arithmetic; returns whether the part goes on at once."""
-        self.part, self.site, self.caller, self.doing = part, step.site, step.caller, step
+        self.part = part
+        self.stand_at(step)
         if active is not self.active:
             self.narrow(active)
         if step.jump is not None:
@@ -158,7 +163,8 @@ class Parts:
         """Goes on with the step that a part waited in."""
         (_, steps), part.waits = part.waits, None
         step = self.program.steps[part.at]
-        self.part, self.site, self.caller, self.doing = part, step.site, step.caller, step
+        self.part = part
+        self.stand_at(step)
         self.narrow(self.lanes_of(step, part.lanes))
         self.go_on(part, steps)
 
@@ -251,6 +257,6 @@ class Parts:
     def _diverged(self, part, where):
         """Raises the HazardError of a part that stands at a step which needs lanes that are elsewhere."""
         step = self.program.steps[part.at]
-        self.site, self.caller, self.doing = step.site, step.caller, step
+        self.stand_at(step)
         text = f"{step.name} needs lanes that do not come: lanes {lane_list(part.lanes)} are here, {where}"
         raise error(hazard("divergence", None, self.place(np.flatnonzero(part.lanes)), what=text))

@@ -3,11 +3,11 @@ with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from os.path import basename
 
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.hazards import calls_of, located
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.rows import Lanewise
 
@@ -55,7 +55,7 @@ class Step:
 
     def where(self):
         """Where it came from, as text."""
-        return f"{basename(self.site[0])}:{self.site[1]}"
+        return located(*self.site, calls_of(self.caller))
 
 
 @dataclass

@@ -13,6 +13,7 @@ from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.cta import most_registers
+from simlayout.machine.engine.hazards import located
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.listing import SourceLine
 from simlayout.machine.engine.trace import Trace
@@ -112,7 +113,7 @@ class Entry:
         for step, count in zip(self.program.steps, executed):
             if count:
                 texts, known = made.setdefault(step.line, ({}, 0))
-                texts[" ".join(step.text.split())] = "" if step.site[0] == path else f"  // {step.where()}"
+                texts[" ".join(step.text.split())] = "" if step.site[0] == path else f"  // {located(*step.site)}"
                 made[step.line] = texts, known + count
         return tuple(SourceLine(path, line, " ".join(made[line][0]) + next(iter(made[line][0].values())), made[line][1])
                      for line in sorted(made))
@@ -162,8 +163,7 @@ class _Located(PtxTurns):
         except HazardError:
             raise                                        # says so itself
         except SimlayoutError as error:
-            file, line = self.warp.site
-            where = f"{file}:{line}: CTA {self.warp.index}, warp {self.warp.warp_index}"
+            where = f"{self.warp.standing()}: CTA {self.warp.index}, warp {self.warp.warp_index}"
             error.args = (f"{where}: {error}", *error.args[1:])
             raise
 

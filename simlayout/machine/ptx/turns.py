@@ -64,7 +64,7 @@ class PtxTurns:
                 warp.spins = False                       # another warp may have to go on first
                 break
             if self._left <= 0 and warp.parts:
-                warp.site = warp.program.steps[warp.parts[0].at].site
+                warp.stand_at(warp.program.steps[warp.parts[0].at])
                 raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "
                                    "a larger limit=; if it waits for another CTA, together=True")
         self.finished = not warp.parts
@@ -86,16 +86,17 @@ class PtxTurns:
 
         self._run(LONGEST_LOOP, again)
         if seen and launch.changes == changes and launch.clock == clock:
-            step = warp.program.steps[warp.parts[0].at]
-            warp.site, warp.doing = step.site, step
+            warp.stand_at(warp.program.steps[warp.parts[0].at])
             warp.polls = warp.idle = True
             warp.waiting = (lambda: launch.changes != changes), warp.poll_text, None
 
     def _wait(self):
-        waits = [part.waits[0] for part in self.warp.parts if part.waits is not None]
-        if not waits:
+        waiting = [part for part in self.warp.parts if part.waits is not None]
+        if not waiting:
             self.warp.stuck()
+        waits = [part.waits[0] for part in waiting]
         _, text, mbarrier = waits[0]
+        self.warp.stand_at(self.warp.program.steps[waiting[0].at])
         self.warp.waiting = AnyOf(waits), text, mbarrier
         self.warp.polls = any(isinstance(ready, Poll) for ready, _, _ in waits)
         self.warp.idle = self._given_up >= MOST_POLLS

@@ -159,11 +159,11 @@ KERNEL operand_overwritten(const int *in, int *out, int n) {
 }
 TWINS(operand_overwritten)
 
-KERNEL others_operand(const int *in, int *out, int n) {        // each warp waits for its own part only; B is read by all four
+KERNEL others_operand(const int *in, int *out, int n) {        // two warpgroups, each of which waits for its own product only
     __shared__ __align__(1024) half a[4096], b[512];
     float d[4] = {};
     for (int i = 0; i < 2; ++i) {
-        fill(a, b, in + i);                                    // @others_operand
+        if (threadIdx.x < 128) fill(a, b, in + i);             // @others_operand
         fence_async();
         __syncthreads();
         settle(d);
@@ -173,7 +173,7 @@ KERNEL others_operand(const int *in, int *out, int n) {        // each warp wait
         done<0>();
         if (GOOD) __syncthreads();
     }
-    put(out, d);
+    if (threadIdx.x < 128) put(out, d);
 }
 TWINS(others_operand)
 
@@ -258,7 +258,7 @@ KERNEL too_many_arrivals(const int *in, int *out, int n) {     // the second pha
     started(&bar, GOOD ? 64 : 32);
     s[threadIdx.x] = in[threadIdx.x];                          // @too_many_arrivals
     arrive(&bar);
-    if (GOOD || threadIdx.x < 32) wait(&bar, 0);
+    if (GOOD || threadIdx.x < 32) wait(&bar, 0);               // @too_many_arrivals
     out[threadIdx.x] = s[(threadIdx.x + 32) % 64];             // @too_many_arrivals
 }
 TWINS(too_many_arrivals)
