@@ -21,6 +21,7 @@ from cuda_kernels.intrinsics.bulk import (
     bulk_load_multicast,
     bulk_reduce,
     bulk_send,
+    bulk_send_reduce,
     bulk_store,
     bulk_wait_group,
     bulk_wait_group_read_if,
@@ -117,7 +118,8 @@ from cuda_kernels.intrinsics.wmma import wmma_load, wmma_mma, wmma_store
 __all__ = [
     "aligned_shared", "atom_add_acq_rel_gpu", "b32", "bar_arrive_some", "bar_sync", "bar_sync_some", "bar_sync_zero",
     "bar_warp_sync", "bulk_commit_group", "bulk_commit_group_if", "bulk_load", "bulk_load_multicast", "bulk_reduce",
-    "bulk_send", "bulk_store", "bulk_wait_group", "bulk_wait_group_read_if", "clock64", "cluster_arrive_relaxed",
+    "bulk_send", "bulk_send_reduce", "bulk_store", "bulk_wait_group", "bulk_wait_group_read_if", "clock64",
+    "cluster_arrive_relaxed",
     "cluster_ctarank", "cluster_sync", "cluster_wait", "cp_async_cg_16", "cp_async_cg_16_zfill", "cp_async_commit_group",
     "cp_async_wait_group", "ctaid_x", "ctaid_y", "ctaid_z",
     "cvt_f32_f16_high", "cvt_f32_f16_low", "cvt_rn_bf16x2_f32", "cvt_rn_f16x2_f32", "dynamic_shared", "f32", "f64",

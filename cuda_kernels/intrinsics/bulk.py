@@ -79,13 +79,38 @@ def bulk_load_multicast(warp, destination, source, nbytes, mbarrier, ctas):
     warp.bulk_load(source, destination, nbytes, mbarrier, multicast=int(ctas))
 
 
-@instruction("{ .reg .b32 d, m; mapa.shared::cluster.u32 d, $0, $4; mapa.shared::cluster.u32 m, $3, $4;"
-             " cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [$1], $2, [m]; }",
+_MAPPED = "{ .reg .b32 d, m; mapa.shared::cluster.u32 d, $0, $4; mapa.shared::cluster.u32 m, $3, $4;"
+
+
+@instruction(f"{_MAPPED} cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [$1], $2, [m]; }}",
              "<- u32 u32 u32 u32 u32")
 def bulk_send(warp, destination, source, nbytes, mbarrier, cta):
     """Every thread copies nbytes of this CTA's shared memory to `destination` in CTA `cta` of the cluster, where they
     complete on the mbarrier at this address."""
     warp.bulk_send(source, nbytes, destination, mbarrier, cta)
+
+
+@lru_cache(None)
+def bulk_send_reduce(op, dtype):
+    """The instruction with which every thread combines nbytes of this CTA's shared memory with what is at `destination` in
+    CTA `cta` of the cluster, element by element; they complete on the mbarrier at this address there:
+    `add = bulk_send_reduce("add", "u32")` outside the kernel, `add(destination, source, nbytes, mbarrier, cta)` in it.
+
+    op: add, min, max, inc, dec, and, or, xor; dtype: of those that the PTX ISA has for it in shared memory: u32, s32, u64
+    for add, u32, s32 for min and max, u32 for inc and dec, b32 for the others (cp.reduce.async.bulk). Raises MachineError
+    for others.
+
+    >>> bulk_send_reduce("min", "s32").name
+    'bulk_send_reduce_min_s32'
+    """
+    reduction("cp.reduce.async.bulk", op, dtype, shared=True)
+
+    def twin(warp, destination, source, nbytes, mbarrier, cta):
+        warp.bulk_send_reduce(source, nbytes, destination, mbarrier, cta, op, dtype)
+
+    text = (f"{_MAPPED} cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op}.{dtype}"
+            " [d], [$1], $2, [m]; }")
+    return Instruction(f"bulk_send_reduce_{op}_{dtype}", text, (), ("u32",) * 5, twin=twin)
 
 
 @instruction("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", "<- u64 u32 u32")

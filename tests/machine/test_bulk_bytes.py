@@ -1,9 +1,11 @@
 """Bulk copies of bytes (cp.async.bulk, cp.reduce.async.bulk): what they move and when, what may not be, what ptxas takes."""
 
+import re
+
 import machine_kit as kit
-import ml_dtypes
 import numpy as np
 import pytest
+from bulk_values import NUMPY, one_by_one
 from hypothesis import strategies as st
 from machine_code import ARCH, assembled, needs_tools, of_class
 from tiers import given_few
@@ -15,6 +17,7 @@ from cuda_kernels.intrinsics import (
     bulk_load_multicast,
     bulk_reduce,
     bulk_send,
+    bulk_send_reduce,
     bulk_store,
     bulk_wait_group,
     cluster_ctarank,
@@ -33,10 +36,10 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.errors import AddressError, HazardError, MachineError
 from simlayout.machine import run
-from simlayout.machine.engine.bulk_places import REDUCTIONS
+from simlayout.machine.engine.bulk_places import REDUCTIONS, SHARED_REDUCTIONS
 
 BAR, SHARED = 4096, 4352
-add_bf16 = bulk_reduce("add", "bf16")
+add_bf16, add_u64 = bulk_reduce("add", "bf16"), bulk_send_reduce("add", "u64")
 wait_all, wait_read = bulk_wait_group(0), bulk_wait_group(0, read=True)
 
 
@@ -169,18 +172,7 @@ def test_a_multicast_brings_the_same_bytes_to_all_ctas_of_its_mask():
     assert (out == a).all()
 
 
-NUMPY = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "u32": np.uint32,
-         "s32": np.int32, "u64": np.uint64, "s64": np.int64, "b32": np.uint32, "b64": np.uint64}
 CASES = [(op, dtype) for op, (_, dtypes) in REDUCTIONS.items() for dtype in dtypes]
-
-
-def one_by_one(op, there, comes):
-    """What an element becomes: the twin of the reductions, on Python's numbers but where rounding matters."""
-    if op in ("add", "min", "max"):
-        return there + comes if op == "add" else min(there, comes) if op == "min" else max(there, comes)
-    there, comes = int(there), int(comes)
-    return {"and": there & comes, "or": there | comes, "xor": there ^ comes, "inc": 0 if there >= comes else there + 1,
-            "dec": comes if there == 0 or there > comes else there - 1}[op]
 
 
 @pytest.mark.parametrize("op, dtype", CASES)
@@ -247,6 +239,11 @@ def test_a_reduction_that_ptx_lacks_is_refused():
     for op, dtype in (("add", "s64"), ("inc", "s32"), ("xor", "u32"), ("mul", "f32"), ("min", "f32")):
         with pytest.raises(MachineError, match="cp.reduce.async.bulk"):
             bulk_reduce(op, dtype)
+        with pytest.raises(MachineError, match="cp.reduce.async.bulk"):
+            bulk_send_reduce(op, dtype)
+    for op, dtype in (("add", "f32"), ("min", "u64"), ("and", "b64"), ("add", "f16")):
+        with pytest.raises(MachineError, match=f"{op} of {dtype}: it takes .* in shared memory"):
+            bulk_send_reduce(op, dtype)
 
 
 def test_bytes_that_were_not_announced_or_not_all_come_are_waited_for_in_vain():
@@ -272,6 +269,7 @@ def every_instruction(a, b):
     bulk_load(u32(0), a, u32(64), u32(BAR))
     bulk_load_multicast(u32(0), a, u32(64), u32(BAR), u32(3))
     bulk_send(u32(0), u32(64), u32(64), u32(BAR), rank)
+    add_u64(u32(0), u32(64), u32(64), u32(BAR), rank)
     bulk_store(b, u32(0), u32(64))
     add_bf16(b, u32(0), u32(64))
     bulk_commit_group()
@@ -285,7 +283,7 @@ def test_ptxas_assembles_every_bulk_copy_of_bytes(tmp_path):
 
     text = text_of(bound_kernel(every_instruction), "u64 u64", (32, 1), ARCH)
     _, opcodes = assembled(text, tmp_path)
-    assert of_class(opcodes, "UBLKCP") == 4 and of_class(opcodes, "UBLKRED") == 1
+    assert of_class(opcodes, "UBLKCP") == 4 and of_class(opcodes, "UBLKRED") == 2
 
 
 REDUCED = """.version 8.0
@@ -298,5 +296,7 @@ REDUCED = """.version 8.0
 @needs_tools
 def test_ptxas_assembles_the_reductions_that_there_are(tmp_path):
     lines = [bulk_reduce(op, dtype).text.replace("$0", "a").replace("$1", "s").replace("$2", "s") for op, dtype in CASES]
+    sent = [bulk_send_reduce(op, dtype).text for op, dtypes in SHARED_REDUCTIONS.items() for dtype in dtypes]
+    lines += [re.sub(r"\$\d", "s", text) for text in sent]
     _, opcodes = assembled(REDUCED.format(lines=" ".join(lines)), tmp_path)
-    assert of_class(opcodes, "UBLKRED") == len(CASES)
+    assert of_class(opcodes, "UBLKRED") == len(lines)

@@ -1,10 +1,10 @@
-"""Random kernels of a cluster in which TMA, mbarriers and cp.async meet loads and stores of shared memory, against every
-pair of accesses.
+"""Random kernels of a cluster in which TMA, reductions, mbarriers and cp.async meet loads and stores of shared memory,
+against every pair of accesses.
 
 The twin knows nothing of the machine: it makes a graph of what happens before what from the statements that the kernel's
 text was made from. A node knows the nodes before it, and those of them that a fence.proxy.async lies behind. Two accesses
 of a byte race if neither ends before the other starts and one writes, or if threads wrote, an engine comes later, and no
-fence lies between.
+fence lies between. Reductions of one kind do not race.
 """
 
 import importlib.util
@@ -57,7 +57,13 @@ def box_load(warp, tensor, at, mbarrier):
     warp.tma_load(tensor, (0, 0), at, mbarrier)
 
 
+def reduction(op):
+    return Instruction(lambda warp, source, at, mbarrier, cta: warp.bulk_send_reduce(source, BOX, at, mbarrier, cta, op))
+
+
+OPERATIONS = "add", "add", "max"
 NAMES = {
+    **{f"reduce_{op}": reduction(op) for op in OPERATIONS},
     "tid_x": kit.tid_x, "cluster_rank": kit.cluster_rank, "bar": kit.bar_sync, "bar_some": kit.bar_some,
     "bar_arrive": kit.bar_arrive, "cluster_arrive": kit.cluster_arrive, "cluster_wait": kit.cluster_wait,
     "fence": kit.fence_proxy_async, "commit": kit.commit, "mbarrier_init": kit.mbarrier_init, "arrive": kit.mbarrier_arrive,
@@ -86,7 +92,7 @@ class Program:
         self.ctas, self.warps = draws.choice([1, 2]), draws.choice([1, 2, 2, 3])
         self.together = draws.choice([False, True])
         self.barriers, self.arrived = itertools.count(1), False
-        kinds = [self.access] * 8 + [self.orders, self.handed, self.load, self.store] * 2
+        kinds = [self.access] * 8 + [self.orders, self.handed, self.load, self.store, self.reduce] * 2
         kinds += [self.copies, self.cluster, self.named, self.wait]
         for _ in range(draws.randint(3, 14)):
             draws.choice(kinds)()
@@ -147,12 +153,24 @@ class Program:
     def load(self):
         at, who, mbarrier = BOX * self.random.randrange(SIZE // BOX), self.warp(), self.mbarrier(1)
         if self.ctas == 2 and self.random.choice([False, False, True]):
-            self.add((None, 0), ONE, "expect", mbarrier)
+            self.add((None, 0), ONE, "expect", mbarrier, BOX)
             self.add(who, ONE, "box_to_all", mbarrier, at)
             self.loads += [(mbarrier, 0), (mbarrier, 1)]
         else:
             self.add(who, ONE, "box_load", mbarrier, at)
             self.loads.append((mbarrier, who[0]))
+
+    def reduce(self):
+        """Some warps send boxes to one place of a CTA, where they complete on one mbarrier or on two."""
+        cta, pick = self.random.randrange(self.ctas), self.random.choice
+        at, mbarriers = self.random.randrange(SIZE // BOX), [self.mbarrier(1) for _ in range(pick([1, 2]))]
+        sent = [(pick(mbarriers), self.warp(), pick(OPERATIONS)) for _ in range(self.random.randint(1, 3))]
+        for mbarrier in mbarriers:
+            self.add((cta, pick(range(self.warps))), ONE, "expect", mbarrier, BOX * sum(m == mbarrier for m, *_ in sent))
+            self.loads.append((mbarrier, cta))
+        for mbarrier, who, op in sent:
+            source = (at + self.random.randrange(1, SIZE // BOX)) % (SIZE // BOX)
+            self.add(who, ONE, "reduce", mbarrier, BOX * at, BOX * source, cta, op)
 
     def store(self):
         who, pick = self.warp(), self.random.choice
@@ -194,7 +212,8 @@ class Program:
             return f"{name if name == 'matrix' else f'{name}_{width}'}({', '.join([address, *map(str, more)])})"
         at = MBARRIERS + 8 * rest[0] if rest else 0
         return {"arrive": lambda: f"arrive({at})" if rest[1] == cta else f"arrive_remote({at}, {rest[1]})",
-                "wait_phase": lambda: f"wait_phase({at}, 0)", "expect": lambda: f"expect({at}, {BOX})",
+                "wait_phase": lambda: f"wait_phase({at}, 0)", "expect": lambda: f"expect({at}, {rest[1]})",
+                "reduce": lambda: f"reduce_{rest[4]}({rest[2]}, {rest[1]}, {at}, {rest[3]})",
                 "box_load": lambda: f"box_load(m, {rest[1]}, {at})", "box_to_all": lambda: f"box_to_all(m, {rest[1]}, {at})",
                 "box_store": lambda: f"box_store(target, {rest[0]})",
                 }.get(name, lambda: f"{name}({', '.join(map(str, rest))})")()
@@ -217,7 +236,8 @@ def imported(folder, lines):
 
 @dataclass(eq=False)
 class Access:
-    """What a thread or an engine does to some bytes: between nodes start and end (None: never ends)."""
+    """What a thread or an engine does to some bytes: between nodes start and end (None: never ends). reduction: which,
+    if it is one."""
 
     write: bool
     engine: bool
@@ -225,6 +245,7 @@ class Access:
     end: int | None
     instruction: tuple
     line: int
+    reduction: str | None = None
 
 
 class Twin:
@@ -258,8 +279,8 @@ class Twin:
             self.last[t] = made
         return made
 
-    def touch(self, cta, at, count, write, start, end, engine=False):
-        made = Access(write, engine, start, end, *self.what)
+    def touch(self, cta, at, count, write, start, end, engine=False, reduction=None):
+        made = Access(write, engine, start, end, *self.what, reduction)
         for byte in range(at, at + count):
             self.bytes.setdefault((cta, byte), []).append(made)
         return made
@@ -336,7 +357,7 @@ class Twin:
     def arrive(self, where, threads, mbarrier, cta):
         self.phases[mbarrier, cta] = self.arrival(threads), None
 
-    def expect(self, where, threads, mbarrier):
+    def expect(self, where, threads, mbarrier, _):
         self.phases[mbarrier, where[0]] = self.arrival(threads), self.node()
 
     def wait_phase(self, where, threads, mbarrier):
@@ -344,13 +365,18 @@ class Twin:
             self.node([t], after=[node for node in self.phases[mbarrier, where[0]] if node is not None])
 
     def box_load(self, where, threads, mbarrier, at):
-        self.expect(where, threads, mbarrier)
+        self.expect(where, threads, mbarrier, BOX)
         self.box_to_all(where, threads, mbarrier, at, where[:1])
 
     def box_to_all(self, where, threads, mbarrier, at, ctas=(0, 1)):
         start = self.node(threads)
         for cta in ctas:
             self.touch(cta, at, BOX, True, start, self.phases[mbarrier, cta][1], engine=True)
+
+    def reduce(self, where, threads, mbarrier, at, source, cta, op):
+        start, end = self.node(threads), self.phases[mbarrier, cta][1]
+        self.touch(where[0], source, BOX, False, start, end, engine=True)
+        self.touch(cta, at, BOX, True, start, end, engine=True, reduction=op)
 
     def box_store(self, where, threads, at):
         read = self.touch(where[0], at, BOX, False, self.node(threads), None, engine=True)
@@ -369,7 +395,8 @@ class Twin:
         found = set()
         for (_, byte), here in self.bytes.items():
             for x, y in itertools.combinations(here, 2):
-                if (x.write or y.write) and x.instruction != y.instruction and not self.in_order(x, y) | self.in_order(y, x):
+                alike = x.reduction == y.reduction if x.reduction else not x.write | y.write
+                if not (alike or x.instruction == y.instruction or self.in_order(x, y) or self.in_order(y, x)):
                     found |= {(x.line, y.line, byte), (y.line, x.line, byte)}
         return found
 

@@ -6,7 +6,7 @@ from ptx_texts import module
 
 import simlayout as sl
 from simlayout import ptx
-from simlayout.errors import AddressError, HazardError, MachineError, SimlayoutError
+from simlayout.errors import AddressError, HazardError, InstructionError, MachineError, SimlayoutError
 
 HEAD = """.reg .b32 %lane, %at, %mb, %word, %out; .reg .b64 %from, %to, %off, %token, %next;
 .shared .align 1024 .b8 smem[4096];
@@ -280,6 +280,47 @@ ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
     assert run(body, numbers(1), 64, grid=2, cluster=2)[0].tolist() == [wanted] * 64
     with pytest.raises(HazardError):
         run(body.replace(WAIT.format(n=1, parity=0), ""), numbers(1), 64, grid=2, cluster=2)
+
+
+SUM = RANKS + INIT + """
+mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 5; st.shared.b32 [%out+128], 7;
+fence.proxy.async.shared::cta;
+setp.eq.u32 %p3, %rank, 0; and.pred %p3, %p3, %p1;
+@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 256;
+mov.u32 %peer, 0; mapa.shared::cluster.u32 %far, %at, %peer; mapa.shared::cluster.u32 %farmb, %mb, %peer;
+add.u32 %word, %at, 128;
+""" + MEET + """
+@%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.KIND [%far], [%word], 128, [%farmb];
+setp.eq.u32 %p3, %rank, 0; @!%p3 bra MET;
+WAIT
+""" + FETCH + "MET:" + MEET
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("add.u32", 19), ("min.s32", 5), ("xor.b32", 5), ("max.u32", 7),
+                                              ("inc.u32", 7)])
+def test_what_two_ctas_reduce_in_one_of_them_is_there_behind_its_phase(kind, wanted):
+    body = SUM.replace("KIND", kind)
+    behind = body.replace("WAIT", WAIT.format(n=1, parity=0))
+    assert run(behind, numbers(1), 32, grid=2, cluster=2)[0].tolist() == [wanted] * 32
+    with pytest.raises(HazardError, match="early read"):
+        run(body.replace("WAIT", ""), numbers(1), 32, grid=2, cluster=2)
+    with pytest.raises(HazardError, match="missing proxy fence"):
+        run(behind.replace("fence.proxy.async.shared::cta;", ""), numbers(1), 32, grid=2, cluster=2)
+
+
+def test_what_lanes_of_two_ctas_reduce_in_one_of_them_does_not_race():
+    send = """mad.lo.u32 %far, %lane, 4, %far;
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%far], %lane, [%farmb];"""
+    lines = SUM.replace("WAIT", WAIT.format(n=1, parity=0)).splitlines()
+    body = "\n".join(send if "cp.reduce" in line else line for line in lines)
+    assert run(body, numbers(1), 32, grid=2, cluster=2)[0].tolist() == [5 + 2 * lane for lane in range(32)]
+    with pytest.raises(HazardError, match="early read|write in flight"):
+        run(body.replace(send, send + "st.shared::cluster.b32 [%far], 1;"), numbers(1), 32, grid=2, cluster=2)
+
+
+def test_types_that_a_reduction_in_shared_memory_lacks_are_refused():
+    with pytest.raises(InstructionError, match="add of f32: it takes u32, s32, u64 in shared memory"):
+        run(SUM.replace("KIND", "add.f32").replace("WAIT", ""), numbers(1), 32, grid=2, cluster=2)
 
 
 def test_who_arrives_at_a_cta_that_has_ended_is_told():

@@ -3,7 +3,8 @@ between the shared memories of a cluster, as late as PTX allows.
 
 What comes to shared memory lands when a warp waits for its mbarrier and no other warp can go on; a store reads its source
 when a wait of the thread that issued it covers it, or when the CTA ends. What a store writes to global memory is known to be
-there only after a wait without .read; a reduction is a store whose elements are atomics of the async proxy.
+there only after a wait without .read; a reduction is a store, or a copy between shared memories, whose elements are atomics
+of the async proxy.
 """
 
 from collections.abc import Sequence
@@ -15,18 +16,28 @@ from simlayout.algebra import dtype_of
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.bulk_places import REDUCTIONS, Box, Bytes, SharedBytes, cells_at, check_size, reduction
+from simlayout.machine.engine.bulk_places import (
+    REDUCTIONS,
+    Box,
+    Bytes,
+    CellReduction,
+    SharedBytes,
+    cells_at,
+    check_size,
+    reduction,
+)
 from simlayout.machine.engine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.engine.global_shadow import units
 from simlayout.machine.engine.memory import GlobalPointer, PerLane
 from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.proxies import CELL
-from simlayout.machine.engine.shadow import Touch
+from simlayout.machine.engine.touches import Touch
 
 LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
 """What loads (to shared memory), stores and reductions (to global memory) of boxes are called in a Trace."""
 
 LOAD_BYTES, SEND_BYTES = "cp.async.bulk.shared::cluster.global", "cp.async.bulk.shared::cluster.shared::cta"
+SEND_REDUCE = "cp.reduce.async.bulk.shared::cluster.shared::cta"
 STORE_BYTES, REDUCE_BYTES = "cp.async.bulk.global", "cp.reduce.async.bulk.global"
 """The same of bytes; and what is sent from one CTA of a cluster to another."""
 
@@ -37,19 +48,23 @@ class Load:
     """What is on its way to shared memory.
 
     source: where it comes from (see `bulk_places`); rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of
-    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards.
+    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards. reduce: of a reduction,
+    what becomes of (cells that are there, cells that come).
     """
 
     arrivals = 0
 
-    def __init__(self, instruction, cta, source, rows, touch, reads):
+    def __init__(self, instruction, cta, source, rows, touch, reads, reduce=None):
         self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch
-        self.reads, self.bytes = reads, source.bytes
+        self.reads, self.reduce, self.bytes = reads, reduce, source.bytes
 
     def land(self, number, mbarrier):
         """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
         self.cta.tell("land", self.instruction, cells=self.rows, mbarrier=mbarrier, coords=self.source.coords)
-        self.cta.shared.store(self.rows, self.source.load())
+        cells = self.source.load()
+        if self.reduce is not None:
+            cells = self.reduce(self.cta.shared.load(self.rows, CELL), cells)
+        self.cta.shared.store(self.rows, cells)
         if self.touch is not None:
             for known in (self.touch, *self.reads):
                 known.number = number
@@ -199,11 +214,22 @@ class BulkTwins(WarpPart):
         """cp.async.bulk from this CTA's shared memory to that of CTA `rank` of the cluster, by each lane: nbytes at
         `address` land at `target` there, and complete on the mbarrier there. Before somebody who knows of that phase says
         so, what is sent may not be written, and this CTA not end."""
-        for lane, size in self._sizes(SEND_BYTES, nbytes, lanes):
-            cta = self.peer(_of(rank, lane), SEND_BYTES)
-            rows = cells_at(SEND_BYTES, self.cta.shared, _of(address, lane), size)
-            there = cells_at(SEND_BYTES, cta.shared, _of(target, lane), size)
-            self._bring(SEND_BYTES, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows)
+        self._send_bytes(SEND_BYTES, address, nbytes, target, mbarrier, rank, lanes)
+
+    def bulk_send_reduce(self, address: PerLane, nbytes: PerLane, target: PerLane, mbarrier: PerLane, rank: PerLane,
+                         op: str = "add", dtype: str = "u32", lanes: np.ndarray | None = None) -> None:
+        """cp.reduce.async.bulk from this CTA's shared memory to that of CTA `rank` of the cluster: as `bulk_send`, but each
+        element there becomes op(itself, what comes), see SHARED_REDUCTIONS (.relaxed.gpu). Reductions of one op and dtype
+        may be on their way to the same bytes. dtype: PTX's name of the elements' type."""
+        reduce = CellReduction(SEND_REDUCE, op, dtype, shared=True)
+        self._send_bytes(SEND_REDUCE, address, nbytes, target, mbarrier, rank, lanes, reduce)
+
+    def _send_bytes(self, instruction, address, nbytes, target, mbarrier, rank, lanes, reduce=None):
+        for lane, size in self._sizes(instruction, nbytes, lanes):
+            cta = self.peer(_of(rank, lane), instruction)
+            rows = cells_at(instruction, self.cta.shared, _of(address, lane), size)
+            there = cells_at(instruction, cta.shared, _of(target, lane), size)
+            self._bring(instruction, lane, cta, SharedBytes(self.cta, rows), there, _of(mbarrier, lane), rows, reduce)
 
     def bulk_store(self, pointer: GlobalPointer, address: PerLane, nbytes: PerLane,
                    lanes: np.ndarray | None = None) -> None:
@@ -215,13 +241,13 @@ class BulkTwins(WarpPart):
                     dtype: str = "u32", lanes: np.ndarray | None = None) -> None:
         """cp.reduce.async.bulk to global memory: as `bulk_store`, but each element there becomes op(itself, what comes), see
         REDUCTIONS (.relaxed.gpu). dtype: PTX's name of their type."""
-        function = reduction(REDUCE_BYTES, op, dtype)
-        self._store_bytes(REDUCE_BYTES, pointer, address, nbytes, lanes, WRITES | STRONG | ASYNC, function, dtype)
+        reduce = CellReduction(REDUCE_BYTES, op, dtype)
+        self._store_bytes(REDUCE_BYTES, pointer, address, nbytes, lanes, WRITES | STRONG | ASYNC, reduce)
 
-    def _store_bytes(self, instruction, pointer, address, nbytes, lanes, kind, reduce=None, dtype="b32"):
+    def _store_bytes(self, instruction, pointer, address, nbytes, lanes, kind, reduce=None):
         for lane, size in self._sizes(instruction, nbytes, lanes):
             rows = cells_at(instruction, self.cta.shared, _of(address, lane), size)
-            self._send(instruction, lane, Bytes(pointer, lane, size, "writes", dtype), rows, kind, reduce)
+            self._send(instruction, lane, Bytes(pointer, lane, size, "writes"), rows, kind, reduce)
 
     def _sizes(self, instruction, nbytes, lanes, copies=1):
         """[(lane, bytes that it copies)], without those that copy none; counted."""
@@ -234,9 +260,9 @@ class BulkTwins(WarpPart):
 
     # ---- both ----------------------------------------------------------------------------------------------------
 
-    def _bring(self, instruction, lane, cta, source, rows, at, sent=None):
+    def _bring(self, instruction, lane, cta, source, rows, at, sent=None, reduce=None):
         """A copy begins, to cells of the shared memory of a CTA, that completes on its mbarrier at this address. sent: the
-        cells of this CTA that it comes from, None if from global memory."""
+        cells of this CTA that it comes from, None if from global memory; reduce: a CellReduction, None if it replaces."""
         mbarrier, one, touch, reads = self.mbarrier_at(instruction, at, cta), np.array([lane]), None, []
         mbarrier.checked(self, instruction, one)
         if cta.shadow is not None:
@@ -245,11 +271,11 @@ class BulkTwins(WarpPart):
                 reads = [self._read_later(instruction, lane, sent, mbarrier)]
                 self.cta.sent += reads
             touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
-            touch.agent = mbarrier
-            cta.shadow.issue(touch)
+            touch.agent, touch.strong, touch.reduction = mbarrier, reduce is not None, reduce and reduce.name
+            (cta.shadow.reduce if reduce else cta.shadow.issue)(touch)
             if sent is None:
                 reads = [*filter(None, [self._enter(instruction, source, lane, ASYNC, mbarrier)])]
-        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads))
+        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads, reduce))
         cta.tell("load", instruction, self, rows, mbarrier=at, coords=source.coords)
 
     def _send(self, instruction, lane, target, rows, kind, reduce):

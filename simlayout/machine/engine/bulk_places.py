@@ -2,6 +2,7 @@
 
 Each has `bytes`, how many; `coords`, of a box; `load()`, what is there as 16-byte cells, uint8 [n, 16]. Those in global
 memory also have `store(cells, reduce)`, `stored(cells)`, the bytes that a store of these cells writes, and `spans()`.
+Reductions come with them.
 """
 
 import numpy as np
@@ -9,7 +10,12 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.arithmetic.floats import flush_f32
 from simlayout.machine.engine.proxies import CELL
+
+
+def _added_flushed(there, comes):
+    return flush_f32(flush_f32(there) + flush_f32(comes))
 
 
 def _incremented(there, limit):
@@ -28,6 +34,10 @@ REDUCTIONS = {"add": (np.add, ("f16", "bf16", "u32", "s32", "u64", "f32", "f64")
               "xor": (np.bitwise_xor, ("b32", "b64"))}
 """Operation of a reduction -> what it does to (what is there, what comes), and of which element types (PTX ISA:
 cp.reduce.async.bulk; ptxas 13.0 takes just these)."""
+
+SHARED_REDUCTIONS = {"add": ("u32", "s32", "u64"), "min": ("u32", "s32"), "max": ("u32", "s32"), "inc": ("u32",),
+                     "dec": ("u32",), "and": ("b32",), "or": ("b32",), "xor": ("b32",)}
+"""Operation -> element types, of reductions whose destination is shared memory (from the same sources)."""
 
 
 class Box:
@@ -66,25 +76,25 @@ class Box:
 
 
 class Bytes:
-    """nbytes of global memory where lane `lane` of a GlobalPointer points. dtype: of the elements of a reduction.
+    """nbytes of global memory where lane `lane` of a GlobalPointer points.
 
     Raises AddressError if they are outside of the array, or not whole aligned cells.
     """
 
     coords = ()
 
-    def __init__(self, pointer, lane, nbytes, verb, dtype="b32"):
+    def __init__(self, pointer, lane, nbytes, verb):
         self._allocation, positions = pointer.placed(np.arange(LANES) == lane, nbytes, CELL, verb)
-        self._start, self.bytes, self._dtype = int(positions[0]), nbytes, TYPES[dtype].numpy
+        self._start, self.bytes = int(positions[0]), nbytes
 
     def load(self):
         """See the module."""
         return self._allocation.bytes[self._start:self._start + self.bytes].reshape(-1, CELL).copy()
 
     def store(self, cells, reduce=None):
-        """As of Box."""
+        """Writes cells; with `reduce` what is there becomes reduce(the cells there, cells)."""
         if reduce is not None:
-            cells = _cells(reduce(self.load().view(self._dtype), cells.view(self._dtype)))
+            cells = reduce(self.load(), cells)
         self._allocation.bytes[self._start:self._start + self.bytes] = cells.reshape(-1)
 
     @staticmethod
@@ -134,13 +144,35 @@ def check_size(instruction, nbytes):
                            "otherwise")
 
 
-def reduction(instruction, op, dtype=None):
-    """What a reduction does: see REDUCTIONS. dtype: PTX's name of the elements' type; None: not to be checked."""
+class CellReduction:
+    """What a reduction of runs of bytes does to (cells that are there, cells that come), uint8 [n, 16] each.
+
+    dtype: PTX's name of the elements' type; shared: whether the destination is shared memory. name: of the operation and the
+    type; s32 and u32 have one sum. Raises MachineError for what PTX does not have.
+
+    >>> add = CellReduction("cp.reduce.async.bulk", "add", "s32", shared=True)
+    >>> one = np.ones((1, 4), np.int32).view(np.uint8)
+    >>> add.name, add(one, one).view(np.int32).tolist()
+    ('add.u32', [[2, 2, 2, 2]])
+    """
+
+    def __init__(self, instruction, op, dtype, shared=False):
+        self._function, self._dtype = reduction(instruction, op, dtype, shared), TYPES[dtype].numpy
+        if (op, dtype) == ("add", "f32"):
+            self._function = _added_flushed
+        self.name = "add.u32" if (op, dtype) == ("add", "s32") else f"{op}.{dtype}"
+
+    def __call__(self, there, comes):
+        return _cells(self._function(there.view(self._dtype), comes.view(self._dtype)))
+
+
+def reduction(instruction, op, dtype=None, shared=False):
+    """What a reduction does to elements: see REDUCTIONS. dtype: PTX's name of their type; None: not to be checked."""
     if not isinstance(op, str) or op not in REDUCTIONS:
         raise MachineError(f"{instruction} {op!r}: the machine has {', '.join(REDUCTIONS)}")
-    function, dtypes = REDUCTIONS[op]
+    function, dtypes = REDUCTIONS[op][0], (SHARED_REDUCTIONS[op] if shared else REDUCTIONS[op][1])
     if dtype is not None and dtype not in dtypes:
-        raise MachineError(f"{instruction} {op} of {dtype}: it takes {', '.join(dtypes)}")
+        raise MachineError(f"{instruction} {op} of {dtype}: it takes {', '.join(dtypes)}{' in shared memory' * shared}")
     return function
 
 

@@ -13,7 +13,7 @@ from simlayout.machine.engine.clocks import joined
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
-from simlayout.machine.engine.shadow import Touch
+from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import Poll, waits
 
 MOST = 2**20 - 1

@@ -12,7 +12,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
-from simlayout.machine.engine.shadow import Touch
+from simlayout.machine.engine.touches import Touch
 
 
 class AsyncStore:
@@ -84,8 +84,8 @@ class PeerTwins(WarpPart):
             touch = None
             if peer.shadow is not None:
                 touch = Touch(self, instruction, rows[mine], data.shape[1], lanes[mine])
-                touch.agent = target
-                peer.shadow.issue(touch, generic=True)
+                touch.agent, touch.strong = target, update is not None
+                (peer.shadow.reduce if update else peer.shadow.issue)(touch, generic=True)
             target.loads.append(AsyncStore(peer, rows[mine], data[lanes[mine]], touch, update))
 
     def peer(self, rank: int, instruction: str) -> Any:

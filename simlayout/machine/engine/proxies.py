@@ -1,6 +1,7 @@
-"""What engines read: bytes that a wgmma or a bulk store may still be reading may not be written.
+"""What engines do to shared memory: bytes that a wgmma or a bulk store may still be reading may not be written, bytes that a
+reduction may still be changing may only be reduced in the same way.
 
-An engine does what it does in order (see `clocks`), so of each engine the last read of each byte is enough: who knows that
+An engine does what it does in order (see `clocks`), so of each engine the last touch of each byte is enough: who knows that
 it is over knows that of all before.
 
 Of the generic proxy and the async one in turn: a generic-proxy read followed by a TMA write of the same bytes (write after
@@ -18,38 +19,53 @@ PRUNE_AT = 4096
 """With so many touches, those that nothing refers to any more are dropped."""
 
 
-class AsyncReads:
-    """The reads by engines of `size` bytes, by their agents (`Touch.agent`)."""
+class EngineTouches:
+    """What engines do to `size` bytes, by their agents (`Touch.agent`), in units of `unit` bytes."""
 
-    def __init__(self, size):
-        self._cells = -(-size // CELL)
-        self._tables = {}                                # agent -> uint32 serial of its last read of each cell
+    def __init__(self, size, unit):
+        self._units, self._unit = -(-size // CELL) * (CELL // unit), unit
+        self._tables = {}                                # agent -> uint32 serial of its last touch of each unit
         self._touches = {}                               # serial -> Touch
 
     def add(self, touch):
-        """An engine begins to read; rows of `touch` are cells."""
+        """An engine begins to touch bytes."""
         if touch.agent not in self._tables:
-            self._tables[touch.agent] = np.zeros(self._cells, np.uint32)
-        self._tables[touch.agent][touch.rows] = touch.serial
+            self._tables[touch.agent] = np.zeros(self._units, np.uint32)
+        self._tables[touch.agent][self._of(touch.rows, touch.nbytes)] = touch.serial
         self._touches[touch.serial] = touch
         self._touches = pruned(self._touches, self._tables.values())
 
     def unfinished(self, touch, clocks):
-        """[(the engine's Touch, bool [n, nbytes]: which bytes of `touch`)]: reads that those who touch these bytes do not
-        know to be over."""
-        reads = []
-        cells = touch.rows * touch.nbytes // CELL if self._tables else None
+        """[(the engine's Touch, bool [n, nbytes]: which bytes of `touch`)]: what those who touch these bytes do not know to
+        be over."""
+        found = []
+        units = self._of(touch.rows, touch.nbytes) if self._tables else None
         for table in self._tables.values():
-            stamps = table[cells]
+            stamps = table[units]
             last = int(stamps.max())
             if not last or not touch.unaware(self._touches[last], clocks).any():
                 continue                                 # who knows that the last is over knows it of all before
+            stamps = np.repeat(stamps, touch.nbytes // stamps.shape[1], axis=1)
             for stamp in np.unique(stamps[stamps > 0]).tolist():
-                read = self._touches[stamp]
-                where = (stamps == stamp)[:, None] & touch.unaware(read, clocks)
+                known = self._touches[stamp]
+                where = (stamps == stamp) & touch.unaware(known, clocks)
                 if where.any():
-                    reads.append((read, np.broadcast_to(where, (len(stamps), touch.nbytes))))
-        return reads
+                    found.append((known, where))
+        return found
+
+    def overwritten(self, touch):
+        """Bytes hold something new: what engines did to them before no longer matters."""
+        for table in self._tables.values():
+            table[self._of(touch.rows, touch.nbytes)] = 0
+
+    def last(self, rows, nbytes):
+        """int64 [n, units]: the serial numbers of the last touches, 0 where there are none."""
+        units = self._of(rows, nbytes)
+        return np.max([table[units] for table in self._tables.values()], axis=0, initial=0) + np.zeros(units.shape, np.int64)
+
+    def _of(self, rows, nbytes):
+        """int64 [n, units]: the units in which rows of nbytes lie."""
+        return (rows * nbytes // self._unit)[:, None] + np.arange(max(nbytes // self._unit, 1))
 
 
 def pruned(touches, tables):

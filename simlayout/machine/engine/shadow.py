@@ -12,90 +12,13 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.elements import UNKNOWN
 from simlayout.machine.engine.hazards import hazard, ordered_ints
-from simlayout.machine.engine.memory import room_for, rows_of, touching
-from simlayout.machine.engine.proxies import PRUNE_AT, AsyncReads, pruned
+from simlayout.machine.engine.memory import room_for, rows_of
+from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
+from simlayout.machine.engine.touches import Touch
 
 UNWRITTEN = 0xFFFFFFFF
 IN_FLIGHT = 0x80000000
 """Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
-
-_LANES = np.arange(LANES)
-
-
-def matrix_lanes(rows, transposed):
-    """int64 [rows, 16]: the lane that gets (ldmatrix) or gives (stmatrix) each byte of each row.
-
-    PTX does not say which thread accesses memory for the others; here it is the one whose register is concerned.
-
-    >>> matrix_lanes(8, False)[1].tolist()
-    [4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7]
-    """
-    row, column = np.arange(rows)[:, None] % 8, np.arange(16)[None, :] // 2
-    return 4 * column + row // 2 if transposed else 4 * row + column // 2
-
-
-class Touch:
-    """One warp instruction on shared memory.
-
-    strong: whether it may meet other strong ones without being ordered, as atomics do.
-    warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
-    each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
-    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
-    landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
-    agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
-    """
-
-    __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
-                 "earlier", "issued", "waited", "agent", "number", "strong", "_threads")
-
-    def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
-        self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
-        self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
-        self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
-        self.strong, self._threads = False, None
-
-    def landed(self, waited):
-        """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
-        write = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
-        write.site, write.caller, write.issued, write.waited = self.site, self.caller, self, waited
-        write.agent, write.number = self.agent, self.number
-        return write
-
-    def state(self):
-        """Which wait covers this copy, as text."""
-        return self.warp.copies.state(self) if self.agent is None else self.agent.state(self)
-
-    def threads(self):
-        """int64 [n]: the threads concerned, by their numbers in the clocks."""
-        if self._threads is None:
-            self._threads = LANES * self.warp.number + np.unique(self.lanes)
-        return self._threads
-
-    def by(self, index, byte):
-        """int64: the lanes that touch byte `byte` of rows number `index`."""
-        return self.lanes[index] if self.lanes.ndim == 1 else self.lanes[index, byte]
-
-    def on(self, addresses):
-        """(which [m], lanes [m]): every pair of an entry of `addresses` (bytes) and a lane that touches it."""
-        which, index = touching(self.rows, self.nbytes, addresses)
-        return which, self.by(index, addresses[which] % self.nbytes)
-
-    def unaware(self, other, clocks):
-        """bool [n, 1] or [n, nbytes]: which bytes are touched by lanes that do not know that the engine's Touch `other` is
-        over."""
-        known = other.number is not None and clocks.knows(LANES * self.warp.number + self.lanes, other.agent.engine,
-                                                          other.number)
-        unaware = np.broadcast_to(~np.asarray(known), self.lanes.shape)
-        return unaware[:, None] if unaware.ndim == 1 else unaware
-
-    def covers(self, other):
-        """Whether the same lanes touch the same bytes."""
-        return (self.nbytes == other.nbytes and np.array_equal(self.rows, other.rows)
-                and np.array_equal(self.lanes, other.lanes))
-
-    def place(self, lanes=()):
-        """The Place of some of its lanes."""
-        return self.warp.place(lanes, self.instruction, self.site, self.caller)
 
 
 class SharedShadow:
@@ -113,7 +36,8 @@ class SharedShadow:
         self._readers = [None] * len(clocks.epochs)      # per warp, made at its first read
         self._marks = None if elements is None else rows_of(np.full(self._cells, UNKNOWN, np.int64))
         self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
-        self._writes, self._async_reads = {}, AsyncReads(size)           # serial -> Touch: what wrote the bytes; see there
+        self._writes = {}                                # serial -> Touch: what wrote the bytes
+        self._async_reads, self._reductions = EngineTouches(size, CELL), EngineTouches(size, 1)
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
         self._updated = False                            # whether there have been atomics since the floor
@@ -130,6 +54,7 @@ class SharedShadow:
         serial = self._enter(touch)
         if stamps.max() >= self._floor:
             self._check_read(touch, stamps)
+        self._check_reductions("early read", touch)
         if self._updated and not touch.strong:
             for table in filter(None, self._readers):
                 self._check_updates(touch, table[n].take(rows, axis=0))
@@ -147,6 +72,8 @@ class SharedShadow:
     def write(self, touch):
         """A store, or stmatrix."""
         self._check_write(touch)
+        if not touch.strong:
+            self._reductions.overwritten(touch)
         self._put(touch)
 
     def atomic(self, touch):
@@ -170,6 +97,7 @@ class SharedShadow:
                 self._check_stamp(stamp, touch, where)
             if stamp < IN_FLIGHT:
                 self._check_fence(self._writes[stamp], touch, where, "reads")
+        self._check_reductions("early read", touch)
 
     def check(self, touch):
         """Something uses bytes that threads wrote, without reading them as data."""
@@ -177,8 +105,9 @@ class SharedShadow:
         self._check_read(touch, self._written[touch.nbytes].take(touch.rows, axis=0))
 
     def stamps(self, address):
-        """The serial numbers of the writes of 8 bytes, int [8]; address: of the first, a multiple of 8."""
-        return self._written[8][address // 8].astype(np.int64)
+        """The serial numbers of what changed 8 bytes last, int [8]; address: of the first, a multiple of 8."""
+        row = np.array([address // 8])
+        return np.maximum(self._written[8][row].astype(np.int64), self._reductions.last(row, 8))[0]
 
     def async_read(self, touch):
         """It begins to read: until the threads of a later write know that it is over the bytes may not be written."""
@@ -191,13 +120,31 @@ class SharedShadow:
         serial = self._enter(touch)
         if touch.agent is not None and not generic:
             self._check_fences(touch)
+        self._reductions.overwritten(touch)
         self._flying[serial] = touch
         self._written[touch.nbytes][touch.rows] = serial | IN_FLIGHT
 
+    def reduce(self, touch, generic=False):
+        """An engine begins to change what is there: until the threads of a later touch know that it is over, only those that
+        it may meet may touch the bytes. generic: as of `issue`.
+
+        Several of them may be on their way to a byte, and land in any order. So the byte keeps the stamp of what was written
+        before, with which each of them, and whatever comes after, is compared too.
+        """
+        self._check_write(touch)
+        self._enter(touch)
+        unwritten = self._written[touch.nbytes].take(touch.rows, axis=0) == UNWRITTEN
+        if unwritten.any():
+            self._check_stamp(UNWRITTEN, touch, unwritten)
+        if not generic:
+            self._check_fences(touch)
+        self._reductions.add(touch)
+
     def land(self, touch, waited):
         """A wait at site `waited` covers an issued copy: the waiting threads have written the bytes."""
-        del self._flying[touch.serial]
-        self._put(touch.landed(waited))
+        if touch.serial in self._flying:                 # not a reduction
+            del self._flying[touch.serial]
+            self._put(touch.landed(waited))
 
     def collided(self, touch, wrong):
         """Lanes stored different values to the same bytes; wrong: bool [n, nbytes], where what they stored is lost."""
@@ -310,11 +257,18 @@ class SharedShadow:
         if self._read[n].take(rows, axis=0).max() >= self._floor:
             for table in filter(None, self._readers):
                 self._check_readers(touch, table[n].take(rows, axis=0))
+        self._check_reductions("write in flight", touch)
         for read, where in self._async_reads.unfinished(touch, self._clocks):
             index, byte = np.nonzero(where)
             bytes = rows[index] * n + byte
             first, second = read.place(read.on(bytes)[1]), touch.place(touch.by(index, byte))
             self._log.add(hazard("early write", first, second, ordered_ints(bytes), detail=read.state()))
+
+    def _check_reductions(self, kind, touch):
+        """Bytes of a touch that an engine may still be changing."""
+        for known, where in self._reductions.unfinished(touch, self._clocks):
+            if not known.may_meet(touch):
+                self._in_flight(kind, known, touch, where)
 
     def _check_readers(self, touch, stamps):
         todo, seen = [self._touches[s] for s in self._recent(stamps)], set()
@@ -337,7 +291,7 @@ class SharedShadow:
     def _compare(self, before, after, where, did, does):
         """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
         they are."""
-        if before.strong and after.strong:
+        if before.may_meet(after):
             return True
         if before.agent is not None:
             where = where & after.unaware(before, self._clocks)
@@ -398,6 +352,8 @@ class SharedShadow:
         index, byte = np.nonzero(where)
         bytes = touch.rows[index] * touch.nbytes + byte
         _, lanes = copy.on(bytes)
+        if kind == "write in flight" and copy.serial in self._unwritten:
+            self._explain(copy, bytes)
         first, second, bytes_of_both = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
         if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
             self._log.add(hazard("write after read", second, first, bytes_of_both))

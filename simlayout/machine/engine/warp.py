@@ -18,7 +18,7 @@ from simlayout.machine.engine.mbarriers import MbarrierTwins
 from simlayout.machine.engine.memory import GlobalPointer, PerLane, lane_addresses
 from simlayout.machine.engine.peers import PeerTwins
 from simlayout.machine.engine.polling import Polling
-from simlayout.machine.engine.shadow import Touch, matrix_lanes
+from simlayout.machine.engine.touches import Touch, matrix_lanes
 from simlayout.machine.engine.waiting import waits
 from simlayout.machine.engine.warpgroup import WarpgroupTwins
 

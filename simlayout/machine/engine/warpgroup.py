@@ -17,7 +17,7 @@ from simlayout.machine.engine.guards import Fenced, InFlight, Registers
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.proxies import CELL
-from simlayout.machine.engine.shadow import Touch
+from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import waits
 
 WARPS = 4

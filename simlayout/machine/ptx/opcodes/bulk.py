@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.machine.engine.bulk_places import REDUCTIONS
+from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.space import RANK
@@ -80,13 +80,17 @@ def _bytes(instruction, names):
     operation = next((m for m in modifiers if m in REDUCTIONS), None)
     known = _HINTS | {"async", "bulk", "reduce", "multicast::cluster", "noftz", operation}
     strange = [m for m in modifiers if m not in known]
-    if strange[operation is not None:] or (operation, spaces[:1]) in ((o, ("shared::cluster",)) for o in REDUCTIONS):
+    if strange[operation is not None:] or operation and spaces[1:] != ("shared::cta",):
         raise InstructionError("the machine has no such bulk copy")
+    if operation:
+        reduction("cp.reduce.async.bulk", operation, modifiers[-1], shared=spaces[0] != "global")
     to, of, size = address(operands[0], names), address(operands[1], names), number(operands[2], names, "u32")
     if spaces[0] == "global":
         return {"run": _bytes_to_global(instruction.name, to, of, size, operation, modifiers[-1])}
-    return {"run": _bytes_to_shared(instruction.name, to, of, size, address(operands[3], names),
-                                    number(operands[4], names, "u16") if operands[4:] else None, spaces[1] == "global")}
+    barrier = address(operands[3], names)
+    if spaces[1] != "global":
+        return {"run": _bytes_sent(instruction.name, to, of, size, barrier, operation, modifiers[-1])}
+    return {"run": _bytes_to_shared(to, of, size, barrier, number(operands[4], names, "u16") if operands[4:] else None)}
 
 
 def _bytes_to_global(name, to, of, size, operation, type):
@@ -103,14 +107,24 @@ def _bytes_to_global(name, to, of, size, operation, type):
     return run
 
 
-def _bytes_to_shared(name, to, of, size, barrier, ranks, from_global):
+def _bytes_sent(name, to, of, size, barrier, operation, type):
+    def run(warp):
+        for lane, one in lanes_of(warp):
+            (at, rank), (signal, _) = _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            rank = warp.cta.rank if rank is None else rank
+            place = warp.own_shared(of(warp), name), int(size(warp)[lane]), at, signal, rank
+            if operation is None:
+                warp.bulk_send(*place, lanes=one)
+            else:
+                warp.bulk_send_reduce(*place, operation, type, one)
+
+    return run
+
+
+def _bytes_to_shared(to, of, size, barrier, ranks):
     def run(warp):
         for lane, one in lanes_of(warp):
             nbytes, (at, rank), (signal, _) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
-            if not from_global:
-                own = warp.own_shared(of(warp), name)
-                warp.bulk_send(own, nbytes, at, signal, warp.cta.rank if rank is None else rank, one)
-                continue
             multicast = int(ranks(warp)[lane]) if ranks is not None else None if rank is None else 1 << rank
             for pointer, _ in warp.pointers(of(warp), one, nbytes, "reads", 16):
                 warp.bulk_load(pointer, at, nbytes, signal, one, multicast)

@@ -1,0 +1,88 @@
+"""What the shadow of shared memory is told: one instruction, which bytes it touches, and by which threads."""
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.memory import touching
+
+
+def matrix_lanes(rows, transposed):
+    """int64 [rows, 16]: the lane that gets (ldmatrix) or gives (stmatrix) each byte of each row.
+
+    PTX does not say which thread accesses memory for the others; here it is the one whose register is concerned.
+
+    >>> matrix_lanes(8, False)[1].tolist()
+    [4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7]
+    """
+    row, column = np.arange(rows)[:, None] % 8, np.arange(16)[None, :] // 2
+    return 4 * column + row // 2 if transposed else 4 * row + column // 2
+
+
+class Touch:
+    """One warp instruction on shared memory.
+
+    strong: whether it may meet other strong ones without being ordered, as atomics do; of a reduction by the copy engine,
+    reduction says which, "add.u32", and it may only meet the same.
+    warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
+    each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
+    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
+    landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
+    agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
+    """
+
+    __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
+                 "earlier", "issued", "waited", "agent", "number", "strong", "reduction",
+                 "_threads")
+
+    def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
+        self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
+        self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
+        self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
+        self.strong, self.reduction, self._threads = False, None, None
+
+    def landed(self, waited):
+        """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
+        write = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
+        write.site, write.caller, write.issued, write.waited = self.site, self.caller, self, waited
+        write.agent, write.number = self.agent, self.number
+        return write
+
+    def state(self):
+        """Which wait covers this copy, as text."""
+        return self.warp.copies.state(self) if self.agent is None else self.agent.state(self)
+
+    def threads(self):
+        """int64 [n]: the threads concerned, by their numbers in the clocks."""
+        if self._threads is None:
+            self._threads = LANES * self.warp.number + np.unique(self.lanes)
+        return self._threads
+
+    def by(self, index, byte):
+        """int64: the lanes that touch byte `byte` of rows number `index`."""
+        return self.lanes[index] if self.lanes.ndim == 1 else self.lanes[index, byte]
+
+    def on(self, addresses):
+        """(which [m], lanes [m]): every pair of an entry of `addresses` (bytes) and a lane that touches it."""
+        which, index = touching(self.rows, self.nbytes, addresses)
+        return which, self.by(index, addresses[which] % self.nbytes)
+
+    def unaware(self, other, clocks):
+        """bool [n, 1] or [n, nbytes]: which bytes are touched by lanes that do not know that the engine's Touch `other` is
+        over."""
+        known = other.number is not None and clocks.knows(LANES * self.warp.number + self.lanes, other.agent.engine,
+                                                          other.number)
+        unaware = np.broadcast_to(~np.asarray(known), self.lanes.shape)
+        return unaware[:, None] if unaware.ndim == 1 else unaware
+
+    def may_meet(self, other):
+        """Whether the two need no order: atomics, or reductions of one kind."""
+        return self.strong and other.strong and self.reduction == other.reduction
+
+    def covers(self, other):
+        """Whether the same lanes touch the same bytes."""
+        return (self.nbytes == other.nbytes and np.array_equal(self.rows, other.rows)
+                and np.array_equal(self.lanes, other.lanes))
+
+    def place(self, lanes=()):
+        """The Place of some of its lanes."""
+        return self.warp.place(lanes, self.instruction, self.site, self.caller)
