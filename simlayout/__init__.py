@@ -31,10 +31,12 @@ _MODULES = {
     "plan": ("Plan", "Prediction"),
     "proofs": ("Access", "Certificate", "Source", "equivalent", "prove_operand", "prove_tile",
                "verify"),
+    "programs": ("simulate",),
     "ptx": (),
     "synthesis": ("rearrange", "search", "search_plan"),
     "testing": (),
 }
 """The modules of the package, each with its names that are names of the package too."""
 
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES, also=("machine", "numerics", "plots", "ptx", "testing"))
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES, also=("machine", "numerics", "plots", "programs", "ptx",
+                                                           "testing"))

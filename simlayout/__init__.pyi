@@ -12,6 +12,7 @@ from simlayout import (
     numerics,
     plan,
     plots,
+    programs,
     proofs,
     ptx,
     synthesis,
@@ -50,6 +51,7 @@ from simlayout.errors import (
 from simlayout.hardware import Analysis, OperandTile, TensorMap, analyze, choose_ldmatrix, fragment, instruction
 from simlayout.numerics import mma
 from simlayout.plan import Plan, Prediction
+from simlayout.programs import simulate
 from simlayout.proofs import Access, Certificate, Source, equivalent, prove_operand, prove_tile, verify
 from simlayout.synthesis import rearrange, search, search_plan
 
@@ -59,6 +61,6 @@ __all__ = ["Access", "AddressError", "Analysis", "Certificate", "Composed", "Dev
            "Rotation", "SimlayoutError", "Source", "Swizzle", "TensorMap", "Tile", "VerificationError", "algebra", "analyze",
            "byte_address", "choose_ldmatrix", "clinic", "coalesce", "codegen", "complement", "composition", "dtype_of",
            "emit", "equivalent", "errors", "formula", "fragment", "guide", "hardware", "instruction", "lessons",
-           "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plan", "plots", "proofs",
-           "prove_operand", "prove_tile", "ptx", "rearrange", "search", "search_plan", "synthesis", "testing", "tile",
-           "tiled_divide", "translate", "verify", "zipped_divide"]
+           "logical_divide", "logical_product", "machine", "mma", "numerics", "parse", "plan", "plots", "programs",
+           "proofs", "prove_operand", "prove_tile", "ptx", "rearrange", "search", "search_plan", "simulate", "synthesis",
+           "testing", "tile", "tiled_divide", "translate", "verify", "zipped_divide"]

@@ -1,5 +1,6 @@
 """Modules of PTX, their entries, and launches of these."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -176,13 +177,14 @@ def _whole(value, name, least):
 
 
 class Module:
-    """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target.
+    """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
+    GlobalSpace of a launch, called as that.
 
     Its variables in global and constant memory live as long as it does, as those of a loaded module on a GPU.
     """
 
-    def __init__(self, parsed: syntax.Module):
-        self.syntax = parsed
+    def __init__(self, parsed: syntax.Module, spaces: Callable[..., GlobalSpace] = GlobalSpace):
+        self.syntax, self._spaces = parsed, spaces
         self.arch = _arch_of(parsed.target)
         self._memory: dict[str, np.ndarray] = {}
         for variable in self._variables():
@@ -190,7 +192,7 @@ class Module:
             initial = np.frombuffer(variable.initial or b"", np.uint8)
             data[:len(initial)] = initial
             self._memory[variable.name] = data
-        space = GlobalSpace(Launch(self.arch, "off").allocation)
+        space = spaces(Launch(self.arch, "off").allocation)
         self.addresses = {name: space.address(data) for name, data in self._memory.items()}
         for variable in self._variables():
             self._relocate(variable)
@@ -233,7 +235,7 @@ class Module:
 
     def space(self, launch: Launch) -> GlobalSpace:
         """The GlobalSpace of a Launch, with the module's variables in it."""
-        space = GlobalSpace(launch.allocation)
+        space = self._spaces(launch.allocation)
         for data in self._memory.values():
             space.address(data)
         return space

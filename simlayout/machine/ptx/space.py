@@ -40,16 +40,21 @@ class GlobalSpace:
     def address(self, array: np.ndarray) -> int:
         """The address of element [0, ..., 0]; arrays that share memory share addresses."""
         allocation = self._allocate(array)
-        low, high = allocation.root
         if allocation.root not in self._roots:
-            skew = (allocation.aligned - allocation.origin) % 256
-            self._roots[allocation.root] = self._next + skew
-            self._next += -(-(high - low + skew + GAP) // ALIGNMENT) * ALIGNMENT
+            self._roots[allocation.root] = self._placed_at(allocation)
         at = self._roots[allocation.root] + allocation.origin
         first = at - allocation.zero
         entry = first, first + allocation.bytes.size, allocation, at
         if all(known[2] is not allocation for known in self._ranges):
             self._ranges.insert(0, entry)
+        return at
+
+    def _placed_at(self, allocation):
+        """The address of the first byte of the memory that an Allocation is a part of."""
+        low, high = allocation.root
+        skew = (allocation.aligned - allocation.origin) % 256
+        at = self._next + skew
+        self._next += -(-(high - low + skew + GAP) // ALIGNMENT) * ALIGNMENT
         return at
 
     @property

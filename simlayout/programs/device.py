@@ -1,0 +1,166 @@
+"""A GPU that is simulated: memory, modules of PTX, launches. What libraries see of it is up to their adapters.
+
+Addresses of its memory are addresses of this process, so that memory which host and device share has one address.
+"""
+
+import ctypes
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.engine.trace import Trace
+from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.run import Entry, Module
+from simlayout.machine.ptx.space import GlobalSpace
+
+ALIGNMENT = 512
+"""Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
+
+
+class _Memory:
+    """Bytes at an address of this process, as NumPy asks for them; keeps what they are a part of."""
+
+    def __init__(self, address, nbytes, owner):
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False)}
+
+
+class DeviceMemory:
+    """What is allocated, by address.
+
+    >>> memory = DeviceMemory()
+    >>> address = memory.allocate(100)
+    >>> address % 512, memory.extent(address + 99) == (address, 100), memory.extent(address + 100)
+    (0, True, None)
+    >>> memory.free(address)
+    >>> memory.used
+    0
+    """
+
+    def __init__(self):
+        self._starts: list[int] = []
+        self._arrays: dict[int, np.ndarray] = {}
+
+    @property
+    def used(self) -> int:
+        """Bytes that are allocated."""
+        return sum(array.size for array in self._arrays.values())
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of nbytes new bytes, which are 0xFF: a read of what was never written shows."""
+        room = np.full(nbytes + ALIGNMENT, 0xFF, np.uint8)
+        start = room.ctypes.data
+        return self.adopt(-(-start // ALIGNMENT) * ALIGNMENT, nbytes, room)
+
+    def adopt(self, address: int, nbytes: int, owner: Any = None) -> int:
+        """Makes memory of this process the device's too; returns its address. owner: kept as long as the memory is."""
+        if address not in self._arrays:
+            self._starts.insert(bisect_right(self._starts, address), address)
+        self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
+        return address
+
+    def free(self, address: int) -> None:
+        """Gives memory back. Raises MachineError if none begins there."""
+        if address not in self._arrays:
+            raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
+        self._starts.remove(address)
+        del self._arrays[address]
+
+    def find(self, address: int) -> np.ndarray | None:
+        """uint8: the allocation that an address lies in."""
+        at = bisect_right(self._starts, address)
+        if not at:
+            return None
+        array = self._arrays[self._starts[at - 1]]
+        return array if address < self._starts[at - 1] + max(array.size, 1) else None
+
+    def extent(self, address: int) -> tuple[int, int] | None:
+        """(where the allocation begins, its bytes) that an address lies in."""
+        array = self.find(address)
+        return None if array is None else (array.ctypes.data, array.size)
+
+    def check(self, address: int, nbytes: int, what: str) -> None:
+        """Raises MachineError unless all nbytes bytes at an address are of one allocation."""
+        extent = self.extent(address) if nbytes else (address, 0)
+        if extent is None:
+            raise MachineError(f"{what}: {address:#x} is no address of this device's memory, or it was freed")
+        start, size = extent
+        if address + nbytes > start + size:
+            raise MachineError(f"{what}: {nbytes} bytes at {address:#x}, and the allocation of {size} bytes has "
+                               f"{start + size - address} from there on")
+
+
+def move(target: int, source: int, nbytes: int) -> None:
+    """Copies bytes of this process; they may overlap."""
+    ctypes.memmove(target, source, nbytes)
+
+
+class DeviceSpace(GlobalSpace):
+    """The memory of a SimulatedDevice as one launch sees it: what is allocated, once it is touched."""
+
+    def __init__(self, memory: DeviceMemory, allocate: Callable):
+        super().__init__(allocate)
+        self._memory = memory
+
+    def _placed_at(self, allocation):
+        return allocation.root[0]
+
+    def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
+        """As of GlobalSpace."""
+        for allocation, lanes, offsets in super().resolve(addresses, active, nbytes):
+            if allocation is not None or not self._add(addresses[lanes]):
+                yield allocation, lanes, offsets
+            else:
+                yield from super().resolve(addresses, lanes, nbytes)
+
+    def _add(self, addresses):
+        """Whether some of the addresses are of allocations that this launch had not touched yet."""
+        before = self.count
+        for address in np.unique(addresses).tolist():
+            array = self._memory.find(address)
+            if array is not None:
+                self.address(array)
+        return self.count > before
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
+    dynamic shared memory, seconds that the machine took, and its Trace."""
+
+    name: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    seconds: float
+    trace: Trace
+
+
+class SimulatedDevice:
+    """A GPU of an architecture. launches: a Launched for each, in their order. hazards: as of `Entry.run`. told: called with
+    each Launched."""
+
+    def __init__(self, arch: str = "sm_90", hazards: str = "report", told: Callable[[Launched], None] | None = None):
+        self.arch, self.hazards, self.memory, self.launches = arch, hazards, DeviceMemory(), []
+        self._told = told
+
+    def module(self, text: str, path: str = "<ptx>") -> Module:
+        """A Module whose variables, and whatever its kernels point to, lie in this device's memory."""
+        return Module(parse(text, path), lambda allocate: DeviceSpace(self.memory, allocate))
+
+    def launch(self, entry: Entry, grid: tuple[int, ...], block: tuple[int, ...], values: tuple, shared_bytes: int = 0,
+               cluster: int = 1, together: bool = False, name: str = "") -> Trace:
+        """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address."""
+        start = perf_counter()
+        trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
+                          hazards=self.hazards, arch=self.arch)
+        launched = Launched(name or entry.name, tuple(grid), tuple(block), shared_bytes, perf_counter() - start, trace)
+        self.launches.append(launched)
+        if self._told is not None:
+            self._told(launched)
+        return trace

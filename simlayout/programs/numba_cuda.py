@@ -1,0 +1,200 @@
+"""numba-cuda over a SimulatedDevice: everything above its driver runs as it is."""
+
+from functools import partial
+from importlib import import_module
+from threading import RLock
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.engine.trace import Trace
+from simlayout.programs.device import SimulatedDevice, move
+
+INSTALL = 'Numba kernels need numba-cuda, which is not installed: pip install "simlayout[cuda]"'
+
+
+MODULES = ("args", "cudadrv.driver", "cudadrv.devices", "cudadrv.devicearray", "dispatcher", "memory_management.nrt",
+           "core.config")
+"""Of numba.cuda, which name the driver."""
+
+
+def _numba():
+    """numba.cuda and the modules of it that name the driver. Raises MachineError without numba-cuda."""
+    try:
+        cuda = import_module("numba.cuda")
+        modules = {name: import_module(f"numba.cuda.{name}") for name in MODULES}
+    except ImportError:
+        raise MachineError(INSTALL) from None
+    if getattr(cuda, "implementation", "") != "NVIDIA":
+        raise MachineError(INSTALL)
+    return modules | {"CUDADispatcher": modules["dispatcher"].CUDADispatcher, "Out": modules["args"].Out}
+
+
+def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
+    """{module or class of numba.cuda: {name: what takes its place}}."""
+    from simlayout.programs import numba_core as core
+    from simlayout.programs.numba_driver import SimulatedBinding
+
+    binding = SimulatedBinding(device)
+    code = type("ObjectCode", (core.ObjectCode,), {"device": device})
+    linker = type("Linker", (core.Linker,), {"link": lambda self, kind: code(core.Linker.link(self, kind).code)})
+    launch = {"launch": lambda stream, config, kernel, *values: core.launch(device, config, kernel, values),
+              "LaunchConfig": core.LaunchConfig}
+    arrays, dispatcher = (import_module(f"numba.cuda.{name}") for name in ("cudadrv.devicearray", "dispatcher"))
+
+    class Kernel(dispatcher._Kernel):                # type: ignore[name-defined]
+        """A kernel as PTX that names its lines, of all its functions: what nvJitLink makes is machine code."""
+
+        def __init__(self, *args, debug=False, lineinfo=False, lto=False, **options):
+            super().__init__(*args, debug=debug, lineinfo=not debug, lto=False, **options)
+
+    return {
+        "cudadrv.driver": {"binding": binding, "find_driver": lambda: None, "Linker": linker, "ObjectCode": code,
+                           "LinkerOptions": core.LinkerOptions, "ExperimentalStream": core.Stream,
+                           "ExperimentalDevice": partial(core.Device, binding)},
+        "dispatcher": launch | {"_Kernel": Kernel},
+        "CUDADispatcher": {"enable_caching": lambda self: None},         # a GPU would find PTX where it looks for a cubin
+        "memory_management.nrt": launch,
+        "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
+        "Out": {"to_device": lambda argument, after, stream=0: _to_device(arrays, device, argument, after)},
+        "cudadrv.devicearray": {"_to_strided_memory_view": partial(_view, arrays, device),
+                                "_make_strided_memory_view": lambda array, stream_ptr: _host_view(arrays, array)},
+    }
+
+
+def _shim(arrays, address, shape, strides, dtype):
+    """numba-cuda's own view of memory."""
+    like = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides)
+    layout = arrays._StridedLayoutShim(strides_in_bytes=tuple(like.strides), is_contiguous_c=like.flags.c_contiguous,
+                                       is_contiguous_f=like.flags.f_contiguous, is_contiguous_any=like.flags.forc)
+    return arrays._StridedMemoryViewShim(ptr=address, shape=tuple(shape), dtype=np.dtype(dtype), size=int(np.prod(shape)),
+                                         _layout=layout)
+
+
+def _host_view(arrays, array):
+    array = np.asanyarray(array)
+    return _shim(arrays, array.__array_interface__["data"][0] if array.size else 0, array.shape, array.strides, array.dtype)
+
+
+class _Copied:
+    """Device memory with a copy of an array of the host, of the same strides; it is freed with this view of it."""
+
+    def __init__(self, arrays, device, array, filled):
+        low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+        self._memory, self._start = device.memory, device.memory.allocate(high - low)
+        first = self._start + (array.__array_interface__["data"][0] - low if array.size else 0)
+        if filled:
+            move(self._start, low, high - low)
+        view = _shim(arrays, first, array.shape, array.strides, array.dtype)
+        for name in ("ptr", "shape", "dtype", "size", "_layout"):
+            setattr(self, name, getattr(view, name))
+
+    def give_back(self, array):
+        """Writes what is there to the array that it is a copy of."""
+        if array.flags.writeable and array.size:
+            held = self._memory.find(self._start)
+            offset = self.ptr - self._start
+            array[...] = np.ndarray(array.shape, array.dtype, held, offset, array.strides)
+
+    def __del__(self):
+        self._memory.free(self._start)
+
+
+def _view(arrays, device, value, stream=0, copy=True, user_explicit=False):
+    """(a view of device memory, whether it is a copy) of an argument: as `devicearray._to_strided_memory_view`."""
+    from numba.cuda.cudadrv import driver
+
+    if driver.is_device_memory(value):
+        return value._strided_memory_view_shim, False
+    described = getattr(value, "__cuda_array_interface__", None)
+    if described is not None:
+        record = described["typestr"][1] == "V" and "descr" in described
+        dtype = np.dtype([tuple(field) for field in described["descr"]] if record else described["typestr"])
+        shape = tuple(described["shape"])
+        strides = described.get("strides") or np.ndarray(shape, dtype, b"" if 0 in shape else None).strides
+        return _shim(arrays, described["data"][0] or 0, shape, strides, dtype), False
+    return _Copied(arrays, device, np.asanyarray(value), copy), True
+
+
+def _to_device(arrays, device, argument, after, stream=0):
+    """The view of an argument that is written back: as `args.Out.to_device`. after: functions to call when the kernel is
+    over."""
+    view, copied = _view(arrays, device, argument.value, copy=argument.copy_input)
+    value = argument.value
+    after.append((lambda: view.give_back(np.asanyarray(value))) if copied else lambda: view)
+    return view
+
+
+class NumbaOnDevice:
+    """A context in which numba-cuda uses a SimulatedDevice, whether there is a GPU or not; it may be entered again.
+
+    Arrays on the device must not be used outside of it. Raises MachineError without numba-cuda.
+    """
+
+    def __init__(self, device: SimulatedDevice):
+        self._modules = _numba()
+        self._names = replacements(device)
+        self._state, self._runtime, self._lock = None, self._modules["cudadrv.devices"]._Runtime(), RLock()
+
+    def __enter__(self):
+        self._lock.acquire()
+        self._swap()
+        driver = self._modules["cudadrv.driver"].driver
+        self._outside, state = dict(vars(driver)), self._state
+        vars(driver).clear()
+        if state is None:
+            driver.__init__()
+        else:
+            vars(driver).update(state)
+        return self
+
+    def __exit__(self, *error):
+        driver = self._modules["cudadrv.driver"].driver
+        self._state = dict(vars(driver))
+        vars(driver).clear()
+        vars(driver).update(self._outside)
+        self._swap()
+        self._lock.release()
+
+    def _swap(self):
+        """Names that numba.cuda has, and those of this device, change places."""
+        for module, names in self._names.items():
+            for name, new in names.items():
+                names[name] = getattr(self._modules[module], name)
+                setattr(self._modules[module], name, new)
+        devices = self._modules["cudadrv.devices"]
+        devices._runtime, self._runtime = self._runtime, devices._runtime
+        devices.gpus = devices._runtime.gpus
+
+
+def is_kernel(kernel: Any) -> bool:
+    """Whether a kernel is one of numba-cuda, or a Python function.
+
+    >>> is_kernel(is_kernel), is_kernel("text")
+    (True, False)
+    """
+    return isinstance(kernel, FunctionType) or type(kernel).__name__ == "CUDADispatcher"
+
+
+class NumbaKernel:
+    """A kernel as numba.cuda.jit makes it, or a function written for it, on a SimulatedDevice; compiled once per
+    signature."""
+
+    def __init__(self, kernel: Any, device: SimulatedDevice):
+        self._numba, self._device = NumbaOnDevice(device), device
+        self._function = getattr(kernel, "py_func", kernel)
+        self._options = dict(getattr(kernel, "targetoptions", {}))
+        self._made: Any = None
+
+    def launch(self, grid: Any, block: Any, shared_bytes: int, args: tuple, options: dict) -> Trace:
+        """Runs it once; its arrays are changed in place. Raises what numba-cuda raises for arguments that it cannot take."""
+        if options:
+            raise MachineError(f"a Numba kernel takes no options: {', '.join(options)}")
+        with self._numba:
+            if self._made is None:
+                self._made = import_module("numba.cuda").jit(self._function) if not self._options else \
+                    import_module("numba.cuda.dispatcher").CUDADispatcher(self._function, targetoptions=self._options)
+            self._made[grid, block, 0, shared_bytes](*args)
+        return self._device.launches[-1].trace

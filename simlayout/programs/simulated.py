@@ -1,0 +1,63 @@
+"""simulate: a kernel of Numba, CuPy or Triton, launched as it is written, and run without a GPU."""
+
+from collections.abc import Callable
+from typing import Any
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.machine.engine.trace import Trace
+from simlayout.programs.device import SimulatedDevice
+
+
+def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise") -> "Simulated":
+    """A kernel that is launched as always, `simulate(kernel)[grid, block, stream, shared_bytes](*args)`, and run by the
+    CPU machine: each launch returns its Trace.
+
+    kernel: what `numba.cuda.jit` makes, or a function written for it; a `cupy.RawKernel`; what `triton.jit` makes.
+    arch: of the GPU. hazards: "raise", "report" or "off". grid, block: ints or tuples of up to three; stream is taken and
+    means nothing; shared_bytes: dynamic shared memory. args: as on a GPU; NumPy arrays are changed in place. The kernel is
+    compiled for each signature once, without a GPU, and its lines are those of the user's source.
+
+    Raises MachineError for what is no kernel, or where its library is not installed; HazardError, AddressError as
+    `simlayout.ptx`; and what the library itself raises.
+
+    >>> import numpy as np
+    >>> def add(x, y, out):
+    ...     i = cuda.grid(1)
+    ...     if i < out.size:
+    ...         out[i] = x[i] + y[i]
+    >>> from numba import cuda                                           # doctest: +SKIP
+    >>> out = np.zeros(100)
+    >>> simulate(add)[1, 128](np.ones(100), np.ones(100), out).hazards   # doctest: +SKIP
+    ()
+    """
+    return Simulated(kernel, SimulatedDevice(arch, hazards))
+
+
+class Simulated:
+    """A kernel on a device that is simulated. `simulated[grid, block, stream, shared_bytes](*args)` launches it."""
+
+    def __init__(self, kernel: Any, device: SimulatedDevice):
+        self._kernel = _adapted(kernel, device)
+
+    def __getitem__(self, configuration: Any) -> Callable[..., Trace]:
+        """What launches it: grid; or grid, block and, if they are wanted, a stream and bytes of dynamic shared memory."""
+        given = configuration if isinstance(configuration, tuple) else (configuration,)
+        if not 1 <= len(given) <= 4:
+            raise MachineError(f"a launch has [grid, block, stream, shared_bytes], not {len(given)} of them")
+        grid, block, _, shared_bytes = given + (1, 1, 0, 0)[len(given):]
+
+        def launch(*args: Any, **options: Any) -> Trace:
+            return self._kernel.launch(grid, block, shared_bytes, args, options)
+
+        return launch
+
+
+def _adapted(kernel, device):
+    """The kernel by the adapter of its library."""
+    from simlayout.programs import numba_cuda
+
+    if numba_cuda.is_kernel(kernel):
+        return numba_cuda.NumbaKernel(kernel, device)
+    raise MachineError(f"{type(kernel).__name__} is no kernel that can be simulated: pass what numba.cuda.jit, "
+                       "cupy.RawKernel or triton.jit make, or the PTX text to simlayout.ptx.load")

@@ -1,0 +1,177 @@
+"""Kernels of Numba, launched through simlayout.simulate."""
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+from numba import cuda, types
+
+import simlayout as sl
+from simlayout.errors import AddressError, HazardError, MachineError
+
+pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning")
+
+
+@cuda.jit
+def transpose(a, out):
+    tile = cuda.shared.array((32, 32), types.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, x] = a[y, x]
+    cuda.syncthreads()
+    out[y, x] = tile[x, y]
+
+
+@cuda.jit
+def shifted(values):
+    tile = cuda.shared.array(64, types.int32)
+    i = cuda.threadIdx.x
+    tile[i] = values[i]
+    values[i] = tile[63 - i]
+
+
+def line(function, text):
+    """The number of the first line of a function that has a text."""
+    import inspect
+
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, each in enumerate(lines) if text in each)
+
+
+def test_a_kernel_runs_and_its_conflicts_have_the_lines_of_its_source():
+    a, out = np.random.default_rng(0).random((32, 32), np.float32), np.zeros((32, 32), np.float32)
+    trace = sl.simulate(transpose)[1, (32, 32)](a, out)
+    assert (out == a.T).all()
+    rows = {s.line: s for s in trace.source_lines() if s.file == __file__}
+    assert rows[line(transpose.py_func, "tile[y, x] =")].excess == 0
+    assert rows[line(transpose.py_func, "out[y, x] =")].excess == 31 * 32
+
+
+def test_a_race_is_raised_with_both_lines_or_reported():
+    with pytest.raises(HazardError, match=rf"test_simulate.py:{line(shifted.py_func, '63 - i')}"):
+        sl.simulate(shifted)[1, 64](np.arange(64, dtype=np.int32))
+    trace = sl.simulate(shifted, hazards="report")[1, 64](np.arange(64, dtype=np.int32))
+    assert {place.line for place in (trace.hazards[0].first, trace.hazards[0].second)} == {
+        line(shifted.py_func, "tile[i] ="), line(shifted.py_func, "63 - i")}
+    assert sl.simulate(shifted, hazards="off")[1, 64](np.arange(64, dtype=np.int32)).hazards == ()
+
+
+def test_a_plain_function_is_a_kernel():
+    def double(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] *= 2
+
+    x = np.arange(100.0)
+    sl.simulate(double)[2, 64](x)
+    assert (x == 2 * np.arange(100.0)).all()
+
+
+RECORD = np.dtype([("a", np.int32), ("b", np.float64), ("c", np.uint8, 3)])
+
+
+@pytest.mark.parametrize("array", [
+    np.arange(60.0).reshape(10, 6)[::2, ::3], np.asfortranarray(np.arange(12, dtype=np.int16).reshape(3, 4)),
+    np.arange(10)[::-1], np.arange(5) + 1j, np.arange(5, dtype=np.complex64) * 1j, np.arange(7).astype(np.float16),
+    np.arange(9) % 2 == 0, np.arange("2020-01", "2020-09", dtype="datetime64[M]"), np.arange(4).astype("timedelta64[s]"),
+    np.zeros(3, RECORD), np.arange(6, dtype=np.uint8), np.zeros((0, 4)), np.array(3.5),
+], ids=lambda a: f"{a.dtype} {a.shape} {a.strides}")
+def test_an_array_of_any_dtype_and_any_strides_arrives_and_comes_back(array):
+    def copied(source, target):
+        i = cuda.grid(1)
+        if i < source.size:
+            target.flat[i] = source.flat[i]
+
+    def copied_records(source, target):
+        i = cuda.grid(1)
+        if i < source.size:
+            target[i] = source[i]
+
+    array = array.copy() if array.dtype.names else array
+    if array.dtype.names:
+        array["a"], array["b"], array["c"] = [1, 2, 3], [0.5, 1.5, 2.5], [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    before, target = array.copy(), np.zeros_like(array)
+    sl.simulate(copied_records if array.dtype.names else copied)[1, 64](array, target)
+    assert (target == array).all() and (array == before).all()
+
+
+def test_an_array_that_is_read_only_is_read():
+    def doubled(source, target):
+        i = cuda.grid(1)
+        if i < target.size:
+            target[i] = 2 * source[i]
+
+    source, target = np.arange(8.0), np.zeros(8)
+    source.setflags(write=False)
+    sl.simulate(doubled)[1, 32](source, target)
+    assert (target == 2 * source).all()
+
+
+def test_scalars_and_nested_tuples_are_arguments():
+    def summed(out, whole, fraction, flag, day, pair, nested):
+        out[0] = whole + fraction
+        out[1] = flag
+        out[2] = pair[0][1] + pair[1]
+        out[3] = nested[1][0] * nested[1][1]
+
+    out, part = np.zeros(4), np.array([3.0, 4.0])
+    sl.simulate(summed)[1, 1](out, np.int16(-3), 0.5, True, np.datetime64(datetime(2020, 1, 1)), (part, 7), (1, (2, 2.5)))
+    assert out.tolist() == [-2.5, 1.0, 11.0, 5.0]
+
+
+def test_a_kernel_is_compiled_once_for_a_signature():
+    kernel, x = sl.simulate(transpose), np.zeros((32, 32), np.float32)
+    for _ in range(3):
+        kernel[1, (32, 32)](x, x.copy())
+    assert len(kernel._kernel._made.overloads) == 1
+    kernel[1, (32, 32)](x.astype(np.float64), x)
+    assert len(kernel._kernel._made.overloads) == 2
+
+
+def test_dynamic_shared_memory_is_of_the_size_that_the_launch_gives():
+    def reversed_by_shared(x):
+        tile = cuda.shared.array(0, types.float64)
+        i = cuda.threadIdx.x
+        tile[i] = x[i]
+        cuda.syncthreads()
+        x[i] = tile[x.size - 1 - i]
+
+    x = np.arange(32.0)
+    sl.simulate(reversed_by_shared)[1, 32, 0, 32 * 8](x)
+    assert x.tolist() == list(range(31, -1, -1))
+    with pytest.raises((AddressError, HazardError), match="128 bytes of shared memory"):
+        sl.simulate(reversed_by_shared)[1, 32, 0, 128](x)
+
+
+def test_what_lies_outside_an_array_is_an_error_that_names_the_line():
+    def beyond(x):
+        x[cuda.threadIdx.x] = 1
+
+    with pytest.raises(HazardError, match=rf"test_simulate.py:{line(beyond, 'x[cuda')}.*out of bounds|out of bounds"):
+        sl.simulate(beyond)[1, 32](np.zeros(8))
+
+
+def test_numba_is_as_before_after_a_simulation():
+    from numba.cuda.cudadrv import devices, driver
+
+    before = driver.binding, driver.Linker, devices._runtime
+    sl.simulate(transpose)[1, (32, 32)](np.zeros((32, 32), np.float32), np.zeros((32, 32), np.float32))
+    assert before == (driver.binding, driver.Linker, devices._runtime)
+
+
+@pytest.mark.parametrize("wrong, message", [("text", "str is no kernel"), (3, "int is no kernel")])
+def test_what_is_no_kernel_is_refused(wrong, message):
+    with pytest.raises(MachineError, match=message):
+        sl.simulate(wrong)
+
+
+def test_a_launch_of_five_things_is_refused():
+    with pytest.raises(MachineError, match="not 5 of them"):
+        sl.simulate(transpose)[1, 1, 0, 0, 0]
+
+
+def test_without_numba_cuda_the_error_names_the_extra(monkeypatch):
+    import simlayout.programs.numba_cuda as adapter
+
+    monkeypatch.setattr(adapter, "MODULES", ("no_such_module",))
+    with pytest.raises(MachineError, match=r"simlayout\[cuda\]"):
+        sl.simulate(transpose)
