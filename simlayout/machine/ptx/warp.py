@@ -82,4 +82,4 @@ class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
         votes[0] += trues
         votes[1] += lanes
         yield from Warp.barrier.steps(self, id, threads)
-        return votes[0], votes[0] == votes[1]
+        return votes

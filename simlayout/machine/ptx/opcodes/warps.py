@@ -101,9 +101,8 @@ def _reduce(instruction, modifiers, names):
     def run(warp):
         truth = (warp.rows[row] != negated) & warp.active
         given = [number(warp) for number in numbers]
-        count = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
-        trues, all_threads = count
-        value = {"popc": trues, "and": trues == all_threads, "or": trues > 0}[operation]
+        trues, threads = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
+        value = {"popc": trues, "and": trues == threads, "or": trues > 0}[operation]
         warp.give(to, np.full(32, value, np.uint64))
 
     return {"run": run, "together": everyone}
