@@ -1,10 +1,10 @@
-"""Random kernels of a cluster in which TMA, reductions, mbarriers and cp.async meet loads and stores of shared memory,
-against every pair of accesses.
+"""Random kernels of a cluster in which TMA, reductions, mbarriers and cp.async meet loads, stores and atomics of shared
+memory, against every pair of accesses.
 
 The twin knows nothing of the machine: it makes a graph of what happens before what from the statements that the kernel's
 text was made from. A node knows the nodes before it, and those of them that a fence.proxy.async lies behind. Two accesses
 of a byte race if neither ends before the other starts and one writes, or if threads wrote, an engine comes later, and no
-fence lies between. Reductions of one kind do not race.
+fence lies between. Atomics do not race with one another, nor do reductions of one kind.
 """
 
 import importlib.util
@@ -45,6 +45,8 @@ def of_width(width):
     return {f"load_{width}": Instruction(lambda warp, at: int(warp.shared_load(f"ld.shared.{name}", at, width)[0, 0])),
             f"peer_{width}": Instruction(lambda warp, at, rank:
                                          int(warp.peer_load(f"ld.shared::cluster.{name}", at, width, rank)[0, 0])),
+            f"atomic_{width}": Instruction(lambda warp, at, rank:
+                                           warp.peer_update(f"red.shared::cluster.add.{name}", at, width, rank)[0].rank),
             f"store_{width}": Instruction(lambda warp, at, value:
                                           warp.shared_store(f"st.shared.{name}", at, data(width, value))),
             f"copy_{width}": Instruction(lambda warp, at, value:
@@ -93,7 +95,7 @@ class Program:
         self.together = draws.choice([False, True])
         self.barriers, self.arrived = itertools.count(1), False
         kinds = [self.access] * 8 + [self.orders, self.handed, self.load, self.store, self.reduce] * 2
-        kinds += [self.copies, self.cluster, self.named, self.wait]
+        kinds += [self.copies, self.cluster, self.named, self.wait, self.count]
         for _ in range(draws.randint(3, 14)):
             draws.choice(kinds)()
         if self.arrived:
@@ -116,10 +118,19 @@ class Program:
     def access(self):
         pick = self.random.choice
         width, address = pick(WIDTHS), (pick([1, 1, 1, 0, 3]), pick([0, 0, 1, 32, 7]))
-        name = pick(["load", "load", "store", "store", "store", "copy", "matrix", "peer"])
-        width = {"copy": max(width, 4), "matrix": 16}.get(name, width)
-        more = {"load": (), "matrix": (), "peer": (pick(range(self.ctas)),)}.get(name, (1 + len(self.statements),))
-        self.add(self.whom(), ALL if name == "matrix" else pick([ALL, ALL, *LANES]), name, width, *address, *more)
+        name = pick(["load"] * 2 + ["store"] * 3 + ["copy", "matrix", "peer", "atomic"])
+        width = {"copy": max(width, 4), "atomic": min(max(width, 4), 8), "matrix": 16}.get(name, width)
+        more = {"load": (), "matrix": (), "peer": (pick(range(self.ctas)),), "atomic": ("cta",)}
+        self.add(self.whom(), ALL if name == "matrix" else pick([ALL, ALL, *LANES]), name, width, *address,
+                 *more.get(name, (1 + len(self.statements),)))
+
+    def count(self):
+        """Some warps of a CTA do this and that with one word, atomics for the most part."""
+        cta, at, pick = self.random.randrange(self.ctas), self.random.randrange(SIZE // 4), self.random.choice
+        for _ in range(self.random.randint(2, 4)):
+            name = pick(["atomic", "atomic", "store", "load"])
+            more = {"atomic": ("cta",), "store": (1 + len(self.statements),), "load": ()}[name]
+            self.add((cta, pick(range(self.warps))), pick([ONE, ONE, "tid % 32 < 5"]), name, 4, 0, at, *more)
 
     def copies(self):
         who = self.whom()
@@ -206,7 +217,7 @@ class Program:
         return [*lines, "    cluster_arrive(0)", "    cluster_wait()"], numbers
 
     def call(self, cta, name, *rest):
-        if name in ("load", "store", "peer", "copy", "matrix"):
+        if name in ("load", "store", "peer", "copy", "matrix", "atomic"):
             width, slope, start, *more = rest
             address = f"{width} * (({slope} * tid + {start}) % {SIZE // width})"
             return f"{name if name == 'matrix' else f'{name}_{width}'}({', '.join([address, *map(str, more)])})"
@@ -287,11 +298,12 @@ class Twin:
 
     # ---- one method for each name --------------------------------------------------------------------------------
 
-    def plain(self, where, threads, width, slope, start, write, cta=None):
+    def plain(self, where, threads, width, slope, start, write, cta=None, reduction=None):
         first, made = 32 * self.program.warps * where[0], []
         for t in threads:
             node, at = self.node([t]), width * ((slope * (t - first) + start) % (SIZE // width))
-            made.append((t, self.touch(where[0] if cta is None else cta, at, width, write, node, node)))
+            made.append((t, self.touch(where[0] if cta is None else cta, at, width, write, node, node,
+                                        reduction=reduction)))
         return made
 
     def load(self, where, threads, *address):
@@ -302,6 +314,9 @@ class Twin:
 
     def store(self, where, threads, *address):
         self.plain(where, threads, *address[:3], True)
+
+    def atomic(self, where, threads, *address):
+        self.plain(where, threads, *address[:3], True, reduction="atomic")
 
     def copy(self, where, threads, *address):
         made = self.plain(where, threads, *address[:3], True)

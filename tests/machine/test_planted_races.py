@@ -280,3 +280,30 @@ def test_a_reduction_adds_to_what_is_there():
     a[:] = np.arange(256).reshape(8, 32)
     run(planted.by_two_ctas, 2, 32, planted.box_reduction, planted.box_reduction, False, a, m, counter, shared_bytes=SHARED)
     assert (a == np.arange(256).reshape(8, 32) + 2).all()
+
+
+add_one = kit.Instruction(lambda warp, at: warp.peer_update("red.shared::cluster.add.u32", at, 4, 0)[0].rank)
+
+
+@pytest.mark.parametrize("first", [0, 32])                # one of the two runs first
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("writes", [True, False])
+def test_an_atomic_hides_no_plain_access_of_its_own_lane_from_atomics_of_other_warps(writes, ordered, first):
+    def kernel(writes, ordered, first):
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.st_shared(0, 0)
+        kit.bar_sync()
+        if tid == first:
+            if writes:
+                kit.st_shared(0, 1)
+            else:
+                kit.ld_shared(0)
+            add_one(0)
+        if ordered:
+            kit.bar_sync()
+        if tid == 32 - first:
+            add_one(0)
+
+    hazards = run(kernel, 1, 64, writes, ordered, first, shared_bytes=64, hazards="report").hazards
+    assert bool(hazards) != ordered

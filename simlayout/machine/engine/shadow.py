@@ -34,6 +34,7 @@ class SharedShadow:
         self._written = rows_of(np.full(self._cells, UNWRITTEN, np.uint32))
         self._read = rows_of(np.zeros(self._cells, np.uint32))
         self._readers = [None] * len(clocks.epochs)      # per warp, made at its first read
+        self._updaters = [None] * len(clocks.epochs)     # the same of its atomics
         self._marks = None if elements is None else rows_of(np.full(self._cells, UNKNOWN, np.int64))
         self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
         self._writes = {}                                # serial -> Touch: what wrote the bytes
@@ -56,13 +57,14 @@ class SharedShadow:
             self._check_read(touch, stamps)
         self._check_reductions("early read", touch)
         if self._updated and not touch.strong:
-            for table in filter(None, self._readers):
-                self._check_updates(touch, table[n].take(rows, axis=0))
+            for table in filter(None, self._updaters):
+                self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
         if touch.marks is not None:
             self._check_marks(touch, stamps)
-        if self._readers[warp] is None:
-            self._readers[warp] = rows_of(np.zeros(self._cells, np.uint32))
-        mine = self._readers[warp][n]
+        tables = self._updaters if touch.strong else self._readers
+        if tables[warp] is None:
+            tables[warp] = rows_of(np.zeros(self._cells, np.uint32))
+        mine = tables[warp][n]
         before = mine.take(rows, axis=0)
         if before.max() >= self._together[warp]:
             touch.earlier = self._overlapping(touch, before)
@@ -79,12 +81,13 @@ class SharedShadow:
     def atomic(self, touch):
         """An atomic: it reads and writes at once, and other atomics of the same bytes may come before or after it.
 
-        So the last write of a byte does not tell of all that were; but each warp's own table of reads has its last one.
+        So the last write of a byte does not tell of all that were; but each warp's own table of atomics has its last one,
+        and every atomic has the plain writes that it changed.
         """
         touch.strong = self._updated = True
         self.read(touch)
         again = Touch(touch.warp, touch.instruction, touch.rows, touch.nbytes, touch.lanes, touch.name, touch.marks)
-        again.strong = True
+        again.strong, again.beneath = True, self._beneath(touch)
         self.write(again)
 
     def check_async_read(self, touch):
@@ -177,7 +180,8 @@ class SharedShadow:
         self.serial += 1
         touch.serial, touch.epoch = self.serial, self._clocks.epochs[touch.warp.number]
         if len(self._touches) >= PRUNE_AT:                   # warps that only meet at mbarriers never clear them
-            self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers))])
+            self._touches = pruned(self._touches, [t[1] for t in (self._written, self._read, *filter(None, self._readers),
+                                                             *filter(None, self._updaters))])
         self._touches[self.serial] = touch              # after that: no table refers to it yet
         return self.serial
 
@@ -191,6 +195,15 @@ class SharedShadow:
         if self._marks is not None:
             self._stores[touch.serial] = touch
             self._marks[touch.nbytes][touch.rows] = UNKNOWN if touch.marks is None else touch.marks
+
+    def _beneath(self, touch):
+        """The plain writes, since the floor, of what the bytes of an atomic hold."""
+        writes = {}
+        for stamp in self._recent(self._written[touch.nbytes].take(touch.rows, axis=0)):
+            if stamp < IN_FLIGHT:
+                last = self._touches[stamp]
+                writes |= {known.serial: known for known in (last.beneath if last.strong else (last,))}
+        return tuple(known for known in writes.values() if known.serial >= self._floor)
 
     def _overlapping(self, touch, stamps):
         """The reads behind `stamps` that a later write must be compared with besides `touch`."""
@@ -255,8 +268,8 @@ class SharedShadow:
                 elif stamp != UNWRITTEN:
                     self._compare(self._touches[stamp], touch, stamps == stamp, "writes", "writes")
         if self._read[n].take(rows, axis=0).max() >= self._floor:
-            for table in filter(None, self._readers):
-                self._check_readers(touch, table[n].take(rows, axis=0))
+            for table in filter(None, (*self._readers, *self._updaters)):
+                self._check_earlier(touch, table[n].take(rows, axis=0), "reads", "writes")
         self._check_reductions("write in flight", touch)
         for read, where in self._async_reads.unfinished(touch, self._clocks):
             index, byte = np.nonzero(where)
@@ -270,7 +283,8 @@ class SharedShadow:
             if not known.may_meet(touch):
                 self._in_flight(kind, known, touch, where)
 
-    def _check_readers(self, touch, stamps):
+    def _check_earlier(self, touch, stamps, did, does):
+        """Compares with what stands in the table of a warp, and what that was not ordered after."""
         todo, seen = [self._touches[s] for s in self._recent(stamps)], set()
         everywhere = np.full(stamps.shape, True)
         while todo:
@@ -278,12 +292,7 @@ class SharedShadow:
             if known.serial not in seen:
                 seen.add(known.serial)
                 todo += known.earlier
-                self._compare(known, touch, everywhere, "reads", "writes")
-
-    def _check_updates(self, touch, stamps):
-        for stamp in self._recent(stamps):
-            if self._touches[stamp].strong:
-                self._compare(self._touches[stamp], touch, stamps == stamp, "writes", "reads")
+                self._compare(known, touch, everywhere, did, does)
 
     def _recent(self, stamps):
         return [stamp for stamp in _distinct(stamps) if stamp >= self._floor]
@@ -292,7 +301,7 @@ class SharedShadow:
         """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
         they are."""
         if before.may_meet(after):
-            return True
+            return all([self._compare(plain, after, where & after.overlap(plain), did, does) for plain in before.beneath])
         if before.agent is not None:
             where = where & after.unaware(before, self._clocks)
             if where.any():

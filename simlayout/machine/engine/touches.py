@@ -25,19 +25,21 @@ class Touch:
     reduction says which, "add.u32", and it may only meet the same.
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
-    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after. Of a copy that has
+    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
+    atomic, the plain writes that it and other atomics have changed. Of a copy that has
     landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
     agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
-                 "earlier", "issued", "waited", "agent", "number", "strong", "reduction",
+                 "earlier", "issued", "waited", "agent", "number", "strong", "reduction", "beneath",
                  "_threads")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
+        self.beneath = ()
         self.strong, self.reduction, self._threads = False, None, None
 
     def landed(self, waited):
@@ -77,6 +79,11 @@ class Touch:
     def may_meet(self, other):
         """Whether the two need no order: atomics, or reductions of one kind."""
         return self.strong and other.strong and self.reduction == other.reduction
+
+    def overlap(self, other):
+        """bool [n, nbytes]: which bytes `other` touches too."""
+        mine, others = (touch.rows[:, None] * touch.nbytes + np.arange(touch.nbytes) for touch in (self, other))
+        return np.isin(mine, others)
 
     def covers(self, other):
         """Whether the same lanes touch the same bytes."""
