@@ -19,13 +19,14 @@ def _address(array):
 
 
 class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
-    """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory."""
+    """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
+    right_behind_fence: whether there was no wgmma since the last wgmma.fence."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
         self.program, self.space, self.running = program, space, running
         self.rows = program.initial_rows(self)
-        self.accumulators = program.accumulators.of(self)
+        self.accumulators, self.right_behind_fence = program.accumulators.of(self), False
         self.begin_memory(program)
         self.begin_parts()
         self.begin_ordering()

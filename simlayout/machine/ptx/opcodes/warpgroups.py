@@ -16,7 +16,7 @@ def wgmma(instruction, names):
     """wgmma.fence, commit_group, wait_group, mma_async."""
     kind = instruction.modifiers[0]
     if kind == "fence":
-        return {"run": lambda warp: warp.wgmma_fence(), "together": everyone}
+        return {"run": _fence, "together": everyone}
     if kind == "commit_group":
         return {"run": lambda warp: warp.wgmma_commit(), "together": everyone}
     if kind == "wait_group":
@@ -25,6 +25,11 @@ def wgmma(instruction, names):
     if kind != "mma_async" or "sp" in instruction.modifiers:
         raise InstructionError("the machine has wgmma.fence, commit_group, wait_group and mma_async without .sp")
     return {"run": Product(instruction, names), "together": everyone}
+
+
+def _fence(warp):
+    warp.wgmma_fence()
+    warp.right_behind_fence = True
 
 
 class Product:
@@ -50,6 +55,7 @@ class Product:
         a, b = self._a(warp), self._b(warp)
         warp.wgmma(self.name, warp.accumulators[self.number], tuple(a) if self._fragment else a[0], b, self._scale(warp),
                    *self._trans, self._negated)
+        warp.right_behind_fence = False
 
 
 def _immediates(values, op, from_registers):
