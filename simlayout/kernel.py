@@ -22,7 +22,7 @@ class AccessCount:
     instructions; wavefronts, ideal: their sums. exact: False if the model only bounds the wavefronts, for example of copies
     with unknown sources. bytes: moved by TMA to or from shared memory, or loaded from another CTA of the cluster, which
     costs no wavefronts here. file, line: where a kernel executed it first, "" and 0 in a prediction; ptx_line: of the PTX
-    text, where that was run, else 0.
+    text, where that was run, else 0. loads: wavefronts of the loads in the loop that an atomic may be, which come on top.
     """
 
     name: str
@@ -35,6 +35,7 @@ class AccessCount:
     file: str = ""
     line: int = 0
     ptx_line: int = 0
+    loads: int = 0
 
     @property
     def excess(self) -> int:
@@ -59,7 +60,7 @@ class AccessCount:
         """The sum of both, with this one's name and place."""
         return replace(self, instructions=self.instructions + other.instructions,
                        wavefronts=self.wavefronts + other.wavefronts, ideal=self.ideal + other.ideal,
-                       exact=self.exact and other.exact, bytes=self.bytes + other.bytes)
+                       exact=self.exact and other.exact, bytes=self.bytes + other.bytes, loads=self.loads + other.loads)
 
 
 CPU_SMS = 2

@@ -2,8 +2,9 @@
 
     python -m cuda_kernels.conformance.foreign.compare FILE [--rows NAME ...] [--data FOLDER]
 
-FILE: what `gpu` recorded. Results must be equal to the bit, but of kernels with approximate functions within APART;
-wavefronts must be equal class by class. Returns 1 if a result differs; wavefronts that differ are listed.
+FILE: what `gpu` recorded, .json or .json.xz. Results must be equal to the bit, but of kernels with approximate functions
+within APART; wavefronts must be equal class by class, or `reasons` says why they are not. Returns 1 if a result differs, or
+wavefronts without a reason.
 """
 
 import argparse
@@ -13,15 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from ml_dtypes import finfo
 
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.gpu import digest, unpacked
 from cuda_kernels.conformance.foreign.row import DATA, array_of
 
-CLASSES = {"ld": ("ld",), "ldmatrix": ("ldmatrix",), "st": ("st", "stmatrix"), "copy": ("copy",), "atom": ("atom",)}
-"""Counter of the record -> the classes of `Trace.totals()` that it adds up."""
+CLASSES = ("ld", "ldmatrix", "st", "stmatrix", "copy", "atom")
+"""The classes of `Trace.totals()`, which are counters of the record; stmatrix is what the pipe's stores have on top."""
 APART = (1e-5, 1e-6)
-"""How far approximate results may be from the GPU's, relative and absolute."""
+"""How far approximate results may be from the GPU's, relative and absolute; relative at least the epsilon of their type."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,10 @@ def unlike(array, recorded, index):
     if kept is None:
         return f"argument {index}: other bytes than the GPU's"
     theirs = unpacked(kept, array).astype(np.float64)
-    off = ~np.isclose(array.astype(np.float64), theirs, *APART, equal_nan=True)
+    apart = max(APART[0], float(finfo(array.dtype).eps)) if array.dtype.kind in "fV" else APART[0], APART[1]
+    off = ~np.isclose(array.astype(np.float64), theirs, *apart, equal_nan=True)
     return (
-        f"argument {index}: {int(off.sum())} of {off.size} elements are further than {APART} from the GPU's"
+        f"argument {index}: {int(off.sum())} of {off.size} elements are further than {apart} from the GPU's"
         if off.any()
         else ""
     )
@@ -88,15 +91,13 @@ def unlike(array, recorded, index):
 def wavefronts(totals, recorded):
     """{class: (the machine's, the GPU's)} of the classes that the GPU counted.
 
-    >>> wavefronts({"ld": 4, "st": 2, "stmatrix": 1}, {"counters": {"ld": 4, "st": 3, "atom": None}})
-    {'ld': (4, 4), 'st': (3, 3)}
+    >>> wavefronts({"ld": 4, "st": 2, "stmatrix": 1}, {"counters": {"ld": 4, "st": 2, "pipe st": 3, "atom": None}})
+    {'ld': (4, 4), 'st': (2, 2), 'stmatrix': (1, 1)}
     """
-    counters = recorded.get("counters") or {}
-    return {
-        name: (sum(totals.get(part, 0) for part in parts), counters[name])
-        for name, parts in CLASSES.items()
-        if counters.get(name) is not None
-    }
+    counters = dict(recorded.get("counters") or {})
+    if counters.get("st") is not None and counters.get("pipe st") is not None:
+        counters["stmatrix"] = counters["pipe st"] - counters["st"]
+    return {name: (totals.get(name, 0), counters[name]) for name in CLASSES if counters.get(name) is not None}
 
 
 def report(verdicts):

@@ -48,7 +48,8 @@ class Analysis:
     active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), int64 [n]. at_least, at_most: bounds,
     equal to the wavefronts where these are known exactly. loads: some atomics are a loop that loads; the wavefronts of
     these loads, which the hardware counts under ld, else 0, int64 [n].
-    sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise.
+    sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise, or
+    bool [n, 32], which lanes read.
     """
 
     instruction: Instruction
@@ -166,7 +167,8 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     banks, sectors and lines matter, so any base that is a multiple of 128 will do. Without sources the wavefronts are those
     of the destinations alone (as if every lane read its own bank), and `at_least` and `at_most` bound them for all sources.
     valid: the src-size of cp.async, the bytes that are read (the rest becomes zero), int [n, 32] or [32]; None for the
-    instruction without it, which costs less for .cg.
+    instruction without it, which costs less for .cg. bool: which lanes read at all, of the instruction with ignore-src;
+    ptxas makes that of a src-size that it knows to be 0 or everything.
 
     Very many accesses are counted with Numba on all cores, if it is installed (`hardware.banks.fast`; equal to NumPy).
 

@@ -9,7 +9,9 @@ Past the cache (.cg, 16 bytes), lanes do not form groups. Where destinations are
 comes in sectors of 32 bytes, and what one sector sends to one sector of shared memory is a piece. Pieces share a
 wavefront if they come from one 128-byte line, go to one 128-byte line, move their halves alike, and agree in whether
 an even sector lands on an even one. With a src-size (LDGSTS.ZFILL) the zeros come on top: what .ca would take. Ideal is then
-one for each group and one for each 128 bytes that are read, as Nsight Compute has it.
+one for each group and one for each 128 bytes that are read, as Nsight Compute has it. With ignore-src instead, a predicate
+(into which ptxas turns a src-size that it knows to be all or nothing), only lanes that do not read write zeros: as .ca would
+if none of them reads; of lanes that differ bounds alone are known.
 
 Measured, not documented: see `records`.
 """
@@ -30,8 +32,9 @@ _CHUNK = 2048                                             # accesses at a time: 
 def through_cache(row, addresses, active, sources=None, valid=None):
     """Count of cp.async.ca.
 
-    addresses, sources: bytes, int [n, 32]; active: bool [n, 32]; valid: src-size in bytes, int [n, 32], None for the
-    instruction without one. Without sources only the destinations clash, with bounds for any sources.
+    addresses, sources: bytes, int [n, 32]; active: bool [n, 32]; valid: src-size in bytes, int [n, 32], or with ignore-src
+    which lanes read, bool [n, 32], None for the instruction without either. Without sources only the destinations clash,
+    with bounds for any sources.
     """
     read = active if valid is None else active & (valid > 0)
     wavefronts = _clashes(row, addresses, active, addresses if sources is None else sources, read)
@@ -54,6 +57,11 @@ def past_cache(row, addresses, active, sources=None, valid=None):
     count = Count(np.clip(pieces, low, high), occupied(row, active), low, high)
     if valid is None:
         return count
+    if valid.dtype == bool:
+        zeros = through_cache(row, addresses, active & ~valid, addresses, valid)
+        least, sums = np.maximum(low, zeros.at_least), count.wavefronts + zeros.wavefronts
+        least = np.where((active & valid).any(axis=1) & (active & ~valid).any(axis=1), least, sums)
+        return Count(sums, count.ideal, np.minimum(least, sums), high + zeros.at_most)
     zeros = through_cache(row, addresses, active, sources, valid)
     lines = -(-alive * row.bytes // LINE_BYTES)
     return Count(count.wavefronts + zeros.wavefronts, count.ideal + lines, low + zeros.at_least, high + zeros.at_most)

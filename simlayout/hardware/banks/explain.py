@@ -1,6 +1,7 @@
 """The reason for a number of wavefronts, in words: phases, then banks, then words, then lanes; or what the rule of the
 instruction has in their place: the lanes that clash, the wavefronts of a copy, the rounds of a loop."""
 
+from dataclasses import replace
 from textwrap import wrap
 
 import numpy as np
@@ -132,6 +133,10 @@ def _by_lines(analysis, index):
         lines.append(f"  and {len(sentences) - _SHOWN_WAVEFRONTS} more")
     if analysis.valid is None:
         return lines
+    if analysis.valid.dtype == bool:
+        analysis = replace(analysis, mask=analysis.active & ~analysis.valid)
+        zeros = _by_clashes(analysis, index) if analysis.mask[index].any() else None
+        return lines if zeros is None else [*lines, "  and for the zeros of the other lanes, as cp.async.ca:", *zeros]
     return [*lines, "  and for the zeros of the src-size, as cp.async.ca:", *_by_clashes(analysis, index)]
 
 

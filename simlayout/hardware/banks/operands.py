@@ -137,9 +137,12 @@ def sources_of(row, sources, mask, n) -> np.ndarray | None:
 
 
 def valid_of(row, valid, mask, n) -> np.ndarray | None:
-    """The src-size of a copy as int64 [n, 32], or None; raises AddressError outside 0 to the bytes of the copy."""
+    """The src-size of a copy as int64 [n, 32], or bool [n, 32] where it is all or nothing, or None; raises AddressError
+    outside 0 to the bytes of the copy."""
     if valid is None:
         return None
+    if np.asarray(valid).dtype == bool:                   # ignore-src: which lanes read
+        return _of_copy(row, "valid", np.asarray(valid).astype(np.int8), mask, n).astype(bool)
     given = _of_copy(row, "valid", valid, mask, n)
     wrong = (given < 0) | (given > row.bytes)
     if wrong.any():

@@ -21,7 +21,8 @@ QUARTERS = tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4))
 CLASSES = {"load": "ld", "ldmatrix": "ldmatrix", "store": "st", "stmatrix": "stmatrix", "copy": "copy", "reduction": "atom",
            "atomic": "atom"}
 """Kind -> the class under which wavefronts are added up, as Nsight Compute has a counter for each: of
-smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ those that end in ld, ldsm, st (stmatrix too), ldgsts and atom."""
+smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ those that end in ld, ldsm, st, ldgsts and atom. stmatrix is in none
+of them, but with the stores in l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st (foreign kernels on an H200)."""
 
 
 @dataclass(frozen=True)

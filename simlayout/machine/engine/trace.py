@@ -75,8 +75,9 @@ class Trace:
 
     def totals(self) -> dict[str, int]:
         """Wavefronts of shared memory by class, as Nsight Compute's counters add them up: of "ld", "ldmatrix", "st",
-        "stmatrix", "copy" (cp.async) and "atom" (red too), each 0 if there are none. ncu counts stmatrix among stores. What
-        wgmma and TMA move is in none of them.
+        "stmatrix", "copy" (cp.async) and "atom" (red too), each 0 if there are none. Those of stmatrix are in ncu's
+        l1tex__data_pipe counter of stores, but not in its smsp__sass one. Loads of the loop that an atomic may be count
+        under "ld", as they do there. What wgmma and TMA move is in none of them.
 
         >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2), AccessCount("b", "ldmatrix.x4", 1, 4, 4))).totals()
         {'ld': 8, 'ldmatrix': 4, 'st': 0, 'stmatrix': 0, 'copy': 0, 'atom': 0}
@@ -86,6 +87,7 @@ class Trace:
             found = class_of(c.instruction)
             if found is not None:
                 made[found] += c.wavefronts
+                made["ld"] += c.loads
         return made
 
     def total(self) -> AccessCount:
@@ -115,16 +117,16 @@ def _row(count):
 class _Buffer:
     """The addresses of one (instruction, access, line), analysed whenever CHUNK of them are there.
 
-    sourced, sized: whether the copies' global addresses and src-sizes come with them.
+    sourced: whether the copies' global addresses come with them; sized: the type of their src-sizes, None without.
     """
 
-    def __init__(self, instruction, arch, sourced=False, sized=False):
+    def __init__(self, instruction, arch, sourced=False, sized=None):
         self.instruction, self.arch = instruction, arch
         self.addresses = np.empty((CHUNK, LANES), np.int32)
         self.sources = np.zeros((CHUNK, LANES), np.int64) if sourced else None
-        self.valid = np.zeros((CHUNK, LANES), np.int64) if sized else None
+        self.valid = np.zeros((CHUNK, LANES), sized) if sized else None
         self.active = None                               # bool [CHUNK, 32], made when a first lane is missing
-        self.used = self.instructions = self.wavefronts = self.ideal = 0
+        self.used = self.instructions = self.wavefronts = self.ideal = self.loads = 0
         self.exact = True
 
     def add(self, addresses, active, origin=None):
@@ -169,6 +171,7 @@ class _Buffer:
             self.instructions += self.used
             self.wavefronts += int(np.sum(made.wavefronts))
             self.ideal += int(np.sum(made.ideal))
+            self.loads += int(np.sum(made.loads))
             self.exact &= bool(made.exact)
         self.used, self.active = 0, None
 
@@ -186,14 +189,15 @@ class Recorder:
         """Notes one warp instruction.
 
         instruction: PTX name; access: name or None; site: (file, line), of PTX also its line; addresses: int64 [32], bytes;
-        active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size or None).
+        active: bool [32], None if all lanes are; origin: of a copy, (global addresses int64 [32], src-size, or bool: whether
+        it is read, or None).
         """
-        kind = (origin is not None, origin is not None and origin[1] is not None)
+        kind = (origin is not None, None if origin is None or origin[1] is None else np.asarray(origin[1]).dtype.char)
         self._buffer(instruction, access, site, kind).add(addresses, active, origin)
 
     def add_all(self, instruction, site, addresses, active):
         """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
-        self._buffer(instruction, None, site, (False, False)).add_all(addresses, active)
+        self._buffer(instruction, None, site, (False, None)).add_all(addresses, active)
 
     def _buffer(self, instruction, access, site, kind):
         key = instruction, access, site, kind
@@ -223,7 +227,8 @@ class Recorder:
         for (instruction, access, site, _), b in self._buffers.items():
             b.flush()
             name = f"{basename(site[0])}:{site[1]}" if access is None else access
-            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, *site))
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, *site,
+                                      loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
         return Trace(lines, dict(self.executed), hazards, notes)

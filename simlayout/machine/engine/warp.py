@@ -172,8 +172,9 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         """cp.async: counted and read now; uint8 [32, nbytes] lands in shared memory as late as PTX allows.
 
         That is at the wait_group of this warp that covers it: until then the old bytes are there. sources: the
-        GlobalPointer that it reads, and valid its src-size in bytes (uniform or [32], None without one): both count in
-        what the copy costs. What was read with `copy=` this warp goes on being read until then.
+        GlobalPointer that it reads, and valid its src-size in bytes (uniform or [32], None without one; bool: whether lanes
+        read at all, by ignore-src): both count in what the copy costs. What was read with `copy=` this warp goes on being
+        read until then.
         """
         data = _lane_data(instruction, data)
         origin = None if sources is None else (sources.addresses(), valid)

@@ -7,10 +7,10 @@ import numpy as np
 
 from simlayout.machine.engine.guards import Fenced, Registers
 
-BEHIND = ("touches registers of the wgmma that follows, behind their wgmma.fence: PTX asks for another fence; ptxas 13.0 moves the "
-          "fence behind it without a word")
-"""A compiler that knows nothing of wgmma moves `float d[32] = {}` past the inline asm of the fence. Seen in the SASS: for moves,
-additions and loads between a fence and the first wgmma behind it WARPGROUP.ARRIVE comes after them."""
+BEHIND = ("touches registers of the wgmma that follows, behind their wgmma.fence: PTX asks for another fence; ptxas 13.0 "
+          "moves the fence behind it without a word")
+"""A compiler that knows nothing of wgmma moves `float d[32] = {}` past the inline asm of the fence. ptxas puts
+WARPGROUP.ARRIVE behind moves, additions and loads between a fence and the first wgmma after it."""
 
 
 class RegisterRows(Registers):

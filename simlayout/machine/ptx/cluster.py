@@ -69,14 +69,16 @@ class ClusterTwins:
         """ld, of which some lanes address the cluster's shared memory."""
         total = np.zeros((LANES, nbytes), np.uint8)
         for rank, at in self.by_cta(where, name):
-            far = f"ld.shared::cluster.b{8 * nbytes}"
-            total |= self.shared_load(name, at, nbytes) if rank < 0 else self.peer_load(far, at, nbytes, rank)
+            if rank in (-1, self.cta.rank):              # the latter by a generic load
+                total |= self.shared_load(name if rank < 0 else f"ld.b{8 * nbytes}", at, nbytes)
+            else:
+                total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", at, nbytes, rank)
         return total
 
     def cluster_store(self, name, where, data):
         """st, of which some lanes address the cluster's shared memory."""
         for rank, at in self.by_cta(where, name):
-            if rank < 0:
+            if rank in (-1, self.cta.rank):
                 self.shared_store(name, at, np.ascontiguousarray(data))
             else:
                 self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank)
@@ -84,7 +86,7 @@ class ClusterTwins:
     def cluster_atomic(self, name, where, update, values, held, order):
         """atom or red, of which some lanes address the cluster's shared memory."""
         for rank, at in self.by_cta(where, name):
-            if rank < 0:
+            if rank in (-1, self.cta.rank):
                 self._shared_atomic(name, at, update, values, held, order)
             else:
                 peer, rows = self.peer_update(name.replace(".shared.", ".shared::cluster."), at, update.bytes, rank)

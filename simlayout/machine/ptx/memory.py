@@ -216,7 +216,12 @@ class MemoryTwins:
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return
-        rows = self._rows(name, where, update.bytes)
+        rows, outer = self.cta.shared.rows(name, where, update.bytes, self._mask()), self.active
+        if update.merged:
+            lanes = np.flatnonzero(outer)
+            self.narrow(np.isin(np.arange(LANES), lanes[np.unique(where[lanes], return_index=True)[1]]))
+        self.record(name, where, where)
+        self.narrow(outer)
         if self.cta.shadow is not None:
             self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
         self.update_shared(self.cta.shared, where, rows, update, values, held, order)

@@ -19,7 +19,7 @@ def unread_loads(functions: Iterable[syntax.Function]) -> set[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     for function in functions:
         body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
-        read = {name for instruction in body for name in _read(instruction)}
+        read = {name for instruction in body for name in registers_read(instruction)}
         for i in body:
             if is_shared_load(i) and not read.intersection(_registers(i.operands[:1])):
                 found.add((i.line, i.text))
@@ -34,10 +34,10 @@ def is_shared_load(instruction: syntax.Instruction) -> bool:
     return instruction.opcode == "ld" and named and "volatile" not in instruction.modifiers
 
 
-def _read(instruction):
+def registers_read(instruction: syntax.Instruction) -> Iterator[str]:
     """Names of the registers that an instruction reads."""
     if instruction.guard is not None:
-        yield getattr(instruction.guard, "register", instruction.guard).name
+        yield from _registers((instruction.guard,))
     first, rest = instruction.operands[:1], instruction.operands[1:]
     yield from _registers(rest)
     if instruction.opcode in READS_ALL or any(isinstance(o, syntax.Address | syntax.TensorAddress) for o in first):

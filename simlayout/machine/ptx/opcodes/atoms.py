@@ -11,6 +11,10 @@ _SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
 _U1 = np.uint64(1)
 
+_REDUCED = {("add", "u32"), ("add", "s32"), *((o, t) for o in ("min", "max") for t in ("u32", "s32")),
+            *((o, "b32") for o in ("and", "or", "xor"))}
+"""Atomics of a whole warp on one address that ptxas computes in registers first (REDUX), so that one lane goes to memory."""
+
 OPERATIONS = {
     "add": lambda held, b, c: held + b,
     "sub": lambda held, b, c: held - b,
@@ -57,7 +61,8 @@ def atomic(instruction, names):
     if target is not None:
         targets = [names.result(one, type) for one in (target.operands if isinstance(target, syntax.Vector) else (target,))]
     name = ".".join((instruction.opcode, "shared", operation, *plain, type))
-    update = Update(operation, type, count)
+    direct = not {"shared", "shared::cta"}.isdisjoint(modifiers)
+    update = Update(operation, type, count, _merged(operation, type, direct, target, operands, names.known))
 
     def run(warp):
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
@@ -70,13 +75,31 @@ def atomic(instruction, names):
     return {"run": run}
 
 
-class Update:
-    """What an atomic makes of the bits at an address. count: elements of a vector; bytes: of all of them."""
+def _merged(operation, type, direct, target, operands, known):
+    """Whether lanes that share an address cost as much as one of them, as ptxas 13.0 compiles it. direct: the address is one
+    of the CTA's shared memory, not a generic one or one of the cluster's.
 
-    def __init__(self, operation, type, count):
+    Where nothing reads what the atomic found: direct additions of 1 become ATOMS.POPC.INC, and operations of _REDUCED on an
+    address that is plainly the same in all lanes become REDUX and an atomic of one lane. Where something does: additions of
+    what is the same in all lanes, too, to such an address.
+    """
+    at, value = operands[0], operands[1]
+    alone = target is None or known.unread(target)
+    if alone and direct and (operation, type) == ("add", "u32") and known.constant(value) == 1:
+        return True
+    if not known.uniform(at) or (operation, type) not in _REDUCED:
+        return False
+    return alone or operation == "add" and known.uniform(value)
+
+
+class Update:
+    """What an atomic makes of the bits at an address. count: elements of a vector; bytes: of all of them; merged: see
+    `_merged`."""
+
+    def __init__(self, operation, type, count, merged=False):
         from simlayout.machine.ptx.opcodes.lanes import lane_op
 
-        bits = width_of(type)
+        bits, self.merged = width_of(type), merged
         if bits > 64:
             raise MachineError(f"atomics of .{type} are not run by the machine")
         self.operation, self.count, self.size = operation, count, bits // 8

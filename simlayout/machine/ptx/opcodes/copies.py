@@ -71,23 +71,28 @@ def _copy(instruction, names):
     given = _given(rest, size, names)
 
     def run(warp):
-        addresses, counts = of(warp), None if given is None else given(warp)
-        data = _read(warp, addresses, np.full(32, size) if counts is None else counts, size)
-        warp.commit_copy(name, warp.in_shared(to(warp), False, name), data, _Addresses(addresses), counts)
+        addresses, valid = of(warp), None if given is None else given(warp)
+        counts = np.full(32, size) if valid is None else np.where(valid, size, 0) if valid.dtype == bool else valid
+        data = _read(warp, addresses, counts, size)
+        warp.commit_copy(name, warp.in_shared(to(warp), False, name), data, _Addresses(addresses), valid)
 
     return {"run": run}
 
 
 def _given(rest, size, names):
-    """What gives the src-size in bytes, int64 [32], of a warp; None without one."""
+    """What gives the src-size in bytes, int64 [32], of a warp; bool [32], whether lanes read, where it is ignore-src or what
+    ptxas makes it of; None without one."""
     if not rest:
         return None
     operand, = rest
     if isinstance(operand, syntax.Register | syntax.Negated) and getattr(operand, "register", operand).type == "pred":
         negated = isinstance(operand, syntax.Negated)
         ignored = number(operand.register if negated else operand, names, "pred")
-        return lambda warp: np.where((ignored(warp) != 0) != negated, 0, size)
-    return number(operand, names)
+        return lambda warp: (ignored(warp) != 0) == negated
+    if isinstance(operand, syntax.Integer) and operand.value == size:
+        return None
+    sizes = number(operand, names)
+    return sizes if names.known.bits(operand) & ~size else lambda warp: sizes(warp) != 0
 
 
 def _read(warp, addresses, counts, size):

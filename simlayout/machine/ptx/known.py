@@ -1,0 +1,92 @@
+"""What is known of registers before a program runs, as far as ptxas is known to use it: which bits they can have at all, and
+which are the same in all lanes."""
+
+from collections import defaultdict
+from functools import cached_property
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.unread import registers_read
+
+_ALL = (1 << 64) - 1
+_MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
+          "max", "bfi", "bfe", "selp", "setp"}
+"""Opcodes whose results are the same in all lanes if their operands are."""
+_UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
+"""How the names of special registers begin that all lanes of a warp share."""
+
+
+class Known:
+    """Of one syntax.Function. Registers with several definitions are unknown: ptxas does not follow them either."""
+
+    def __init__(self, function):
+        self._body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
+
+    @cached_property
+    def _definition(self):
+        """{register: its only definition}."""
+        found = defaultdict(list)
+        for instruction in self._body:
+            for operand in instruction.operands[:1]:
+                for one in getattr(operand, "operands", (operand,)):
+                    if isinstance(one, syntax.Register):
+                        found[one.name].append(instruction)
+        return {name: all_of[0] for name, all_of in found.items() if len(all_of) == 1}
+
+    def bits(self, operand) -> int:
+        """A mask of the bits that an operand can have.
+
+        >>> from simlayout.machine.ptx.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<4>; .reg .pred %p1;"
+        >>> text += "selp.b32 %r1, 1, 0, %p1; shl.b32 %r2, %r1, 4; mov.b32 %r3, %tid.x; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> [hex(Known(function).bits(s.operands[0])) for s in function.body[:2]]
+        ['0x1', '0x10']
+        """
+        if isinstance(operand, syntax.Integer):
+            return operand.value & _ALL
+        made = self._definition.get(operand.name) if isinstance(operand, syntax.Register) else None
+        if made is None or made.guard is not None:
+            return _ALL
+        sources = made.operands[1:]
+        if made.opcode == "mov":
+            return self.bits(sources[0])
+        if made.opcode in ("or", "xor", "selp"):
+            return self.bits(sources[0]) | self.bits(sources[1])
+        if made.opcode == "and":
+            return self.bits(sources[0]) & self.bits(sources[1])
+        if made.opcode == "shl" and isinstance(sources[1], syntax.Integer):
+            known = self.bits(sources[0])
+            return _ALL if known == _ALL else known << sources[1].value & _ALL
+        return _ALL
+
+    @cached_property
+    def _read(self):
+        return {name for instruction in self._body for name in registers_read(instruction)}
+
+    def unread(self, operand) -> bool:
+        """Whether no instruction reads a destination."""
+        return not isinstance(operand, syntax.Register) or operand.name not in self._read
+
+    def constant(self, operand) -> int | None:
+        """The number that an operand is, if it plainly is one."""
+        made = self._definition.get(operand.name) if isinstance(operand, syntax.Register) else None
+        if made is not None and made.guard is None and made.opcode == "mov":
+            operand = made.operands[1]
+        return operand.value if isinstance(operand, syntax.Integer) else None
+
+    def uniform(self, operand) -> bool:
+        """Whether an operand is plainly the same in all lanes: computed of constants, parameters and numbers of CTAs."""
+        if isinstance(operand, syntax.Special):
+            return operand.name.startswith(_UNIFORM)
+        if isinstance(operand, syntax.Address):
+            return self.uniform(operand.base)
+        if isinstance(operand, syntax.Negated):
+            return self.uniform(operand.register)
+        if not isinstance(operand, syntax.Register):
+            return isinstance(operand, syntax.Integer | syntax.Float | syntax.Symbol)
+        made = self._definition.get(operand.name)
+        if made is None or made.guard is not None:
+            return False
+        if made.opcode == "ld":
+            return "param" in made.modifiers
+        return made.opcode in _MOVES and all(self.uniform(one) for one in made.operands[1:])

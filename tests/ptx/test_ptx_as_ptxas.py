@@ -1,0 +1,126 @@
+"""Shared memory of PTX is counted as what ptxas makes of it: atomics done together, copies that read all or nothing."""
+
+import numpy as np
+import pytest
+from machine_code import assembled, needs_tools
+from ptx_texts import module
+
+from simlayout import ptx
+from simlayout.hardware import analyze
+from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.known import Known
+
+HEAD = """.shared .align 16 .b8 s[4096];
+ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r8, [kernel_param_1];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd1, %rd1, %rd2;
+mov.u32 %r2, s; mov.u32 %r3, 0; mad.lo.u32 %r4, %r1, 16, %r2;
+ld.global.u32 %r5, [%rd1]; and.b32 %r6, %r5, 12; add.u32 %r6, %r6, %r2; add.u32 %r7, %r2, %r8; setp.lt.u32 %p1, %r5, 16;
+"""
+TAIL = "\nst.global.u32 [%rd1], %r3; ret;"
+
+ATOMICS = {
+    "red.shared.add.u32 [%r6], 1;": ("ATOMS.POPC", 1),                  # 4 addresses, in 4 banks
+    "red.shared::cta.add.u32 [%r6], 1;": ("ATOMS.POPC", 1),
+    "atom.shared.add.u32 %r0, [%r6], 1;": ("ATOMS.POPC", 1),
+    "mov.u32 %r0, 1; red.shared.add.u32 [%r6], %r0;": ("ATOMS.POPC", 1),
+    "atom.shared.add.u32 %r3, [%r6], 1;": ("ATOMS.ADD", 8),
+    "red.shared.add.u32 [%r6], 2;": ("ATOMS.ADD", 8),
+    "red.shared.add.s32 [%r6], 1;": ("ATOMS.ADD", 8),
+    "red.shared.add.u32 [%r6], %r5;": ("ATOMS.ADD", 8),
+    "red.shared.add.u32 [%r2], %r5;": ("REDUX", 1),
+    "red.shared.add.u32 [s+8], %r5;": ("REDUX", 1),
+    "red.shared.add.u32 [%r7], %r5;": ("REDUX", 1),                      # the address is a parameter
+    "red.shared.min.s32 [%r2], %r5;": ("REDUX", 1),
+    "red.shared.xor.b32 [%r2], %r5;": ("REDUX", 1),
+    "red.shared.add.u32 [%r2], 3;": ("POPC", 1),
+    "atom.shared.add.u32 %r3, [%r2], 1;": ("POPC", 1),
+    "red.shared.inc.u32 [%r2], 40;": ("ATOMS.INC", 32),
+    "atom.shared.exch.b32 %r0, [%r2], %r5;": ("ATOMS.EXCH", 32),
+}
+"""Atomic -> (a SASS instruction that ptxas makes of it, and not of others; wavefronts of a warp)."""
+
+
+def program(line):
+    return module(HEAD + line + TAIL, ["u64", "u32"])
+
+
+def numbers():
+    x = np.zeros((32, 4), np.uint32)
+    x[:, 0] = np.arange(32) * 4 % 32
+    return x
+
+
+@pytest.mark.parametrize("line", ATOMICS)
+def test_atomics_that_lanes_do_together_cost_as_much_as_one_of_them(line):
+    assert ptx.load(program(line)).entry().run(1, 32, numbers(), 8, hazards="off").totals()["atom"] == ATOMICS[line][1]
+
+
+@needs_tools
+@pytest.mark.parametrize("line", ATOMICS)
+def test_ptxas_makes_of_each_atomic_what_its_count_is_for(line, tmp_path):
+    _, opcodes = assembled(program(line), tmp_path)
+    names = {name for name, _ in ATOMICS.values()}
+    found = {name for name in names if any(opcode.startswith(name) for opcode in opcodes)} - {"ATOMS.ADD"}
+    wanted = ATOMICS[line][0]
+    assert found == {wanted} - {"ATOMS.ADD"} and ("ATOMS.ADD" not in wanted or any(o.startswith(wanted) for o in opcodes))
+
+
+def test_a_generic_addition_of_one_is_no_popc():
+    line = "cvta.shared.u64 %rd3, %rd0; red.add.u32 [%rd3], 1;"
+    text = program("cvt.u64.u32 %rd0, %r6; " + line)
+    assert ptx.load(text).entry().run(1, 32, numbers(), 8, hazards="off").totals()["atom"] == 8
+
+
+def test_the_loads_of_an_atomic_that_is_a_loop_count_as_loads():
+    entry = ptx.load(program("mov.b32 %f1, %r5; red.shared.add.f32 [%r6], %f1;")).entry()
+    trace = entry.run(1, 32, numbers(), 8, hazards="off")
+    single = analyze("red.shared.add.f32", numbers()[:, 0] & 12)
+    assert (trace.totals()["ld"], trace.totals()["atom"]) == (single.loads[0], single.wavefronts[0]) == (8, 16)
+
+
+COPIES = {
+    "cp.async.cg.shared.global [%r4], [%rd1], 16;": ("none", 4),
+    "cp.async.cg.shared.global [%r4], [%rd1], 16, 16;": ("none", 4),
+    "cp.async.cg.shared.global [%r4], [%rd1], 16, 0;": ("none", 4),
+    "cp.async.cg.shared.global [%r4], [%rd1], 16, 8;": ("ZFILL", 8),
+    "cp.async.cg.shared.global [%r4], [%rd1], 16, %p1;": ("none", 4),
+    "selp.b32 %r0, 16, 0, %p1; cp.async.cg.shared.global [%r4], [%rd1], 16, %r0;": ("none", 4),
+    "selp.b32 %r3, 1, 0, %p1; shl.b32 %r0, %r3, 4; cp.async.cg.shared.global [%r4], [%rd1], 16, %r0;": ("none", 4),
+    "shl.b32 %r3, %r8, 4; and.b32 %r0, %r3, 16; cp.async.cg.shared.global [%r4], [%rd1], 16, %r0;": ("none", 4),
+    "mov.u32 %r0, %r8; cp.async.cg.shared.global [%r4], [%rd1], 16, %r0;": ("ZFILL", 8),
+    "selp.b32 %r0, 16, 8, %p1; cp.async.cg.shared.global [%r4], [%rd1], 16, %r0;": ("ZFILL", 8),
+}
+"""cp.async -> (whether ptxas makes LDGSTS.ZFILL of it, wavefronts of a warp that copies 4 lines in order)."""
+
+
+@pytest.mark.parametrize("line", COPIES)
+def test_copies_that_read_all_or_nothing_have_no_zeros_on_top(line):
+    x = np.zeros((32, 4), np.uint32)
+    x[:, 0] = 99                                                          # %p1 is false in all lanes
+    trace = ptx.load(program(line)).entry().run(1, 32, x, 8, hazards="off")
+    assert trace.totals()["copy"] == COPIES[line][1]
+    assert trace.total().exact
+
+
+@needs_tools
+@pytest.mark.parametrize("line", COPIES)
+def test_ptxas_fills_with_zeros_where_the_count_says_so(line, tmp_path):
+    _, opcodes = assembled(program(line), tmp_path)
+    copies = [opcode for opcode in opcodes if opcode.startswith("LDGSTS")]
+    assert len(copies) == 1 and copies[0].endswith("ZFILL") == (COPIES[line][0] == "ZFILL")
+
+
+def test_where_some_lanes_read_bounds_alone_are_known():
+    line, lanes = 16 * np.arange(32), np.arange(32) < 7
+    found = analyze("cp.async.cg.16", line, sources=line, valid=lanes)
+    assert not found.exact and found.at_least[0] <= found.wavefronts[0] <= found.at_most[0]
+    for valid in (np.full(32, True), np.full(32, False)):
+        one = analyze("cp.async.cg.16", line, sources=line, valid=valid)
+        assert one.exact and one.wavefronts[0] == 4 and "zeros" in one.explain() or valid.all()
+    assert analyze("cp.async.ca.4", line // 4, sources=line // 4, valid=lanes).wavefronts[0] == 1
+
+
+def test_a_register_with_two_definitions_is_not_known():
+    function = parse(program("mov.u32 %r0, 16; mov.u32 %r0, 0; add.u32 %r3, %r0, %r0;")).functions["kernel"]
+    known, register = Known(function), [s for s in function.body if s.opcode == "add"][-1].operands[1]
+    assert known.bits(register) == (1 << 64) - 1 and known.constant(register) is None and not known.uniform(register)
