@@ -112,6 +112,7 @@ whom = st.tuples(st.sampled_from([None, None, 0, 1, 2]), st.sampled_from([None, 
 lanes = st.sampled_from(["", "", "", *LANES])
 place = (st.sampled_from([1, 1, 1, 1, 3]), st.sampled_from([0, 0, 0, 1, 32, 7]), st.sampled_from([0, 0, 16, 32]))
 boxes = (st.sampled_from([0, 0, 16, -16]), st.integers(-2, 15))
+written_boxes = (st.sampled_from([0, 0, 16]), st.integers(0, 15))        # a GPU writes no box at negative coordinates
 one_lane = st.just("tid % 32 == 0")
 STATEMENTS = st.one_of(
     st.tuples(whom, lanes, st.tuples(st.sampled_from([f"load_{w}" for w in WIDTHS]), *place)),
@@ -119,7 +120,9 @@ STATEMENTS = st.one_of(
     st.tuples(whom, lanes, st.tuples(st.sampled_from(["strong_load_4", "strong_store_4", "strong_store_2"]), *place)),
     st.tuples(whom, lanes, st.tuples(st.sampled_from(["copy_4", "copy_8", "copy_16"]), *place)),
     st.tuples(whom, st.just(""), st.sampled_from([("commit",), ("wait", 0), ("wait", 1)])),
-    st.tuples(whom, one_lane, st.tuples(st.sampled_from(["box_load", "box_store", "box_store", "box_add"]), *boxes)),
+    st.tuples(whom, one_lane, st.one_of(
+        st.tuples(st.just("box_load"), *boxes),
+        st.tuples(st.sampled_from(["box_store", "box_store", "box_add"]), *written_boxes))),
     st.tuples(whom, one_lane, st.sampled_from([("bulk_commit",), ("bulk_wait", 0, True), ("bulk_wait", 0, False),
                                                ("bulk_wait", 1, False), ("box_wait", 0), ("box_wait", 1)])),
     st.tuples(whom, lanes, st.just(("sync",))),
