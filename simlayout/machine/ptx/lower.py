@@ -7,9 +7,9 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.bind import bind
+from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.known import Known
-from simlayout.machine.ptx.order import blocks_in_order
 from simlayout.machine.ptx.program import SPECIALS, Program, Step
 from simlayout.machine.ptx.rows import Place, in_numpy
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
@@ -278,7 +278,17 @@ class Lowering:
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():
             self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)
+        if not self.faults:
+            self._add_latches(names)
         names.end = len(self.steps)
+
+    def _add_latches(self, names):
+        uses = dict(enumerate(self._uses[names.start:], names.start))
+        made, moved = with_latches(self.steps, names.start, names.labels.values())
+        self.steps[names.start:] = made
+        self._uses[names.start:] = [set()] * len(made)
+        for at, touched in uses.items():
+            self._uses[moved(at)] = touched
 
     def _bound(self, instruction, names):
         site = instruction.site
@@ -349,21 +359,9 @@ class Lowering:
         return order
 
     def _place(self, names, places, at):
-        leaders = {names.start, *(label[0] for label in names.labels.values())}
-        leaders |= {i + 1 for i in range(names.start, names.end - 1) if self.steps[i].jump is not None}
-        starts = sorted(leader for leader in leaders if leader < names.end)
-        successors = {}
-        for first, after in zip(starts, [*starts[1:], names.end]):
-            last = self.steps[after - 1]
-            targets = [target[0] for target in getattr(last.jump, "targets", ())]
-            falls = last.jump is None or getattr(last.jump, "falls", False) or last.guard is not None
-            successors[first] = targets + ([after] if falls and after < names.end else [])
-        ends = dict(zip(starts, [*starts[1:], names.end]))
-        order = blocks_in_order(successors, names.start)
-        for first in (*order, *(s for s in starts if s not in set(order))):
-            for i in range(first, ends[first]):
-                places[i] = at
-                at += 1
+        for i in Blocks.of(self.steps, names.start, names.end, names.labels.values()).in_order(names.start):
+            places[i] = at
+            at += 1
         return at
 
 

@@ -17,6 +17,17 @@ def blocks_in_order(successors: Mapping[int, Sequence[int]], entry: int) -> list
     return _in_order(_reached(successors, entry), successors, entry)
 
 
+def loops(successors: Mapping[int, Sequence[int]], entry: int) -> list[list[int]]:
+    """The blocks of each loop that can be reached from `entry`, in order, its head first; outer loops before inner ones.
+
+    >>> loops({0: [1], 1: [2, 4], 2: [2, 3], 3: [1], 4: []}, 0)
+    [[1, 2, 3], [2]]
+    """
+    found: list[list[int]] = []
+    _in_order(_reached(successors, entry), successors, entry, found)
+    return found
+
+
 def _reached(successors, entry):
     reached, todo = {entry}, [entry]
     while todo:
@@ -26,18 +37,20 @@ def _reached(successors, entry):
     return reached
 
 
-def _in_order(blocks, successors, entry):
-    """The same of a set of blocks, all of which can be reached from `entry` within it or from outside."""
+def _in_order(blocks, successors, entry, loops=None):
+    """The same of a set of blocks, all of which can be reached from `entry` within it or from outside. loops: a list to
+    which each loop is added."""
     order = []
     for component in _components(blocks, successors, entry):
-        if len(component) == 1:
-            order += component
-            continue
         inside = set(component)
         head = entry if entry in inside else component[0]
+        loop = [head]
+        if loops is not None and (len(component) > 1 or head in successors[head]):
+            loops.append(loop)
         inside.remove(head)
-        order.append(head)
-        order += _in_order(inside, successors, head)     # without the head, and so without the edges back to it
+        if inside:
+            loop += _in_order(inside, successors, head, loops)   # without the head, and so without the edges back to it
+        order += loop
     return order
 
 

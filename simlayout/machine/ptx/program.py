@@ -48,6 +48,11 @@ class Step:
         return *self.site, self.line
 
     @property
+    def is_latch(self):
+        """Whether it is no instruction, but where lanes meet before they begin a loop anew (`blocks.with_latches`)."""
+        return not self.name
+
+    @property
     def aligned(self):
         """Whether it is a barrier that all lanes of a warp must execute together (PTX ISA: bar, barrier.sync.aligned)."""
         opcode, *modifiers = self.name.split(".")

@@ -102,7 +102,7 @@ class Entry:
         run_grid(launch, shape, begin, progress)
         running.end()
         for step, count in zip(program.steps, program.executed.tolist()):
-            if count:
+            if count and not step.is_latch:
                 launch.recorder.executed[step.site] += count
                 if (step.line, step.text) in self._unread:
                     launch.recorder.note(step.site, NOTE)
@@ -112,7 +112,7 @@ class Entry:
         """The SourceLines of the PTX text, by how often each step was executed; each names the source that it is of."""
         path, made = self.module.syntax.path, {}
         for step, count in zip(self.program.steps, executed):
-            if count:
+            if count and not step.is_latch:
                 texts, known = made.setdefault(step.line, ({}, 0))
                 texts[" ".join(step.text.split())] = "" if step.site[0] == path else f"  // {located(*step.site)}"
                 made[step.line] = texts, known + count
