@@ -62,7 +62,7 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
     steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.places)
-    log = (np.zeros(1, np.int64), np.zeros(1, np.uint32), np.zeros((1, 32), np.int32), np.zeros(1, np.int64))
+    log = (np.zeros(1, np.int64), np.zeros(1, np.uint32), np.zeros((1, 32), np.int64), np.zeros(1, np.int64))
     for _ in range(50):
         rows = np.zeros((program.rows + ROOM, 32), np.uint64)
         for place in program.steps[0].lanewise.sources:
@@ -146,7 +146,10 @@ def both_ways(monkeypatch, hazards):
         values = np.random.default_rng(1).normal(size=(256, 2)).astype(np.float32)
         out = np.zeros((256, 2), np.float32)
         trace = load(PROGRAM)["mixed"].run(4, 64, values, out, 256, hazards=hazards)
-        made.append((out.tobytes(), trace.lines, trace.executed, [(h.kind, h.lines) for h in trace.hazards]))
+        seen = sorted((p.line, p.ptx_line, p.instruction, p.addresses.tolist(), p.active.tolist(), p.times.tolist())
+                      for p in trace.patterns)
+        made.append((out.tobytes(), trace.lines, trace.executed, [(h.kind, h.lines) for h in trace.hazards], trace.sectors,
+                     seen))
     return made
 
 
@@ -154,4 +157,4 @@ def both_ways(monkeypatch, hazards):
 @pytest.mark.parametrize("hazards", ["off", "report"])
 def test_a_whole_program_does_the_same_compiled(monkeypatch, hazards):
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards)
-    assert in_numpy_alone == compiled and any(in_numpy_alone[0])
+    assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and all(in_numpy_alone[4:])

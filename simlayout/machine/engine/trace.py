@@ -11,6 +11,8 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
 from simlayout.machine.engine.listing import SourceLine, listing, source_lines
+from simlayout.machine.engine.patterns import Patterns, PatternStore
+from simlayout.machine.engine.sectors import SectorBuffer, SectorCount
 
 CHUNK = 1024
 """Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""
@@ -33,6 +35,8 @@ class Trace:
     it is how many instructions warps executed there.
     hazards: one Hazard per kind and pair of lines, where they are reported instead of raised.
     notes: sentences on what is legal, but odd. ptx: SourceLines of the PTX text that were executed, without their accesses.
+    sectors: of PTX one SectorCount per line and instruction that accesses global memory, but for cp.async and TMA. patterns:
+    one Patterns per line and instruction that accesses shared memory at addresses of its lanes, but for cp.async.
     """
 
     lines: tuple
@@ -40,6 +44,8 @@ class Trace:
     hazards: tuple = ()
     notes: tuple = ()
     ptx: tuple = field(default=(), compare=False)
+    sectors: tuple[SectorCount, ...] = field(default=(), compare=False)
+    patterns: tuple[Patterns, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def accesses(self) -> tuple[AccessCount, ...]:
@@ -127,7 +133,7 @@ class _Buffer:
         self.valid = np.zeros((CHUNK, LANES), sized) if sized else None
         self.active = None                               # bool [CHUNK, 32], made when a first lane is missing
         self.used = self.instructions = self.wavefronts = self.ideal = self.loads = 0
-        self.exact = True
+        self.exact, self.patterns = True, None if sourced or sized else PatternStore(self._costs)
 
     def add(self, addresses, active, origin=None):
         if self.used == CHUNK:
@@ -161,19 +167,27 @@ class _Buffer:
             self.used, at = self.used + n, at + n
 
     def flush(self):
+        if not self.used:
+            return
+        addresses, n = self.addresses[:self.used], self.used
+        active = None if self.active is None else self.active[:n]
+        if self.patterns is None:
+            sources, valid = (None if x is None else x[:n] for x in (self.sources, self.valid))
+            costs = self._costs(addresses, active, sources, valid).sum(axis=1)
+        else:
+            costs = self.patterns.count(addresses, np.full((n, LANES), True) if active is None else active)
+        self.instructions += n
+        self.wavefronts, self.ideal, self.loads = (
+            known + int(new) for known, new in zip((self.wavefronts, self.ideal, self.loads), costs))
+        self.used, self.active = 0, None
+
+    def _costs(self, addresses, active, sources=None, valid=None):
+        """int [3, n]: wavefronts, ideal and loads; notes whether they are exact."""
         from simlayout.hardware import analyze
 
-        if self.used:
-            active = None if self.active is None else self.active[:self.used]
-            sources, valid = (None if x is None else x[:self.used] for x in (self.sources, self.valid))
-            made = analyze(self.instruction, self.addresses[:self.used], active=active, arch=self.arch, sources=sources,
-                           valid=valid)
-            self.instructions += self.used
-            self.wavefronts += int(np.sum(made.wavefronts))
-            self.ideal += int(np.sum(made.ideal))
-            self.loads += int(np.sum(made.loads))
-            self.exact &= bool(made.exact)
-        self.used, self.active = 0, None
+        made = analyze(self.instruction, addresses, active=active, arch=self.arch, sources=sources, valid=valid)
+        self.exact &= bool(made.exact)
+        return np.stack(np.broadcast_arrays(made.wavefronts, made.ideal, made.loads))
 
 
 class Recorder:
@@ -184,6 +198,7 @@ class Recorder:
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
+        self._sectors = {}                               # (instruction, site) -> SectorBuffer
 
     def add(self, instruction, access, site, addresses, active, origin=None):
         """Notes one warp instruction.
@@ -198,6 +213,14 @@ class Recorder:
     def add_all(self, instruction, site, addresses, active):
         """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
         self._buffer(instruction, None, site, (False, None)).add_all(addresses, active)
+
+    def sectors(self, instruction: str, site: tuple, nbytes: int) -> SectorBuffer:
+        """What counts the accesses of global memory of an instruction on a line; nbytes: of each lane."""
+        key = instruction, site
+        buffer = self._sectors.get(key)
+        if buffer is None:
+            buffer = self._sectors[key] = SectorBuffer(nbytes)
+        return buffer
 
     def _buffer(self, instruction, access, site, kind):
         key = instruction, access, site, kind
@@ -231,4 +254,21 @@ class Recorder:
                                       loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
-        return Trace(lines, dict(self.executed), hazards, notes)
+        return Trace(lines, dict(self.executed), hazards, notes, sectors=self._sector_counts(), patterns=self._patterns())
+
+    def _sector_counts(self):
+        made = []
+        for (instruction, site), b in self._sectors.items():
+            b.flush()
+            made.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least))
+        return tuple(sorted(made, key=lambda c: (c.file, c.line, c.instruction, c.ptx_line)))
+
+    def _patterns(self):
+        """Of buffers that have been flushed."""
+        return tuple(Patterns(*_placed(site), instruction, *b.patterns.kept(), b.patterns.others)
+                     for (instruction, _, site, _), b in self._buffers.items() if b.patterns is not None)
+
+
+def _placed(site):
+    """(file, line, line of the PTX text or 0) of a site."""
+    return (*site, 0)[:3]

@@ -45,7 +45,9 @@ class MemoryTwins:
         """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic)."""
         if space == "shared":
             return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes)
-        if space in ("global", "const"):
+        if space == "global":
+            return self._counted_load(addresses, self.active, nbytes, strong)
+        if space == "const":
             return self._global_load(addresses, self.active, nbytes, strong)
         if space == "local":
             return self._local_load(addresses, self.active, nbytes)
@@ -88,7 +90,7 @@ class MemoryTwins:
             self.narrow(lanes)
             return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes)
         if space == "global":
-            return self._global_load(addresses, lanes, nbytes, strong)
+            return self._counted_load(addresses, lanes, nbytes, strong)
         return (self._local_load if space == "local" else self._parameter_load)(addresses, lanes, nbytes)
 
     def _store_window(self, space, addresses, lanes, data, strong):
@@ -142,6 +144,16 @@ class MemoryTwins:
             raise AddressError(str(found))
         self.cta.launch.log.add(found)
 
+    def _asks(self, what, addresses, active, nbytes):
+        """Counts the sectors that active lanes touch."""
+        if active.any():
+            buffer = self.cta.launch.recorder.sectors(f"{what}.global.b{8 * nbytes}", self.counted_at, nbytes)
+            buffer.add(addresses.view(np.int64), active)
+
+    def _counted_load(self, addresses, active, nbytes, strong):
+        self._asks("ld", addresses, active, nbytes)
+        return self._global_load(addresses, active, nbytes, strong)
+
     def _global_load(self, addresses, active, nbytes, strong):
         data = np.zeros((LANES, nbytes), np.uint8)
         for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
@@ -149,6 +161,7 @@ class MemoryTwins:
         return data
 
     def _global_store(self, addresses, active, data, strong):
+        self._asks("st", addresses, active, data.shape[1])
         for pointer, lanes in self.pointers(addresses, active, data.shape[1], "writes"):
             pointer.write(lanes, data, strong=strong)
 
@@ -239,6 +252,7 @@ class MemoryTwins:
             self._updated("shared", where, now, before, after, order)
 
     def _global_atomic(self, addresses, update, values, held, order):
+        self._asks("atom", addresses, self.active, update.bytes)
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
             for turn in in_turn(pointer.offset[which]):

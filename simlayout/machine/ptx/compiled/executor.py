@@ -171,12 +171,12 @@ def _set(rows, row, at, behind, size, lanes):
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
-def _note(rows, base, offset, lanes, at, log_step, log_lanes, log_addresses, log_used):
-    """Notes an access of shared memory."""
+def _note(rows, base, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used):
+    """Notes an access of shared or global memory; keep: the bits that an address has there."""
     n, bits = log_used[0], np.uint32(0)
     for i in range(LANES):
         on = rows[lanes, i] != _ZERO
-        log_addresses[n, i] = (I64(rows[base, i]) + offset) & 0xFFFFFFFF if on else 0
+        log_addresses[n, i] = (I64(rows[base, i]) + offset) & keep if on else 0
         bits |= np.uint32(on) << np.uint32(i)
     log_step[n], log_lanes[n] = at, bits
     log_used[0] = n + 1
@@ -250,12 +250,13 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
         elif kind == LOAD or kind == STORE:
             space, size, count, offset = hows[at, 0], hows[at, 1], hows[at, 2], offsets[at]
             if whole or _some(rows, lanes):
-                if space == SHARED and log_used[0] == len(log_step):
+                if space <= SHARED and log_used[0] == len(log_step):
                     break
                 if not _locate(rows, a, offset, space, size * count, kind == STORE, lanes, memory, ranges, found):
                     break
-                if space == SHARED:
-                    _note(rows, a, offset, lanes, at, log_step, log_lanes, log_addresses, log_used)
+                if space <= SHARED:
+                    keep = I64(0xFFFFFFFF) if space == SHARED else I64(-1)
+                    _note(rows, a, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used)
                 if kind == STORE:
                     state[1] += 1
                 for e in range(count):

@@ -1,4 +1,4 @@
-"""The compiled loop of a launch: its arrays, and the accesses of shared memory that it has noted."""
+"""The compiled loop of a launch: its arrays, and the accesses of shared and global memory that it has noted."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.executor import execute
 
 NOTED = 4096
-"""Accesses that are noted before the recorder takes them: half a megabyte of addresses."""
+"""Accesses that are noted before the recorder takes them: a megabyte of addresses."""
 
 _BITS = np.arange(LANES, dtype=np.uint32)
 
@@ -20,7 +20,7 @@ class Loop:
         e = encoded(program, launch.log is not None or launch.watch is not None)
         self._steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.places)
         self._ranges, self._known = np.zeros((0, 4), np.int64), -1
-        self._log = (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32), np.zeros((NOTED, LANES), np.int32),
+        self._log = (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32), np.zeros((NOTED, LANES), np.int64),
                      np.zeros(1, np.int64))
         self._state = np.zeros(2, np.int64)
 
@@ -43,9 +43,16 @@ class Loop:
         for step in np.unique(at[:n]).tolist():
             these = np.flatnonzero(at[:n] == step)
             active = (lanes[these, None] >> _BITS & 1).astype(bool)
-            move = self._program.steps[step].memory
-            name = f"{'st' if move.store else 'ld'}.shared.b{8 * move.size * len(move.elements)}"
-            self._launch.recorder.add_all(name, self._program.steps[step].counted_at, addresses[these], active)
+            self._tell(self._program.steps[step], addresses[these], active)
+
+    def _tell(self, step, addresses, active):
+        """Gives the recorder accesses of one step: int64 [n, 32], bool [n, 32]."""
+        move, recorder = step.memory, self._launch.recorder
+        nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
+        if move.space == "shared":
+            recorder.add_all(f"{what}.shared.b{8 * nbytes}", step.counted_at, addresses, active)
+        elif move.space != "const":
+            recorder.sectors(f"{what}.global.b{8 * nbytes}", step.counted_at, nbytes).add_all(addresses, active)
 
     def _find_arrays(self):
         self._known = self._space.count

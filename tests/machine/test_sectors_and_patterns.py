@@ -1,0 +1,111 @@
+"""What a run keeps of addresses: sectors of global memory, and the patterns of shared memory."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simlayout as sl
+from simlayout.machine.engine import patterns
+from simlayout.machine.engine.patterns import PatternStore
+from simlayout.machine.engine.sectors import SectorBuffer
+from simlayout.machine.engine.trace import Recorder
+from tests.kits.ptx_texts import module
+
+WIDTHS = st.sampled_from([1, 2, 4, 8, 16])
+
+
+@st.composite
+def accesses(draw):
+    """(bytes of a lane, [(address per lane, lanes that take part)])."""
+    nbytes = draw(WIDTHS)
+    lanes = st.lists(st.integers(0, draw(st.sampled_from([3, 40, 400]))), min_size=32, max_size=32)
+    masks = st.lists(st.booleans(), min_size=32, max_size=32).filter(any) | st.just([True] * 32)
+    return nbytes, draw(st.lists(st.tuples(lanes.map(lambda n: [nbytes * i for i in n]), masks), min_size=1, max_size=4))
+
+
+def twin(nbytes, addresses, active):
+    """(sectors, least) byte by byte."""
+    touched = {a + i for a, on in zip(addresses, active) if on for i in range(nbytes)}
+    return len({byte // 32 for byte in touched}), -(-len(touched) // 32)
+
+
+@given(accesses(), st.booleans())
+def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, together):
+    nbytes, given_ones = case
+    buffer, addresses = SectorBuffer(nbytes), np.array([a for a, _ in given_ones])
+    active = np.array([on for _, on in given_ones])
+    if together:
+        buffer.add_all(addresses, active)
+    else:
+        for row, mask in zip(addresses, active):
+            buffer.add(row, mask)
+    buffer.flush()
+    expected = np.array([twin(nbytes, a, on) for a, on in given_ones]).sum(axis=0)
+    assert (buffer.sectors, buffer.least, buffer.instructions) == (*expected, len(given_ones))
+
+
+def test_sectors_of_generic_vector_and_atomic_accesses_are_told_by_line():
+    text = module("""
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 64;
+add.s64 %rd3, %rd2, %rd1;
+.loc 1 3 1
+ld.f32 %f1, [%rd3];
+.loc 1 4 1
+atom.global.add.u32 %r2, [%rd1], 1;
+.loc 1 5 1
+setp.lt.u32 %p1, %r1, 8;
+@%p1 st.global.f32 [%rd3], %f1;
+ret;
+""", ("u64",), before='.file 1 "a.cu"')
+    trace = sl.ptx.load(text).entry().run(1, 32, np.zeros(1024, np.float32), hazards="off")
+    assert [(c.line, c.instruction, c.instructions, c.sectors, c.least, c.excess) for c in trace.sectors] == [
+        (3, "ld.global.b32", 1, 32, 4, 28), (4, "atom.global.b32", 1, 1, 1, 0), (5, "st.global.b32", 1, 8, 1, 7)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=60), st.integers(1, 3))
+def test_a_pattern_is_kept_once_and_costs_what_each_costs_by_itself(which, parts):
+    """Patterns of lane i at 4 i * 2 ** k, with one lane missing or none."""
+    rows = np.array([4 * np.arange(32) << k for k, _ in which], np.int32)
+    active = np.array([[True] * 31 + [whole] for _, whole in which])
+    analyzed = []
+
+    def analyze(addresses, active):
+        analyzed.append(len(addresses))
+        found = sl.analyze("ld.shared.b32", addresses, active=active)
+        return np.array([found.wavefronts, found.ideal])
+
+    store, total = PatternStore(analyze), np.zeros(2, int)
+    for part in np.array_split(np.arange(len(which)), parts):
+        if len(part):
+            total += store.count(rows[part], active[part])
+    alone = sl.analyze("ld.shared.b32", rows, active=active)
+    assert total.tolist() == [alone.wavefronts.sum(), alone.ideal.sum()]
+    assert sum(analyzed) == len(set(which))
+    addresses, masks, times = store.kept()
+    assert len(times) == len(set(which)) and times.sum() == len(which)
+    assert {(int(a[1] >> 2).bit_length() - 1, bool(m[31])): n for a, m, n in zip(addresses, masks, times)} == {
+        key: which.count(key) for key in which}
+
+
+def test_patterns_beyond_the_most_are_counted_but_not_kept(monkeypatch):
+    monkeypatch.setattr(patterns, "MOST", 2)
+    recorder = Recorder("sm_90")
+    for shift in (0, 1, 2, 0, 2):
+        recorder.add("ld.shared.b32", None, ("a.py", 3), 4 * np.arange(32) << shift, None)
+    trace = recorder.trace()
+    (kept,) = trace.patterns
+    assert (kept.times.tolist(), kept.others, kept.line, kept.ptx_line) == ([2, 1], 2, 3, 0)
+    assert (trace.total().instructions, trace.total().wavefronts) == (5, 1 + 2 + 4 + 1 + 4)
+
+
+def test_the_patterns_of_a_program_are_the_addresses_of_its_lanes():
+    from tests.kits.ptx_texts import TRANSPOSE
+
+    trace = sl.ptx.load(TRANSPOSE).entry().run(1, 32, np.zeros((32, 32), np.float32), np.zeros((32, 32), np.float32))
+    stored, loaded = trace.patterns
+    assert (stored.instruction, loaded.instruction) == ("st.shared.b32", "ld.shared.b32")
+    assert sorted(map(tuple, loaded.addresses.tolist())) == [tuple(128 * lane + 4 * row for lane in range(32))
+                                                             for row in range(32)]
+    assert loaded.active.all() and loaded.times.tolist() == [1] * 32
