@@ -141,6 +141,15 @@ class Launched:
     trace: Trace
 
 
+def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A grid or a block as (x, y, z).
+
+    >>> three(5), three((4, 2))
+    ((5, 1, 1), (4, 2, 1))
+    """
+    return (*size, 1, 1)[:3] if isinstance(size, tuple | list) else (size, 1, 1)
+
+
 class SimulatedDevice:
     """A GPU of an architecture. launches: a Launched for each, in their order. hazards: as of `Entry.run`. told: called with
     each Launched."""
@@ -153,13 +162,13 @@ class SimulatedDevice:
         """A Module whose variables, and whatever its kernels point to, lie in this device's memory."""
         return Module(parse(text, path), lambda allocate: DeviceSpace(self.memory, allocate))
 
-    def launch(self, entry: Entry, grid: tuple[int, ...], block: tuple[int, ...], values: tuple, shared_bytes: int = 0,
-               cluster: int = 1, together: bool = False, name: str = "") -> Trace:
+    def launch(self, entry: Entry, grid: int | tuple[int, ...], block: int | tuple[int, ...], values: tuple,
+               shared_bytes: int = 0, cluster: int = 1, together: bool = False, name: str = "") -> Trace:
         """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address."""
         start = perf_counter()
         trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                           hazards=self.hazards, arch=self.arch)
-        launched = Launched(name or entry.name, tuple(grid), tuple(block), shared_bytes, perf_counter() - start, trace)
+        launched = Launched(name or entry.name, three(grid), three(block), shared_bytes, perf_counter() - start, trace)
         self.launches.append(launched)
         if self._told is not None:
             self._told(launched)

@@ -12,7 +12,7 @@ from cuda.bindings import driver as real
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import MOST_THREADS, arch_of
 from simlayout.programs.attributes import board_name
-from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.device import SimulatedDevice, three
 from simlayout.programs.modules import Kernel, Library, linked
 from simlayout.programs.numba_driver import CONTEXT
 
@@ -173,12 +173,8 @@ def launch(device: SimulatedDevice, config: LaunchConfig, kernel: LoadedKernel, 
     if len(values) != len(entry.parameters):
         raise MachineError(f"{entry.name} takes {len(entry.parameters)} parameters, and {len(values)} are given")
     given = tuple(_value(v, p) for v, p in zip(values, entry.parameters))
-    device.launch(entry, _three(config.grid), _three(config.block), given, config.shmem_size,
+    device.launch(entry, three(config.grid), three(config.block), given, config.shmem_size,
                   cluster=config.cluster or 1, together=config.is_cooperative, name=source_name(entry.name))
-
-
-def _three(size):
-    return (*size, 1, 1)[:3] if isinstance(size, tuple | list) else (size, 1, 1)
 
 
 def _value(value, parameter):

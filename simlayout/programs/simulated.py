@@ -31,14 +31,17 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise") -
     >>> simulate(add)[1, 128](np.ones(100), np.ones(100), out).hazards   # doctest: +SKIP
     ()
     """
-    return Simulated(kernel, SimulatedDevice(arch, hazards))
+    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards)))
 
 
 class Simulated:
-    """A kernel on a device that is simulated. `simulated[grid, block, stream, shared_bytes](*args)` launches it."""
+    """A kernel on a device that is simulated. `simulated[grid, block, stream, shared_bytes](*args)` launches it.
 
-    def __init__(self, kernel: Any, device: SimulatedDevice):
-        self._kernel = _adapted(kernel, device)
+    kernel: the adapter of its library, which has `launch`.
+    """
+
+    def __init__(self, kernel: Any):
+        self._kernel = kernel
 
     def __getitem__(self, configuration: Any) -> Callable[..., Trace]:
         """What launches it: grid; or grid, block and, if they are wanted, a stream and bytes of dynamic shared memory."""
@@ -52,12 +55,24 @@ class Simulated:
 
         return launch
 
+    def get_function(self, name: str) -> "Simulated":
+        """A kernel of a `cupy.RawModule`, by its name or name expression, as CuPy's method. Raises MachineError."""
+        from simlayout.programs import cupy_kernels
+
+        if not hasattr(self._kernel, "named"):
+            raise MachineError(cupy_kernels.NO_MODULE)
+        return Simulated(self._kernel.named(name))
+
 
 def _adapted(kernel, device):
     """The kernel by the adapter of its library."""
-    from simlayout.programs import numba_cuda
+    from simlayout.programs import cupy_kernels, numba_cuda, triton_kernels
 
     if numba_cuda.is_kernel(kernel):
         return numba_cuda.NumbaKernel(kernel, device)
+    if triton_kernels.is_kernel(kernel):
+        return triton_kernels.TritonKernel(kernel, device)
+    if cupy_kernels.is_kernel(kernel):
+        return cupy_kernels.CupyKernel(kernel, device)
     raise MachineError(f"{type(kernel).__name__} is no kernel that can be simulated: pass what numba.cuda.jit, "
                        "cupy.RawKernel or triton.jit make, or the PTX text to simlayout.ptx.load")

@@ -1,0 +1,158 @@
+"""Kernels of Triton on NumPy arrays: Triton's own launcher runs over a driver that asks for PTX and launches nothing.
+
+What a launch specializes (divisibility by 16, the value 1, constexpr), how heuristics and grids are called, and what is
+compiled, are therefore Triton's own.
+"""
+
+from copy import copy
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import MOST_THREADS, arch_of
+from simlayout.machine.engine.trace import Trace
+from simlayout.machine.ptx.run import Module, read
+from simlayout.programs.device import SimulatedDevice
+
+PTX_VERSION = 90
+"""Ten times the PTX ISA's version that is asked for, unless the launch says `ptx_version=`: a CUDA 13.0 driver takes it."""
+
+WARP = 32
+
+
+def is_kernel(kernel: Any) -> bool:
+    """Whether a kernel is what triton.jit, triton.heuristics or triton.autotune make.
+
+    >>> is_kernel(is_kernel)
+    False
+    """
+    return type(kernel).__module__.startswith("triton.runtime.")
+
+
+class Tensor(np.ndarray):
+    """A NumPy array with what Triton asks of a tensor."""
+
+    def data_ptr(self) -> int:
+        """Where element [0, ..., 0] lies, as if the memory that it views were a GPU allocation."""
+        root = self
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        return self.__array_interface__["data"][0] - np.lib.array_utils.byte_bounds(root)[0]
+
+
+class _Driver:
+    """What Triton asks of a GPU's driver. launched: (grid, arguments of the kernel) of the last launch."""
+
+    def __init__(self, arch):
+        self._chip, self.launched = arch_of(arch), None
+        self.utils = SimpleNamespace(load_binary=lambda *_: (None, None, 0, 0, MOST_THREADS),
+                                     get_device_properties=lambda _: {"max_shared_mem": self._chip.shared_bytes_per_cta})
+
+    def get_current_device(self):
+        return f"simulated {self._chip.name}"
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        major, minor = self._chip.capability
+        return import_module("triton.backends.compiler").GPUTarget("cuda", 10 * major + minor, WARP)
+
+    def launcher_cls(self, source, metadata):
+        """What Triton calls in the place of its own launcher: it notes what there is to launch."""
+
+        def note(x, y, z, stream, function, packed, about, enter, leave, *args):
+            self.launched = (x, y, z), args
+
+        return note
+
+
+class TritonKernel:
+    """What triton.jit makes, on a SimulatedDevice; compiled once per specialization."""
+
+    def __init__(self, kernel: Any, device: SimulatedDevice):
+        self._device, self._notes, self._modules = device, [], {}
+        self._kernel = self._own(kernel)
+
+    def launch(self, grid: Any, block: Any, shared_bytes: int, args: tuple, options: dict) -> Trace:
+        """Runs it once; its arrays are changed in place. options: constexprs, num_warps and what else Triton takes. Raises
+        what Triton raises."""
+        if (block, shared_bytes) != (1, 0):
+            raise MachineError("a Triton kernel is launched with [grid] alone: num_warps=, given to the call, is its block")
+        compiled, (size, values) = self._compiled(grid, args, options)
+        entry, metadata = self._module(compiled)[compiled.name], compiled.metadata
+        together = bool(getattr(metadata, "launch_cooperative_grid", False))
+        trace = self._device.launch(
+            entry, (size[0] * metadata.num_ctas, *size[1:]), entry.required_block or (WARP * metadata.num_warps, 1, 1),
+            self._values(entry, compiled, values, int(np.prod(size)) * metadata.num_ctas), metadata.shared,
+            cluster=metadata.num_ctas, together=together, name=compiled.src.fn.__name__)
+        return replace(trace, notes=(*trace.notes, *self._notes))
+
+    def _own(self, kernel):
+        """The kernel with caches of its own, and of configurations to choose from the first."""
+        mine = copy(kernel)
+        if hasattr(mine, "device_caches"):
+            mine.device_caches = type(mine.device_caches)(mine.create_binder)
+            return mine
+        if hasattr(mine, "configs"):
+            if len(mine.configs) > 1:
+                self._notes.append(f"{mine.base_fn.__name__}: nothing is timed here, so the first of {len(mine.configs)} "
+                                   f"configurations runs: {mine.configs[0]}")
+            mine.configs = mine.configs[:1]
+        mine.fn = self._own(mine.fn)
+        return mine
+
+    def _compiled(self, grid, args, options):
+        """(Triton's CompiledKernel, (grid, arguments)) of a launch."""
+        active = import_module("triton.runtime.driver").driver
+        driver, before = _Driver(self._device.arch), active._active
+        named = {name: _argument(value) for name, value in {"ptx_version": PTX_VERSION, **options}.items()}
+        grid = grid if callable(grid) or isinstance(grid, tuple | list) else (grid,)
+        active.set_active(driver)
+        try:
+            compiled = self._kernel.run(*map(_argument, args), grid=grid, warmup=False, **named)
+        finally:
+            active.set_active(before)
+        return compiled, driver.launched
+
+    def _module(self, compiled) -> Module:
+        if compiled.hash not in self._modules:
+            self._modules[compiled.hash] = read(compiled.asm["ptx"])
+        return self._modules[compiled.hash]
+
+    def _values(self, entry, compiled, args, ctas):
+        """What `Entry.run` takes: the arguments that are no constants, and the scratch memory that Triton adds."""
+        types = list(compiled.src.signature.values())
+        values = [value for kind, arg in zip(types, args, strict=True) for value in _parameters(kind, arg)]
+        metadata = compiled.metadata
+        values += [np.zeros(size * ctas, np.uint8) if size else None
+                   for size in (metadata.global_scratch_size, metadata.profile_scratch_size)]
+        if len(values) != len(entry.parameters):
+            raise MachineError(f"{entry.name} takes {len(entry.parameters)} parameters, and this version of Triton is "
+                               f"expected to pass {len(values)}: Triton 3.9 is known")
+        return tuple(values)
+
+
+def _argument(value):
+    """What Triton takes of a value, or of each of a tuple: a Tensor of an array, a Python number of a NumPy scalar."""
+    if type(value) is tuple:
+        return tuple(map(_argument, value))
+    if isinstance(value, np.ndarray):
+        return value.view(Tensor)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _parameters(kind, value):
+    """The values that an argument of a type, as Triton names it, becomes; none of a constant."""
+    if isinstance(kind, tuple):
+        for each, part in zip(kind, value, strict=True):
+            yield from _parameters(each, part)
+    elif kind.startswith("tensordesc"):
+        raise MachineError("a TensorDescriptor of the host is not supported here: make it in the kernel, by "
+                           "tl.make_tensor_descriptor")
+    elif kind != "constexpr":
+        yield {"fp16": np.float16, "fp32": np.float32, "f32": np.float32}.get(kind, lambda same: same)(value)

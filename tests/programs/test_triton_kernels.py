@@ -1,0 +1,171 @@
+"""Kernels of Triton on NumPy arrays, launched through simlayout.simulate."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import simlayout as sl
+from simlayout.errors import MachineError
+from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.triton_kernels import Tensor, TritonKernel
+
+triton = pytest.importorskip("triton")
+tl = pytest.importorskip("triton.language")
+
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+
+
+@triton.jit
+def scaled_sum(x, y, out, n, scale, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    tl.store(out + at, tl.load(x + at, mask=mask) + scale * tl.load(y + at, mask=mask), mask=mask)
+
+
+@triton.jit
+def product(a, b, c, K, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for i in range(0, K, BK):
+        left = tl.load(a + m[:, None] * sa + k[None] + i, mask=EVEN | (k[None] + i < K), other=0)
+        right = tl.load(b + (k[:, None] + i) * sb + n[None], mask=EVEN | (k[:, None] + i < K), other=0)
+        total = tl.dot(left, right, total)
+    tl.store(c + m[:, None] * sc + n[None], total)
+
+
+@triton.jit
+def by_descriptor(x, out, rows, columns, SIZE: tl.constexpr):
+    given = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [SIZE, SIZE])
+    taken = tl.make_tensor_descriptor(out, [rows, columns], [columns, 1], [SIZE, SIZE])
+    i, j = tl.program_id(0) * SIZE, tl.program_id(1) * SIZE
+    taken.store([i, j], given.load([i, j]) * 2)
+
+
+@triton.jit
+def of_pairs(out, pair, flag):
+    tl.store(out, pair[0] + 10 * pair[1])
+    tl.store(out + 1, tl.where(flag, 1, 2))
+
+
+def matrices(m, n, k, kind=np.float16):
+    rng = np.random.default_rng(0)
+    return rng.integers(-2, 3, (m, k)).astype(kind), rng.integers(-2, 3, (k, n)).astype(kind), np.zeros((m, n), np.float32)
+
+
+def specialization(kernel, *args, **options):
+    """What Triton compiles for these arguments: (signature, attributes), as a GPU's launch would."""
+    adapter = TritonKernel(kernel, SimulatedDevice())
+    source = adapter._compiled((1,), args, options)[0].src
+    return source.signature, source.attrs
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u4"])
+def test_arrays_of_every_dtype_are_changed_in_place(dtype):
+    x, y, out = np.arange(100).astype(dtype), np.ones(100, dtype), np.zeros(100, dtype)
+    sl.simulate(scaled_sum)[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, y, out, 100, 3, BLOCK=64)
+    assert (out == x + 3 * y).all()
+
+
+def test_floats_are_arguments_whatever_their_type():
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    for scale in (0.5, np.float32(1.5), np.float64(-2.25)):
+        sl.simulate(scaled_sum)[(1,)](x, x, out, 64, scale, BLOCK=64)
+        assert (out == x + np.float32(scale) * x).all()
+
+
+def test_lines_and_wavefronts_are_of_the_users_python():
+    a, b, c = matrices(32, 32, 64)
+    trace = sl.simulate(product)[1, 1](a, b, c, 64, 64, 32, 32, BM=32, BN=32, BK=32, EVEN=True)
+    assert (c == a.astype(np.float32) @ b).all()
+    lines, first = inspect.getsourcelines(product.fn)
+    rows = {s.line: s for s in trace.source_lines() if s.file == __file__}
+    assert set(rows) - {0} <= set(range(first, first + len(lines)))
+    assert {row.source + "\n" for row in rows.values() if row.wavefronts} <= set(lines)
+    assert any("tl.load" in row.source and row.wavefronts for row in rows.values()), "cp.async writes to shared memory"
+
+
+@pytest.mark.parametrize("warps", [1, 2, 8])
+def test_the_block_is_num_warps(warps):
+    x, out = np.arange(300, dtype=np.float32), np.zeros(300, np.float32)
+    kernel = TritonKernel(scaled_sum, device := SimulatedDevice())
+    kernel.launch((2,), 1, 0, (x, x, out, 300, 1.0), {"BLOCK": 256, "num_warps": warps})
+    assert (out == 2 * x).all() and device.launches[0].block == (32 * warps, 1, 1) and device.launches[0].grid == (2, 1, 1)
+    assert device.launches[0].name == "scaled_sum"
+
+
+def test_arguments_are_specialized_as_triton_does():
+    x = np.zeros(65, np.float32)
+    signature, attributes = specialization(scaled_sum, x, x[1:], x[4:], 48, 1, BLOCK=16)
+    assert signature == {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "scale": "constexpr", "BLOCK": "constexpr"}
+    assert {place for place, known in attributes.items() if known} == {(0,), (2,), (3,)}       # x[1:] begins at byte 4
+    assert specialization(scaled_sum, x, x, x, 1 << 40, 2, BLOCK=16)[0]["n"] == "i64"
+
+
+def test_a_view_that_is_not_aligned_to_16_bytes_has_right_results():
+    x, out = np.arange(65, dtype=np.float32), np.zeros(65, np.float32)
+    sl.simulate(scaled_sum)[(1,)](x[1:], x[:64], out[1:], 64, 1.0, BLOCK=64)
+    assert (out[1:] == x[1:] + x[:64]).all() and out[0] == 0
+
+
+def test_heuristics_are_called_and_of_the_tuned_configurations_the_first_runs_and_is_named():
+    seen = []
+    tuned = triton.autotune([triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=2),
+                             triton.Config({"BM": 16, "BN": 32, "BK": 64})], key=["K"])(
+        triton.heuristics({"EVEN": lambda given: seen.append(given["a"].shape) or given["K"] % given["BK"] == 0})(product))
+    a, b, c = matrices(32, 64, 48)
+    trace = sl.simulate(tuned)[lambda meta: (32 // meta["BM"], 64 // meta["BN"])](a, b, c, 48, 48, 64, 64)
+    assert (c == a.astype(np.float32) @ b).all() and seen[0] == (32, 48)
+    note, = (note for note in trace.notes if "configurations" in note)
+    assert "first of 2 configurations" in note and "BM: 32" in note and "num_warps: 2" in note
+    assert len(tuned.configs) == 2 and not tuned.cache, "the user's kernel is as it was"
+
+
+def test_descriptors_made_in_the_kernel_have_their_scratch_memory():
+    x = np.random.default_rng(0).random((64, 32), np.float32)
+    out = np.zeros_like(x)
+    sl.simulate(by_descriptor)[2, 1](x, out, 64, 32, SIZE=32)
+    assert (out == 2 * x).all()
+
+
+def test_tuples_and_truths_are_arguments():
+    out = np.zeros(2, np.int32)
+    sl.simulate(of_pairs)[(1,)](out, (3, np.int32(4)), True)
+    assert out.tolist() == [43, 1]
+
+
+def test_a_kernel_is_compiled_once_for_a_specialization_and_the_users_own_caches_stay_empty():
+    kernel, x, out = sl.simulate(scaled_sum), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    for n in (32, 48, 64):
+        kernel[(1,)](x, x, out, n, 2.0, BLOCK=64)
+    assert len(kernel._kernel._modules) == 1 and not scaled_sum.device_caches
+    kernel[(1,)](x, x, out, 63, 2.0, BLOCK=64)
+    assert len(kernel._kernel._modules) == 2
+
+
+def test_triton_is_as_before_after_a_simulation_that_fails():
+    from triton.runtime.driver import driver
+
+    before = driver._active
+    with pytest.raises(Exception, match="BLOCK"):
+        sl.simulate(scaled_sum)[(1,)](np.zeros(4), np.zeros(4), np.zeros(4), 4, 1.0)
+    assert driver._active is before
+
+
+def test_a_block_is_refused_because_num_warps_says_it():
+    with pytest.raises(MachineError, match="num_warps="):
+        sl.simulate(scaled_sum)[(1,), 128](np.zeros(4))
+
+
+def test_a_descriptor_of_the_host_is_refused_by_name():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    @triton.jit
+    def loaded(x, out, SIZE: tl.constexpr):
+        tl.store(out + tl.arange(0, SIZE), tl.sum(x.load([0, 0]), 0))
+
+    given = TensorDescriptor(np.zeros((32, 32), np.float32).view(Tensor), [32, 32], [32, 1], [32, 32])
+    with pytest.raises(MachineError, match="tl.make_tensor_descriptor"):
+        sl.simulate(loaded)[(1,)](given, np.zeros(32, np.float32), SIZE=32)
