@@ -156,6 +156,8 @@ def _find(modifiers, kind, a):
 
 def _fns(modifiers, kind, mask, base, offset):
     offset = integer(offset, "s32")
+    if offset == -1 << 31:
+        return 0                                                  # on an H200: its negative overflows
     if offset == 0:
         return base if mask >> base & 1 else 0xFFFFFFFF
     place, count, step = base, abs(offset) - 1, 1 if offset > 0 else -1
@@ -168,16 +170,21 @@ def _fns(modifiers, kind, mask, base, offset):
     return 0xFFFFFFFF
 
 
+def _field(kind, start, length):
+    """What counts of them: 8 bits; all of 64-bit types."""
+    return (start, length) if width(kind) == 64 else (start & 0xFF, length & 0xFF)
+
+
 def _bfe(modifiers, kind, a, start, length):
-    start, length, top = start & 0xFF, length & 0xFF, width(kind) - 1
+    (start, length), top = _field(kind, start, length), width(kind) - 1
     a = cut(a, kind)
     sign = 0 if kind[0] == "u" or length == 0 else a >> min(start + length - 1, top) & 1
     return sum((a >> start + i & 1 if i < length and start + i <= top else sign) << i for i in range(top + 1))
 
 
 def _bfi(modifiers, kind, a, b, start, length):
-    start, length = start & 0xFF, length & 0xFF
-    for i in range(length):
+    start, length = _field(kind, start, length)
+    for i in range(min(length, width(kind))):
         if start + i < width(kind):
             b = b & ~(1 << start + i) | (a >> i & 1) << start + i
     return cut(b, kind)

@@ -175,9 +175,9 @@ def _saturated(name, bits):
     return min(bits, round_to(name, False, Fraction(1)))
 
 
-NAN_ORDER = {"add": (1, 0), "sub": (1, 0), "mul": (0, 1), "div": (0, 1), "fma": (2, 0, 1), "mad": (2, 0, 1), "rcp": (0,),
+NAN_ORDER = {"add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div": (0, 1), "fma": (2, 1, 0), "mad": (2, 1, 0), "rcp": (0,),
              "sqrt": (0,)}
-"""Which operand of f64 passes on its NaN."""
+"""Which operand of f64 passes on its NaN (H200)."""
 
 
 def _arithmetic(opcode, modifiers, name, operands):
@@ -199,9 +199,7 @@ def _arithmetic(opcode, modifiers, name, operands):
     else:
         made = signed_root(x[0], name, mode)
     if made[1] is None and name == "f64":
-        order = [operands[i] for i in NAN_ORDER[opcode]]
-        return _nan_f64([bits ^ (1 << 63) if opcode == "sub" and i == 1 and value_of(bits, "f64")[1] is None else bits
-                         for i, bits in zip(NAN_ORDER[opcode], order)])
+        return _nan_f64([operands[i] for i in NAN_ORDER[opcode]])
     bits = round_to(name, *made, mode, ftz=ftz)
     if "sat" in modifiers:
         return _saturated(name, bits)
@@ -215,7 +213,7 @@ def _sign_of(opcode, modifiers, name, bits):
     changed = bits ^ form.sign if opcode == "neg" else bits & form.sign - 1
     negative, size = value_of(bits, name)
     if size is None:
-        return changed | 1 << 51 if name == "f64" else form.nan
+        return bits | 1 << 51 if name == "f64" else form.nan
     if "ftz" in modifiers and size < form.least_normal:
         return changed & form.sign
     return changed
@@ -263,7 +261,7 @@ def float_result(opcode, modifiers, operands):
         return _sign_of(opcode, modifiers, name, *operands)
     if opcode in ("min", "max"):
         return _extreme(opcode, modifiers, name, *operands)
-    if opcode == "fma" and "oob" in modifiers and 0x7FF7 in operands[:2]:
+    if opcode == "fma" and "oob" in modifiers and 0x7FF7 in [x & 0x7FFF for x in operands[:2]]:
         return 0
     if modifiers[-2:] in (("f32", "f16"), ("f32", "bf16")):          # of mixed precision: all but the last are halves
         wide = [x if i == len(operands) - 1 else round_to("f32", *value_of(x, name)) for i, x in enumerate(operands)]
@@ -319,14 +317,23 @@ def _one(bits, target, source, mode, whole, ftz, sat, relu, satfinite):
     if relu and size is not None and negative:
         negative, size = False, Fraction(0)
     if size is None:
-        if target == "f64":
-            fraction = FLOATS[source].fraction
-            if source == "f16":
-                return 0x7FF8000000000000 | (negative << 63)
-            return (negative << 63) | 0x7FF8000000000000 | (bits & (1 << fraction) - 1) << 52 - fraction
-        return 0x7FFFFFFF if target == "tf32" else FLOATS[target].nan
+        return _nan_of(bits, target, source, mode, ftz)
     made = round_to(target, negative, size, mode or "rn", satfinite, ftz and target == "f32")
     return made << 13 if target == "tf32" else made
+
+
+def _nan_of(bits, target, source, mode, ftz):
+    """What an H200 makes of a NaN."""
+    if target == "tf32":
+        return (bits & 0xFFFFE000) - 0x2000 if mode == "rna" else 0x7FFFE000
+    if target == "f64" and ftz:
+        return 0x7FFFFFFFE0000000
+    if "f64" not in (target, source):
+        return FLOATS[target].nan
+    sign, payload = bits & FLOATS[source].sign, bits & (1 << FLOATS[source].fraction) - 1
+    shift = FLOATS[target].fraction - FLOATS[source].fraction
+    kept = payload << shift if shift > 0 else payload >> -shift
+    return (FLOATS[target].sign if sign else 0) | FLOATS[target].infinity | 1 << FLOATS[target].fraction - 1 | kept
 
 
 def _to_integer(negative, size, target, source):

@@ -26,12 +26,15 @@ from simlayout.machine.arithmetic.primitives import (
     select,
 )
 from simlayout.machine.arithmetic.rounding import encoder, flush_tiny, odd_sum
+from simlayout.machine.arithmetic.rounding import target as format_of
 
 _Z, _ONE = F64(0), F64(1)
 _U1, _U16, _U32, _LOW = U64(1), U64(16), U64(32), U64(0xFFFFFFFF)
 _I0, _I32, _LOW_SIGNED = I64(0), I64(32), I64(0xFFFFFFFF)
 _WORD = F64(2.0**32)
-_SIGN = U64(1 << 63)
+_SIGN, _QUIET_64 = U64(1 << 63), U64(0x7FF8 << 48)
+_SIGN_16, _SIZE_16, _INFINITY_16, _PAYLOAD_16 = U64(0x8000), U64(0x7FFF), U64(0x7C00), U64(0x01FF)
+_U42, _U48, _U52, _U63 = U64(42), U64(48), U64(52), U64(63)
 
 
 # ---- integers to integers
@@ -74,6 +77,16 @@ def wide_f16(bits: Carrier) -> Carrier:
     return F64(number_f16(bits))
 
 
+def payload_f16(bits: Carrier) -> Carrier:
+    """Raw bits of f16 as float64; a NaN keeps its sign and its payload, and is made quiet (H200, 2026-11-23).
+
+    >>> hex(payload_f16(np.uint64(0xFC01)).view(np.uint64))
+    '0xfff8040000000000'
+    """
+    quiet = _QUIET_64 | (bits & _SIGN_16) << _U48 | (bits & _PAYLOAD_16) << _U42
+    return select(bits & _SIZE_16 > _INFINITY_16, float_f64(quiet), wide_f16(bits))
+
+
 def wide_bf16(bits: Carrier) -> Carrier:
     """Raw bits of bf16 as float64."""
     return F64(number_bf16(bits))
@@ -81,6 +94,10 @@ def wide_bf16(bits: Carrier) -> Carrier:
 
 def _wide_flushed(x):
     return F64(flush_f32(x))
+
+
+def _wide_canonical(x):
+    return F64(canonical_f32(flush_f32(x)))
 
 
 def _wide_u64(x):
@@ -95,7 +112,8 @@ def _wide_integer(x):
     return F64(x)
 
 
-WIDE = {"f64": wide_f64, "f32": wide_f32, "f16": wide_f16, "bf16": wide_bf16, "u64": _wide_u64, "s64": _wide_s64,
+WIDE = {"f64": wide_f64, "f32": wide_f32, "number": wide_f64, "f16": wide_f16, "bf16": wide_bf16,
+        "u64": _wide_u64, "s64": _wide_s64,
         **dict.fromkeys(("u8", "u16", "u32", "s8", "s16", "s32"), _wide_integer)}
 """Type -> what makes float64 of its carriers: exactly, or of 64-bit integers rounded to odd."""
 
@@ -205,11 +223,14 @@ def integer_to_f64(source: str, mode: str, sat: bool = False) -> Callable:
 @cache
 def to_float(target: str, source: str, mode: str, ftz: bool = False, sat: bool = False, relu: bool = False,
              satfinite: bool = False) -> Callable:
-    """cvt of a number to f16, bf16 or f32 by way of float64, in a rounding mode; NaN becomes the canonical one.
+    """cvt of a number to f16, bf16 or f32 by way of float64, in a rounding mode; NaN becomes the canonical one, but of f64
+    it keeps its sign and the high bits of its payload, and is made quiet (H200, 2026-11-23).
 
     >>> hex(to_float("f16", "f32", "rz")(np.float32(1.9999)))
     '0x3fff'
     """
+    if source == "f64" and not sat:
+        return _keeping_nan(target, to_float(target, "number", mode, ftz))
     wide = _wide_flushed if ftz and source == "f32" and target != "f16" else WIDE[source]      # F2F.F16.F32 has no .FTZ
     encode = encoder(target, mode or "rn", satfinite)
     before = _clamped if sat else rectified if relu else same
@@ -237,6 +258,22 @@ def to_float(target: str, source: str, mode: str, ftz: bool = False, sat: bool =
     return nearest_f32 if mode in ("", "rn") else to_f32
 
 
+def _keeping_nan(name, convert):
+    """convert, from f64, but of NaN what the format can keep of it."""
+    form = format_of(name)
+    infinity, quiet, payload = U64(form.infinity), U64(1 << form.fraction - 1), U64((1 << form.fraction) - 1)
+    sign_by, by = U64(64 - form.width), U64(52 - form.fraction)
+    sign = U64(1 << form.width - 1)
+    of_bits = float_f32 if name == "f32" else same
+
+    def converted(x):
+        bits = bits_f64(x)
+        nan = bits >> sign_by & sign | infinity | quiet | bits >> by & payload
+        return select(x == x, convert(x), of_bits(nan))
+
+    return converted
+
+
 def _clamped(x):
     """.sat before rounding, which changes neither 0 nor 1."""
     return select(x > _Z, select(x < _ONE, x, _ONE), _Z)
@@ -262,12 +299,13 @@ def saturate_f64(x: Carrier) -> Carrier:
 
 @cache
 def float_to_f64(source: str, ftz: bool = False, sat: bool = False) -> Callable:
-    """cvt of f32, f16 or bf16 to f64, which is exact. A NaN keeps what it can of its payload and becomes quiet.
+    """cvt of f32, f16 or bf16 to f64, which is exact. A NaN keeps its payload and becomes quiet; with ftz it becomes that of
+    0x7fffffff (H200, 2026-11-23), because ptxas makes an f32 addition of .ftz.
 
     >>> float(float_to_f64("f16")(np.uint64(0x3C00)))
     1.0
     """
-    wide = _wide_flushed if ftz and source == "f32" else WIDE[source]
+    wide = _wide_canonical if ftz and source == "f32" else payload_f16 if source == "f16" else WIDE[source]
     end = saturate_f64 if sat else same
 
     def convert(x):

@@ -1,7 +1,9 @@
 """f32 and f64 arithmetic as an sm_90 GPU computes it: rounding, subnormals, NaN.
 
 PTX ISA, Floating Point Instructions. f32: every NaN that arithmetic makes is 0x7fffffff; .ftz takes subnormal operands and
-results for zeros of their sign; .sat clamps to 0 and 1, NaN to +0. f64: a NaN keeps its payload (`simlayout.numerics.fma`).
+results for zeros of their sign; .sat clamps to 0 and 1, NaN to +0. f64: a NaN keeps its payload and its sign, whatever sign
+the instruction gives to its operands; of several NaN operands the last one counts (measured on an H200, 2026-11-23, with the
+operands in the order of PTX; ptxas may swap those of a sum or a product).
 """
 
 from collections.abc import Callable
@@ -61,8 +63,8 @@ def nan_of_two(made: Carrier, a: Carrier, b: Carrier) -> Carrier:
 
 
 def nan_of_three(made: Carrier, a: Carrier, b: Carrier, c: Carrier) -> Carrier:
-    """As `nan_of_two`, of c, a or b, in this order."""
-    return select(made == made, made, select(c != c, quiet_f64(c), nan_of_two(made, b, a)))
+    """As `nan_of_two`, of c, b or a, in this order."""
+    return select(made == made, made, select(c != c, quiet_f64(c), nan_of_two(made, a, b)))
 
 
 def nan_of_one(made: Carrier, a: Carrier) -> Carrier:
@@ -232,7 +234,7 @@ def lanes_f32(operation: Callable, operands: int, ftz: bool, sat: bool) -> Calla
 # ---- f64
 
 def add_f64(a: Carrier, b: Carrier) -> Carrier:
-    """add.rn.f64. A NaN is b's, or else a's.
+    """add.rn.f64. A NaN is b's, or else a's (H200, 2026-11-23).
 
     >>> float(add_f64(np.float64(1), np.float64(2)))
     3.0
@@ -240,22 +242,32 @@ def add_f64(a: Carrier, b: Carrier) -> Carrier:
     return nan_of_two(a + b, a, b)
 
 
+def add_f64_in_l2(a: Carrier, b: Carrier) -> Carrier:
+    """What atom.add.f64 on global memory makes of what is there and its operand: a NaN is b's, or else a's, and stays a
+    signalling one (measured on an H200, 2026-11-23).
+
+    >>> hex(add_f64_in_l2(np.uint64(0x7FF0000000000001).view(np.float64), np.float64(1)).view(np.uint64))
+    '0x7ff0000000000001'
+    """
+    return select(b != b, b, select(a != a, a, nan_of_two(a + b, a, b)))
+
+
 def subtract_f64(a: Carrier, b: Carrier) -> Carrier:
-    """sub.rn.f64: a + -b.
+    """sub.rn.f64. A NaN is b's, with its sign, or else a's (H200, 2026-11-23).
 
     >>> float(subtract_f64(np.float64(1), np.float64(2)))
     -1.0
     """
-    return nan_of_two(a - b, a, -b)
+    return nan_of_two(a - b, a, b)
 
 
 def multiply_f64(a: Carrier, b: Carrier) -> Carrier:
-    """mul.rn.f64. A NaN is a's, or else b's.
+    """mul.rn.f64. A NaN is b's, or else a's (H200, 2026-11-23).
 
     >>> float(multiply_f64(np.float64(3), np.float64(2)))
     6.0
     """
-    return nan_of_two(a * b, b, a)
+    return nan_of_two(a * b, a, b)
 
 
 def fused_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
@@ -268,7 +280,7 @@ def fused_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
 
 
 def fuse_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
-    """fma.rn.f64. A NaN is c's, a's, or else b's.
+    """fma.rn.f64. A NaN is c's, b's, or else a's (H200, 2026-11-23).
 
     >>> float(fuse_f64(*np.float64([[3], [2], [1]]))[0])
     7.0
@@ -277,7 +289,7 @@ def fuse_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
 
 
 def divide_f64(a: Carrier, b: Carrier) -> Carrier:
-    """div.rn.f64.
+    """div.rn.f64. A NaN is a's, or else b's (H200, 2026-11-23).
 
     >>> float(divide_f64(np.float64(3), np.float64(2)))
     1.5

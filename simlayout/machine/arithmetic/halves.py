@@ -20,8 +20,9 @@ _ONE = {"f16": U64(0x3C00), "bf16": U64(0x3F80)}
 _SCALE, _GREAT, _NAN, _ZERO = F32(2.0**112), F32("inf"), F32("nan"), F64(0)
 _CANONICAL = U64(0x7FFF)
 OUT_OF_BOUNDS = U64(0x7FF7)
-"""The NaN with which a tensor copy marks what lies out of bounds ("OOB NaN"). The PTX ISA does not say which: assumed, as an
-open-source emulator of tensor copies reports it of an sm_120 GPU."""
+"""The NaN with which a tensor copy marks what lies out of bounds ("OOB NaN"), of either sign. The PTX ISA does not say
+which: an open-source emulator of tensor copies reports it of an sm_120 GPU; an H200 makes zero of 0xfff7 (f16) and 0x7ff7
+(bf16), and of none of 490 other NaN of f16 and 103 of bf16 (2026-11-23)."""
 
 _TINY = F64(2.0**-14 * (1 - 2.0**-12))
 """What an f16 result lies below, in magnitude, if it is subnormal when rounded to 11 bits (see `rounding.flush_tiny`)."""
@@ -146,7 +147,7 @@ def arithmetic(name: str, operation: str, ftz: bool = False, sat: bool = False, 
 
 @cache
 def fuse_unless_out_of_bounds(name: str, relu: bool) -> Callable:
-    """fma.oob: zero where a or b is OUT_OF_BOUNDS; else fma.
+    """fma.oob: zero where a or b is OUT_OF_BOUNDS or its negative; else fma.
 
     >>> hex(fuse_unless_out_of_bounds("f16", False)(*np.uint64([0x7FF7, 0x3C00, 0x3C00])))
     '0x0'
@@ -154,7 +155,7 @@ def fuse_unless_out_of_bounds(name: str, relu: bool) -> Callable:
     fuse = arithmetic(name, "fma", relu=relu)
 
     def fused(a, b, c):
-        return select((a == OUT_OF_BOUNDS) | (b == OUT_OF_BOUNDS), _U0, fuse(a, b, c))
+        return select((a & _SIZE == OUT_OF_BOUNDS) | (b & _SIZE == OUT_OF_BOUNDS), _U0, fuse(a, b, c))
 
     return fused
 

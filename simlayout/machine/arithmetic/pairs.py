@@ -8,14 +8,14 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic.conversions import rectified, to_float, wide_f16
 from simlayout.machine.arithmetic.halves import rectify
-from simlayout.machine.arithmetic.primitives import F64, I64, U64, Carrier, same, select
+from simlayout.machine.arithmetic.primitives import F64, I64, U64, Carrier, bits_f32, same, select
 from simlayout.machine.arithmetic.rounding import encoder, target
 
 _U8, _U13, _U16, _U127, _U128 = (U64(n) for n in (8, 13, 16, 127, 128))
 _ONES_8, _ONES_16, _LOW = U64(0xFF), U64(0xFFFF), U64(0xFFFFFFFF)
 _INFINITY_16, _NAN_16 = U64(0x7C00), U64(0x7FFF)
 _SIZE_32, _INFINITY_32 = U64(0x7FFFFFFF), U64(0x7F800000)
-_HALF_TF32, _HIGH_TF32, _NAN_TF32 = U64(0x1000), U64(0xFFFFE000), U64(0x7FFFFFFF)
+_HALF_TF32, _UNIT_TF32, _HIGH_TF32 = U64(0x1000), U64(0x2000), U64(0xFFFFE000)
 
 
 def tie_away_tf32(bits: Carrier) -> Carrier:
@@ -27,18 +27,29 @@ def tie_away_tf32(bits: Carrier) -> Carrier:
     return select(bits & _SIZE_32 < _INFINITY_32, bits + _HALF_TF32, bits) & _HIGH_TF32
 
 
+def tie_away_tf32_finite(x: Carrier) -> Carrier:
+    """cvt.rna.satfinite.tf32.f32: an infinity becomes the greatest number, because one unit is taken off, of NaN too (on an
+    H200, 2026-11-23: 0x7fc00000 becomes 0x7fbfe000, 0x7f800001 a number).
+
+    >>> hex(tie_away_tf32_finite(np.float32("inf"))), hex(tie_away_tf32_finite(np.float32("nan")))
+    ('0x7f7fe000', '0x7fbfe000')
+    """
+    made = tie_away_tf32(bits_f32(x))
+    return select(made & _SIZE_32 < _INFINITY_32, made, made - _UNIT_TF32)
+
+
 @cache
-def to_tf32(mode: str, relu: bool, satfinite: bool = False) -> Callable:
-    """cvt.rn, cvt.rz and cvt.rna.satfinite of f32 to tf32: an f32 whose low 13 bits are zero; NaN becomes 0x7fffffff.
+def to_tf32(mode: str, relu: bool) -> Callable:
+    """cvt.rn and cvt.rz of f32 to tf32: an f32 whose low 13 bits are zero; NaN becomes 0x7fffe000 (H200, 2026-11-23).
 
     >>> hex(to_tf32("rz", False)(np.float32(1 + 2**-10 - 2**-20)))
     '0x3f800000'
     """
-    encode = encoder("tf32", mode, satfinite)
+    encode = encoder("tf32", mode)
     before = rectified if relu else same
 
     def convert(x):
-        return select(x == x, encode(before(F64(x))) << _U13, _NAN_TF32)
+        return encode(before(F64(x))) << _U13
 
     return convert
 

@@ -1,7 +1,7 @@
 """Signs of f32 and f64, and the lesser and greater of two: neg, abs, copysign, min, max.
 
 PTX ISA, Floating Point Instructions. neg and abs are arithmetic on sm_90 (ptxas adds -0), so that of f32 a NaN becomes the
-canonical one.
+canonical one; of f64 it is made quiet and keeps its sign (measured on an H200, 2026-11-23).
 """
 
 from collections.abc import Callable
@@ -42,21 +42,21 @@ def f32_sign(name: str, ftz: bool = False) -> Callable:
 
 
 def negate_f64(a: Carrier) -> Carrier:
-    """neg.f64; a NaN keeps its payload, is made quiet and changes its sign.
+    """neg.f64; a NaN keeps its payload and its sign, and is made quiet.
 
     >>> float(negate_f64(np.float64(3)))
     -3.0
     """
-    return nan_of_one(-a, -a)
+    return nan_of_one(-a, a)
 
 
 def absolute_f64(a: Carrier) -> Carrier:
-    """abs.f64; a NaN keeps its payload, is made quiet and loses its sign.
+    """abs.f64; a NaN keeps its payload and its sign, and is made quiet.
 
     >>> float(absolute_f64(np.float64(-3)))
     3.0
     """
-    return nan_of_one(np.abs(a), np.abs(a))
+    return nan_of_one(np.abs(a), a)
 
 
 @cache

@@ -260,7 +260,7 @@ class MemoryTwins:
                 now[which[turn]] = True
                 held[now] = pointer.peek(now, update.bytes).view(update.dtype)[now]
                 data = np.zeros((LANES, update.count), update.dtype)
-                data[now] = update(held[now], [value[now] for value in values])
+                data[now] = update.in_l2(held[now], [value[now] for value in values])
                 pointer.write(now, data.view(np.uint8), strong=True)
                 self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order)
 

@@ -53,93 +53,95 @@ f30 = _compiled("brev", "b32")
 f31 = _compiled("brev", "b64")
 f32 = _compiled("bfe", "u32")
 f33 = _compiled("bfe", "s32")
-f34 = _compiled("bfi", "b32")
-f35 = _compiled("bfi", "b64")
-f36 = _compiled("prmt", "b32")
-f37 = _compiled("lop3", "b32")
-f38 = _compiled("shl", "b16")
-f39 = _compiled("shl", "b32")
-f40 = _compiled("shl", "b64")
-f41 = _compiled("shr", "u16")
-f42 = _compiled("shr", "s16")
-f43 = _compiled("shf", "l", "wrap", "b32")
-f44 = _compiled("shf", "l", "clamp", "b32")
-f45 = _compiled("shf", "r", "wrap", "b32")
-f46 = _compiled("shf", "r", "clamp", "b32")
-f47 = _compiled("selp", "b32")
-f48 = _compiled("setp", "eq", "u32")
-f49 = _compiled("setp", "eq", "s32")
-f50 = _compiled("setp", "eq", "f32")
-f51 = _compiled("setp", "eq", "f64")
-f52 = _compiled("setp", "ne", "u32")
-f53 = _compiled("setp", "ne", "s32")
-f54 = _compiled("setp", "ne", "f32")
-f55 = _compiled("setp", "ne", "f64")
-f56 = _compiled("setp", "lt", "u32")
-f57 = _compiled("setp", "lt", "s32")
-f58 = _compiled("setp", "lt", "f32")
-f59 = _compiled("setp", "lt", "f64")
-f60 = _compiled("setp", "le", "u32")
-f61 = _compiled("setp", "le", "s32")
-f62 = _compiled("setp", "le", "f32")
-f63 = _compiled("setp", "le", "f64")
-f64 = _compiled("setp", "gt", "u32")
-f65 = _compiled("setp", "gt", "s32")
-f66 = _compiled("setp", "gt", "f32")
-f67 = _compiled("setp", "gt", "f64")
-f68 = _compiled("setp", "ge", "u32")
-f69 = _compiled("setp", "ge", "s32")
-f70 = _compiled("setp", "ge", "f32")
-f71 = _compiled("setp", "ge", "f64")
-f72 = _compiled("add", "f32")
-f73 = _compiled("add", "f64")
-f74 = _compiled("sub", "f32")
-f75 = _compiled("sub", "f64")
-f76 = _compiled("mul", "f32")
-f77 = _compiled("mul", "f64")
-f78 = _compiled("fma", "rn", "f32")
-f79 = _compiled("fma", "rn", "f64")
-f80 = _compiled("div", "rn", "f32")
-f81 = _compiled("div", "rn", "f64")
-f82 = _compiled("neg", "f32")
-f83 = _compiled("neg", "f64")
-f84 = _compiled("abs", "f32")
-f85 = _compiled("abs", "f64")
-f86 = _compiled("min", "f32")
-f87 = _compiled("min", "f64")
-f88 = _compiled("max", "f32")
-f89 = _compiled("max", "f64")
-f90 = _compiled("sqrt", "rn", "f32")
-f91 = _compiled("sqrt", "rn", "f64")
-f92 = _compiled("rcp", "rn", "f32")
-f93 = _compiled("rcp", "rn", "f64")
-f94 = _compiled("add", "ftz", "f32")
-f95 = _compiled("sub", "ftz", "f32")
-f96 = _compiled("mul", "ftz", "f32")
-f97 = _compiled("fma", "rn", "ftz", "f32")
-f98 = _compiled("max", "ftz", "f32")
-f99 = _compiled("cvt", "rn", "f32", "u32")
-f100 = _compiled("cvt", "rn", "f32", "s32")
-f101 = _compiled("cvt", "rn", "f32", "u64")
-f102 = _compiled("cvt", "rn", "f32", "s64")
-f103 = _compiled("cvt", "rn", "f64", "u32")
-f104 = _compiled("cvt", "rn", "f64", "s32")
-f105 = _compiled("cvt", "rzi", "u32", "f32")
-f106 = _compiled("cvt", "rzi", "s32", "f32")
-f107 = _compiled("cvt", "rzi", "u64", "f32")
-f108 = _compiled("cvt", "rzi", "s64", "f32")
-f109 = _compiled("cvt", "rzi", "u32", "f64")
-f110 = _compiled("cvt", "rzi", "s32", "f64")
-f111 = _compiled("cvt", "rzi", "u64", "f64")
-f112 = _compiled("cvt", "rzi", "s64", "f64")
-f113 = _compiled("cvt", "f64", "f32")
-f114 = _compiled("cvt", "rn", "f32", "f64")
-f115 = _compiled("cvt", "f32", "f16")
-f116 = _compiled("cvt", "rn", "f16", "f32")
-f117 = _compiled("cvt", "rn", "f16x2", "f32")
-f118 = _compiled("cvt", "f32", "bf16")
-f119 = _compiled("cvt", "rn", "bf16", "f32")
-f120 = _compiled("cvt", "rn", "bf16x2", "f32")
+f34 = _compiled("bfe", "u64")
+f35 = _compiled("bfe", "s64")
+f36 = _compiled("bfi", "b32")
+f37 = _compiled("bfi", "b64")
+f38 = _compiled("prmt", "b32")
+f39 = _compiled("lop3", "b32")
+f40 = _compiled("shl", "b16")
+f41 = _compiled("shl", "b32")
+f42 = _compiled("shl", "b64")
+f43 = _compiled("shr", "u16")
+f44 = _compiled("shr", "s16")
+f45 = _compiled("shf", "l", "wrap", "b32")
+f46 = _compiled("shf", "l", "clamp", "b32")
+f47 = _compiled("shf", "r", "wrap", "b32")
+f48 = _compiled("shf", "r", "clamp", "b32")
+f49 = _compiled("selp", "b32")
+f50 = _compiled("setp", "eq", "u32")
+f51 = _compiled("setp", "eq", "s32")
+f52 = _compiled("setp", "eq", "f32")
+f53 = _compiled("setp", "eq", "f64")
+f54 = _compiled("setp", "ne", "u32")
+f55 = _compiled("setp", "ne", "s32")
+f56 = _compiled("setp", "ne", "f32")
+f57 = _compiled("setp", "ne", "f64")
+f58 = _compiled("setp", "lt", "u32")
+f59 = _compiled("setp", "lt", "s32")
+f60 = _compiled("setp", "lt", "f32")
+f61 = _compiled("setp", "lt", "f64")
+f62 = _compiled("setp", "le", "u32")
+f63 = _compiled("setp", "le", "s32")
+f64 = _compiled("setp", "le", "f32")
+f65 = _compiled("setp", "le", "f64")
+f66 = _compiled("setp", "gt", "u32")
+f67 = _compiled("setp", "gt", "s32")
+f68 = _compiled("setp", "gt", "f32")
+f69 = _compiled("setp", "gt", "f64")
+f70 = _compiled("setp", "ge", "u32")
+f71 = _compiled("setp", "ge", "s32")
+f72 = _compiled("setp", "ge", "f32")
+f73 = _compiled("setp", "ge", "f64")
+f74 = _compiled("add", "f32")
+f75 = _compiled("add", "f64")
+f76 = _compiled("sub", "f32")
+f77 = _compiled("sub", "f64")
+f78 = _compiled("mul", "f32")
+f79 = _compiled("mul", "f64")
+f80 = _compiled("fma", "rn", "f32")
+f81 = _compiled("fma", "rn", "f64")
+f82 = _compiled("div", "rn", "f32")
+f83 = _compiled("div", "rn", "f64")
+f84 = _compiled("neg", "f32")
+f85 = _compiled("neg", "f64")
+f86 = _compiled("abs", "f32")
+f87 = _compiled("abs", "f64")
+f88 = _compiled("min", "f32")
+f89 = _compiled("min", "f64")
+f90 = _compiled("max", "f32")
+f91 = _compiled("max", "f64")
+f92 = _compiled("sqrt", "rn", "f32")
+f93 = _compiled("sqrt", "rn", "f64")
+f94 = _compiled("rcp", "rn", "f32")
+f95 = _compiled("rcp", "rn", "f64")
+f96 = _compiled("add", "ftz", "f32")
+f97 = _compiled("sub", "ftz", "f32")
+f98 = _compiled("mul", "ftz", "f32")
+f99 = _compiled("fma", "rn", "ftz", "f32")
+f100 = _compiled("max", "ftz", "f32")
+f101 = _compiled("cvt", "rn", "f32", "u32")
+f102 = _compiled("cvt", "rn", "f32", "s32")
+f103 = _compiled("cvt", "rn", "f32", "u64")
+f104 = _compiled("cvt", "rn", "f32", "s64")
+f105 = _compiled("cvt", "rn", "f64", "u32")
+f106 = _compiled("cvt", "rn", "f64", "s32")
+f107 = _compiled("cvt", "rzi", "u32", "f32")
+f108 = _compiled("cvt", "rzi", "s32", "f32")
+f109 = _compiled("cvt", "rzi", "u64", "f32")
+f110 = _compiled("cvt", "rzi", "s64", "f32")
+f111 = _compiled("cvt", "rzi", "u32", "f64")
+f112 = _compiled("cvt", "rzi", "s32", "f64")
+f113 = _compiled("cvt", "rzi", "u64", "f64")
+f114 = _compiled("cvt", "rzi", "s64", "f64")
+f115 = _compiled("cvt", "f64", "f32")
+f116 = _compiled("cvt", "rn", "f32", "f64")
+f117 = _compiled("cvt", "f32", "f16")
+f118 = _compiled("cvt", "rn", "f16", "f32")
+f119 = _compiled("cvt", "rn", "f16x2", "f32")
+f120 = _compiled("cvt", "f32", "bf16")
+f121 = _compiled("cvt", "rn", "bf16", "f32")
+f122 = _compiled("cvt", "rn", "bf16x2", "f32")
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -247,264 +249,270 @@ def compute(code, rows, r, a, b, c, d):
     elif code == 33:  # bfe.s32
         for i in range(LANES):
             rows[r, i] = U64(f33(I64(rows[a, i]), rows[b, i], rows[c, i]))
-    elif code == 34:  # bfi.b32
+    elif code == 34:  # bfe.u64
         for i in range(LANES):
-            rows[r, i] = U64(f34(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
-    elif code == 35:  # bfi.b64
+            rows[r, i] = U64(f34(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 35:  # bfe.s64
         for i in range(LANES):
-            rows[r, i] = U64(f35(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
-    elif code == 36:  # prmt.b32
+            rows[r, i] = U64(f35(I64(rows[a, i]), rows[b, i], rows[c, i]))
+    elif code == 36:  # bfi.b32
         for i in range(LANES):
-            rows[r, i] = U64(f36(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 37:  # lop3.b32
+            rows[r, i] = U64(f36(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+    elif code == 37:  # bfi.b64
         for i in range(LANES):
             rows[r, i] = U64(f37(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
-    elif code == 38:  # shl.b16
+    elif code == 38:  # prmt.b32
         for i in range(LANES):
-            rows[r, i] = U64(f38(rows[a, i], rows[b, i]))
-    elif code == 39:  # shl.b32
+            rows[r, i] = U64(f38(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 39:  # lop3.b32
         for i in range(LANES):
-            rows[r, i] = U64(f39(rows[a, i], rows[b, i]))
-    elif code == 40:  # shl.b64
+            rows[r, i] = U64(f39(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+    elif code == 40:  # shl.b16
         for i in range(LANES):
             rows[r, i] = U64(f40(rows[a, i], rows[b, i]))
-    elif code == 41:  # shr.u16
+    elif code == 41:  # shl.b32
         for i in range(LANES):
             rows[r, i] = U64(f41(rows[a, i], rows[b, i]))
-    elif code == 42:  # shr.s16
+    elif code == 42:  # shl.b64
         for i in range(LANES):
-            rows[r, i] = U64(f42(I64(rows[a, i]), rows[b, i]))
-    elif code == 43:  # shf.l.wrap.b32
+            rows[r, i] = U64(f42(rows[a, i], rows[b, i]))
+    elif code == 43:  # shr.u16
         for i in range(LANES):
-            rows[r, i] = U64(f43(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 44:  # shf.l.clamp.b32
+            rows[r, i] = U64(f43(rows[a, i], rows[b, i]))
+    elif code == 44:  # shr.s16
         for i in range(LANES):
-            rows[r, i] = U64(f44(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 45:  # shf.r.wrap.b32
+            rows[r, i] = U64(f44(I64(rows[a, i]), rows[b, i]))
+    elif code == 45:  # shf.l.wrap.b32
         for i in range(LANES):
             rows[r, i] = U64(f45(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 46:  # shf.r.clamp.b32
+    elif code == 46:  # shf.l.clamp.b32
         for i in range(LANES):
             rows[r, i] = U64(f46(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 47:  # selp.b32
+    elif code == 47:  # shf.r.wrap.b32
         for i in range(LANES):
             rows[r, i] = U64(f47(rows[a, i], rows[b, i], rows[c, i]))
-    elif code == 48:  # setp.eq.u32
+    elif code == 48:  # shf.r.clamp.b32
         for i in range(LANES):
-            rows[r, i] = U64(f48(rows[a, i], rows[b, i])[0])
-    elif code == 49:  # setp.eq.s32
+            rows[r, i] = U64(f48(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 49:  # selp.b32
         for i in range(LANES):
-            rows[r, i] = U64(f49(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 50:  # setp.eq.f32
+            rows[r, i] = U64(f49(rows[a, i], rows[b, i], rows[c, i]))
+    elif code == 50:  # setp.eq.u32
         for i in range(LANES):
-            rows[r, i] = U64(f50(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 51:  # setp.eq.f64
+            rows[r, i] = U64(f50(rows[a, i], rows[b, i])[0])
+    elif code == 51:  # setp.eq.s32
         for i in range(LANES):
-            rows[r, i] = U64(f51(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 52:  # setp.ne.u32
+            rows[r, i] = U64(f51(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 52:  # setp.eq.f32
         for i in range(LANES):
-            rows[r, i] = U64(f52(rows[a, i], rows[b, i])[0])
-    elif code == 53:  # setp.ne.s32
+            rows[r, i] = U64(f52(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 53:  # setp.eq.f64
         for i in range(LANES):
-            rows[r, i] = U64(f53(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 54:  # setp.ne.f32
+            rows[r, i] = U64(f53(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 54:  # setp.ne.u32
         for i in range(LANES):
-            rows[r, i] = U64(f54(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 55:  # setp.ne.f64
+            rows[r, i] = U64(f54(rows[a, i], rows[b, i])[0])
+    elif code == 55:  # setp.ne.s32
         for i in range(LANES):
-            rows[r, i] = U64(f55(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 56:  # setp.lt.u32
+            rows[r, i] = U64(f55(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 56:  # setp.ne.f32
         for i in range(LANES):
-            rows[r, i] = U64(f56(rows[a, i], rows[b, i])[0])
-    elif code == 57:  # setp.lt.s32
+            rows[r, i] = U64(f56(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 57:  # setp.ne.f64
         for i in range(LANES):
-            rows[r, i] = U64(f57(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 58:  # setp.lt.f32
+            rows[r, i] = U64(f57(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 58:  # setp.lt.u32
         for i in range(LANES):
-            rows[r, i] = U64(f58(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 59:  # setp.lt.f64
+            rows[r, i] = U64(f58(rows[a, i], rows[b, i])[0])
+    elif code == 59:  # setp.lt.s32
         for i in range(LANES):
-            rows[r, i] = U64(f59(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 60:  # setp.le.u32
+            rows[r, i] = U64(f59(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 60:  # setp.lt.f32
         for i in range(LANES):
-            rows[r, i] = U64(f60(rows[a, i], rows[b, i])[0])
-    elif code == 61:  # setp.le.s32
+            rows[r, i] = U64(f60(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 61:  # setp.lt.f64
         for i in range(LANES):
-            rows[r, i] = U64(f61(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 62:  # setp.le.f32
+            rows[r, i] = U64(f61(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 62:  # setp.le.u32
         for i in range(LANES):
-            rows[r, i] = U64(f62(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 63:  # setp.le.f64
+            rows[r, i] = U64(f62(rows[a, i], rows[b, i])[0])
+    elif code == 63:  # setp.le.s32
         for i in range(LANES):
-            rows[r, i] = U64(f63(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 64:  # setp.gt.u32
+            rows[r, i] = U64(f63(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 64:  # setp.le.f32
         for i in range(LANES):
-            rows[r, i] = U64(f64(rows[a, i], rows[b, i])[0])
-    elif code == 65:  # setp.gt.s32
+            rows[r, i] = U64(f64(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 65:  # setp.le.f64
         for i in range(LANES):
-            rows[r, i] = U64(f65(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 66:  # setp.gt.f32
+            rows[r, i] = U64(f65(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 66:  # setp.gt.u32
         for i in range(LANES):
-            rows[r, i] = U64(f66(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 67:  # setp.gt.f64
+            rows[r, i] = U64(f66(rows[a, i], rows[b, i])[0])
+    elif code == 67:  # setp.gt.s32
         for i in range(LANES):
-            rows[r, i] = U64(f67(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 68:  # setp.ge.u32
+            rows[r, i] = U64(f67(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 68:  # setp.gt.f32
         for i in range(LANES):
-            rows[r, i] = U64(f68(rows[a, i], rows[b, i])[0])
-    elif code == 69:  # setp.ge.s32
+            rows[r, i] = U64(f68(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 69:  # setp.gt.f64
         for i in range(LANES):
-            rows[r, i] = U64(f69(I64(rows[a, i]), I64(rows[b, i]))[0])
-    elif code == 70:  # setp.ge.f32
+            rows[r, i] = U64(f69(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 70:  # setp.ge.u32
         for i in range(LANES):
-            rows[r, i] = U64(f70(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
-    elif code == 71:  # setp.ge.f64
+            rows[r, i] = U64(f70(rows[a, i], rows[b, i])[0])
+    elif code == 71:  # setp.ge.s32
         for i in range(LANES):
-            rows[r, i] = U64(f71(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 72:  # add.f32
+            rows[r, i] = U64(f71(I64(rows[a, i]), I64(rows[b, i]))[0])
+    elif code == 72:  # setp.ge.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f72(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 73:  # add.f64
+            rows[r, i] = U64(f72(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 73:  # setp.ge.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f73(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 74:  # sub.f32
+            rows[r, i] = U64(f73(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 74:  # add.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f74(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 75:  # sub.f64
+    elif code == 75:  # add.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f75(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 76:  # mul.f32
+    elif code == 76:  # sub.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f76(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 77:  # mul.f64
+    elif code == 77:  # sub.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f77(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 78:  # fma.rn.f32
+    elif code == 78:  # mul.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f78(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
-    elif code == 79:  # fma.rn.f64
+            rows[r, i] = bits_f32(f78(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 79:  # mul.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f79(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
-    elif code == 80:  # div.rn.f32
+            rows[r, i] = bits_f64(f79(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 80:  # fma.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f80(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 81:  # div.rn.f64
+            rows[r, i] = bits_f32(f80(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 81:  # fma.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f81(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 82:  # neg.f32
+            rows[r, i] = bits_f64(f81(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
+    elif code == 82:  # div.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f82(float_f32(rows[a, i])))
-    elif code == 83:  # neg.f64
+            rows[r, i] = bits_f32(f82(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 83:  # div.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f83(float_f64(rows[a, i])))
-    elif code == 84:  # abs.f32
+            rows[r, i] = bits_f64(f83(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 84:  # neg.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f84(float_f32(rows[a, i])))
-    elif code == 85:  # abs.f64
+    elif code == 85:  # neg.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f85(float_f64(rows[a, i])))
-    elif code == 86:  # min.f32
+    elif code == 86:  # abs.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f86(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 87:  # min.f64
+            rows[r, i] = bits_f32(f86(float_f32(rows[a, i])))
+    elif code == 87:  # abs.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f87(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 88:  # max.f32
+            rows[r, i] = bits_f64(f87(float_f64(rows[a, i])))
+    elif code == 88:  # min.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f88(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 89:  # max.f64
+    elif code == 89:  # min.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f89(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 90:  # sqrt.rn.f32
+    elif code == 90:  # max.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f90(float_f32(rows[a, i])))
-    elif code == 91:  # sqrt.rn.f64
+            rows[r, i] = bits_f32(f90(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 91:  # max.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f91(float_f64(rows[a, i])))
-    elif code == 92:  # rcp.rn.f32
+            rows[r, i] = bits_f64(f91(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 92:  # sqrt.rn.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f92(float_f32(rows[a, i])))
-    elif code == 93:  # rcp.rn.f64
+    elif code == 93:  # sqrt.rn.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f93(float_f64(rows[a, i])))
-    elif code == 94:  # add.ftz.f32
+    elif code == 94:  # rcp.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f94(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 95:  # sub.ftz.f32
+            rows[r, i] = bits_f32(f94(float_f32(rows[a, i])))
+    elif code == 95:  # rcp.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f95(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 96:  # mul.ftz.f32
+            rows[r, i] = bits_f64(f95(float_f64(rows[a, i])))
+    elif code == 96:  # add.ftz.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f96(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 97:  # fma.rn.ftz.f32
+    elif code == 97:  # sub.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f97(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
-    elif code == 98:  # max.ftz.f32
+            rows[r, i] = bits_f32(f97(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 98:  # mul.ftz.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f98(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 99:  # cvt.rn.f32.u32
+    elif code == 99:  # fma.rn.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f99(rows[a, i]))
-    elif code == 100:  # cvt.rn.f32.s32
+            rows[r, i] = bits_f32(f99(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 100:  # max.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f100(I64(rows[a, i])))
-    elif code == 101:  # cvt.rn.f32.u64
+            rows[r, i] = bits_f32(f100(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 101:  # cvt.rn.f32.u32
         for i in range(LANES):
             rows[r, i] = bits_f32(f101(rows[a, i]))
-    elif code == 102:  # cvt.rn.f32.s64
+    elif code == 102:  # cvt.rn.f32.s32
         for i in range(LANES):
             rows[r, i] = bits_f32(f102(I64(rows[a, i])))
-    elif code == 103:  # cvt.rn.f64.u32
+    elif code == 103:  # cvt.rn.f32.u64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f103(rows[a, i]))
-    elif code == 104:  # cvt.rn.f64.s32
+            rows[r, i] = bits_f32(f103(rows[a, i]))
+    elif code == 104:  # cvt.rn.f32.s64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f104(I64(rows[a, i])))
-    elif code == 105:  # cvt.rzi.u32.f32
+            rows[r, i] = bits_f32(f104(I64(rows[a, i])))
+    elif code == 105:  # cvt.rn.f64.u32
         for i in range(LANES):
-            rows[r, i] = U64(f105(float_f32(rows[a, i])))
-    elif code == 106:  # cvt.rzi.s32.f32
+            rows[r, i] = bits_f64(f105(rows[a, i]))
+    elif code == 106:  # cvt.rn.f64.s32
         for i in range(LANES):
-            rows[r, i] = U64(f106(float_f32(rows[a, i])))
-    elif code == 107:  # cvt.rzi.u64.f32
+            rows[r, i] = bits_f64(f106(I64(rows[a, i])))
+    elif code == 107:  # cvt.rzi.u32.f32
         for i in range(LANES):
             rows[r, i] = U64(f107(float_f32(rows[a, i])))
-    elif code == 108:  # cvt.rzi.s64.f32
+    elif code == 108:  # cvt.rzi.s32.f32
         for i in range(LANES):
             rows[r, i] = U64(f108(float_f32(rows[a, i])))
-    elif code == 109:  # cvt.rzi.u32.f64
+    elif code == 109:  # cvt.rzi.u64.f32
         for i in range(LANES):
-            rows[r, i] = U64(f109(float_f64(rows[a, i])))
-    elif code == 110:  # cvt.rzi.s32.f64
+            rows[r, i] = U64(f109(float_f32(rows[a, i])))
+    elif code == 110:  # cvt.rzi.s64.f32
         for i in range(LANES):
-            rows[r, i] = U64(f110(float_f64(rows[a, i])))
-    elif code == 111:  # cvt.rzi.u64.f64
+            rows[r, i] = U64(f110(float_f32(rows[a, i])))
+    elif code == 111:  # cvt.rzi.u32.f64
         for i in range(LANES):
             rows[r, i] = U64(f111(float_f64(rows[a, i])))
-    elif code == 112:  # cvt.rzi.s64.f64
+    elif code == 112:  # cvt.rzi.s32.f64
         for i in range(LANES):
             rows[r, i] = U64(f112(float_f64(rows[a, i])))
-    elif code == 113:  # cvt.f64.f32
+    elif code == 113:  # cvt.rzi.u64.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f113(float_f32(rows[a, i])))
-    elif code == 114:  # cvt.rn.f32.f64
+            rows[r, i] = U64(f113(float_f64(rows[a, i])))
+    elif code == 114:  # cvt.rzi.s64.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f114(float_f64(rows[a, i])))
-    elif code == 115:  # cvt.f32.f16
+            rows[r, i] = U64(f114(float_f64(rows[a, i])))
+    elif code == 115:  # cvt.f64.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f115(rows[a, i]))
-    elif code == 116:  # cvt.rn.f16.f32
+            rows[r, i] = bits_f64(f115(float_f32(rows[a, i])))
+    elif code == 116:  # cvt.rn.f32.f64
         for i in range(LANES):
-            rows[r, i] = U64(f116(float_f32(rows[a, i])))
-    elif code == 117:  # cvt.rn.f16x2.f32
+            rows[r, i] = bits_f32(f116(float_f64(rows[a, i])))
+    elif code == 117:  # cvt.f32.f16
         for i in range(LANES):
-            rows[r, i] = U64(f117(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 118:  # cvt.f32.bf16
+            rows[r, i] = bits_f32(f117(rows[a, i]))
+    elif code == 118:  # cvt.rn.f16.f32
         for i in range(LANES):
-            rows[r, i] = U64(f118(rows[a, i]))
-    elif code == 119:  # cvt.rn.bf16.f32
+            rows[r, i] = U64(f118(float_f32(rows[a, i])))
+    elif code == 119:  # cvt.rn.f16x2.f32
         for i in range(LANES):
-            rows[r, i] = U64(f119(float_f32(rows[a, i])))
-    elif code == 120:  # cvt.rn.bf16x2.f32
+            rows[r, i] = U64(f119(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 120:  # cvt.f32.bf16
         for i in range(LANES):
-            rows[r, i] = U64(f120(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            rows[r, i] = U64(f120(rows[a, i]))
+    elif code == 121:  # cvt.rn.bf16.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f121(float_f32(rows[a, i])))
+    elif code == 122:  # cvt.rn.bf16x2.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f122(float_f32(rows[a, i]), float_f32(rows[b, i])))

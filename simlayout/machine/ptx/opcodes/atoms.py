@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import Place, reader, writer
 
@@ -29,6 +30,8 @@ OPERATIONS = {
     "max": lambda held, b, c: np.maximum(held, b),
 }
 """Operation -> (what is there, operand, second operand) -> what is there then, on carriers (PTX ISA: atom)."""
+
+_ADDED_IN_L2 = {"f32": f32("add", "rn", True), "f64": add_f64_in_l2}
 
 
 def atomic(instruction, names):
@@ -94,7 +97,12 @@ def _merged(operation, type, direct, target, operands, known):
 
 class Update:
     """What an atomic makes of the bits at an address. count: elements of a vector; bytes: of all of them; merged: see
-    `_merged`."""
+    `_merged`.
+
+    Called, it is that of shared memory, where ptxas makes a loop of floating-point addition: `add operand, held`, of which
+    held's NaN passes on. `in_l2` is that of global memory, where the L2 cache adds: f32 with .ftz, f64 with NaN as they are
+    (both measured on an H200, 2026-11-23, over 16,384 operands each).
+    """
 
     def __init__(self, operation, type, count, merged=False):
         from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -108,14 +116,25 @@ class Update:
         if type in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") and operation in ("add", "min", "max"):
             modifiers = ("rn", type) if operation == "add" else (type,)
             function = lane_op(operation, modifiers).function
-            self._function = lambda held, b, c: function(held, b)
+            self._function = lambda held, b, c: function(b, held)
+        self._function_in_l2 = self._function
+        if operation == "add" and type in _ADDED_IN_L2:
+            added = _ADDED_IN_L2[type]
+            self._function_in_l2 = lambda held, b, c: added(held, b)
         self._read, self._make = reader(Place(0, type, bits)), writer(Place(0, type, bits))
 
     def __call__(self, held, values):
         """held, values: uint64 [lanes, count]; returns what is there then, of the dtype."""
+        return self._made(self._function, held, values)
+
+    def in_l2(self, held, values):
+        """As the call, where the L2 cache computes."""
+        return self._made(self._function_in_l2, held, values)
+
+    def _made(self, function, held, values):
         def carrier(bits):
             return self._read(np.ascontiguousarray(bits, np.uint64).reshape(-1))
 
         b, c = (*map(carrier, values), None)[:2]
-        made = np.asarray(self._make(np.asarray(self._function(carrier(held), b, c))))
+        made = np.asarray(self._make(np.asarray(function(carrier(held), b, c))))
         return made.astype(self.dtype).reshape(held.shape)

@@ -100,7 +100,7 @@ _PACKED_ROWS = (
     *_ends("cvt.RND{.END}.f16x2.f32", "f16x2", "f32 f32", _two("f16"), RND=_NEAR),
     *_ends("cvt.RND{.END}.bf16x2.f32", "bf16x2", "f32 f32", _two("bf16"), RND=_NEAR),
     _row("cvt.rna.tf32.f32", "tf32", "b32", of(p.tie_away_tf32), "sm_80"),
-    _row("cvt.rna.satfinite.tf32.f32", "tf32", "f32", of(p.to_tf32("rna", False, True)), "sm_80"),
+    _row("cvt.rna.satfinite.tf32.f32", "tf32", "f32", of(p.tie_away_tf32_finite), "sm_80"),
     _row("cvt.RND{.relu}.tf32.f32", "tf32", "f32", lambda m: p.to_tf32(m.RND, m.relu), "sm_90", RND=_NEAR),
     *(_row(f"cvt.rn{ends}.PAIR.f32", "PAIR", "f32 f32",
            lambda m, relu="relu" in ends: p.two_to_packed(m.PAIR[:4], "rn", relu, True), "sm_89", PAIR=_PAIRS)
