@@ -12,9 +12,11 @@ FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 """Type -> bits of its exponent and of its fraction."""
 USUAL, WHOLE, MANY = 16384, 65536, 262144
 """How many operands: usually; where 16 bits are all that there is; of approximate functions of one operand."""
-ROLES = {"mask": "b32", "few32": "b32", "few64": "b64", "often": "pred", "clamp": "u32", "clamps": "u32"}
+ROLES = {"mask": "b32", "few32": "b32", "few64": "b64", "often": "pred", "clamp": "u32", "clamps": "u32",
+         "nans": "f64"}
 """Roles of what lanes give together -> type: a membermask, one per warp; numbers of which many are equal, with 32 and 64
-bits; predicates that warps mostly agree on; what shfl takes as its last number, one per warp and one per lane."""
+bits; predicates that warps mostly agree on; what shfl takes as its last number, one per warp and one per lane; f64, three in
+four of them NaN."""
 _LUT, _PLACE, _SELECTOR, _ANY = "lut", "place", "selector", "b16"
 _U = np.uint64
 
@@ -114,6 +116,8 @@ def _together(role, column, salt):
         pool = np.array([0, 1, 1 << 31, 1 << 32, (1 << 32) + 1, (1 << 64) - 1], np.uint64)
         return np.select([kind == _U(i) for i in range(2)], [of_warp, pool[(column % _U(6)).astype(np.int64)]],
                          of_warp ^ column & _U(3))
+    if role == "nans":
+        return np.where(column & _U(3) == 0, column, column | _U(0x7FF << 52))
     if role in ("clamp", "clamps"):
         chance = of_warp if role == "clamp" else column
         part = _U(1) << (chance >> _U(8)) % _U(6)                                     # lanes of a segment
@@ -171,7 +175,7 @@ def _with_tail(bits, more, width):
 def _near(roles, columns, i, more):
     """Neighbours of the first operand; of a third float, of what takes the product of the first two away."""
     change, sign = more & _U(3), more >> _U(5) & _U(1)
-    flip = (more >> _U(6) & _U(1) == 1) * _U(1 << width_of(roles[0]) - 1)
+    flip = (more >> _U(6) & _U(1) == 1) * _U(1 << _width(roles[0]) - 1)
     first = columns[0]
     if i == 2 and roles[0] in ("f32", "f64"):
         kind = np.float32 if roles[0] == "f32" else np.float64
@@ -179,7 +183,7 @@ def _near(roles, columns, i, more):
         with np.errstate(all="ignore"):
             a, b = (column.astype(bits).view(kind) for column in columns[:2])
             first = (-(a * b)).view(bits).astype(np.uint64)
-        flip = (more >> _U(6) & _U(7) == 7) * _U(1 << width_of(roles[0]) - 1)
+        flip = (more >> _U(6) & _U(7) == 7) * _U(1 << _width(roles[0]) - 1)
     return np.where(sign == 1, first + change, first - change) ^ flip
 
 

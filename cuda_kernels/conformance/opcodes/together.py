@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.conformance.opcodes.operands import ROLES, USUAL
+from cuda_kernels.conformance.opcodes.operands import ROLES, USUAL, WHOLE
 
 CTA = 256
 """Threads of a CTA; the operands of each CTA are `CTA` neighbours, those of a warp 32."""
@@ -48,7 +48,7 @@ class Together:
 
 
 _NAMED = ("mov.u32 r8, %laneid;", "shr.b32 r9, {mask}, r8;", "and.b32 r9, r9, 1;", "setp.ne.u32 p7, r9, 0;",
-          "setp.ne.u32 p0, r9, r9;", "mov.b32 r0, 0;", "@!p7 bra OUT;")
+          "setp.ne.u32 p0, r9, r9;", "setp.ne.u32 p1, r9, r9;", "mov.b32 r0, 0;", "@!p7 bra OUT;")
 """Only the lanes that the membermask names go on; the others' results are zeros."""
 
 
@@ -68,10 +68,10 @@ def _votes():
         yield _among(f"vote.sync.{kind}.pred", "often mask", "pred", f"vote.sync.{kind}.pred p0, p2, r3;")
     yield _among("vote.sync.ballot.b32", "pred mask", "b32", "vote.sync.ballot.b32 r0, p2, r3;")
     yield _among("activemask.b32", "mask", "b32", "activemask.b32 r0;")
-    yield _among("elect.sync", "mask", "b32 pred", "elect.sync r0|p0, r2;")
+    yield _among("elect.sync", "mask", "b32 pred", "elect.sync r0|p1, r2;")
     for width, letter in ((32, "r"), (64, "d")):
         for kind in ("any", "all"):
-            to, results = ("r0", "b32") if kind == "any" else ("r0|p0", "b32 pred")
+            to, results = ("r0", "b32") if kind == "any" else ("r0|p1", "b32 pred")
             yield _among(f"match.{kind}.sync.b{width}", f"few{width} mask", results,
                          f"match.{kind}.sync.b{width} {to}, {letter}2, r3;")
     for name in ("add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32"):
@@ -86,7 +86,7 @@ def _shuffles():
     for kind in ("up", "down", "bfly", "idx"):
         for each, c in (("", "clamp"), (" each lane its c", "clamps")):
             yield _row(f"shfl.sync.{kind}.b32{each}", f"b32 u32 {c}", "b32 pred",
-                       f"shfl.sync.{kind}.b32 r0|p0, r2, r3, r4, 0xffffffff;")
+                       f"shfl.sync.{kind}.b32 r0|p1, r2, r3, r4, 0xffffffff;")
 
 
 _ATOMS = {"add": "u32 s32 u64 f32 f64 f16 f16x2 bf16 bf16x2", "min": "u32 s32 u64 s64", "max": "u32 s32 u64 s64",
@@ -117,7 +117,7 @@ _PLACES = {
 }
 
 
-def _atom(opcode, space, operation, type):
+def _atom(opcode, space, operation, type, role="", more=""):
     at, find = _PLACES[space]
     (old, width), operands = _register(type, 0), 3 if operation == "cas" else 2
     spelled = ".".join((opcode, space, operation, *(["noftz"] if type[-2:] in ("16", "x2") and type[0] in "bf"
@@ -125,22 +125,23 @@ def _atom(opcode, space, operation, type):
     read = ", ".join(_register(type, 3 + i)[0] for i in range(operands - 1))
     line = f"{spelled} {old}, [{at}], {read};" if opcode == "atom" else f"{spelled} [{at}], {read};"
     kept = [f"mov.b{width} {old}, {_register(type, 2)[0]};"] if opcode == "red" else []
-    return Together(spelled, (type,) * operands, (type, type), (
+    return Together(spelled + more, (role or type,) * operands, (type, type), (
         *find, *kept, f"st.{space}.b{width} [{at}], {_register(type, 2)[0]};", line,
         f"ld.{space}.b{width} {_register(type, 1)[0]}, [{at}];"), CTA * 16 if space == "shared" else 0)
 
 
 def _crowds():
-    """All threads of a CTA at one address: what is there in the end."""
+    """All threads of a CTA at one address: what is there in the end, which depends on no order: they inc to one limit."""
     for operation, types in _ATOMS.items():
         if operation in ("exch", "cas", "dec"):
             continue
         for type in types.split():
             if type[0] in "us" or operation in ("and", "or", "xor"):
                 value, width = _register(type, 2)
+                limit = ("ld.shared.b32 r2, [r8];", "bar.sync 0;") if operation == "inc" else ()
                 yield Together(f"red.shared.{operation}.{type} by a CTA", (type,), (type,), (
                     "mov.u32 r8, room;", "mov.u32 r9, %tid.x;", "setp.eq.u32 p7, r9, 0;",
-                    f"@p7 st.shared.b{width} [r8], {value};", "bar.sync 0;",
+                    f"@p7 st.shared.b{width} [r8], {value};", "bar.sync 0;", *limit,
                     f"red.shared.{operation}.{type} [r8], {value};", "bar.sync 0;",
                     f"ld.shared.b{width} {_register(type, 0)[0]}, [r8];"), 16)
 
@@ -161,6 +162,19 @@ def _vectors():
                    f"st.global.{count}.b{width} [d13], {listed(there)};",
                    f"red.global.{spelled} [d13], {listed(value)};",
                    f"ld.global.{count}.b{width} {listed(after)}, [d13];")
+
+
+def _nans():
+    """Which NaN of several f64 is left, and which NaN fma.oob takes for one out of bounds."""
+    for name in ("add", "sub", "mul", "div.rn", "min", "max"):
+        yield _row(f"{name}.f64 of NaN", "nans nans", "f64", f"{name}.f64 d0, d2, d3;")
+    yield _row("fma.rn.f64 of NaN", "nans nans nans", "f64", "fma.rn.f64 d0, d2, d3, d4;")
+    for space in ("global", "shared"):
+        yield _atom("atom", space, "add", "f64", "nans", " of NaN")
+    for half in ("f16", "bf16"):
+        for which, order in (("first", "h2, h3"), ("second", "h3, h2")):
+            yield _row(f"fma.rn.oob.{half}, any {which}", "b16", half, "mov.b16 h3, 0x4000;",
+                       f"fma.rn.oob.{half} h0, {order}, h3;", count=WHOLE)
 
 
 def _memory():
@@ -205,5 +219,5 @@ def together() -> Iterator[Together]:
     >>> [case.name for case in together()][:2]
     ['vote.sync.all.pred', 'vote.sync.any.pred']
     """
-    for part in (_votes, _shuffles, _atoms, _vectors, _crowds, _memory, _wide_conversions):
+    for part in (_votes, _shuffles, _atoms, _vectors, _crowds, _nans, _memory, _wide_conversions):
         yield from part()

@@ -204,6 +204,9 @@ def _unknown(text):
     for prefix, reason in _NOT_MODELLED:
         if text.startswith(prefix):
             return f"{text!r} is not modelled: {reason}"
+    if re.fullmatch(r"(atom|red)\.shared\.(add\.noftz\.b?f16|cas\.b16)", _canonical(text)):
+        return (f"{text!r} is a loop: ptxas makes ld.shared.b32 of it, and in every round atom.shared.cas.b32, on the "
+                "32-bit words; analyze these")
     if re.search(r"\.v[24]$", text):
         return f"{text!r} does not say the type of its elements: write {text}.f32, say"
     near = difflib.get_close_matches(_canonical(text), INSTRUCTIONS, n=3, cutoff=0.5)

@@ -17,14 +17,17 @@ import numpy as np
 from simlayout.machine.arithmetic.elementary import cos_turns, exp2, log2, sin_turns, tanh
 from simlayout.machine.arithmetic.floats import canonical_f32, f32, flush_f32, fused_f64, nan_of_one
 from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, select
+from simlayout.numerics.fma import NAN_F32
 
 _LEAST_NORMAL, _GREAT, _ZERO, _ONE = F32(2.0**-126), F32(2.0**126), F32(0), F32(1)
 _UP, _QUARTER, _HALF, _TURNS = F32(2.0**24), F32(0.25), F32(0.5), F32(0.15915494)
 _NAN, _INFINITY = F64("nan"), F64("inf")
+_NAN_F32, _AS_IT_IS, _EIGHT, _NO_POWER = F32(NAN_F32), F32(2.0**-8 + 2.0**-15), F32(8), F32(2.0**-23)
+_TURN_BITS = F64(2.0**25)
 _ROOT_DOWN, _ROOT_UP, _LOG_UP, _LOW_EXPONENT = F32(2.0**-12), F32(2.0**12), F32(-24), F32(-126)
 _Z, _ONE_F64, _HALF_F64, _THREE_EIGHTHS, _LEAST_F64 = (F64(x) for x in (0, 1, 0.5, 0.375, 2.0**-1022))
 _UP_F64, _ROOT_UP_F64 = F64(2.0**54), F64(2.0**27)
-_HALF_WORD, _HIGH_WORD = U64(1 << 31), U64(0xFFFFFFFF00000000)
+_HIGH_WORD = U64(0xFFFFFFFF00000000)
 _NAN_64H = U64(0x7FFFFFFF00000000).view(np.float64)
 
 
@@ -62,12 +65,12 @@ def mufu_rsq(x: Carrier) -> Carrier:
 
 
 def mufu_ex2(x: Carrier) -> Carrier:
-    """2**x.
+    """2**x; 1 of numbers below 2**-23.
 
     >>> float(mufu_ex2(np.float32(4)))
     16.0
     """
-    return _flushed(exp2(F64(flush_f32(x))))
+    return _flushed(select(np.abs(x) < _NO_POWER, _ONE_F64, exp2(F64(flush_f32(x)))))
 
 
 def mufu_lg2(x: Carrier) -> Carrier:
@@ -82,36 +85,42 @@ def mufu_lg2(x: Carrier) -> Carrier:
 
 
 def mufu_sin(x: Carrier) -> Carrier:
-    """The sine of x turns.
+    """The sine of x turns, which are cut off after 25 bits of a turn.
 
     >>> float(mufu_sin(np.float32(0.25)))
     1.0
     """
-    wide = F64(flush_f32(x))
+    wide = _cut_turns(x)
     return _flushed(select(wide == _Z, wide, sin_turns(wide)))
 
 
 def mufu_cos(x: Carrier) -> Carrier:
-    """The cosine of x turns.
+    """The cosine of x turns, which are cut off after 25 bits of a turn.
 
     >>> float(mufu_cos(np.float32(0.5)))
     -1.0
     """
-    return _flushed(cos_turns(F64(flush_f32(x))))
+    return _flushed(cos_turns(_cut_turns(x)))
+
+
+def _cut_turns(x):
+    return np.trunc(F64(flush_f32(x)) * _TURN_BITS) / _TURN_BITS
 
 
 def tanh_f32(x: Carrier) -> Carrier:
-    """tanh.approx.f32.
+    """tanh.approx.f32: of numbers below 2**-8 * (1 + 2**-7) the number itself, from 8 on 1.
 
     >>> float(tanh_f32(np.float32("inf")))
     1.0
     """
-    return canonical_f32(F32(tanh(F64(x))))
+    size = np.abs(x)
+    made = select(size < _AS_IT_IS, x, select(size < _EIGHT, F32(tanh(F64(x))), select(x < _ZERO, -_ONE, _ONE)))
+    return select(x == x, made, _NAN_F32)
 
 
 def _high_word(x):
-    """The high 32 bits of an f64, rounded to nearest."""
-    return float_f64(bits_f64(x) + _HALF_WORD & _HIGH_WORD)
+    """The high 32 bits of an f64; the others are cut off."""
+    return float_f64(bits_f64(x) & _HIGH_WORD)
 
 
 def mufu_rcp64h(x: Carrier) -> Carrier:
@@ -120,7 +129,7 @@ def mufu_rcp64h(x: Carrier) -> Carrier:
     >>> float(mufu_rcp64h(np.float64(4)))
     0.25
     """
-    x = float_f64(bits_f64(x) & _HIGH_WORD)
+    x = _high_word(x)
     x = select(np.abs(x) < _LEAST_F64, x * _Z, x)
     made = _high_word(_ONE_F64 / x)
     made = select(np.abs(made) < _LEAST_F64, made * _Z, made)
@@ -133,7 +142,7 @@ def mufu_rsq64h(x: Carrier) -> Carrier:
     >>> float(mufu_rsq64h(np.float64(4)))
     0.5
     """
-    x = float_f64(bits_f64(x) & _HIGH_WORD)
+    x = _high_word(x)
     x = select(np.abs(x) < _LEAST_F64, x * _Z, x)
     return select(x >= _Z, _high_word(_ONE_F64 / np.sqrt(x)), _NAN_64H)
 
@@ -182,7 +191,7 @@ def _ex2(x):
     return canonical_f32(select(below, made * made, made))
 
 
-_scaled_turn = f32("mul", "rz")
+_scaled_turn, _flushing_product = f32("mul", "rz"), f32("mul", "rn", True)
 
 
 def _sin(x):
@@ -199,7 +208,7 @@ def _divide(a, b):
 
 
 def _divide_flushing(a, b):
-    return canonical_f32(flush_f32(mufu_rcp(b) * flush_f32(a)))
+    return _flushing_product(mufu_rcp(b), a)
 
 
 def _divide_full(a, b):
@@ -210,7 +219,7 @@ def _divide_full(a, b):
 def _divide_full_flushing(a, b):
     a, b = flush_f32(a), flush_f32(b)
     scale = select(np.abs(b) > _GREAT, _QUARTER, _ONE)
-    return canonical_f32(flush_f32(mufu_rcp(flush_f32(b * scale)) * flush_f32(a * scale)))
+    return _flushing_product(mufu_rcp(flush_f32(b * scale)), flush_f32(a * scale))
 
 
 _FUNCTIONS: dict[str, tuple[Callable, Callable]] = {

@@ -6,6 +6,7 @@ from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.memory import POISON, GlobalPointer
+from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 
 _LANE = np.arange(LANES)
@@ -229,15 +230,33 @@ class MemoryTwins:
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return
-        rows, outer = self.cta.shared.rows(name, where, update.bytes, self._mask()), self.active
+        rows = self.cta.shared.rows(name, where, update.bytes, self._mask())
+        if update.bytes == 2:
+            self._record_halves(where, rows, update, values)
+        else:
+            self._record_atomic(name, where, update)
+        if self.cta.shadow is not None:
+            self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
+        self.update_shared(self.cta.shared, where, rows, update, values, held, order)
+
+    def _record_atomic(self, name, where, update):
+        outer = self.active
         if update.merged:
             lanes = np.flatnonzero(outer)
             self.narrow(np.isin(np.arange(LANES), lanes[np.unique(where[lanes], return_index=True)[1]]))
         self.record(name, where, where)
         self.narrow(outer)
-        if self.cta.shadow is not None:
-            self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
-        self.update_shared(self.cta.shared, where, rows, update, values, held, order)
+
+    def _record_halves(self, where, rows, update, values):
+        """An atomic of 16 bits is counted as `half_words` says."""
+        outer, at = self.active, where & ~3
+        words = np.zeros(LANES, np.uint32)
+        words[outer] = self.cta.shared.load(rows // 2, 4).view(np.uint32)[:, 0]
+        self.record(half_words.LOAD, at, at)
+        for pending in half_words.rounds(where, outer, words, update, values):
+            self.narrow(pending)
+            self.record(half_words.EXCHANGE, at, at)
+        self.narrow(outer)
 
     def update_shared(self, shared, where, rows, update, values, held, order):
         """Atomics of the active lanes on rows of a SharedMemory, one after another; where: the same in the window."""

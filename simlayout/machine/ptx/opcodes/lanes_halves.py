@@ -1,7 +1,7 @@
 """Arithmetic of f16 and bf16, one or two to a register: the rows. PTX ISA, Half Precision Floating Point Instructions; Mixed
 Precision Floating Point Instructions."""
 
-from simlayout.machine.arithmetic import elementary
+from simlayout.machine.arithmetic import approximate as a
 from simlayout.machine.arithmetic import floats as f
 from simlayout.machine.arithmetic import halves as h
 from simlayout.machine.ptx.opcodes.forms import Form
@@ -52,10 +52,10 @@ FORMS = (
     *(_row(f"{name}{{.NaN}}.T", 2, _extreme(name), "sm_80", _BF16) for name in ("min", "max")),
     *(_row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.T", 2, _extreme(name), "sm_86", _F16) for name in ("min", "max")),
     *(_row(f"{name}{{.NaN}}.xorsign.abs.T", 2, _extreme(name), "sm_86", _BF16) for name in ("min", "max")),
-    _row("ex2.approx.T", 1, lambda name, m: h.rounded(name, elementary.exp2), "sm_75", _F16, False),
-    _row("ex2.approx.ftz.T", 1, lambda name, m: h.rounded(name, elementary.exp2, True), "sm_90", _BF16, False),
-    _row("tanh.approx.T", 1, lambda name, m: h.rounded(name, elementary.tanh), "sm_75", _F16, False),
-    _row("tanh.approx.T", 1, lambda name, m: h.rounded(name, elementary.tanh), "sm_90", _BF16, False),
+    _row("ex2.approx.T", 1, lambda name, m: h.cut_off(name, a.mufu_ex2), "sm_75", _F16),
+    _row("ex2.approx.ftz.T", 1, lambda name, m: h.cut_off(name, a.mufu_ex2), "sm_90", _BF16),
+    _row("tanh.approx.T", 1, lambda name, m: h.cut_off(name, a.tanh_f32), "sm_75", _F16, False),
+    _row("tanh.approx.T", 1, lambda name, m: h.cut_off(name, a.tanh_f32), "sm_90", _BF16, False),
     _mixed("add", 2, "{.RND}"),
     _mixed("sub", 2, "{.RND}"),
     _mixed("fma", 3, ".RND"),
