@@ -1,6 +1,7 @@
 """Lane-wise instructions beside a GPU's results: the kernels, the operands, the record."""
 
 import ctypes
+import json
 import pickle
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from host_kit import FakeLibrary, view
 
-from cuda_kernels.conformance.opcodes import device, forms, judge, record
+from cuda_kernels.conformance.opcodes import again, device, forms, judge, record
 from cuda_kernels.conformance.opcodes.__main__ import compared, main
 from cuda_kernels.conformance.opcodes.operands import count_of, operands
 from cuda_kernels.conformance.opcodes.text import module_of
@@ -16,13 +17,13 @@ from cuda_kernels.conformance.opcodes.together import CTA
 from cuda_kernels.run import driver
 from simlayout import ptx
 from simlayout.errors import InstructionError, SimlayoutError
+from simlayout.machine.arithmetic import approximate
 from simlayout.machine.ptx.opcodes.lanes import TABLES
 
 EVERY = forms.chosen([])
 CASES = [case for case in EVERY if isinstance(case, forms.Case)]
 TOGETHER = [case for case in EVERY if not isinstance(case, forms.Case)]
-RECORD = next((Path(__file__).parents[1] / "data").glob("h200_opcodes.json*"), Path("none"))
-needs_record = pytest.mark.skipif(not RECORD.exists(), reason="no GPU's results are recorded")
+RECORD = Path(__file__).parents[1] / "data" / "h200_opcodes.json.xz"
 BY_NAME = {case.name: case for case in EVERY}
 
 
@@ -234,41 +235,61 @@ def test_a_pattern_that_names_nothing_is_refused():
         main(["--only", "nonsense"])
 
 
-@needs_record
 def test_the_record_has_every_form_of_the_table_or_names_what_the_driver_refused():
     data = record.read(RECORD)
     assert {case.name for case in EVERY} == set(data["forms"]) | set(data["refused"])
-    assert {name for name in data["refused"] if BY_NAME[name].target not in ("sm_100",)} == set()
-    assert not any(data["forms"][case.name]["different"] for case in EVERY if case.exact and case.name in data["forms"])
+    assert {BY_NAME[name].target for name in data["refused"]} == {"sm_100"}
+    assert all(row.get("results") or row["missing"].startswith("not compared: ") for row in data["forms"].values())
+    assert sum(bool(row.get("missing")) for row in data["forms"].values()) < 30
 
 
-def check_against_the_record(cases):
+def differing(cases):
+    """The names of the exact ones among cases of which the table makes other results than the GPU."""
     data = record.read(RECORD)
-    for case in cases:
-        row = data["forms"].get(case.name)
-        if row and case.exact and "missing" not in row:
-            given = operands(case.roles, case.count, data["seed"])
-            assert judge.digest(judge.expected(case, given)) == row["results"], case.name
+    there = [case for case in cases if case.exact and data["forms"].get(case.name, {}).get("results")]
+    assert len(there) > 0.9 * len(cases)
+    return [case.name for case in there if not again.agrees(case, data["seed"], data["forms"][case.name]["results"])]
 
 
-@needs_record
-def test_the_table_computes_what_the_gpu_did():
-    check_against_the_record(CASES[::20] + TOGETHER[::80])
+def test_the_table_and_the_machine_compute_what_the_gpu_did():
+    assert differing(EVERY[::60]) == []
 
 
-@needs_record
 @pytest.mark.slow
-def test_the_whole_table_computes_what_the_gpu_did():
-    check_against_the_record(EVERY)
+@pytest.mark.parametrize("part", range(1, 6))
+def test_more_of_the_table_computes_what_the_gpu_did(part):
+    assert differing(EVERY[part::60]) == []
 
 
-@needs_record
-@pytest.mark.parametrize("case", [case for case in CASES if not case.exact], ids=lambda case: case.name)
-def test_approximate_functions_are_as_far_from_the_gpu_as_was_measured(case):
-    row = record.read(RECORD)["forms"].get(case.name)
-    if row is None:
-        pytest.skip("the driver refused it")
-    given, theirs = (np.array([[int(part, 16) for part in one[side].split()] for one in row["kept"]], np.uint64).T
-                     for side in (0, 1))
-    found = judge.distances(case.results[0], theirs[0], judge.expected(case, given)[0])
-    assert found["ulp"] <= row["ulp"] and found["kinds"] <= row["kinds"]
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(60))
+def test_the_whole_table_computes_what_the_gpu_did(part):
+    assert differing(EVERY[part::60]) == []
+
+
+def test_a_result_that_is_not_the_gpu_s_is_found(tmp_path, capsys):
+    data = record.read(RECORD)
+    assert data["forms"]["add.u32"]["results"] != data["forms"]["sub.u32"]["results"]
+    data["forms"]["add.u32"]["results"] = data["forms"]["sub.u32"]["results"]
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(data))
+    assert again.main([str(path), "--only", "add.u32", "sub.u32", "tanh.approx.bf16"]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("tanh.approx.bf16: 2 of 65,536 differ, by at most 1 ulp")
+    assert printed[1].startswith("1 exact instructions differ from the NVIDIA H200 of ") and printed[1].endswith(": add.u32")
+    assert again.main([str(RECORD), "--only", "add.u32", "sub.u32"]) == 0
+
+
+APPROXIMATE = [case for case in CASES if not case.exact and case.target != "sm_100"]
+
+
+@pytest.mark.parametrize("case", APPROXIMATE, ids=lambda case: case.name)
+def test_the_docstring_says_how_far_an_approximate_function_is_from_the_gpu(case):
+    data = record.read(RECORD)
+    text = again.line(case.name, again.distance(case, data["forms"][case.name], data["seed"]))
+    assert text in approximate.__doc__.replace("  ", "").splitlines()
+
+
+def test_the_docstring_speaks_of_no_other_functions():
+    named = {text.split(":")[0].strip() for text in approximate.__doc__.splitlines() if " differ, by at most " in text}
+    assert named == {case.name for case in APPROXIMATE}

@@ -72,6 +72,7 @@ def test_every_spelling_of_every_row_computes_what_its_twin_does(name):
     ("cvt", ("rn", "s32", "f32"), r"cvt\.rn\.s32\.f32 is not an instruction"),
     ("add", ("s32", "sat"), r"add\.s32\.sat is not an instruction"),
     ("add", (), "add is not an instruction"),
+    ("fma", ("rn", "ftz", "f32x2"), r"fma\.rn\.ftz\.f32x2 needs sm_100 or newer, and the machine is an sm_90: compile for"),
 ])
 def test_what_ptx_lacks_is_refused_by_name(opcode, modifiers, says):
     with pytest.raises(InstructionError, match=says):

@@ -23,7 +23,8 @@ class Verdict:
     different: how many results differ in some bit. results: a digest of the GPU's. examples: [operands, the GPU's results,
     the table's], as text in hexadecimal, of a few that differ, the furthest first. Of approximate functions also: ulp, the
     largest distance in units of the last place between finite results; relative, absolute: the largest ones; kinds: how many
-    results are infinite or NaN in one alone, or of other bits; kept: [operands, the GPU's results] of a few.
+    results are infinite or NaN in one alone, or of other bits; kept: [operands, the GPU's results] of a few; table: a digest
+    of the table's results, of which the distances are true.
     missing: why the machine, which is the other side of `together`, cannot execute it.
     """
 
@@ -37,6 +38,7 @@ class Verdict:
     absolute: float | None = None
     kinds: int | None = None
     kept: list = field(default_factory=list)
+    table: str = ""
     missing: str = ""
 
     def as_dict(self) -> dict:
@@ -83,6 +85,7 @@ def judge(case: AnyCase, seed: int, stored: np.ndarray) -> Verdict:
     if furthest is not None:
         wrong = wrong[np.argsort(-furthest[wrong], kind="stable")]
         places = np.linspace(0, given.shape[1] - 1, KEPT).astype(int)
+        more["table"] = digest(ours)
         more["kept"] = [[_hex(given[:, i]), _hex(theirs[:, i])] for i in places]
     examples = [[_hex(given[:, i]), _hex(theirs[:, i]), _hex(ours[:, i])] for i in wrong[:SHOWN]]
     return Verdict(case.name, given.shape[1], len(wrong), digest(theirs), examples, **more)

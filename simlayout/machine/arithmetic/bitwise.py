@@ -274,7 +274,7 @@ def _ones_up_to(n):
 
 
 @cache
-def field_of(width: int) -> U64:
+def field_of(width: int) -> Carrier:
     """The bits of a field's start and length that count: eight, as the PTX ISA says; of 64-bit types all of them, because
     ptxas makes shifts of these, which clamp (measured on an H200, 2026-11-23, of registers).
 

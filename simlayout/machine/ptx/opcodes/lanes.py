@@ -67,5 +67,8 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
         if found is not None:
             return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.exact,
                           form.section)
+    if opcode in ("add", "sub", "mul", "fma") and modifiers[-1:] == ("f32x2",):
+        raise InstructionError(f"{'.'.join((opcode, *modifiers))} needs sm_100 or newer, and the machine is an sm_90: "
+                               "compile for sm_90a")
     raise InstructionError(f"{'.'.join((opcode, *modifiers))} is not an instruction that is known here; {opcode} is: "
                            f"{', '.join(form.text for form in forms)}")
