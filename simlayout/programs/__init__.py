@@ -6,7 +6,7 @@ A SimulatedDevice holds memory, modules of PTX and what was launched; an adapter
 from simlayout.lazy import when_used
 
 _MODULES = {
-    "device": ("DeviceMemory", "Launched", "SimulatedDevice"),
+    "device": ("DeviceMemory", "Launched", "SharedArray", "SimulatedDevice"),
     "simulated": ("Simulated", "simulate"),
 }
 """The modules of the package, each with its names that are names of the package too."""

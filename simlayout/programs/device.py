@@ -6,6 +6,7 @@ Addresses of its memory are addresses of this process, so that memory which host
 import ctypes
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -129,9 +130,22 @@ class DeviceSpace(GlobalSpace):
 
 
 @dataclass(frozen=True)
+class SharedArray:
+    """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
+    elements) that its source declares, "", 0 and () where no library has told them."""
+
+    symbol: str
+    offset: int
+    bytes: int
+    file: str = ""
+    line: int = 0
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Launched:
     """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
-    dynamic shared memory, seconds that the machine took, and its Trace."""
+    dynamic shared memory, seconds that the machine took, its Trace, and its SharedArrays of a size that is known before."""
 
     name: str
     grid: tuple[int, ...]
@@ -139,6 +153,7 @@ class Launched:
     shared_bytes: int
     seconds: float
     trace: Trace
+    arrays: tuple[SharedArray, ...] = ()
 
 
 def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -152,10 +167,14 @@ def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
 
 class SimulatedDevice:
     """A GPU of an architecture. launches: a Launched for each, in their order. hazards: as of `Entry.run`. told: called with
-    each Launched."""
+    each Launched. progress: makes a context with a `Progress` for the launch of a kernel, by its name. declared: {PTX
+    symbol: (file, line, shape)} of arrays in shared memory, as libraries tell them."""
 
-    def __init__(self, arch: str = "sm_90", hazards: str = "report", told: Callable[[Launched], None] | None = None):
+    def __init__(self, arch: str = "sm_90", hazards: str = "report", told: Callable[[Launched], None] | None = None,
+                 progress: Callable[[str], Any] | None = None):
         self.arch, self.hazards, self.memory, self.launches = arch, hazards, DeviceMemory(), []
+        self._progress = progress or (lambda name: nullcontext())
+        self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
         self._told = told
 
     def module(self, text: str, path: str = "<ptx>") -> Module:
@@ -166,10 +185,16 @@ class SimulatedDevice:
                shared_bytes: int = 0, cluster: int = 1, together: bool = False, name: str = "") -> Trace:
         """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address."""
         start = perf_counter()
-        trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
-                          hazards=self.hazards, arch=self.arch)
-        launched = Launched(name or entry.name, three(grid), three(block), shared_bytes, perf_counter() - start, trace)
+        with self._progress(name or entry.name) as moved:
+            trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
+                              hazards=self.hazards, arch=self.arch, progress=moved)
+        launched = Launched(name or entry.name, three(grid), three(block), shared_bytes, perf_counter() - start, trace,
+                            self._arrays_of(entry))
         self.launches.append(launched)
         if self._told is not None:
             self._told(launched)
         return trace
+
+    def _arrays_of(self, entry):
+        return tuple(SharedArray(symbol, *placed, *self.declared.get(symbol, ()))
+                     for symbol, placed in entry.shared_variables.items())

@@ -10,6 +10,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.engine.trace import Trace
+from simlayout.programs import numba_arrays
 from simlayout.programs.device import SimulatedDevice, move
 
 INSTALL = 'Numba kernels need numba-cuda, which is not installed: pip install "simlayout[cuda]"'
@@ -134,8 +135,8 @@ class NumbaOnDevice:
     """
 
     def __init__(self, device: SimulatedDevice):
-        self._modules = _numba()
-        self._names = replacements(device)
+        self._modules = _numba() | numba_arrays.modules()
+        self._names = replacements(device) | numba_arrays.replacements(device)
         self._state, self._runtime, self._lock = None, self._modules["cudadrv.devices"]._Runtime(), RLock()
 
     def __enter__(self):

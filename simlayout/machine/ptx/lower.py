@@ -154,11 +154,12 @@ class Names:
 
 class Lowering:
     """The Program of an entry, in the making. module: syntax.Module; addresses: {variable in global or constant memory:
-    address}. faults: the Faults of instructions that cannot be bound; with any `program` is None."""
+    address}. placed: {shared variable whose size the module tells: (address, bytes)}. faults: the Faults of
+    instructions that cannot be bound; with any `program` is None."""
 
     def __init__(self, module, entry, addresses):
         self.module, self.addresses = module, addresses
-        self.shared, self._static, self._dynamic = {}, 0, []
+        self.shared, self._static, self._dynamic, self.placed = {}, 0, [], {}
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
@@ -246,6 +247,7 @@ class Lowering:
             return self._dynamic[-1][1]
         at = aligned(self._static, variable.align)
         self._static = at + variable.bytes
+        self.placed[variable.name] = at, variable.bytes
         return [at]
 
     def _place_dynamic(self):

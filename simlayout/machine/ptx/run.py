@@ -40,6 +40,7 @@ class Entry:
     name: as the PTX has it. parameters: a `syntax.Variable` each, in order. required_block: (x, y, z) of .reqntid, or
     None; most_threads: of .maxntid, or None; required_cluster: CTAs along x of .reqnctapercluster, or None. static_shared:
     bytes of shared memory that it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
+    shared_variables: {name: (where it begins, bytes)} of that which it declares.
     """
 
     def __init__(self, module: "Module", function: syntax.Function):
@@ -53,6 +54,7 @@ class Entry:
         self.program, self.faults = lowering.program, tuple(lowering.faults)
         self.functions = tuple(lowering.names)
         self.static_shared, self.has_dynamic_shared = lowering.static_shared, lowering.has_dynamic_shared
+        self.shared_variables = lowering.placed
 
     def __repr__(self) -> str:
         given = ", ".join(map(self.described, self.parameters))
