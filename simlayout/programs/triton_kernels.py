@@ -7,6 +7,7 @@ compiled, are therefore Triton's own.
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,7 @@ class Tensor(np.ndarray):
 
     def data_ptr(self) -> int:
         """Where element [0, ..., 0] lies, as if the memory that it views were a GPU allocation."""
-        root = self
+        root: np.ndarray = self
         while isinstance(root.base, np.ndarray):
             root = root.base
         return self.__array_interface__["data"][0] - np.lib.array_utils.byte_bounds(root)[0]
@@ -85,11 +86,10 @@ class TritonKernel:
             raise MachineError("a Triton kernel is launched with [grid] alone: num_warps=, given to the call, is its block")
         compiled, (size, values) = self._compiled(grid, args, options)
         entry, metadata = self._module(compiled)[compiled.name], compiled.metadata
-        together = bool(getattr(metadata, "launch_cooperative_grid", False))
+        ctas = size[0] * metadata.num_ctas, *size[1:]
         trace = self._device.launch(
-            entry, (size[0] * metadata.num_ctas, *size[1:]), entry.required_block or (WARP * metadata.num_warps, 1, 1),
-            self._values(entry, compiled, values, int(np.prod(size)) * metadata.num_ctas), metadata.shared,
-            cluster=metadata.num_ctas, together=together, name=compiled.src.fn.__name__)
+            entry, ctas, self._block(entry, metadata), self._values(entry, compiled, values, prod(ctas)), metadata.shared,
+            cluster=metadata.num_ctas, together=metadata.launch_cooperative_grid, name=compiled.src.fn.__name__)
         return replace(trace, notes=(*trace.notes, *self._notes))
 
     def _own(self, kernel):
@@ -118,6 +118,10 @@ class TritonKernel:
         finally:
             active.set_active(before)
         return compiled, driver.launched
+
+    def _block(self, entry, metadata):
+        """The block that the PTX requires, which has the warps that Triton adds for copies; else num_warps."""
+        return entry.required_block or (WARP * metadata.num_warps, 1, 1)
 
     def _module(self, compiled) -> Module:
         if compiled.hash not in self._modules:
