@@ -1,4 +1,4 @@
-"""simulate: a kernel of Numba, CuPy or Triton, launched as it is written, and run without a GPU."""
+"""simulate: a kernel of Numba, Triton or CuPy, launched as it is written, and run without a GPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,9 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise") -
     """A kernel that is launched as always, `simulate(kernel)[grid, block, stream, shared_bytes](*args)`, and run by the
     CPU machine: each launch returns its Trace.
 
-    kernel: what `numba.cuda.jit` makes, or a function written for it; a `cupy.RawKernel`; what `triton.jit` makes.
+    kernel: what `numba.cuda.jit` makes, or a function written for it; what `triton.jit` makes, whose launch is
+    `simulate(kernel)[grid](*args, num_warps=4)`; a `cupy.RawKernel`; a `cupy.RawModule`, of which `.get_function(name)`
+    chooses; what `numba_cuda_mlir.cuda.jit` makes.
     arch: of the GPU. hazards: "raise", "report" or "off". grid, block: ints or tuples of up to three; stream is taken and
     means nothing; shared_bytes: dynamic shared memory. args: as on a GPU; NumPy arrays are changed in place. The kernel is
     compiled for each signature once, without a GPU, and its lines are those of the user's source.
@@ -66,7 +68,7 @@ class Simulated:
 
 def _adapted(kernel, device):
     """The kernel by the adapter of its library."""
-    from simlayout.programs import cupy_kernels, numba_cuda, triton_kernels
+    from simlayout.programs import cupy_kernels, mlir_kernels, numba_cuda, triton_kernels
 
     if numba_cuda.is_kernel(kernel):
         return numba_cuda.NumbaKernel(kernel, device)
@@ -74,5 +76,7 @@ def _adapted(kernel, device):
         return triton_kernels.TritonKernel(kernel, device)
     if cupy_kernels.is_kernel(kernel):
         return cupy_kernels.CupyKernel(kernel, device)
+    if mlir_kernels.is_kernel(kernel):
+        return mlir_kernels.MlirKernel(kernel, device)
     raise MachineError(f"{type(kernel).__name__} is no kernel that can be simulated: pass what numba.cuda.jit, "
-                       "cupy.RawKernel or triton.jit make, or the PTX text to simlayout.ptx.load")
+                       "triton.jit or cupy.RawKernel make, or the PTX text to simlayout.ptx.load")
