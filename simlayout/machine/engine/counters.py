@@ -12,6 +12,7 @@ know all that was released before; a store that releases knows nothing of it, an
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.clocks import joined
 
 NEVER = 2**31 - 1
 """In place of the number of a release where there is none."""
@@ -84,8 +85,8 @@ class Place:
     def release(self, clocks, threads, value, starts=False, met=None, clock=None):
         """`threads` (int [n], of one warp) release what they did and know, and leave a value there.
 
-        starts: whether it is a store, which carries on nothing that was released before; an atomic has acquired that. met,
-        clock: what they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
+        starts: whether it is a store, which carries on nothing that was released before; an atomic does. met, clock: what
+        they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
         """
         if starts:
             self._counter = self._counters.started()
@@ -94,6 +95,8 @@ class Place:
         number = last.number + 1 if follows else 1
         if clock is None:
             met, clock = clocks.met, clocks.release(threads)
+        if follows and last.group == clocks.serial:
+            clock = joined(clock, clocks.released[last.counter, last.number])
         known = self._counters.entered(clocks, self._counter, number, clock, met)
         clocks.released[self._counter, number] = clock
         self.releases.append(Release(value, self._counter, number, clocks.serial, known))

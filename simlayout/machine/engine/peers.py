@@ -12,7 +12,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
-from simlayout.machine.engine.touches import Touch
+from simlayout.machine.engine.touches import WEAK, Touch
 
 
 class AsyncStore:
@@ -39,22 +39,24 @@ class AsyncStore:
 class PeerTwins(WarpPart):
     """What a Warp does in a CTA of its cluster. addresses: bytes, as in its own shared memory; rank: of the CTA, uniform."""
 
-    def peer_load(self, instruction: str, addresses: PerLane, nbytes: int, rank: PerLane) -> np.ndarray:
-        """Loads nbytes per lane: uint8 [32, nbytes]."""
+    def peer_load(self, instruction: str, addresses: PerLane, nbytes: int, rank: PerLane,
+                  order: str = WEAK) -> np.ndarray:
+        """Loads nbytes per lane: uint8 [32, nbytes]. order: as of `Warp.shared_load`."""
         peer, rows = self._at_peer(instruction, addresses, nbytes, rank)
         if peer.shadow is not None:
-            peer.shadow.read(self._touch(instruction, addresses, rows, nbytes))
+            peer.shadow.read(self._touch(instruction, addresses, rows, nbytes, order=order))
         data = np.zeros((LANES, nbytes), np.uint8)
         data[self.active] = peer.shared.load(rows, nbytes)
         self.polled(rows, data)
         return data
 
-    def peer_store(self, instruction: str, addresses: PerLane, data: np.ndarray, rank: PerLane) -> None:
-        """Stores uint8 [32, nbytes]."""
+    def peer_store(self, instruction: str, addresses: PerLane, data: np.ndarray, rank: PerLane,
+                   order: str = WEAK) -> None:
+        """Stores uint8 [32, nbytes]. order: as of `Warp.shared_load`."""
         peer, rows = self._at_peer(instruction, addresses, data.shape[1], rank)
         touch, data = None, np.ascontiguousarray(data[self.active])
         if peer.shadow is not None:
-            touch = self._touch(instruction, addresses, rows, data.shape[1])
+            touch = self._touch(instruction, addresses, rows, data.shape[1], order=order)
             peer.shadow.write(touch)
             self._visit(peer, instruction)
         peer.shared.store(rows, data)

@@ -14,7 +14,6 @@ from simlayout.machine.engine.elements import UNKNOWN
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
-from simlayout.machine.engine.touches import Touch
 
 UNWRITTEN = 0xFFFFFFFF
 IN_FLIGHT = 0x80000000
@@ -50,9 +49,13 @@ class SharedShadow:
 
     def read(self, touch):
         """A load, or ldmatrix."""
-        rows, n, warp = touch.rows, touch.nbytes, touch.warp.number
+        self._look(touch)
+        self._keep(touch, self._readers)
+
+    def _look(self, touch):
+        rows, n = touch.rows, touch.nbytes
         stamps = self._written[n].take(rows, axis=0)
-        serial = self._enter(touch)
+        self._enter(touch)
         if stamps.max() >= self._floor:
             self._check_read(touch, stamps)
         self._check_reductions("early read", touch)
@@ -61,18 +64,27 @@ class SharedShadow:
                 self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
         if touch.marks is not None:
             self._check_marks(touch, stamps)
-        tables = self._updaters if touch.strong else self._readers
+
+    def _keep(self, touch, tables):
+        """Puts a touch, which has been entered, into its warp's table."""
+        rows, n, warp = touch.rows, touch.nbytes, touch.warp.number
         if tables[warp] is None:
             tables[warp] = rows_of(np.zeros(self._cells, np.uint32))
         mine = tables[warp][n]
         before = mine.take(rows, axis=0)
         if before.max() >= self._together[warp]:
             touch.earlier = self._overlapping(touch, before)
-        mine[rows] = serial
-        self._read[n][rows] = serial
+        mine[rows] = self._read[n][rows] = touch.serial
 
     def write(self, touch):
         """A store, or stmatrix."""
+        if touch.strong:
+            self._enter(touch)
+            self._update(touch)
+        else:
+            self._change(touch)
+
+    def _change(self, touch):
         self._check_write(touch)
         if not touch.strong:
             self._reductions.overwritten(touch)
@@ -84,11 +96,17 @@ class SharedShadow:
         So the last write of a byte does not tell of all that were; but each warp's own table of atomics has its last one,
         and every atomic has the plain writes that it changed.
         """
-        touch.strong = self._updated = True
-        self.read(touch)
-        again = Touch(touch.warp, touch.instruction, touch.rows, touch.nbytes, touch.lanes, touch.name, touch.marks)
-        again.strong, again.beneath = True, self._beneath(touch)
-        self.write(again)
+        touch.strong = True
+        self._look(touch)
+        self._update(touch)
+
+    def _update(self, touch):
+        """What atomics and strong stores do, which others of them may meet."""
+        self._updated = True
+        self._keep(touch, self._updaters)
+        again = touch.again()
+        again.beneath = self._beneath(touch)
+        self._change(again)
 
     def check_async_read(self, touch):
         """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
@@ -210,7 +228,8 @@ class SharedShadow:
         reads = []
         for stamp in np.unique(stamps[stamps >= self._together[touch.warp.number]]).tolist():
             known = self._touches[stamp]
-            reads += known.earlier if known.covers(touch) else (known,)
+            hidden = known.covers(touch) and (known.strong or not touch.strong)
+            reads += known.earlier if hidden else (known,)
         return tuple(reads)
 
     # ---- what is wrong -------------------------------------------------------------------------------------------

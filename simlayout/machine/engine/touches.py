@@ -18,34 +18,45 @@ def matrix_lanes(rows, transposed):
     return 4 * column + row // 2 if transposed else 4 * row + column // 2
 
 
+WEAK = "weak"
+"""The order of accesses that promise none, as PTX names it; all others are strong."""
+
+
 class Touch:
     """One warp instruction on shared memory.
 
-    strong: whether it may meet other strong ones without being ordered, as atomics do; of a reduction by the copy engine,
-    reduction says which, "add.u32", and it may only meet the same.
+    strong: whether it may meet other strong ones without being ordered, as atomics do; volatile: whether not those that are
+    volatile too, of its own warp; of a reduction by the copy engine, reduction says which, "add.u32", and it may only meet
+    the same.
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
-    atomic, the plain writes that it and other atomics have changed. Of a copy that has
+    atomic or a strong store, the plain writes that it and others have changed. Of a copy that has
     landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
     agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
-                 "earlier", "issued", "waited", "agent", "number", "strong", "reduction", "beneath",
-                 "_threads")
+                 "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
+                 "beneath", "_threads")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
         self.beneath = ()
-        self.strong, self.reduction, self._threads = False, None, None
+        self.strong, self.volatile, self.reduction, self._threads = False, False, None, None
+
+    def again(self):
+        """The same, not entered yet."""
+        again = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
+        again.site, again.caller, again.strong, again.volatile = self.site, self.caller, self.strong, self.volatile
+        return again
 
     def landed(self, waited):
         """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
-        write = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
-        write.site, write.caller, write.issued, write.waited = self.site, self.caller, self, waited
+        write = self.again()
+        write.strong, write.issued, write.waited = False, self, waited
         write.agent, write.number = self.agent, self.number
         return write
 
@@ -77,8 +88,10 @@ class Touch:
         return unaware[:, None] if unaware.ndim == 1 else unaware
 
     def may_meet(self, other):
-        """Whether the two need no order: atomics, or reductions of one kind."""
-        return self.strong and other.strong and self.reduction == other.reduction
+        """Whether the two need no order: strong accesses, or reductions of one kind. (Volatile ones of lanes of one warp do,
+        because who leaves out a __syncwarp relies on lanes that go in step.)"""
+        return (self.strong and other.strong and self.reduction == other.reduction
+                and not (self.volatile and other.volatile and self.warp is other.warp))
 
     def overlap(self, other):
         """bool [n, nbytes]: which bytes `other` touches too."""

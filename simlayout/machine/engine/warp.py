@@ -18,7 +18,7 @@ from simlayout.machine.engine.mbarriers import MbarrierTwins
 from simlayout.machine.engine.memory import GlobalPointer, PerLane, lane_addresses
 from simlayout.machine.engine.peers import PeerTwins
 from simlayout.machine.engine.polling import Polling
-from simlayout.machine.engine.touches import Touch, matrix_lanes
+from simlayout.machine.engine.touches import WEAK, Touch, matrix_lanes
 from simlayout.machine.engine.waiting import waits
 from simlayout.machine.engine.warpgroup import WarpgroupTwins
 
@@ -79,11 +79,12 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 
     # ---- shared memory -------------------------------------------------------------------------------------------
 
-    def shared_load(self, instruction: str, addresses: PerLane, nbytes: int) -> np.ndarray:
-        """Loads nbytes (of `memory.WIDTHS`) per lane: uint8 [32, nbytes], zeros in inactive lanes."""
+    def shared_load(self, instruction: str, addresses: PerLane, nbytes: int, order: str = WEAK) -> np.ndarray:
+        """Loads nbytes (of `memory.WIDTHS`) per lane: uint8 [32, nbytes], zeros in inactive lanes. order: as PTX names it;
+        all but "weak" are strong."""
         rows = self._rows(instruction, addresses, nbytes)
         if self.cta.shadow is not None:
-            self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes))
+            self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes, order=order))
         data = self.cta.shared.load(rows, nbytes)
         self.polled(rows, data)
         if self.whole:
@@ -92,11 +93,11 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         spread[self.active] = data
         return spread
 
-    def shared_store(self, instruction: str, addresses: PerLane, data: np.ndarray) -> None:
-        """Stores uint8 [32, nbytes] in the active lanes."""
+    def shared_store(self, instruction: str, addresses: PerLane, data: np.ndarray, order: str = WEAK) -> None:
+        """Stores uint8 [32, nbytes] in the active lanes. order: as of `shared_load`."""
         data = _lane_data(instruction, data)
         rows = self._rows(instruction, addresses, data.shape[1])
-        touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1])
+        touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1], order=order)
         self._store(rows, data if self.whole else data[self.active], touch)
 
     def shared_rows(self, instruction: str, addresses: PerLane) -> np.ndarray:
@@ -131,12 +132,14 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         self.record(instruction, addresses, by_lane)
         return rows
 
-    def _touch(self, instruction, addresses, rows, nbytes, lanes=None):
+    def _touch(self, instruction, addresses, rows, nbytes, lanes=None, order=WEAK):
         """What the shadow is told. lanes: who moves each byte, where it is not the lane that gives the address."""
         givers = _LANE[:len(rows)] if self.whole else np.flatnonzero(self.active)
         marks = getattr(addresses, "marks", None)
-        return Touch(self, instruction, rows, nbytes, givers if lanes is None else lanes,
-                     getattr(addresses, "access", None), marks and marks.expand(givers, nbytes))
+        touch = Touch(self, instruction, rows, nbytes, givers if lanes is None else lanes,
+                      getattr(addresses, "access", None), marks and marks.expand(givers, nbytes))
+        touch.strong, touch.volatile = order != WEAK, order == "volatile"
+        return touch
 
     def _store(self, rows, data, touch):
         """Stores uint8 [n, nbytes] and tells the shadow, if there is one."""

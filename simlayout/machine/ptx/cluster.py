@@ -65,23 +65,23 @@ class ClusterTwins:
             yield rank, where % RANK
         self.narrow(outer)
 
-    def cluster_load(self, name, where, nbytes):
+    def cluster_load(self, name, where, nbytes, order):
         """ld, of which some lanes address the cluster's shared memory."""
         total = np.zeros((LANES, nbytes), np.uint8)
         for rank, at in self.by_cta(where, name):
             if rank in (-1, self.cta.rank):              # the latter by a generic load
-                total |= self.shared_load(name if rank < 0 else f"ld.b{8 * nbytes}", at, nbytes)
+                total |= self.shared_load(name if rank < 0 else f"ld.b{8 * nbytes}", at, nbytes, order)
             else:
-                total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", at, nbytes, rank)
+                total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", at, nbytes, rank, order)
         return total
 
-    def cluster_store(self, name, where, data):
+    def cluster_store(self, name, where, data, order):
         """st, of which some lanes address the cluster's shared memory."""
         for rank, at in self.by_cta(where, name):
             if rank in (-1, self.cta.rank):
-                self.shared_store(name, at, np.ascontiguousarray(data))
+                self.shared_store(name, at, np.ascontiguousarray(data), order)
             else:
-                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank)
+                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank, order)
 
     def cluster_atomic(self, name, where, update, values, held, order):
         """atom or red, of which some lanes address the cluster's shared memory."""

@@ -6,6 +6,7 @@ from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.memory import POISON, GlobalPointer
+from simlayout.machine.engine.touches import WEAK
 from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 
@@ -42,33 +43,33 @@ class MemoryTwins:
         cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
         return cta.first, address % RANK
 
-    def load(self, space, addresses, nbytes, strong=False):
-        """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic)."""
+    def load(self, space, addresses, nbytes, order=WEAK):
+        """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic). order: as in PTX."""
         if space == "shared":
-            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes)
+            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes, order)
         if space == "global":
-            return self._counted_load(addresses, self.active, nbytes, strong)
+            return self._counted_load(addresses, self.active, nbytes, order)
         if space == "const":
-            return self._global_load(addresses, self.active, nbytes, strong)
+            return self._global_load(addresses, self.active, nbytes, order)
         if space == "local":
             return self._local_load(addresses, self.active, nbytes)
         if space == "param":
             return self._parameter_load(addresses, self.active, nbytes)
-        return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, strong), nbytes)
+        return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, order), nbytes)
 
-    def store(self, space, addresses, data, strong=False):
+    def store(self, space, addresses, data, order=WEAK):
         """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
         nbytes = data.shape[1]
         if space == "shared":
-            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data)
+            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data, order)
         elif space == "global":
-            self._global_store(addresses, self.active, data, strong)
+            self._global_store(addresses, self.active, data, order)
         elif space in ("local", "param"):
             self._local_store(addresses, self.active, data)
         elif space == "const":
             raise AddressError("st.const: constant memory is read-only")
         else:
-            self._by_window(addresses, lambda *part: self._store_window(*part, data, strong), 0)
+            self._by_window(addresses, lambda *part: self._store_window(*part, data, order), 0)
 
     # ---- generic addresses ---------------------------------------------------------------------------------------
 
@@ -86,20 +87,20 @@ class MemoryTwins:
         self.narrow(outer)
         return total
 
-    def _load_window(self, space, addresses, lanes, nbytes, strong):
+    def _load_window(self, space, addresses, lanes, nbytes, order):
         if space == "shared":
             self.narrow(lanes)
-            return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes)
+            return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes, order)
         if space == "global":
-            return self._counted_load(addresses, lanes, nbytes, strong)
+            return self._counted_load(addresses, lanes, nbytes, order)
         return (self._local_load if space == "local" else self._parameter_load)(addresses, lanes, nbytes)
 
-    def _store_window(self, space, addresses, lanes, data, strong):
+    def _store_window(self, space, addresses, lanes, data, order):
         if space == "shared":
             self.narrow(lanes)
-            self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data)
+            self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data, order)
         elif space == "global":
-            self._global_store(addresses, lanes, data, strong)
+            self._global_store(addresses, lanes, data, order)
         elif space == "local":
             self._local_store(addresses, lanes, data)
         else:
@@ -108,18 +109,18 @@ class MemoryTwins:
 
     # ---- spaces --------------------------------------------------------------------------------------------------
 
-    def _shared_load(self, name, addresses, nbytes):
+    def _shared_load(self, name, addresses, nbytes, order):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            return self.cluster_load(name, where, nbytes)
-        return self.shared_load(name, where, nbytes)
+            return self.cluster_load(name, where, nbytes, order)
+        return self.shared_load(name, where, nbytes, order)
 
-    def _shared_store(self, name, addresses, data):
+    def _shared_store(self, name, addresses, data, order):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            self.cluster_store(name, where, data)
+            self.cluster_store(name, where, data, order)
         else:
-            self.shared_store(name, where, np.ascontiguousarray(data))
+            self.shared_store(name, where, np.ascontiguousarray(data), order)
 
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
@@ -151,20 +152,20 @@ class MemoryTwins:
             buffer = self.cta.launch.recorder.sectors(f"{what}.global.b{8 * nbytes}", self.counted_at, nbytes)
             buffer.add(addresses.view(np.int64), active)
 
-    def _counted_load(self, addresses, active, nbytes, strong):
+    def _counted_load(self, addresses, active, nbytes, order):
         self._asks("ld", addresses, active, nbytes)
-        return self._global_load(addresses, active, nbytes, strong)
+        return self._global_load(addresses, active, nbytes, order)
 
-    def _global_load(self, addresses, active, nbytes, strong):
+    def _global_load(self, addresses, active, nbytes, order):
         data = np.zeros((LANES, nbytes), np.uint8)
         for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
-            data |= pointer.read(lanes, nbytes, strong=strong)
+            data |= pointer.read(lanes, nbytes, strong=order != WEAK)
         return data
 
-    def _global_store(self, addresses, active, data, strong):
+    def _global_store(self, addresses, active, data, order):
         self._asks("st", addresses, active, data.shape[1])
         for pointer, lanes in self.pointers(addresses, active, data.shape[1], "writes"):
-            pointer.write(lanes, data, strong=strong)
+            pointer.write(lanes, data, strong=order != WEAK)
 
     def _local_columns(self, addresses, active, nbytes):
         """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory."""

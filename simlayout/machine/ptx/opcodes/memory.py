@@ -85,7 +85,7 @@ def load(instruction, names):
 
     def run(warp):
         addresses = warp.rows[row] + offset
-        data = warp.load(space, addresses, total, form.strong)
+        data = warp.load(space, addresses, total, form.order)
         if form.strong:
             warp.strong_access(space, addresses,
                                lambda place, lane: warp.strong_load(place, lane, data[lane].tobytes(), form.order))
@@ -112,7 +112,7 @@ def store(instruction, names):
         for i, source in enumerate(rows):
             data[:, i] = warp.rows[source]
         addresses, data = warp.rows[row] + offset, data.view(np.uint8)
-        warp.store(space, addresses, data, form.strong)
+        warp.store(space, addresses, data, form.order)
         if form.strong:
             warp.strong_access(space, addresses,
                                lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))

@@ -1,0 +1,129 @@
+"""Strong loads and stores of shared memory: flags, latches and other things by which threads wait for one another."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+
+PASSED_ON = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 5;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+and.b32 %r6, %r1, 31;
+setp.eq.u32 %p3, %r6, 0;
+setp.ne.u32 %p1, %r1, 0;
+mov.u32 %r3, 0;
+@!%p1 st.{store}.u32 [flag], %r3;
+bar.sync 0;
+WAIT:                                       // until it is this warp's turn
+ld.{load}.u32 %r4, [flag];
+setp.ne.u32 %p2, %r4, %r2;
+@%p2 bra WAIT;
+{fence}
+mov.u32 %r5, data;
+mad.lo.u32 %r5, %r6, 4, %r5;
+setp.eq.u32 %p2, %r2, 0;
+mov.u32 %r7, 0;
+@!%p2 ld.shared.u32 %r7, [%r5];
+add.u32 %r7, %r7, %r1;
+st.shared.u32 [%r5], %r7;
+st.global.u32 [%rd1], %r7;
+bar.warp.sync -1;
+{fence}
+add.u32 %r4, %r2, 1;
+@%p3 st.{store}.u32 [flag], %r4;
+ret;
+"""
+"""Each warp waits until a flag has its number, adds to data of the warp before, and sets the flag for the next one."""
+
+ORDERS = {"volatile with fences": ("volatile.shared", "volatile.shared", "membar.cta;"),
+          "acquire and release": ("acquire.cta.shared", "release.cta.shared", ""),
+          "relaxed with fences": ("relaxed.cta.shared", "relaxed.cta.shared", "fence.acq_rel.cta;")}
+
+WRONG = {"plain": ("shared", "shared", "membar.cta;"), "volatile without fences": ("volatile.shared", "volatile.shared", ""),
+         "relaxed without fences": ("relaxed.cta.shared", "relaxed.cta.shared", "")}
+
+
+def passed_on(load, store, fence):
+    text = module(PASSED_ON.format(load=load, store=store, fence=fence), ("u64",),
+                  before=".shared .align 4 .b32 flag; .shared .align 4 .b8 data[128];")
+    out = np.zeros(96, np.uint32)
+    trace = sl.ptx.load(text).entry().run(1, 96, out, hazards="report")
+    assert out.tolist() == [sum(range(t % 32, t + 1, 32)) for t in range(96)]
+    return trace.hazards
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_warps_may_wait_for_a_flag_that_strong_accesses_set_and_read(name):
+    assert not passed_on(*ORDERS[name])
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_flag_that_is_plain_or_orders_nothing_is_a_race(name):
+    assert {hazard.kind for hazard in passed_on(*WRONG[name])} & {"read after write", "write after read", "write after write"}
+
+
+WARP_TREE = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, data;
+mad.lo.u32 %r2, %r1, 4, %r2;
+st.{order}.u32 [%r2], %r1;
+{sync}
+ld.{order}.u32 %r3, [%r2+64];
+ld.{order}.u32 %r4, [%r2];
+{sync}
+add.u32 %r4, %r4, %r3;
+st.{order}.u32 [%r2], %r4;
+{sync}
+@!%p1 ld.{order}.u32 %r5, [data];
+st.global.u32 [%rd1], %r5;
+ret;
+"""
+
+
+@pytest.mark.parametrize("sync, kinds", [("", {"lane race"}), ("bar.warp.sync -1;", set())])
+def test_volatile_accesses_of_lanes_that_go_in_step_need_a_warp_barrier(sync, kinds):
+    text = module(WARP_TREE.format(order="volatile.shared", sync=sync), ("u64",), before=".shared .align 4 .b8 data[256];")
+    trace = sl.ptx.load(text).entry().run(1, 32, np.zeros(1, np.uint32), hazards="report")
+    assert {hazard.kind for hazard in trace.hazards} - {"unwritten read"} == kinds
+
+
+LATCH = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+mov.u32 %r2, data;
+mad.lo.u32 %r3, %r1, 4, %r2;
+setp.ne.u32 %p1, %r1, 0;
+mov.u32 %r4, 64;
+@!%p1 st.shared.u32 [latch], %r4;
+bar.sync 0;
+st.shared.u32 [%r3], %r1;
+{before}
+atom{order}.shared.add.u32 %r4, [latch], -1;
+WAIT:
+ld.acquire.cta.shared.u32 %r4, [latch];
+setp.ne.u32 %p2, %r4, 0;
+@%p2 bra WAIT;
+sub.u32 %r3, 63, %r1;
+mad.lo.u32 %r3, %r3, 4, %r2;
+ld.shared.u32 %r5, [%r3];
+st.global.u32 [%rd1], %r5;
+ret;
+"""
+"""std::latch: every thread counts down and waits for 0."""
+
+
+@pytest.mark.parametrize("order, before, clean", [(".release.cta", "", True), (".relaxed.cta", "membar.cta;", True),
+                                                  (".relaxed.cta", "", False)])
+def test_who_reads_what_the_last_of_several_atomics_left_knows_what_each_of_them_released(order, before, clean):
+    text = module(LATCH.format(order=order, before=before), ("u64",),
+                  before=".shared .align 4 .b32 latch; .shared .align 4 .b8 data[256];")
+    out = np.zeros(64, np.uint32)
+    trace = sl.ptx.load(text).entry().run(1, 64, out, hazards="report")
+    assert out.tolist() == [*range(63, -1, -1)] and bool(trace.hazards) != clean
