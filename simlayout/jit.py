@@ -5,8 +5,11 @@ Numba is imported with this module, so whoever can do without it imports this on
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from numba import njit
+
+from simlayout.interrupts import apart
 
 
 class _Forgiving:
@@ -38,14 +41,17 @@ def jit(function: Callable) -> Callable:
     """The function, compiled when first called, without Python's lock; kept in a cache folder (NUMBA_CACHE_DIR, or
     __pycache__), if one can be written. Divisions by zero make infinities and NaN, as in NumPy.
 
+    It is compiled in a thread of its own, so that Ctrl-C is heard meanwhile (see `interrupts`).
+
     What is kept is made anew when the file of the function changes, and not when that of another one does which it calls.
     """
     try:
         compiled = njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:                                 # no folder can be written
-        return njit(nogil=True, error_model="numpy")(function)
+        compiled = njit(nogil=True, error_model="numpy")(function)
     if compiled is not function:                         # else NUMBA_DISABLE_JIT
         compiled._cache = _Forgiving(compiled._cache)    # type: ignore[attr-defined]
+        compiled._compile_for_args = partial(apart, compiled._compile_for_args)      # type: ignore[attr-defined]
     return compiled
 
 

@@ -38,7 +38,7 @@ def main(arguments=None):
         return _failed(f"not enough memory: {error or 'use a smaller problem'}")
     except KeyboardInterrupt:
         _complain("interrupted")
-        return INTERRUPTED
+        return _interrupted(arguments)
     except BrokenPipeError:
         _silence_stdout()
         return 141
@@ -47,6 +47,17 @@ def main(arguments=None):
     except OSError as error:
         _silence_stdout()
         return _failed(f"cannot write {error.filename or 'to stdout'}: {error.strerror or error}")
+
+
+def _interrupted(arguments):
+    """The exit code; ends the process where that would wait for work which nobody wants any more."""
+    from simlayout.interrupts import busy
+
+    if arguments is None and busy():
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(INTERRUPTED)
+    return INTERRUPTED
 
 
 @contextmanager

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
+from ptx_texts import module
 
 TILE = "(16,64):(64,1)"
 COMMAND = [sys.executable, "-m", "simlayout"]
@@ -101,6 +103,45 @@ def test_the_first_ctrl_c_ends_a_kernel_that_does_not_end(tmp_path):
     (tmp_path / "endless.py").write_text(ENDLESS)
     code = f"import runpy; runpy.run_path({str(tmp_path / 'endless.py')!r}, run_name='__main__')"
     assert interrupted(code) == (130, "simlayout: interrupted\n")
+
+
+WHILE_COMPILING = """
+import os, sys, time
+os.environ["NUMBA_CACHE_DIR"] = {cache!r}
+from llvmlite.binding import executionengine as engine
+
+def slowly(self, data):                                  # a call-back of LLVM, which forgets exceptions
+    print("ready", file=sys.__stdout__, flush=True)
+    time.sleep(0.5)
+    engine.ExecutionEngine._raw_object_cache_notify(self, data)
+
+engine._notify_c_hook = engine._ObjectCacheNotifyFunc(slowly)
+"""
+
+ON_THE_COMMAND_LINE = """
+from simlayout.cli import main
+
+sys.argv = ["simlayout", "run", {kernel!r}, "--block", "32", "--json"]
+sys.exit(main())
+"""
+
+IN_PYTHON = """
+from simlayout import ptx
+
+try:
+    ptx.load({kernel!r}).entry().run(1, 32)
+except KeyboardInterrupt:
+    print("heard", file=sys.stderr, flush=True)
+    os._exit(7)                                          # else it ends when Numba has
+"""
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="Numba compiles")
+@pytest.mark.parametrize("code, told", [
+    (ON_THE_COMMAND_LINE, (130, "simlayout: interrupted\n")), (IN_PYTHON, (7, "heard\n"))], ids=["command", "python"])
+def test_ctrl_c_while_numba_compiles_is_heard_at_once(tmp_path, code, told):
+    (tmp_path / "loop.ptx").write_text(module("AGAIN: add.u64 %rd1, %rd1, 1; bra AGAIN;"))
+    assert interrupted((WHILE_COMPILING + code).format(cache=str(tmp_path), kernel=str(tmp_path / "loop.ptx"))) == told
 
 
 SEARCH = """

@@ -4,6 +4,8 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 
+from simlayout.interrupts import apart
+
 LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""
 
@@ -27,7 +29,7 @@ class Running:
         """So many steps have been executed in NumPy."""
         self._left -= steps
         if self._left <= 0 and self.loop is None and find_spec("numba") is not None:
-            self.loop = import_module(LOOP).Loop(*self._what)
+            self.loop = apart(lambda: import_module(LOOP)).Loop(*self._what)
 
     def end(self):
         """The launch is over: the recorder gets what is left."""

@@ -4,9 +4,10 @@ What a number stands for is said in `encode`.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from simlayout.jit import jit
 from simlayout.machine.ptx.compiled.encode import (
     BRANCH,
     COMPUTE,
@@ -57,7 +58,7 @@ _load_32, _store_32 = _access(32)
 _load_64, _store_64 = _access(64)
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _read(rows, row, how, room):
     """The number of the row that has what a source is read as: the row itself, or row `room`, which then has it extended
     with its sign from 8, 16 or 32 bits, cut to as many, or negated."""
@@ -87,7 +88,7 @@ def _read(rows, row, how, room):
     return room
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _write(rows, row, value, keep, full, lanes):
     """Writes what `keep` has of row `value` to a row, in the lanes whose entry in row `lanes` is all ones."""
     if full:
@@ -98,12 +99,12 @@ def _write(rows, row, value, keep, full, lanes):
             rows[row, i] = (rows[value, i] & keep & rows[lanes, i]) | (rows[row, i] & ~rows[lanes, i])
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _inside(low, size, total, address):
     return address >= low and address + total <= low + size
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
     """Puts into row `at` where in this process the addresses of row `base` are; False if one is outside or not aligned."""
     r, low, size, start = 0, I64(0), memory[1], memory[0]
@@ -138,7 +139,7 @@ def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
     return True
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _get(rows, room, at, behind, size, lanes):
     """Loads an element of `size` bytes per lane into row `room`, from `behind` bytes after the addresses of row `at`."""
     for i in range(LANES):
@@ -154,7 +155,7 @@ def _get(rows, room, at, behind, size, lanes):
                 rows[room, i] = _load_8(address)
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _set(rows, row, at, behind, size, lanes):
     """Stores an element of `size` bytes per lane of a row; as `_get`."""
     for i in range(LANES):
@@ -170,7 +171,7 @@ def _set(rows, row, at, behind, size, lanes):
                 _store_8(address, rows[row, i])
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _note(rows, base, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used):
     """Notes an access of shared or global memory; keep: the bits that an address has there."""
     n, bits = log_used[0], np.uint32(0)
@@ -182,7 +183,7 @@ def _note(rows, base, offset, keep, lanes, at, log_step, log_lanes, log_addresse
     log_used[0] = n + 1
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _some(rows, lanes):
     total = _ZERO
     for i in range(LANES):
@@ -190,7 +191,7 @@ def _some(rows, lanes):
     return total != _ZERO
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def _all(rows, lanes):
     total = _ONES
     for i in range(LANES):
@@ -198,7 +199,7 @@ def _all(rows, lanes):
     return total == _ONES
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, places,
             executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and

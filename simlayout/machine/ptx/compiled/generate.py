@@ -12,9 +12,9 @@ Written by `generate`, from `names` and the table of instructions; do not edit.
 """
 
 import numpy as np
-from numba import njit
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.jit import jit
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -79,7 +79,7 @@ def text() -> str:
         value = _WRITE[carrier(op.results[0])].format(f"f{code}({arguments})" + "[0]" * (len(op.results) > 1))
         lines += [f"    {'el' * bool(code)}if code == {code}:  # {name}", "        for i in range(LANES):",
                   f"            rows[r, i] = {value}"]
-    compute = ['@njit(error_model="numpy", nogil=True, cache=True)', "def compute(code, rows, r, a, b, c, d):",
+    compute = ["@jit", "def compute(code, rows, r, a, b, c, d):",
                '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes."""', *lines, ""]
     return HEAD + "\n".join(functions) + "\n\n\n" + "\n".join(compute)
 

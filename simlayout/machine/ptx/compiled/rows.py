@@ -4,9 +4,9 @@ Written by `generate`, from `names` and the table of instructions; do not edit.
 """
 
 import numpy as np
-from numba import njit
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.jit import jit
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -144,7 +144,7 @@ f121 = _compiled("cvt", "rn", "bf16", "f32")
 f122 = _compiled("cvt", "rn", "bf16x2", "f32")
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@jit
 def compute(code, rows, r, a, b, c, d):
     """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes."""
     if code == 0:  # add.u32
