@@ -8,14 +8,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import prod
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.run import Entry, Module
 from simlayout.machine.ptx.space import GlobalSpace
 
@@ -145,7 +149,8 @@ class SharedArray:
 @dataclass(frozen=True)
 class Launched:
     """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
-    dynamic shared memory, seconds that the machine took, its Trace, and its SharedArrays of a size that is known before."""
+    dynamic shared memory, seconds that the machine took, its Trace, its SharedArrays of a size that is known before, and
+    whether it was watched for hazards."""
 
     name: str
     grid: tuple[int, ...]
@@ -154,6 +159,7 @@ class Launched:
     seconds: float
     trace: Trace
     arrays: tuple[SharedArray, ...] = ()
+    watched: bool = True
 
 
 def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -175,21 +181,36 @@ class SimulatedDevice:
         self.arch, self.hazards, self.memory, self.launches = arch, hazards, DeviceMemory(), []
         self._progress = progress or (lambda name: nullcontext())
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
-        self._told = told
+        self._told, self.heap = told, Heap(self._room)
 
-    def module(self, text: str, path: str = "<ptx>") -> Module:
-        """A Module whose variables, and whatever its kernels point to, lie in this device's memory."""
-        return Module(parse(text, path), lambda allocate: DeviceSpace(self.memory, allocate))
+    def module(self, text: str | syntax.Module, path: str = "<ptx>") -> Module:
+        """A Module, of PTX text or of what that was parsed to, whose variables, and whatever its kernels point to, lie in
+        this device's memory."""
+        parsed = parse(text, path) if isinstance(text, str) else text
+        return Module(parsed, lambda allocate: DeviceSpace(self.memory, allocate), self._room, self.heap)
+
+    def _room(self, nbytes):
+        """uint8 [nbytes] of zeros in this device's memory."""
+        data = self.memory.find(self.memory.allocate(nbytes))
+        data[:] = 0
+        return data
+
+    def forget(self, module: Module) -> None:
+        """A module is unloaded: the memory of its variables is free."""
+        for address in module.addresses.values():
+            self.memory.free(address)
 
     def launch(self, entry: Entry, grid: int | tuple[int, ...], block: int | tuple[int, ...], values: tuple,
                shared_bytes: int = 0, cluster: int = 1, together: bool = False, name: str = "") -> Trace:
-        """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address."""
-        start = perf_counter()
+        """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address. A grid that runs
+        together is watched for hazards up to MOST_TOGETHER threads."""
+        start, grid, block = perf_counter(), three(grid), three(block)
+        watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
         with self._progress(name or entry.name) as moved:
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
-                              hazards=self.hazards, arch=self.arch, progress=moved)
-        launched = Launched(name or entry.name, three(grid), three(block), shared_bytes, perf_counter() - start, trace,
-                            self._arrays_of(entry))
+                              hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
+        launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - start, trace,
+                            self._arrays_of(entry), watched)
         self.launches.append(launched)
         if self._told is not None:
             self._told(launched)

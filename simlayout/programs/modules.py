@@ -1,28 +1,16 @@
 """Modules of PTX on a SimulatedDevice, as libraries load them: linked of several texts, found by handles."""
 
-import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from simlayout.errors import MachineError
+from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.linking import link
 from simlayout.machine.ptx.run import Entry
 from simlayout.programs.device import SimulatedDevice
 
-_HEAD = re.compile(r"^[ \t]*\.(?:version|target|address_size)\b.*$", re.MULTILINE)
-
-
-def linked(texts: list[str]) -> str:
-    """One PTX text of several: the head of the first, and of the others what follows theirs.
-
-    >>> print(linked([".version 9.0\\n.target sm_90\\n.address_size 64\\na", ".version 9.0\\n.target sm_90\\nb"]))
-    .version 9.0
-    .target sm_90
-    .address_size 64
-    a
-    <BLANKLINE>
-    <BLANKLINE>
-    b
-    """
-    return "\n".join([texts[0], *(_HEAD.sub("", text) for text in texts[1:])])
+_parsed = lru_cache(64)(parse)                           # what many kernels are linked with
 
 
 class Library:
@@ -30,8 +18,8 @@ class Library:
 
     _known: dict[int, "Library"] = {}
 
-    def __init__(self, device: SimulatedDevice, text: str):
-        self.device, self.module = device, device.module(text)
+    def __init__(self, device: SimulatedDevice, texts: Sequence[str]):
+        self.device, self.module = device, device.module(link([_parsed(text) for text in texts]))
         self.handle = id(self)
         self._known[self.handle] = self
 
@@ -56,7 +44,8 @@ class Library:
 
     def unload(self) -> None:
         """Its handle means nothing any more."""
-        self._known.pop(self.handle, None)
+        if self._known.pop(self.handle, None) is not None:
+            self.device.forget(self.module)
 
 
 class Kernel:

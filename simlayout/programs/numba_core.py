@@ -4,6 +4,7 @@ import ctypes
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import MOST_THREADS, arch_of
 from simlayout.programs.attributes import board_name
 from simlayout.programs.device import SimulatedDevice, three
-from simlayout.programs.modules import Kernel, Library, linked
+from simlayout.programs.modules import Kernel, Library
 from simlayout.programs.numba_driver import CONTEXT
 
 
@@ -25,6 +26,7 @@ class Device:
         self._binding, self.device_id, self.name = binding, number, board_name(arch)
         self.compute_capability = arch_of(arch).capability
         self.uuid = uuid.uuid5(uuid.NAMESPACE_DNS, self.name)
+        self.arch = arch.removeprefix("sm_")
 
     @property
     def context(self):
@@ -35,6 +37,23 @@ class Device:
         """Makes the primary context that of this thread."""
         if int(self._binding.cuCtxGetCurrent()[1]) != CONTEXT:
             self._binding.cuCtxPushCurrent(real.CUcontext(CONTEXT))
+
+    def create_stream(self, options: Any = None) -> "Stream":
+        """A new stream."""
+        return Stream(int(self._binding.cuStreamCreate(0)[1]))
+
+    @property
+    def default_stream(self) -> "Stream":
+        """The stream of number 0."""
+        return Stream(0)
+
+    def sync(self) -> None:
+        """Nothing is under way."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MachineError(f"Device.{name} of cuda.core is not simulated")
 
 
 @dataclass(frozen=True)
@@ -56,8 +75,16 @@ class Stream:
     def __cuda_stream__(self):
         return 0, int(self.handle)
 
-    def sync(self):
+    def sync(self) -> None:
         """Nothing is under way."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MachineError(f"Stream.{name} of cuda.core is not simulated")
 
 
 @dataclass(frozen=True)
@@ -95,30 +122,59 @@ class LoadedKernel:
 
 
 class ObjectCode:
-    """cuda.core.ObjectCode: PTX text that is loaded on a device when its first kernel is asked for."""
+    """cuda.core.ObjectCode: PTX that is loaded on a device when its first kernel is asked for. texts: of what is linked."""
 
     device: SimulatedDevice                              # of each subclass
 
-    def __init__(self, text: str, name: str = ""):
-        self.code, self.name = text, name
+    def __init__(self, texts: Sequence[str], name: str = ""):
+        self.texts, self.name, self.code_type = tuple(texts), name, "ptx"
         self._library: Library | None = None
 
     @classmethod
     def from_ptx(cls, text: str | bytes, name: str = "", **_: Any) -> "ObjectCode":
         """Of PTX text."""
-        return cls(text.decode() if isinstance(text, bytes) else text, name)
+        return cls([_text(text)], name)
 
-    def __getattr__(self, name):
-        if name.startswith("from_"):
-            raise MachineError(f"{name.removeprefix('from_')} is machine code or intermediate code, which the machine does "
-                               "not execute: link PTX or CUDA C++")
-        raise AttributeError(name)
+    @classmethod
+    def from_library(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Of libcudadevrt, whose functions the machine has; of no other library."""
+        if "cudadevrt" not in name:
+            _refuse(f"{name}, a library of machine code")
+        return cls([], name)
+
+    @classmethod
+    def from_cubin(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Refused."""
+        _refuse(f"{name}, a cubin of machine code")
+
+    @classmethod
+    def from_fatbin(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Refused."""
+        _refuse(f"{name}, a fat binary of machine code")
+
+    @classmethod
+    def from_object(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Refused."""
+        _refuse(f"{name}, an object file of machine code")
+
+    @classmethod
+    def from_ltoir(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Refused."""
+        _refuse(f"{name}, LTO-IR")
+
+    def __reduce__(self):
+        return unpickled, (self.texts, self.name)
+
+    @property
+    def code(self) -> bytes:
+        """Its PTX."""
+        return "\n".join(self.texts).encode()
 
     @property
     def library(self) -> Library:
         """The Library that it becomes."""
         if self._library is None:
-            self._library = Library(self.device, self.code.rstrip("\0"))
+            self._library = Library(self.device, self.texts)
         return self._library
 
     @property
@@ -131,24 +187,34 @@ class ObjectCode:
         return LoadedKernel(self.library.kernel(name))
 
 
+def unpickled(texts: tuple[str, ...], name: str) -> ObjectCode:
+    """An ObjectCode that was in a cache, on the device that numba-cuda uses now. Raises MachineError where none is
+    simulated: a GPU cannot load it."""
+    from numba.cuda.cudadrv import driver
+
+    if not issubclass(driver.ObjectCode, ObjectCode):
+        raise MachineError(f"{name or 'this code'} was made for a simulated device, and no device is simulated")
+    return driver.ObjectCode(texts, name)
+
+
 def _text(code):
-    """The PTX of an ObjectCode, ours or what NVRTC made."""
-    if isinstance(code, ObjectCode):
-        return code.code
-    if getattr(code, "code_type", "ptx") != "ptx":
-        raise MachineError(f"{code.code_type} cannot be linked here, only PTX")
-    return code.code.decode() if isinstance(code.code, bytes) else code.code
+    return (code.decode() if isinstance(code, bytes) else code).rstrip("\0")
+
+
+def _refuse(what):
+    raise MachineError(f"{what}, cannot be linked: the machine executes PTX; link PTX or CUDA C++")
 
 
 class Linker:
-    """cuda.core.Linker: of several PTX texts one."""
+    """cuda.core.Linker: of several ObjectCodes one."""
 
     def __init__(self, *codes: Any, options: Any = None):
         self._codes = codes
 
     def link(self, kind: str) -> ObjectCode:
         """All of them as one ObjectCode."""
-        return ObjectCode(linked([_text(code) for code in self._codes]))
+        first = self._codes[0]
+        return type(first)([text for code in self._codes for text in code.texts], first.name)
 
     def get_info_log(self) -> str:
         """Nothing to tell."""
@@ -168,13 +234,24 @@ class LinkerOptions:
 
 
 def launch(device: SimulatedDevice, config: LaunchConfig, kernel: LoadedKernel, values: Sequence[Any]) -> None:
-    """cuda.core.launch: runs a kernel."""
+    """cuda.core.launch: runs a kernel. Raises `refused` for what a GPU refuses to launch."""
     entry = kernel.kernel.entry
     if len(values) != len(entry.parameters):
         raise MachineError(f"{entry.name} takes {len(entry.parameters)} parameters, and {len(values)} are given")
+    name, grid, block = source_name(entry.name), three(config.grid), three(config.block)
+    most = kernel.attributes.max_threads_per_block
+    if prod(block) > most:
+        raise refused(f"CUDA_ERROR_INVALID_VALUE: {name} takes blocks of at most {most} threads, not {prod(block)}")
     given = tuple(_value(v, p) for v, p in zip(values, entry.parameters))
-    device.launch(entry, three(config.grid), three(config.block), given, config.shmem_size,
-                  cluster=config.cluster or 1, together=config.is_cooperative, name=source_name(entry.name))
+    device.launch(entry, grid, block, given, config.shmem_size, cluster=config.cluster or 1, together=config.is_cooperative,
+                  name=name)
+
+
+def refused(message: str) -> Exception:
+    """A MachineError that is a CUDAError of cuda.core too, as programs expect of a launch that a GPU refuses."""
+    from cuda.core._utils.cuda_utils import CUDAError
+
+    return type("LaunchError", (MachineError, CUDAError), {})(message)
 
 
 def _value(value, parameter):

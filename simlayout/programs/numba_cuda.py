@@ -16,9 +16,9 @@ from simlayout.programs.device import SimulatedDevice, move
 INSTALL = 'Numba kernels need numba-cuda, which is not installed: pip install "simlayout[cuda]"'
 
 
-MODULES = ("args", "cudadrv.driver", "cudadrv.devices", "cudadrv.devicearray", "dispatcher", "memory_management.nrt",
-           "core.config")
-"""Of numba.cuda, which name the driver."""
+MODULES = ("args", "codegen", "cudadrv.driver", "cudadrv.devices", "cudadrv.devicearray", "cudadrv.nvrtc", "dispatcher",
+           "memory_management.nrt", "core.config", "api", "device_init")
+"""Of numba.cuda, which name the driver, or what belongs to it."""
 
 
 def _numba():
@@ -30,39 +30,69 @@ def _numba():
         raise MachineError(INSTALL) from None
     if getattr(cuda, "implementation", "") != "NVIDIA":
         raise MachineError(INSTALL)
-    return modules | {"CUDADispatcher": modules["dispatcher"].CUDADispatcher, "Out": modules["args"].Out}
+    return modules | {"numba.cuda": cuda, "cuda.core": import_module("cuda.core"), "Out": modules["args"].Out,
+                      "Codegen": modules["codegen"].JITCUDACodegen, "Code": modules["codegen"].CUDACodeLibrary,
+                      "Kernel": modules["dispatcher"]._Kernel}
 
 
 def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
     """{module or class of numba.cuda: {name: what takes its place}}."""
     from simlayout.programs import numba_core as core
     from simlayout.programs.numba_driver import SimulatedBinding
+    from simlayout.programs.numba_nvrtc import Program
 
     binding = SimulatedBinding(device)
     code = type("ObjectCode", (core.ObjectCode,), {"device": device})
-    linker = type("Linker", (core.Linker,), {"link": lambda self, kind: code(core.Linker.link(self, kind).code)})
     launch = {"launch": lambda stream, config, kernel, *values: core.launch(device, config, kernel, values),
               "LaunchConfig": core.LaunchConfig}
-    arrays, dispatcher = (import_module(f"numba.cuda.{name}") for name in ("cudadrv.devicearray", "dispatcher"))
-
-    class Kernel(dispatcher._Kernel):                # type: ignore[name-defined]
-        """A kernel as PTX that names its lines, of all its functions: what nvJitLink makes is machine code."""
-
-        def __init__(self, *args, debug=False, lineinfo=False, lto=False, **options):
-            super().__init__(*args, debug=debug, lineinfo=not debug, lto=False, **options)
-
+    linking = {"Linker": core.Linker, "LinkerOptions": core.LinkerOptions, "ObjectCode": code}
+    program = {"Program": lambda text, kind, options=None: Program(text, kind, options, code.from_ptx)}
+    devices = partial(core.Device, binding)
+    arrays, dispatcher, codegen = (import_module(f"numba.cuda.{name}") for name in ("cudadrv.devicearray", "dispatcher",
+                                                                                    "codegen"))
+    magic = codegen.JITCUDACodegen.magic_tuple
     return {
-        "cudadrv.driver": {"binding": binding, "find_driver": lambda: None, "Linker": linker, "ObjectCode": code,
-                           "LinkerOptions": core.LinkerOptions, "ExperimentalStream": core.Stream,
-                           "ExperimentalDevice": partial(core.Device, binding)},
-        "dispatcher": launch | {"_Kernel": Kernel},
-        "CUDADispatcher": {"enable_caching": lambda self: None},         # a GPU would find PTX where it looks for a cubin
+        "cudadrv.driver": {"binding": binding, "find_driver": lambda: None, "ExperimentalStream": core.Stream,
+                           "ExperimentalDevice": devices} | linking,
+        "cudadrv.nvrtc": program,
+        "cuda.core": {"Device": devices, "Stream": core.Stream} | launch | linking | program,
+        "codegen": {"disassemble_cubin": _no_machine_code, "disassemble_cubin_for_cfg": _no_machine_code},
+        "Codegen": {"magic_tuple": lambda self: (*magic(self), "simulated")},      # a GPU must not find PTX in the cache
+        "dispatcher": launch,
+        "Kernel": _kernel_names(dispatcher),
+        "Code": {"get_lto_ptx": _no_lto},
         "memory_management.nrt": launch,
         "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
         "Out": {"to_device": lambda argument, after, stream=0: _to_device(arrays, device, argument, after)},
         "cudadrv.devicearray": {"_to_strided_memory_view": partial(_view, arrays, device),
                                 "_make_strided_memory_view": lambda array, stream_ptr: _host_view(arrays, array)},
     }
+
+
+def _kernel_names(dispatcher):
+    """Of numba-cuda's class of a kernel that was compiled for its arguments: it becomes PTX of all its functions that names
+    its lines, and never LTO, because what nvJitLink makes is machine code."""
+    begin = dispatcher._Kernel.__init__
+
+    def __init__(self, *args, debug=False, lineinfo=False, lto=False, **options):
+        try:
+            begin(self, *args, debug=debug, lineinfo=not debug, lto=False, **options)
+        except ZeroDivisionError:                    # line information of an empty tuple, in numba-cuda
+            begin(self, *args, debug=debug, lineinfo=lineinfo, lto=False, **options)
+
+    return {"__init__": __init__, "regs_per_thread": property(_no_registers)}
+
+
+def _no_registers(kernel):
+    raise MachineError("the registers of a thread are known when ptxas has made machine code, which is not made here")
+
+
+def _no_lto(library, cc=None):
+    raise MachineError("link-time optimization is nvJitLink's, which makes machine code: look at the PTX (inspect_asm)")
+
+
+def _no_machine_code(cubin):
+    raise MachineError("SASS is machine code, which is not made for a simulated device: look at the PTX (inspect_asm)")
 
 
 def _shim(arrays, address, shape, strides, dtype):
@@ -111,12 +141,21 @@ def _view(arrays, device, value, stream=0, copy=True, user_explicit=False):
         return value._strided_memory_view_shim, False
     described = getattr(value, "__cuda_array_interface__", None)
     if described is not None:
+        _wait_for(described.get("stream"))
         record = described["typestr"][1] == "V" and "descr" in described
         dtype = np.dtype([tuple(field) for field in described["descr"]] if record else described["typestr"])
         shape = tuple(described["shape"])
         strides = described.get("strides") or np.ndarray(shape, dtype, b"" if 0 in shape else None).strides
         return _shim(arrays, described["data"][0] or 0, shape, strides, dtype), False
     return _Copied(arrays, device, np.asanyarray(value), copy), True
+
+
+def _wait_for(stream):
+    """Waits for a stream that another library names, as numba-cuda does: a program may count on being asked."""
+    from numba.cuda.cudadrv import devicearray
+
+    if stream is not None and devicearray.config.CUDA_ARRAY_INTERFACE_SYNC:
+        devicearray.devices.get_context().create_external_stream(stream).synchronize()
 
 
 def _to_device(arrays, device, argument, after, stream=0):
@@ -167,7 +206,8 @@ class NumbaOnDevice:
                 setattr(self._modules[module], name, new)
         devices = self._modules["cudadrv.devices"]
         devices._runtime, self._runtime = self._runtime, devices._runtime
-        devices.gpus = devices._runtime.gpus
+        for holder in ("cudadrv.devices", "api", "device_init", "numba.cuda"):
+            self._modules[holder].gpus = devices._runtime.gpus
 
 
 def is_kernel(kernel: Any) -> bool:

@@ -65,10 +65,10 @@ class Barrier:
 
 
 class ClusterBarrier:
-    """barrier.cluster among all `warps` warps of a cluster."""
+    """barrier.cluster among all `warps` warps of a cluster; or, by another name, among those of a grid."""
 
-    def __init__(self, warps):
-        self.warps, self.arrived, self.opened = warps, 0, 0
+    def __init__(self, warps, name="barrier.cluster"):
+        self.warps, self.name, self.arrived, self.opened = warps, name, 0, 0
         self._known = Knowledge()
 
     def arrive(self, warp, relaxed=False):
@@ -79,7 +79,7 @@ class ClusterBarrier:
             self._known.arrive(warp, last, relaxed)
         if last:
             self.arrived, self.opened = 0, turn + 1
-        return (lambda: self.opened > turn), f"barrier.cluster of {self.warps} warps"
+        return (lambda: self.opened > turn), f"{self.name} of {self.warps} warps"
 
     def leave(self, warp, relaxed=False):
         """As Barrier.leave."""

@@ -21,13 +21,14 @@ class Residents:
     """CTAs that run at the same time, and their clocks: those of one cluster, or of the whole grid.
 
     indices: (x, y, z) of each; cluster: so many neighbours form one; grid, block: (x, y, z); shared_bytes: of each; launch:
-    the Launch that they report to. clocks: None where nobody looks for hazards.
+    the Launch that they report to. clocks: None where nobody looks for hazards. barrier: of all their warps.
     """
 
     def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
         warps = -(-block[0] * block[1] * block[2] // LANES)
         self.clocks = None if launch.log is None else Clocks(len(indices) * warps)
         self.ctas = []
+        self.barrier = ClusterBarrier(len(indices) * warps, "synchronization of the grid")
         for first in range(0, len(indices), cluster):
             peers = Cluster(cluster * warps)
             for rank, index in enumerate(indices[first:first + cluster]):
@@ -55,7 +56,8 @@ class Cluster:
 class Cta:
     """One CTA in execution.
 
-    rank: in its cluster; first: number of its first warp in the clocks; index, grid, block: (x, y, z); threads: in the
+    rank: in its cluster; grid_barrier: of all that run at the same time; first: number of its first warp in the clocks;
+    index, grid, block: (x, y, z); threads: in the
     block; threads_padded: the same, up to whole warps; alone: whether no other CTA runs at the same time; shared: its
     SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
     mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
@@ -65,6 +67,7 @@ class Cta:
 
     def __init__(self, residents, cluster, rank, first, index, grid, block, shared_bytes, launch):
         self.cluster, self.rank, self.first, self.launch = cluster, rank, first, launch
+        self.grid_barrier = residents.barrier
         self.index, self.grid, self.block = index, grid, block
         self.threads = block[0] * block[1] * block[2]
         self.threads_padded = -(-self.threads // LANES) * LANES

@@ -93,6 +93,11 @@ class GlobalShadow:
             self._places[key] = warp.place((), instruction)
         return self._places[key]
 
+    def forget(self, start: int, end: int) -> None:
+        """The bytes from start to end are given to someone new: who had them before is past, and races with nobody."""
+        self._compare_from_now_on()
+        self._numbers[1][start:end] = 0
+
     # ---- what is kept --------------------------------------------------------------------------------------------
 
     def _enter_past_reads(self):

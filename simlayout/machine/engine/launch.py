@@ -19,7 +19,7 @@ MOST_TOGETHER = 2**14
 """Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
 
 MOST_WARPS = 2**12
-"""Warps that may run together at all."""
+"""Warps that may run together at all, where each is a thread of the operating system."""
 
 MOST_CTAS = 2**31 - 1, 65535, 65535
 """Of a grid along x, y and z: CUDA C++ Programming Guide, table of technical specifications per compute capability."""
@@ -77,7 +77,7 @@ class Shape:
     together: bool
 
     @classmethod
-    def of(cls, grid, block, shared_bytes, cluster, together, launch):
+    def of(cls, grid, block, shared_bytes, cluster, together, launch, most_warps=MOST_WARPS):
         """The Shape, checked against what a GPU and this process can hold. Raises MachineError."""
         grid, block = _three(grid, "grid"), _three(block, "block")
         if prod(block) > MOST_THREADS:
@@ -88,7 +88,7 @@ class Shape:
         if cluster not in range(1, 17) or grid[0] % cluster:
             raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
         count = prod(grid)
-        _check_together(count if together else cluster, prod(block), shared_bytes, launch.log is not None)
+        _check_together(count if together else cluster, prod(block), launch.log is not None, most_warps)
         return cls(grid, block, shared_bytes, cluster, together)
 
 
@@ -112,16 +112,15 @@ def _index(number, grid):
     return x, y, z
 
 
-def _check_together(ctas, threads, shared_bytes, watched):
+def _check_together(ctas, threads, watched, most_warps):
     """Refuses more CTAs at the same time than this process can hold."""
     count = ctas * threads
     if watched and count > MOST_TOGETHER:
         raise MachineError(f"{count} threads together: who knows whom is kept for {MOST_TOGETHER} at most: use a smaller "
                            'grid, or hazards="off"')
     warps = ctas * -(-threads // LANES)
-    if warps > MOST_WARPS:
-        raise MachineError(f"{warps} warps together, with {ctas * shared_bytes} bytes of shared memory: each is a thread of "
-                           f"the operating system, at most {MOST_WARPS}: use a smaller grid")
+    if warps > most_warps:
+        raise MachineError(f"{warps} warps together: this process holds at most {most_warps}: use a smaller grid")
 
 
 def _three(size, what) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.lower import Lowering, address_of
 from simlayout.machine.ptx.running import Running
 from simlayout.machine.ptx.space import GlobalSpace
@@ -32,6 +33,9 @@ from simlayout.wording import counted
 
 LIMIT = 1 << 32
 """Instructions that a warp executes at most, if no other limit is given."""
+
+MOST_WARPS = 2**14
+"""Warps that may run together: more than any GPU of today holds at once."""
 
 
 class Entry:
@@ -92,7 +96,8 @@ class Entry:
         parameters = packed(self, args, space)
         limit = _whole(limit, "limit", 1)
         launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
-        shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch)
+        shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch,
+                         MOST_WARPS)
         self._check(shape)
         launch.registers = self._registers(shape)
         program.parameters, program.executed = parameters, np.zeros(len(program.steps), np.int64)
@@ -178,19 +183,25 @@ def _whole(value, name, least):
     return int(value)
 
 
+def _zeros(nbytes):
+    return np.zeros(nbytes, np.uint8)
+
+
 class Module:
     """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
-    GlobalSpace of a launch, called as that.
+    GlobalSpace of a launch, called as that; room: gives memory of so many bytes, zeros; heap: where `malloc` of its kernels
+    takes memory from.
 
     Its variables in global and constant memory live as long as it does, as those of a loaded module on a GPU.
     """
 
-    def __init__(self, parsed: syntax.Module, spaces: Callable[..., GlobalSpace] = GlobalSpace):
-        self.syntax, self._spaces = parsed, spaces
+    def __init__(self, parsed: syntax.Module, spaces: Callable[..., GlobalSpace] = GlobalSpace,
+                 room: Callable[[int], np.ndarray] = _zeros, heap: Heap | None = None):
+        self.syntax, self._spaces, self.heap = parsed, spaces, heap or Heap(room)
         self.arch = _arch_of(parsed.target)
         self._memory: dict[str, np.ndarray] = {}
         for variable in self._variables():
-            data = np.zeros(max(variable.bytes, 1), np.uint8)
+            data = room(max(variable.bytes, 1))
             initial = np.frombuffer(variable.initial or b"", np.uint8)
             data[:len(initial)] = initial
             self._memory[variable.name] = data
@@ -238,7 +249,8 @@ class Module:
     def space(self, launch: Launch) -> GlobalSpace:
         """The GlobalSpace of a Launch, with the module's variables in it."""
         space = self._spaces(launch.allocation)
-        for data in self._memory.values():
+        space.heap = self.heap
+        for data in (*self._memory.values(), *([self.heap.bytes] if self.heap.used else ())):
             space.address(data)
         return space
 

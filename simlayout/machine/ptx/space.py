@@ -17,6 +17,9 @@ FIRST, ALIGNMENT, GAP = 0x7F00_0000_0000, 512, 1 << 20
 SHARED, LOCAL, PARAMETERS = 0x7E00_0000_0000, 0x7D00_0000_0000, 0x7C00_0000_0000
 """Where the windows of shared (of the cluster), local and parameter memory begin."""
 
+HEAP = 0x7B00_0000_0000
+"""Where the heap of a module lies."""
+
 WINDOW, RANK = 1 << 32, 1 << 24
 """Bytes of each window; and of each CTA's part in that of a cluster, whose first part is the CTA's own (PTX ISA: mapa)."""
 
@@ -33,6 +36,7 @@ class GlobalSpace:
 
     def __init__(self, allocate):
         self._allocate, self._next = allocate, FIRST
+        self.heap: Any = None                            # the Heap of `malloc` in kernels
         self._roots = {}                                 # where memory lies in this process -> its address
         self.maps, self._placed = Maps(self), []
         self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
@@ -51,11 +55,27 @@ class GlobalSpace:
 
     def _placed_at(self, allocation):
         """The address of the first byte of the memory that an Allocation is a part of."""
+        if self.heap is not None and self.heap.is_at(allocation.root[0]):
+            return HEAP
         low, high = allocation.root
         skew = (allocation.aligned - allocation.origin) % 256
         at = self._next + skew
         self._next += -(-(high - low + skew + GAP) // ALIGNMENT) * ALIGNMENT
         return at
+
+    def malloc(self, nbytes: int) -> int:
+        """The address of so many bytes of the heap, 0 where it has no room. Whoever had them before is forgotten."""
+        start = self.heap.allocate(nbytes)
+        if start is None:
+            return 0
+        shadow = self._allocate(self.heap.bytes).shadow
+        if shadow is not None:
+            shadow.forget(start, start + nbytes)
+        return self.address(self.heap.bytes) + start
+
+    def free(self, address: int) -> None:
+        """Gives bytes of the heap back. Raises AddressError for an address that malloc has not given."""
+        self.heap.free(address - self.address(self.heap.bytes))
 
     @property
     def count(self) -> int:

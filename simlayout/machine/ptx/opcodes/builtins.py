@@ -1,4 +1,4 @@
-"""Functions of the CUDA runtime that PTX calls without their body: printf and assertions."""
+"""Functions of the CUDA runtime that PTX calls without their body: printf, assertions, malloc, the grid's barrier."""
 
 import re
 import struct
@@ -6,6 +6,8 @@ import struct
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.parts import everyone
 
 _FORMAT = re.compile(rb"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 
@@ -28,19 +30,37 @@ def text_at(warp, address, lane):
     return bytes(made[:-1])
 
 
+def _number(names, operand):
+    """What gives an unsigned argument of a warp, int [32]."""
+    at, nbytes = names.local[operand.name], names.function.variables[operand.name].bytes
+    return lambda warp: np.ascontiguousarray(warp.local[:, at:at + nbytes]).view(f"u{nbytes}")[:, 0]
+
+
+def _giver(names, returns, nbytes):
+    """What gives back a result, unsigned [32], in the active lanes."""
+    if not returns:
+        return lambda warp, values: None
+    at = names.local[returns[0].name]
+
+    def give(warp, values):
+        lanes = np.flatnonzero(warp.active)
+        warp.local[lanes, at:at + nbytes] = values.astype(f"u{nbytes}").view(np.uint8).reshape(32, nbytes)[lanes]
+        warp.note_local(lanes, at, nbytes)
+
+    return give
+
+
 def vprintf(names, returns, arguments):
     """vprintf(format, arguments): prints a line per active lane, in the order of lanes."""
     form, packed = (_address_of(names, operand) for operand in arguments)
-    result = names.local[returns[0].name] if returns else None
+    give = _giver(names, returns, 4)
 
     def run(warp):
         forms, places = form(warp), packed(warp)
         lanes = np.flatnonzero(warp.active)
         for lane in lanes.tolist():
             print(_formatted(warp, int(forms[lane]), int(places[lane]), lane), end="")
-        if result is not None:
-            warp.local[lanes, result:result + 4] = 0
-            warp.note_local(lanes, result, 4)
+        give(warp, np.zeros(32))
 
     return {"run": run}
 
@@ -93,4 +113,63 @@ def assertfail(names, returns, arguments):
     return {"run": run}
 
 
-BUILTINS = {"vprintf": vprintf, "__assertfail": assertfail}
+def malloc(names, returns, arguments):
+    """malloc(bytes): memory of the heap, for each active lane; null where there is no room."""
+    size, give = _number(names, arguments[0]), _giver(names, returns, 8)
+
+    def run(warp):
+        made, sizes = np.zeros(32, np.uint64), size(warp)
+        for lane in np.flatnonzero(warp.active).tolist():
+            made[lane] = warp.space.malloc(int(sizes[lane]))
+        give(warp, made)
+
+    return {"run": run}
+
+
+def free(names, returns, arguments):
+    """free(pointer): gives memory of the heap back; a null pointer is none."""
+    pointer = _address_of(names, arguments[0])
+
+    def run(warp):
+        for address in pointer(warp)[warp.active].tolist():
+            if address:
+                warp.space.free(address)
+
+    return {"run": run}
+
+
+GRID = 1
+"""The handle of the grid, and the only scope that has one (cuda_device_runtime_api.h: cudaCGScopeGrid)."""
+
+
+def handle_of_scope(names, returns, arguments):
+    """cudaCGGetIntrinsicHandle(scope): what stands for the grid."""
+    scope, give = _number(names, arguments[0]), _giver(names, returns, 8)
+
+    def run(warp):
+        if (scope(warp)[warp.active] != GRID).any():
+            raise MachineError("cudaCGGetIntrinsicHandle: the machine synchronizes grids, not several GPUs")
+        give(warp, np.full(32, GRID))
+
+    return {"run": run}
+
+
+def synchronize(names, returns, arguments):
+    """cudaCGSynchronize(handle, flags): waits for all threads of the grid, whose CTAs must run at the same time."""
+    give = _giver(names, returns, 4)
+
+    def run(warp):
+        cta = warp.cta
+        if cta.grid_barrier.warps * LANES != cta.threads_padded * int(np.prod(cta.grid)):
+            raise MachineError("the grid synchronizes, and its CTAs do not run at the same time: launch it cooperatively "
+                               "(together=True)")
+        yield cta.grid_barrier.arrive(warp)
+        cta.grid_barrier.leave(warp)
+        give(warp, np.zeros(32))
+
+    return {"run": run, "together": everyone}
+
+
+BUILTINS = {"vprintf": vprintf, "__assertfail": assertfail, "malloc": malloc, "free": free,
+            "cudaCGGetIntrinsicHandle": handle_of_scope, "cudaCGSynchronize": synchronize}
+"""{function: what binds a call of it, called as (Names, operands of the results, operands of the arguments)}."""
