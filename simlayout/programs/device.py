@@ -4,11 +4,12 @@ Addresses of its memory are addresses of this process, so that memory which host
 """
 
 import ctypes
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
+from threading import Lock, RLock
 from time import perf_counter
 from typing import Any
 
@@ -50,6 +51,7 @@ class DeviceMemory:
     def __init__(self):
         self._starts: list[int] = []
         self._arrays: dict[int, np.ndarray] = {}
+        self._lock = Lock()
 
     @property
     def used(self) -> int:
@@ -64,17 +66,19 @@ class DeviceMemory:
 
     def adopt(self, address: int, nbytes: int, owner: Any = None) -> int:
         """Makes memory of this process the device's too; returns its address. owner: kept as long as the memory is."""
-        if address not in self._arrays:
-            self._starts.insert(bisect_right(self._starts, address), address)
-        self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
+        with self._lock:
+            if address not in self._arrays:
+                self._starts.insert(bisect_right(self._starts, address), address)
+            self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
         return address
 
     def free(self, address: int) -> None:
         """Gives memory back. Raises MachineError if none begins there."""
-        if address not in self._arrays:
-            raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
-        self._starts.remove(address)
-        del self._arrays[address]
+        with self._lock:
+            if address not in self._arrays:
+                raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
+            del self._starts[bisect_left(self._starts, address)]
+            del self._arrays[address]
 
     def find(self, address: int) -> np.ndarray | None:
         """uint8: the allocation that an address lies in."""
@@ -182,6 +186,7 @@ class SimulatedDevice:
         self._progress = progress or (lambda name: nullcontext())
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
         self._told, self.heap = told, Heap(self._room)
+        self._one = RLock()
 
     def module(self, text: str | syntax.Module, path: str = "<ptx>") -> Module:
         """A Module, of PTX text or of what that was parsed to, whose variables, and whatever its kernels point to, lie in
@@ -203,7 +208,11 @@ class SimulatedDevice:
     def launch(self, entry: Entry, grid: int | tuple[int, ...], block: int | tuple[int, ...], values: tuple,
                shared_bytes: int = 0, cluster: int = 1, together: bool = False, name: str = "") -> Trace:
         """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address. A grid that runs
-        together is watched for hazards up to MOST_TOGETHER threads."""
+        together is watched for hazards up to MOST_TOGETHER threads. Launches by several threads come one after another."""
+        with self._one:
+            return self._launched(entry, grid, block, values, shared_bytes, cluster, together, name)
+
+    def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
         start, grid, block = perf_counter(), three(grid), three(block)
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
         with self._progress(name or entry.name) as moved:

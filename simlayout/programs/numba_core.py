@@ -4,8 +4,9 @@ import ctypes
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from cuda.bindings import driver as real
@@ -190,18 +191,17 @@ class ObjectCode:
 def unpickled(texts: tuple[str, ...], name: str) -> ObjectCode:
     """An ObjectCode that was in a cache, on the device that numba-cuda uses now. Raises MachineError where none is
     simulated: a GPU cannot load it."""
-    from numba.cuda.cudadrv import driver
-
-    if not issubclass(driver.ObjectCode, ObjectCode):
+    kind = import_module("numba.cuda.cudadrv.driver").ObjectCode
+    if not issubclass(kind, ObjectCode):
         raise MachineError(f"{name or 'this code'} was made for a simulated device, and no device is simulated")
-    return driver.ObjectCode(texts, name)
+    return kind(texts, name)
 
 
 def _text(code):
     return (code.decode() if isinstance(code, bytes) else code).rstrip("\0")
 
 
-def _refuse(what):
+def _refuse(what: str) -> NoReturn:
     raise MachineError(f"{what}, cannot be linked: the machine executes PTX; link PTX or CUDA C++")
 
 

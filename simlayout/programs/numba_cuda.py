@@ -30,7 +30,8 @@ def _numba():
         raise MachineError(INSTALL) from None
     if getattr(cuda, "implementation", "") != "NVIDIA":
         raise MachineError(INSTALL)
-    return modules | {"numba.cuda": cuda, "cuda.core": import_module("cuda.core"), "Out": modules["args"].Out,
+    return modules | {"numba.cuda": cuda, "cuda.core": import_module("cuda.core"),
+                      "cuda.bindings.driver": import_module("cuda.bindings.driver"), "Out": modules["args"].Out,
                       "Codegen": modules["codegen"].JITCUDACodegen, "Code": modules["codegen"].CUDACodeLibrary,
                       "Kernel": modules["dispatcher"]._Kernel}
 
@@ -42,7 +43,8 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
     from simlayout.programs.numba_nvrtc import Program
 
     binding = SimulatedBinding(device)
-    code = type("ObjectCode", (core.ObjectCode,), {"device": device})
+    functions = {name: getattr(binding, name) for name in vars(SimulatedBinding) if name.startswith("cu")}
+    code: Any = type("ObjectCode", (core.ObjectCode,), {"device": device})
     launch = {"launch": lambda stream, config, kernel, *values: core.launch(device, config, kernel, values),
               "LaunchConfig": core.LaunchConfig}
     linking = {"Linker": core.Linker, "LinkerOptions": core.LinkerOptions, "ObjectCode": code}
@@ -54,6 +56,7 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
     return {
         "cudadrv.driver": {"binding": binding, "find_driver": lambda: None, "ExperimentalStream": core.Stream,
                            "ExperimentalDevice": devices} | linking,
+        "cuda.bindings.driver": functions,               # for programs that call the driver themselves
         "cudadrv.nvrtc": program,
         "cuda.core": {"Device": devices, "Stream": core.Stream} | launch | linking | program,
         "codegen": {"disassemble_cubin": _no_machine_code, "disassemble_cubin_for_cfg": _no_machine_code},

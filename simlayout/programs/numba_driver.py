@@ -9,6 +9,7 @@ from threading import local
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from cuda.bindings import driver as real
 
 from simlayout.errors import MachineError
@@ -22,6 +23,11 @@ CONTEXT = 1
 
 DRIVER_VERSION = 13000
 """Of CUDA 13.0, which PTX of numba-cuda for CUDA 13 needs."""
+
+
+def _host(place):
+    """The address of memory of the host, given as that or as an object with a buffer."""
+    return int(place) if hasattr(place, "__int__") or hasattr(place, "__index__") else np.asarray(place).ctypes.data
 
 
 class SimulatedBinding:
@@ -149,12 +155,12 @@ class SimulatedBinding:
 
     def cuMemcpyHtoD(self, target, source, nbytes):
         self.device.memory.check(int(target), nbytes, "a copy to the device")
-        move(int(target), int(source), nbytes)
+        move(int(target), _host(source), nbytes)
         return (SUCCESS,)
 
     def cuMemcpyDtoH(self, target, source, nbytes):
         self.device.memory.check(int(source), nbytes, "a copy from the device")
-        move(int(target), int(source), nbytes)
+        move(_host(target), int(source), nbytes)
         return (SUCCESS,)
 
     def cuMemcpyDtoD(self, target, source, nbytes):
