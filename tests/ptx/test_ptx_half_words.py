@@ -82,9 +82,9 @@ def test_rounds_go_on_until_every_lane_is_done(places, compared, swapped, mask, 
     found = list(rounds(2 * np.array(places), active, np.zeros(32, np.uint32), update, values))
     assert (found[0] == active).all() and all(not (after & ~before).any() for before, after in zip(found, found[1:]))
     crowd = np.bincount(np.array(places)[active] // 2).max()
-        assert all(before.sum() > after.sum() for before, after in zip(found, found[2:]))
-        assert len(found) < 2 * crowd
+    if adds:                                                    # in each round a lane of each word is done
         changing = np.bincount(np.array(places)[active & (np.array(compared) > 0)] // 2, minlength=1).max()
         assert max(changing, 1) <= len(found) <= crowd
     else:                   # a round may be for nothing, after a lane of the other half, but not two in turn
-        assert all(before.sum() > after.sum() for before, after in zip(found, found[2:])) and len(found) < 2 * crowd
+        assert all(before.sum() > after.sum() for before, after in zip(found, found[2:]))
+        assert len(found) < 2 * crowd
