@@ -4,6 +4,7 @@
     A=data.npy               an array as a file has it
     n=256  alpha=0.5  null   a number, a null pointer
     s=hex:00000000ff000000   the bytes of a struct
+    A=map(f16[256,64], box=64x128)   a tensor map (see `map_text`)
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.cli.map_text import FORM, MapText, map_text
 from simlayout.errors import LayoutError, SimlayoutError
 
 MOST_BYTES = 1 << 34
@@ -24,7 +26,8 @@ FILLS = ("normal", "uniform", "zeros", "ones", "arange", "integers:LOW:HIGH", "F
 
 _WIDE = {f"{kind[0].replace('i', 's')}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (16, 64)}
 _NUMPY = re.compile("bool|(?:u?int|float|complex)[0-9]{1,3}")
-_ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z_0-9]{0,60})=)?(.*)", re.S)
+_NAME = "[A-Za-z_][A-Za-z_0-9]{0,60}"
+_ARGUMENT = re.compile(f"(?:({_NAME})=)?(.*)", re.S)
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9]{1,12}(?:,[0-9]{1,12}){0,7})\](?::(.+))?", re.S)
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[0-9]{1,20})")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,4})?|[-+]?inf|nan")
@@ -32,10 +35,12 @@ _FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+
 
 @dataclass
 class Given:
-    """One argument. name: what it was called, or None; value: what `Entry.run` takes; before: of an array, a copy."""
+    """One argument. name: what it was called, or None; value: what `Entry.run` takes, or (until `related`) the MapText of an
+    array that another argument has; array: that of a pointer, or of a tensor map of its own; before: a copy of it."""
 
     name: str | None
     value: Any
+    array: np.ndarray | None = None
     before: np.ndarray | None = None
 
 
@@ -50,12 +55,40 @@ def given(text: str, generator: np.random.Generator) -> Given:
     """
     name, what = _ARGUMENT.fullmatch(text).groups()      # type: ignore[union-attr]  # which anything matches
     try:
-        value = _value(what, generator)
+        mapped = map_text(what)
+        if mapped is not None and re.fullmatch(_NAME, mapped.of):
+            return Given(name, mapped)
+        value = _value(what if mapped is None else mapped.of, generator)
+        if not isinstance(value, np.ndarray):
+            if mapped is not None:
+                raise SimlayoutError(f"a tensor map of {mapped.of}: give an array, or the name of one")
+            return Given(name, value)
+        return Given(name, value if mapped is None else mapped.map(value), value, value.copy())
     except MemoryError:
         raise SimlayoutError(f"--arg {text}: not enough memory for that array") from None
     except SimlayoutError as error:
         raise SimlayoutError(f"--arg {text}: {error}") from None
-    return Given(name, value, value.copy() if isinstance(value, np.ndarray) else None)
+
+
+def related(arguments: list[Given]) -> list[Given]:
+    """The arguments, in which tensor maps of the arrays of others are maps of these. Raises SimlayoutError where no argument
+    of such a name has an array.
+
+    >>> texts = "A=f16[64,64]:ones", "map(A, box=64x8)"
+    >>> related([given(text, np.random.default_rng(0)) for text in texts])[1].value.box
+    (64, 8)
+    """
+    arrays = {argument.name: argument.array for argument in arguments if argument.array is not None}
+    for argument in arguments:
+        if isinstance(argument.value, MapText):
+            of = argument.value.of
+            try:
+                if of not in arrays:
+                    raise SimlayoutError(f"no array is called {of}; there are {', '.join(map(str, arrays)) or 'none'}")
+                argument.value = argument.value.map(arrays[of])
+            except SimlayoutError as error:
+                raise SimlayoutError(f"--arg map({of}, ...): {error}") from None
+    return arguments
 
 
 def _value(what, generator):
@@ -71,8 +104,8 @@ def _value(what, generator):
     if not found and what.endswith(".npy"):
         return array_of(what)
     if not found:
-        raise SimlayoutError("write NAME=TYPE[SHAPE]:FILL, as in A=f16[256,64]:normal, NAME=FILE.npy, a number, null, or "
-                             "hex: and the bytes of a struct")
+        raise SimlayoutError("write NAME=TYPE[SHAPE]:FILL, as in A=f16[256,64]:normal, NAME=FILE.npy, a number, null, "
+                             f"hex: and the bytes of a struct, or {FORM}")
     dtype, shape = element_type(found[1]), tuple(map(int, found[2].split(",")))
     if prod(shape) * dtype.itemsize > MOST_BYTES:
         raise SimlayoutError(f"{prod(shape) * dtype.itemsize} bytes; an array has at most {MOST_BYTES}")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from simlayout.cli.fills import FILLS, array_of, given
+from simlayout.cli.fills import FILLS, array_of, given, related
+from simlayout.cli.map_text import FORM
 from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import cut, field, fit, tell
 from simlayout.errors import HazardError, SimlayoutError
@@ -28,9 +29,14 @@ EXAMPLES = """
 NOTES = f"""
     FILE is PTX of any compiler: nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
     entry takes one --arg, in their order (`simlayout ptx FILE` lists them): NAME=TYPE[SHAPE]:FILL for an array, a number
-    for a scalar, null for a null pointer, hex: and its bytes for a struct. FILL is one of {', '.join(FILLS)}
-    (default: zeros); NAME=FILE.npy takes type and shape from the file. Types are f16, bf16, f32, f64, e4m3, s8 to s64,
-    u8 to u64, bool, complex64.
+    for a scalar, null for a null pointer, hex: and its bytes for a struct, {FORM} for a tensor map.
+    FILL is one of {', '.join(FILLS)} (default: zeros);
+    NAME=FILE.npy takes type and shape from the file. Types are f16, bf16, f32, f64, e4m3, s8 to s64, u8 to u64, bool,
+    complex64.
+
+    The ARRAY of a tensor map is written as any other, A=map(f16[256,64]:normal, box=64x128), or is the name of an argument
+    that has one, map(A, box=64x64). The box is told innermost dimension first; swizzle=32B, 64B or 128B (default: none),
+    fill=nan (default: zero) and type=tf32 (default: that of the array) may follow, as of simlayout.TensorMap.of.
 
     The listing has the source lines that the PTX names, with the warp instructions executed there, and wavefronts, ideal and
     excess of shared memory. The exit code is 1 if there are hazards, or an array is not as --expect says.
@@ -93,8 +99,9 @@ def run(options):
 
     module = ptx.load(source_of(options.file))
     entry = module.entry() if options.entry is None else module[options.entry]
-    arguments = _named(entry, [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)])
-    arrays = {a.name: a for a in arguments if a.before is not None}
+    given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
+    arguments = related(_named(entry, given_ones))
+    arrays = {a.name: a for a in arguments if a.array is not None}
     expected = {name: _expected(arrays, name, file) for name, file in options.expect}
     targets = _targets(options.save, arrays)
     try:
@@ -104,7 +111,7 @@ def run(options):
         tell(options.json, told, field("hazard", error))
         return 1
     changed = {name: _changed(a) for name, a in arrays.items()}
-    wrong = {name: difference(arrays[name].value, wanted, options.tolerance) for name, wanted in expected.items()}
+    wrong = {name: difference(arrays[name].array, wanted, options.tolerance) for name, wanted in expected.items()}
     saved = _save(targets, arrays, changed)
     tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved),
          lambda: _text(entry, options, trace, arrays, changed, wrong, saved))
@@ -131,7 +138,7 @@ def _named(entry, arguments):
 def _array(arrays, name, option):
     if name not in arrays:
         raise SimlayoutError(f"{option}: no array is called {name}; there are {', '.join(map(str, arrays)) or 'none'}")
-    return arrays[name].value
+    return arrays[name].array
 
 
 def _expected(arrays, name, file):
@@ -173,7 +180,7 @@ def _executed(entry, options, values):
 
 def _changed(argument):
     """How many elements are not as they were; NaN stays NaN by its bits."""
-    before, after = (np.ascontiguousarray(x).view(np.uint8).reshape(x.size, -1) for x in (argument.before, argument.value))
+    before, after = (np.ascontiguousarray(x).view(np.uint8).reshape(x.size, -1) for x in (argument.before, argument.array))
     return int((before != after).any(axis=1).sum())
 
 
@@ -205,7 +212,7 @@ def _save(targets, arrays, changed):
     files |= {name: file for name, file in targets.items() if name is not None}
     for name, file in files.items():
         made = BytesIO()
-        np.save(made, arrays[name].value, allow_pickle=False)
+        np.save(made, arrays[name].array, allow_pickle=False)
         write_whole(file, made.getvalue())
     return files
 
@@ -226,7 +233,7 @@ def _text(entry, options, trace, arrays, changed, wrong, saved):
     counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
     lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
     for name, array in arrays.items():
-        lines.append(field(str(name), _described(array.value, changed[name])))
+        lines.append(field(str(name), _described(array.array, changed[name])))
     lines += [field("expected", f"{name}: {what or 'as expected'}") for name, what in wrong.items()]
     lines += [field("saved", f"{name}: {file}") for name, file in saved.items()]
     found = f"{len(trace.hazards)}, see above" if trace.hazards else "not looked for" if options.hazards == "off" else "none"
@@ -248,5 +255,5 @@ def _report(entry, options, trace, arrays, changed, wrong, saved):
             "accesses": [{**vars(c), "excess": c.excess} for c in trace.lines], "totals": trace.totals(),
             "total": {**vars(total), "excess": total.excess}, "hazards": [h.as_dict() for h in trace.hazards],
             "notes": trace.notes, "unexpected": wrong, "saved": saved,
-            "arrays": {name: {"dtype": str(a.value.dtype), "shape": a.value.shape, "changed": changed[name]}
+            "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
                        for name, a in arrays.items()}}
