@@ -178,7 +178,8 @@ class NumbaOnDevice:
 
     def __init__(self, device: SimulatedDevice):
         self._modules = _numba() | numba_arrays.modules()
-        self._names = replacements(device) | numba_arrays.replacements(device)
+        made = replacements(device) | numba_arrays.replacements(device)
+        self._names = {module: dict(names) for module, names in made.items()}      # which change, each on its own
         self._state, self._runtime, self._lock = None, self._modules["cudadrv.devices"]._Runtime(), RLock()
 
     def __enter__(self):

@@ -6,19 +6,21 @@ from typing import Any
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.trace import Trace
-from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.device import Launched, SimulatedDevice
 
 
-def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise") -> "Simulated":
+def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
+             told: Callable[[Launched], None] | None = None) -> "Simulated":
     """A kernel that is launched as always, `simulate(kernel)[grid, block, stream, shared_bytes](*args)`, and run by the
     CPU machine: each launch returns its Trace.
 
     kernel: what `numba.cuda.jit` makes, or a function written for it; what `triton.jit` makes, whose launch is
     `simulate(kernel)[grid](*args, num_warps=4)`; a `cupy.RawKernel`; a `cupy.RawModule`, of which `.get_function(name)`
     chooses; what `numba_cuda_mlir.cuda.jit` makes.
-    arch: of the GPU. hazards: "raise", "report" or "off". grid, block: ints or tuples of up to three; stream is taken and
-    means nothing; shared_bytes: dynamic shared memory. args: as on a GPU; NumPy arrays are changed in place. The kernel is
-    compiled for each signature once, without a GPU, and its lines are those of the user's source.
+    arch: of the GPU. hazards: "raise", "report" or "off". told: called with each Launched.
+    grid, block: ints or tuples of up to three; stream is taken and means nothing; shared_bytes: dynamic shared memory. args:
+    as on a GPU; NumPy arrays are changed in place. The kernel is compiled for each signature once, without a GPU, and its
+    lines are those of the user's source.
 
     Raises MachineError for what is no kernel, or where its library is not installed; HazardError, AddressError as
     `simlayout.ptx`; and what the library itself raises.
@@ -33,7 +35,7 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise") -
     >>> simulate(add)[1, 128](np.ones(100), np.ones(100), out).hazards   # doctest: +SKIP
     ()
     """
-    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards)))
+    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards, told)))
 
 
 class Simulated:

@@ -19,6 +19,7 @@ _MODULES = {
     "function_assertions": ("assert_bijective", "assert_equivalent"),
     "strategies": ("accesses", "addresses", "lane_masks", "layouts", "one_to_one_layouts", "rotations", "smallest",
                    "swizzles", "tiles"),
+    "trace_assertions": ("assert_no_conflicts", "assert_no_hazards"),
 }
 """The modules of the package, each with the names that bring it when they are first used."""
 

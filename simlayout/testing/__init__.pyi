@@ -14,7 +14,8 @@ from simlayout.testing.strategies import (
     swizzles,
     tiles,
 )
+from simlayout.testing.trace_assertions import assert_no_conflicts, assert_no_hazards
 
 __all__ = ["Counterexample", "CounterexampleError", "Place", "accesses", "addresses", "assert_bijective",
-           "assert_conflict_free", "assert_equivalent", "assert_wavefronts", "lane_masks", "layouts", "one_to_one_layouts",
-           "rotations", "smallest", "swizzles", "tiles"]
+           "assert_conflict_free", "assert_equivalent", "assert_no_conflicts", "assert_no_hazards", "assert_wavefronts",
+           "lane_masks", "layouts", "one_to_one_layouts", "rotations", "smallest", "swizzles", "tiles"]

@@ -5,6 +5,7 @@ What fails raises CounterexampleError, an AssertionError: its text explains and 
 """
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from simlayout.algebra.aliases import ArrayLike, IndexFunction
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import Analysis, Instruction, analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.machine.engine.trace import Trace
 from simlayout.plan import Plan
 from simlayout.proofs import Access
 from simlayout.testing.conflicts import Subject, conflict, explanation, subjects
 from simlayout.testing.counterexample import refuted
+from simlayout.testing.trace_assertions import Line, assert_trace_wavefronts
 
 
 def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
@@ -63,16 +66,29 @@ wavefronts, 4 without them, in 1 of 1
             raise conflict(one, index, claim)
 
 
+@overload
 def assert_wavefronts(subject: Access | Analysis | Instruction | str, expected: int | Sequence[int],
                       addresses: ArrayLike | None = None, *, active: ArrayLike | None = None,
-                      arch: str = DEFAULT_ARCH) -> None:
-    """An access takes exactly the wavefronts expected.
+                      arch: str = DEFAULT_ARCH) -> None: ...
+
+
+@overload
+def assert_wavefronts(subject: Trace, expected: Line, *, at_most: int) -> None: ...
+
+
+def assert_wavefronts(subject: Access | Analysis | Instruction | str | Trace, expected: int | str | Sequence[int],
+                      addresses: ArrayLike | None = None, *, active: ArrayLike | None = None,
+                      arch: str = DEFAULT_ARCH, at_most: int | None = None) -> None:
+    """An access takes exactly the wavefronts expected; `assert_wavefronts(trace, line, at_most=n)`: a line of a Trace takes
+    at most n.
 
     subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the
-    total over all instructions, or one int for each of them. active, arch: as for `analyze`.
+    total over all instructions, or one int for each of them. active, arch: as for `analyze`. Of a Trace, expected is the
+    line: its number, "file.py:12", or a text that it contains; if it chooses several lines, their sum counts.
 
     Raises CounterexampleError with the first instruction that differs, explained, and two lanes that meet where it takes
-    more than expected; SimlayoutError for arguments that do not fit together; what `analyze` raises.
+    more than expected; of a Trace AssertionError with the listing of the line, and what would mend it; SimlayoutError for
+    arguments that do not fit together, or a line that is not there; what `analyze` raises.
 
     >>> assert_wavefronts("ld.shared.b32", 2, [8 * lane for lane in range(32)])
     >>> assert_wavefronts("ld.shared.b32", [1], [8 * lane for lane in range(32)])    # doctest: +ELLIPSIS
@@ -86,6 +102,12 @@ def assert_wavefronts(subject: Access | Analysis | Instruction | str, expected: 
     ...
     """
     __tracebackhide__ = True
+    if isinstance(subject, Trace):
+        if addresses is not None or active is not None or at_most is None:
+            raise SimlayoutError("of a Trace give a line and at_most: assert_wavefronts(trace, line, at_most=32)")
+        return assert_trace_wavefronts(subject, expected, at_most=at_most)       # type: ignore[arg-type]
+    if at_most is not None:
+        raise SimlayoutError(f"at_most goes with a Trace, not with {type(subject).__name__}: give what is expected")
     one = _analysed(subject, addresses, active, arch)
     actual, wanted = one.analysis.wavefronts, _expected(expected, len(one.analysis))
     if wanted.ndim:

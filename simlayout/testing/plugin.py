@@ -1,0 +1,53 @@
+"""pytest's plugin: the fixture `simulate`, and `pytest --simlayout`, which runs a suite's launches without a GPU.
+
+pytest loads this module in every run (entry point pytest11), so it imports nothing that takes time: what a run needs comes
+with its first use.
+"""
+
+from functools import partial
+
+import pytest
+
+MARKER = ("simlayout(arch='sm_90', hazards='raise', strict=True): options of the fixture `simulate` in this test, as of "
+          "simlayout.simulate; strict=False: hazards and excess of its launches are no failure under --simlayout-strict")
+
+
+def pytest_addoption(parser):
+    """--simlayout, --simlayout-strict, --simlayout-arch."""
+    group = parser.getgroup("simlayout", "simlayout: GPU kernels without a GPU")
+    group.addoption("--simlayout", action="store_true",
+                    help="launches of Numba's CUDA kernels run on the CPU machine; a table of them at the end")
+    group.addoption("--simlayout-strict", action="store_true",
+                    help="the same, and a test whose launches have hazards or excess wavefronts of shared memory fails")
+    group.addoption("--simlayout-arch", default="sm_90", metavar="ARCH", help="the GPU that is simulated (default: sm_90)")
+
+
+def pytest_configure(config):
+    """Puts the simulated device in the driver's place, before anything is collected."""
+    config.addinivalue_line("markers", MARKER)
+    if config.getoption("simlayout") or config.getoption("simlayout_strict"):
+        from simlayout.testing.session import Session
+
+        config.pluginmanager.register(Session(config), "simlayout-session")
+
+
+def options_of(item):
+    """What the markers `simlayout` of a test, its class and its module say, the nearest first."""
+    found = {}
+    for marker in reversed(list(item.iter_markers("simlayout"))):
+        found |= marker.kwargs
+    return found
+
+
+@pytest.fixture
+def simulate(request):
+    """simlayout.simulate, with the options of the marker `simlayout` of the test: `simulate(kernel)[grid, block](*args)`
+    returns the Trace of the launch."""
+    from simlayout.programs import simulate
+
+    options = options_of(request.node)
+    options.pop("strict", None)
+    session = request.config.pluginmanager.get_plugin("simlayout-session")
+    if session is not None:
+        options = {"arch": session.arch, "told": session.told} | options
+    return partial(simulate, **options)

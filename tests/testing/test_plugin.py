@@ -1,0 +1,202 @@
+"""pytest's plugin: a suite of Numba kernels runs without a GPU, its faults are found, and it costs nothing unused."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simlayout
+
+ROOT = Path(simlayout.__file__).parents[1]
+PROJECT = ROOT / "simlayout" / "testing" / "example" / "project"
+pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[cuda]'")
+
+KERNELS = '''
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+@cuda.jit
+def turn(a, out):
+    tile = cuda.shared.array((32, 32), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, x] = a[y, x]
+    cuda.syncthreads()
+    out[y, x] = tile[x, y]
+
+@cuda.jit
+def shift(a):
+    tile = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    tile[i] = a[i]
+    a[i] = tile[63 - i]
+
+A = np.zeros((32, 32), np.float32)
+'''
+
+
+def run(folder, *options, text=None, plugins=("simlayout.testing.plugin",)):
+    """(exit code, what pytest prints) in a folder, with the plugins and no others."""
+    if text is not None:
+        (folder / "test_it.py").write_text(text)
+    named = [word for name in plugins for word in ("-p", name)]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
+                   "COLUMNS": "160", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run([sys.executable, "-m", "pytest", *named, "-p", "no:cacheprovider", "--rootdir", folder, *options],
+                          cwd=folder, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def rows(printed):
+    """{kernel: (launches, wavefronts, excess, hazards)} of the table."""
+    found = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +\d+\.\d\d$", printed, re.M)
+    return {name: tuple(map(int, numbers)) for name, *numbers in found}
+
+
+def line_of(path, text):
+    return next(i for i, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.fixture(scope="module")
+def example():
+    """What the sample project's CI prints without a GPU."""
+    return run(PROJECT, "--simlayout-strict")
+
+
+def test_the_sample_project_has_five_files_and_its_ci_runs_what_is_tested_here():
+    assert {path.name for path in PROJECT.iterdir() if path.is_file()} == {
+        "ci.yml", "kernels.py", "mended.py", "pyproject.toml", "test_kernels.py"}
+    assert "- run: pytest --simlayout-strict\n" in (PROJECT / "ci.yml").read_text()
+
+
+def test_the_ci_of_the_sample_project_finds_the_conflict_the_race_and_the_wrong_result_and_nothing_else(example):
+    code, printed = example
+    assert code == 1 and "3 failed, 4 passed" in printed
+    assert set(re.findall(r"^FAILED test_kernels.py::(\S+)", printed, re.M)) == {
+        "test_transpose[kernels]", "test_block_sums[kernels]", "test_smooth[kernels]"}
+    kernels = PROJECT / "kernels.py"
+    conflict, race = line_of(kernels, "tile[x, y]"), line_of(kernels, "part[thread + step]")
+    assert "bank conflicts: 2680 excess wavefronts on 1 line" in printed
+    assert re.search(rf"^ +{conflict} +3000 +120 +2800 +120 +2680 .*tile\[x, y\]", printed, re.M)
+    assert f"read after write: ld.shared.b32 of warp 0, lanes 0-31 (kernels.py:{race}) reads" in printed
+    assert "Mismatched elements: 2 / 300" in printed and "(127,) |" in printed
+
+
+def test_the_table_has_a_row_for_each_kernel_and_the_tests_with_hazards_or_excess(example):
+    printed = example[1]
+    assert {name: row[0] for name, row in rows(printed).items()} == {"transpose": 3, "block_sums": 2, "smooth": 2}
+    assert rows(printed)["transpose"][2:] == (2680, 0) and rows(printed)["block_sums"][2:] == (0, 3)
+    tests = printed.split("hazards or excess in 2 tests:")[1].split("====")[0]
+    assert re.findall(r"^test_kernels.py::(\S+)$", tests, re.M) == ["test_transpose[kernels]", "test_block_sums[kernels]"]
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_send_their_rows(example):
+    pytest.importorskip("xdist")
+    code, printed = run(PROJECT, "--simlayout-strict", "-n", "2", plugins=("simlayout.testing.plugin", "xdist"))
+    assert code == 1 and "3 failed, 4 passed" in printed and rows(printed) == rows(example[1])
+
+
+def test_without_strict_faults_are_told_and_fail_nothing(tmp_path):
+    code, printed = run(tmp_path, "--simlayout", text=KERNELS + '''
+def test_turn():
+    turn[1, (32, 32)](A, A.copy())
+
+def test_shift():
+    shift[1, 64](np.zeros(64, np.float32))
+''')
+    assert code == 0 and rows(printed) == {"turn": (1, 1056, 992, 0), "shift": (1, 4, 0, 1)}
+    assert "hazards or excess in 2 tests" in printed and "read after write" in printed
+
+
+def test_a_fault_of_a_fixtures_launch_fails_the_test_and_a_marker_lets_it_pass(tmp_path):
+    code, printed = run(tmp_path, "--simlayout-strict", text=KERNELS + '''
+@pytest.fixture
+def turned():
+    turn[1, (32, 32)](A, A.copy())
+
+def test_of_a_fixture(turned):
+    pass
+
+@pytest.mark.simlayout(strict=False)
+def test_allowed(turned):
+    turn[1, (32, 32)](A, A.copy())
+''')
+    assert code == 1 and "1 passed, 1 error" in printed and rows(printed)["turn"] == (3, 3168, 2976, 0)
+    assert re.search(r"^ERROR test_it.py::test_of_a_fixture", printed, re.M)
+
+
+def test_the_fixture_runs_a_kernel_with_the_tests_options_and_needs_no_flag(tmp_path):
+    code, printed = run(tmp_path, "--strict-markers", text=KERNELS + '''
+from simlayout.errors import HazardError
+from simlayout.testing import assert_no_conflicts, assert_no_hazards
+
+def test_as_simulate(simulate):
+    with pytest.raises(HazardError):
+        simulate(shift)[1, 64](np.zeros(64, np.float32))
+
+@pytest.mark.simlayout(hazards="report", arch="sm_80")
+def test_with_a_marker(simulate):
+    trace = simulate(shift)[1, 64](np.zeros(64, np.float32))
+    assert_no_conflicts(trace)
+    with pytest.raises(AssertionError, match="1 hazard"):
+        assert_no_hazards(trace)
+
+@pytest.mark.simlayout(hazards="off")
+class TestOfAClass:
+    def test_of_the_class(self, simulate):
+        assert simulate(shift)[1, 64](np.zeros(64, np.float32)).hazards == ()
+
+    @pytest.mark.simlayout(hazards="report")
+    def test_the_nearest_marker_counts(self, simulate):
+        assert simulate(shift)[1, 64](np.zeros(64, np.float32)).hazards
+''')
+    assert code == 0 and "4 passed" in printed and "simlayout" not in printed
+
+
+@pytest.mark.slow
+def test_launches_of_the_fixture_are_in_the_table_once(tmp_path):
+    code, printed = run(tmp_path, "--simlayout", "--simlayout-arch", "sm_80", text=KERNELS + '''
+def test_both(simulate):
+    simulate(turn)[1, (32, 32)](A, A.copy())
+    turn[1, (32, 32)](A, A.copy())
+''')
+    assert code == 0 and rows(printed) == {"turn": (2, 2112, 1984, 0)} and "CPU machine, sm_80" in printed
+
+
+def test_a_run_that_does_not_use_the_plugin_loads_nothing_of_it(tmp_path):
+    code, printed = run(tmp_path, "-s", text='''
+import sys
+
+def test_what_is_loaded():
+    ours = {name for name in sys.modules if name.startswith("simlayout")}
+    assert ours == {"simlayout", "simlayout.lazy", "simlayout.testing", "simlayout.testing.plugin"}
+    assert not {"numpy", "numba"} & set(sys.modules)
+''')
+    assert code == 0, printed
+
+
+@pytest.mark.parametrize("options, plugin, message", [
+    (["--simlayout"], "import sys; sys.modules['numba.cuda'] = None", r'pip install "simlayout\[cuda\]"'),
+    (["--simlayout", "--simlayout-arch", "sm_12"], "", "unknown architecture 'sm_12'"),
+])
+def test_what_a_run_lacks_is_told_before_its_first_test(tmp_path, options, plugin, message):
+    (tmp_path / "first.py").write_text(plugin)
+    code, printed = run(tmp_path, *options, text="def test_it(): pass", plugins=("first", "simlayout.testing.plugin"))
+    assert code == pytest.ExitCode.USAGE_ERROR and re.search(f"ERROR: --simlayout: .*{message}", printed)
+
+
+def test_the_guide_shows_what_the_sample_project_prints_and_has(example):
+    page = (ROOT / "simlayout" / "guide" / "ci.md").read_text()
+    code, table, *_ = re.findall(r"^```text\n(.*?)^```$", page, re.S | re.M)
+    assert code in (PROJECT / "test_kernels.py").read_text()
+    assert [without_seconds(line) for line in table.splitlines()] == [
+        without_seconds(line) for line in example[1][example[1].index("kernel      launches"):].splitlines()][:9]
+
+
+def without_seconds(line):
+    return re.sub(r" +\d+\.\d\d$", "", line)
