@@ -5,6 +5,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
+from simlayout.errors import AddressError, MachineError
 
 STORE = "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret;"
 """%r5 to the thread's element, where %r1 is %tid.x and %rd1 the array."""
@@ -87,3 +88,218 @@ def test_a_loop_that_continues_early_executes_its_head_once_a_turn(hazards):
     assert out.tolist() == [sum((t & i) + 1000 * (t & i & 1) for i in range(1, 9)) for t in range(32)]
     counts = {line.source.split("  //")[0]: line.executions for line in trace.ptx}
     assert counts["add.u32 %r2, %r2, 1;"] == 9 and counts["add.u32 %r5, %r5, 1000;"] == 4 and "" not in counts
+
+
+CALLS = """
+.func (.param .b32 r) plus(.param .b64 p, .param .b32 x)
+{
+.reg .b32 %r<3>;
+ld.param.b32 %r1, [x];
+add.s32 %r2, %r1, 5;
+st.param.b32 [r], %r2;
+ret;
+}
+.func (.param .b32 r) twice(.param .b64 p, .param .b32 x)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.b64 %rd1, [p];
+ld.param.b32 %r1, [x];
+ld.b64 %rd2, [%rd1+TARGET];
+{
+.param .b64 given; .param .b32 number; .param .b32 taken;
+st.param.b64 [given], %rd1; st.param.b32 [number], %r1;
+call (taken), %rd2, (given, number), PROTOTYPE;
+PROTOTYPE: .callprototype (.param .b32 _) _ (.param .b64 _, .param .b32 _);
+ld.param.b32 %r2, [taken];
+}
+shl.b32 %r3, %r2, 1;
+st.param.b32 [r], %r3;
+ret;
+}
+.global .align 8 .u64 methods[2] = {plus, twice};
+"""
+"""Two virtual functions, of which `twice` calls the one that stands at byte TARGET of the table."""
+
+CALLER = f"""
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mov.u64 %rd3, methods;
+cvta.global.u64 %rd3, %rd3;
+{{
+.param .b64 given; .param .b32 number; .param .b32 taken;
+st.param.b64 [given], %rd3; st.param.b32 [number], %r1;
+call (taken), twice, (given, number);
+ld.param.b32 %r5, [taken];
+}}
+{STORE}"""
+
+
+def test_virtual_functions_may_call_each_other():
+    out = np.zeros(32, np.uint32)
+    sl.ptx.load(module(CALLER, ("u64",), before=CALLS.replace("TARGET", "0"))).entry().run(1, 32, out)
+    assert out.tolist() == [2 * (t + 5) for t in range(32)]
+
+
+def test_a_virtual_function_that_calls_itself_is_refused_when_it_does():
+    entry = sl.ptx.load(module(CALLER, ("u64",), before=CALLS.replace("TARGET", "8"))).entry()
+    with pytest.raises(MachineError, match=r": twice calls itself, and the machine runs no recursion: write a loop$"):
+        entry.run(1, 32, np.zeros(32, np.uint32))
+
+
+def test_addresses_of_functions_are_even_because_the_odd_ones_are_virtual_members():
+    loaded = sl.ptx.load(module(CALLER, ("u64",), before=CALLS.replace("TARGET", "0")))
+    assert (loaded.variable("methods", np.uint64) % 2 == 0).all() and len(set(loaded.variable("methods", np.uint64))) == 2
+
+
+ALLOCATES = """
+.extern .func (.param .b64 r) malloc(.param .b64 p);
+.extern .func free(.param .b64 p);
+"""
+
+ALLOCATION = f"""
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mov.u64 %rd4, {{size}};
+{{{{
+.param .b64 given; .param .b64 taken;
+st.param.b64 [given], %rd4;
+call (taken), malloc, (given);
+ld.param.b64 %rd3, [taken];
+}}}}
+mov.u32 %r5, 7;
+setp.eq.u64 %p1, %rd3, 0;
+@%p1 bra END;
+st.u32 [%rd3], %r1;
+st.u32 [%rd3+16], %r1;
+ld.u32 %r5, [%rd3];
+END:
+{{frees}}
+{STORE}"""
+
+FREE = "{ .param .b64 given; st.param.b64 [given], %rd3; call free, (given); }"
+
+
+def allocation(size, frees):
+    text = module(ALLOCATION.replace("{size}", str(size)).replace("{frees}", frees).replace("{{", "{").replace("}}", "}"),
+                  ("u64",), before=ALLOCATES)
+    return sl.ptx.load(text).entry()
+
+
+def test_what_a_kernel_allocates_is_its_own():
+    out, entry = np.zeros(64, np.uint32), allocation(20, FREE)
+    assert not entry.run(1, 64, out).hazards and out.tolist() == [*range(64)]
+
+
+def test_where_there_is_no_room_malloc_gives_null_and_what_was_freed_is_lent_again():
+    out = np.zeros(64, np.uint32)
+    allocation(1 << 20, "").run(1, 64, out)
+    assert out.tolist() == [*range(8)] + [7] * 56
+    entry = allocation(1 << 20, FREE)
+    for _ in range(3):
+        entry.run(1, 8, out)
+        assert out[:8].tolist() == [*range(8)]
+
+
+def test_freeing_twice_is_refused():
+    with pytest.raises(AddressError, match="free: malloc gave nothing at byte 0 of the heap, or it is free already"):
+        allocation(20, FREE + FREE).run(1, 32, np.zeros(32, np.uint32))
+
+
+GRID_SYNC = f"""
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd2, %rd1, %rd2;
+add.u32 %r2, %r1, 1;
+st.global.u32 [%rd2], %r2;
+mov.u32 %r3, %envreg1;
+mov.u32 %r4, %envreg2;
+mov.b64 %rd3, {{%r4, %r3}};
+setp.ne.s64 %p1, %rd3, 0;
+@%p1 bra VALID;
+trap;
+VALID:
+setp.eq.u32 %p2, %r1, 0;
+selp.b32 %r6, 0x7FFFFFFD, 1, %p2;
+atom.add.release.gpu.u32 %r7, [%rd3+4], %r6;
+WAIT:
+ld.acquire.gpu.u32 %r8, [%rd3+4];
+xor.b32 %r8, %r8, %r7;
+setp.ge.s32 %p3, %r8, 0;
+@%p3 bra WAIT;
+ld.global.u32 %r5, [%rd1];
+ld.global.u32 %r6, [%rd1+8];
+add.u32 %r5, %r5, %r6;
+add.u32 %r1, %r1, 4;
+{STORE}"""
+"""this_grid().sync() of cooperative groups, for 4 CTAs of a thread."""
+
+
+def test_the_ctas_of_a_grid_meet_at_the_barrier_of_cooperative_groups():
+    out = np.zeros(8, np.uint32)
+    trace = sl.ptx.load(module(GRID_SYNC, ("u64",))).entry().run(4, 1, out, together=True)
+    assert out.tolist() == [1, 2, 3, 4, 4, 4, 4, 4] and not trace.hazards
+
+
+def test_without_together_the_barrier_of_the_grid_traps_and_the_error_says_why():
+    entry = sl.ptx.load(module(GRID_SYNC, ("u64",))).entry()
+    with pytest.raises(MachineError, match=r"the kernel aborts itself, as grid.sync\(\) does without together=True"):
+        entry.run(4, 1, np.zeros(8, np.uint32))
+
+
+
+PARTED = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, word;
+shl.b32 %r3, %r1, 2;
+add.u32 %r2, %r2, %r3;
+st.shared.u32 [%r2], %r1;
+setp.lt.u32 %p1, %r1, 7;
+@%p1 bra FIRST;
+bar.warp.sync {mask};
+ld.shared.u32 %r5, [word];
+bra END;
+FIRST:
+bar.warp.sync -1;
+ld.shared.u32 %r5, [word+124];
+END:
+""" + STORE
+"""if (tid < 7) { __syncwarp(); ... } else { __syncwarp(); ... }"""
+
+
+def test_lanes_meet_at_several_warp_barriers_of_one_mask():
+    out, text = np.zeros(32, np.uint32), module(PARTED.replace("{mask}", "-1"), ("u64",), before=".shared .b32 word[32];")
+    trace = sl.ptx.load(text).entry().run(1, 32, out)
+    assert out.tolist() == [31] * 7 + [0] * 25 and not trace.hazards
+    assert [line.executions for line in trace.ptx if "bar.warp.sync" in line.source] == [1, 1]
+
+
+def test_lanes_at_warp_barriers_of_different_masks_do_not_meet():
+    text = module(PARTED.replace("{mask}", "0xFFFFFF80"), ("u64",), before=".shared .b32 word[32];")
+    trace = sl.ptx.load(text).entry().run(1, 32, np.zeros(32, np.uint32), hazards="report")
+    assert {hazard.kind for hazard in trace.hazards} == {"lane race"}
+
+
+
+LATE = """
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p1, %r1, 0;
+mov.u32 %r2, 0;
+@%p1 bra FIRST;
+MEET:
+barrier.sync 0;
+ret;
+FIRST:
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p2, %r2, 3000;
+@%p2 bra FIRST;
+st.shared.u32 [word], %r2;
+bra MEET;
+"""
+
+
+def test_a_barrier_counts_once_however_often_its_lanes_are_asked_whether_all_have_come():
+    text = module(LATE, before=".shared .align 4 .b32 word;")
+    trace = sl.ptx.load(text).entry().run(1, 32, hazards="off")
+    assert [line.executions for line in trace.ptx if "barrier" in line.source] == [1]

@@ -81,6 +81,12 @@ class Cta:
         self.registers *= self.threads_padded // LANES
         self.free_registers, self.running = 0, self.threads_padded // LANES
 
+    def give_zeros(self, at, nbytes):
+        """Shared memory that is zero before the CTA begins, as the system's own."""
+        self.shared.bytes[at:at + nbytes] = 0
+        if self.shadow is not None:
+            self.shadow.given(at, nbytes)
+
     def barrier(self, id):
         """The named barrier 0..15."""
         if id not in self._barriers:

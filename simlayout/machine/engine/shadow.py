@@ -108,6 +108,10 @@ class SharedShadow:
         again.beneath = self._beneath(touch)
         self._change(again)
 
+    def given(self, at, nbytes):
+        """Bytes that have been written before the CTA began."""
+        self._written[1][at:at + nbytes] = 0
+
     def check_async_read(self, touch):
         """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
         self._enter(touch)

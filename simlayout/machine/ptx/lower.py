@@ -10,12 +10,22 @@ from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.known import Known
-from simlayout.machine.ptx.program import SPECIALS, Program, Step
+from simlayout.machine.ptx.opcodes.control import recursion
+from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import Place, in_numpy
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""
+
+
+RESERVED = syntax.Special("%reserved_smem_offset_1")
+"""Where the shared memory begins that the system has in each CTA since sm_80. Cooperative groups keep barriers in it."""
+
+_SYSTEM = syntax.Variable("of the system", "shared", "b8", 16, SYSTEM_BYTES, (SYSTEM_BYTES,))
+
+CODE = 128
+"""What addresses of functions are multiples of: a pointer to a virtual member function of C++ is an odd number."""
 
 
 def aligned(at, alignment):
@@ -38,6 +48,7 @@ class Names:
         self.labels = {}                                 # -> index of a step
         self.start = None                                # index of the first step
         self.returns_to = lowering.new_row()             # where each lane goes on after `ret`
+        self.inside = None                               # whether each is inside, if a pointer may lead to a call of itself
         self.carry = Place(lowering.new_row(), "cc", 1)
         at = 0
         for variable in function.parameters if function.entry else ():
@@ -159,7 +170,7 @@ class Lowering:
 
     def __init__(self, module, entry, addresses):
         self.module, self.addresses = module, addresses
-        self.shared, self._static, self._dynamic, self.placed = {}, 0, [], {}
+        self.shared, self._static, self._dynamic, self.placed, self.reserved_at = {}, 0, [], {}, None
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
@@ -184,11 +195,14 @@ class Lowering:
             variable = self.module.variables.get(name)
             if variable is not None and variable.space == "shared" and name not in self.shared:
                 self.shared[name] = self.new_shared(variable)
+        if self.reserved_at is None and any(RESERVED in getattr(statement, "operands", ()) for statement in function.body):
+            self.reserved_at, = self.new_shared(_SYSTEM)
         if any(_is_indirect(instruction) for instruction in function.body):
             variables = self.module.variables.values()
             names |= dict.fromkeys(r.symbol for variable in variables for r in variable.relocations)
-        functions = self.module.functions
-        self.calls[function.name] = [name for name in names if name in functions and functions[name].body is not None]
+        functions, direct = self.module.functions, {_callee(instruction) for instruction in function.body}
+        self.calls[function.name] = {name: name in direct for name in names
+                                     if name in functions and functions[name].body is not None}
         return self.calls[function.name]
 
     @property
@@ -256,15 +270,15 @@ class Lowering:
             at[0] = self.dynamic_at
 
     def function_address(self, name):
-        """What a register holds that points to a function: one more than its number."""
+        """What a register holds that points to a function."""
         return address_of(self.module, name)
 
     def function_at(self, address):
         """The Names of the function at an address."""
-        functions = list(self.module.functions)
-        if not 1 <= address <= len(functions) or functions[address - 1] not in self.names:
+        functions, (number, rest) = list(self.module.functions), divmod(address, CODE)
+        if rest or not 1 <= number <= len(functions) or functions[number - 1] not in self.names:
             raise MachineError(f"a call of address {address:#x}, where no function is")
-        return self.names[functions[address - 1]]
+        return self.names[functions[number - 1]]
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 
@@ -333,7 +347,7 @@ class Lowering:
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
                        {row: bits for bits, row in self._constants.items()},
                        {row: name for name, row in self._specials.items()}, self.local_bytes, self._static, self.dynamic_at,
-                       self.accumulators, self._register_bounds())
+                       self.accumulators, self._register_bounds(), self.reserved_at)
 
     def _register_bounds(self):
         """(least, most) registers of a thread at launch: what setmaxnreg.dec leaves, .inc gives, or None."""
@@ -342,17 +356,19 @@ class Lowering:
         return max(taken, default=None), min(given, default=None)
 
     def _callees_first(self, entry):
-        """The functions, each after all that it calls; MachineError where one calls itself."""
+        """The functions, each after all that it may call; MachineError where one calls itself. One that a pointer may lead
+        back to, as to virtual functions that call each other, is watched while it runs."""
         done, order, open_ = set(), [], []
 
-        def visit(name):
+        def visit(name, pointers=()):
             if name in open_:
-                way = "" if open_[-1] == name else f" by way of {open_[-1]}"
-                raise MachineError(f"{name} calls itself{way}, and the machine runs no recursion: write a loop")
-            if name not in done:
+                if not any(pointers[open_.index(name):]):
+                    raise recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}")
+                self.names[name].inside = self.names[name].inside or self.new_row()
+            elif name not in done:
                 open_.append(name)
-                for called in self.calls[name]:
-                    visit(called)
+                for called, direct in self.calls[name].items():
+                    visit(called, (*pointers, not direct))
                 open_.pop()
                 done.add(name)
                 order.append(name)
@@ -376,8 +392,14 @@ def _float_bits(operand, bits):
 
 
 def address_of(module, function):
-    """What a register or a variable holds that points to a function of a syntax.Module: one more than its number."""
-    return list(module.functions).index(function) + 1
+    """What a register or a variable holds that points to a function of a syntax.Module."""
+    return CODE * (list(module.functions).index(function) + 1)
+
+
+def _callee(instruction):
+    """The name of the function that it calls, or None."""
+    calls = isinstance(instruction, syntax.Instruction) and instruction.opcode == "call"
+    return instruction.operands[1].name if calls and isinstance(instruction.operands[1], syntax.Symbol) else None
 
 
 def _is_indirect(instruction):

@@ -11,6 +11,9 @@ from simlayout.machine.engine.hazards import calls_of, located
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.rows import Lanewise
 
+SYSTEM_BYTES = 1024
+"""Of the system's own shared memory."""
+
 ROOM = 8
 """Rows behind a warp's registers that the compiled loop works with."""
 
@@ -69,7 +72,8 @@ class Program:
     more: past the end); start: where it begins; constants: {row: bits}; specials: {row: name}; register_rows: how many rows;
     local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
     begins; accumulators: registers that wgmma adds to; register_bounds: least and most of a thread at launch, as its
-    setmaxnreg say; parameters: their bytes, and executed: how often each step was, of a launch."""
+    setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing uses it; parameters: their bytes,
+    and executed: how often each step was, of a launch."""
 
     name: str
     steps: list
@@ -84,6 +88,7 @@ class Program:
     dynamic_at: int
     accumulators: Accumulators = field(default_factory=Accumulators)
     register_bounds: tuple = (None, None)
+    reserved_at: int | None = None
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
     _follows: dict = field(default_factory=dict)
@@ -162,7 +167,10 @@ SPECIALS = {
     "%reserved_smem_offset_begin": lambda warp: 0,
     "%reserved_smem_offset_end": lambda warp: 0,
     "%reserved_smem_offset_cap": lambda warp: 0,
+    "%reserved_smem_offset_1": lambda warp: warp.program.reserved_at or 0,
     **{f"%envreg{i}": (lambda warp: 0) for i in range(32)},
+    "%envreg1": lambda warp: warp.space.workspace >> 32,                 # of cooperative groups' grid.sync (driver_abi.h)
+    "%envreg2": lambda warp: warp.space.workspace & 0xFFFFFFFF,
 }
 """Name -> its value for a Warp; those that count time are instructions of their own (`opcodes.control`)."""
 

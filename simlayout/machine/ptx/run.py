@@ -98,6 +98,8 @@ class Entry:
         launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
         shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch,
                          MOST_WARPS)
+        if shape.together:
+            space.workspace = space.address(np.zeros(2, np.uint32))
         self._check(shape)
         launch.registers = self._registers(shape)
         program.parameters, program.executed = parameters, np.zeros(len(program.steps), np.int64)

@@ -25,7 +25,8 @@ WINDOW, RANK = 1 << 32, 1 << 24
 
 
 class GlobalSpace:
-    """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`).
+    """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`). workspace: the
+    address of the barrier of all CTAs, 0 if they do not run together.
 
     >>> from simlayout.machine.engine.memory import Allocation
     >>> space = GlobalSpace(Allocation)
@@ -39,6 +40,7 @@ class GlobalSpace:
         self.heap: Any = None                            # the Heap of `malloc` in kernels
         self._roots = {}                                 # where memory lies in this process -> its address
         self.maps, self._placed = Maps(self), []
+        self.workspace = 0
         self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
 
     def address(self, array: np.ndarray) -> int:

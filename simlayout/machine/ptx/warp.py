@@ -11,6 +11,7 @@ from simlayout.machine.ptx.map_twins import MapTwins
 from simlayout.machine.ptx.memory import MemoryTwins
 from simlayout.machine.ptx.ordering import OrderTwins
 from simlayout.machine.ptx.parts import Parts
+from simlayout.machine.ptx.program import SYSTEM_BYTES
 from simlayout.machine.ptx.rows import writer
 
 
@@ -25,6 +26,8 @@ class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
         self.program, self.space, self.running = program, space, running
+        if program.reserved_at is not None and not warp_index:
+            cta.give_zeros(program.reserved_at, SYSTEM_BYTES)
         self.rows = program.initial_rows(self)
         self.accumulators, self.right_behind_fence = program.accumulators.of(self), False
         self.begin_memory(program)

@@ -70,15 +70,17 @@ class Exit:
 
 
 class Return:
-    """ret of a device function: each lane goes on where it was called. row: of the indices of those steps."""
+    """ret of a device function: each lane goes on where it was called. names: of the function."""
 
     falls = False
 
-    def __init__(self, row):
-        self.row = row
+    def __init__(self, names):
+        self._names = names
 
     def __call__(self, warp, part, active):
-        back = warp.rows[self.row]
+        back = warp.rows[self._names.returns_to]
+        if self._names.inside is not None:
+            warp.rows[self._names.inside][active] = 0
         ways = [(active & (back == at), at) for at in np.unique(back[active]).tolist()]
         return _spread(warp, part, [(part.lanes & ~active, part.at + 1), *ways])
 
@@ -96,12 +98,21 @@ class Call:
     def __call__(self, warp, part, active):
         ways = [(part.lanes & ~active, part.at + 1)]
         for lanes, function in self._callees(warp, active):
+            if function.inside is not None:
+                if warp.rows[function.inside][lanes].any():
+                    raise recursion(function.function.name)
+                warp.rows[function.inside][lanes] = 1
             warp.rows[function.returns_to][lanes] = part.at + 1
             if self._chosen is not None:
                 warp.rows[self._chosen][lanes] = function.lowering.function_address(function.function.name)
             self._pass_on(warp, lanes, function)
             ways.append((lanes, function.start))
         return _spread(warp, part, ways)
+
+
+def recursion(name, way=""):
+    """The MachineError of a function that calls itself."""
+    return MachineError(f"{name} calls itself{way}, and the machine runs no recursion: write a loop")
 
 
 def bra(instruction, names):
@@ -121,7 +132,7 @@ def brx(instruction, names):
 
 def ret(instruction, names):
     """ret: the end of the thread in an entry, a way back in a function."""
-    return {"jump": Exit() if names.function.entry else Return(names.returns_to)}
+    return {"jump": Exit() if names.function.entry else Return(names)}
 
 
 def end(instruction, names):
@@ -132,7 +143,9 @@ def end(instruction, names):
 def trap(instruction, names):
     """trap: aborts the kernel."""
     def run(warp):
-        raise MachineError("trap: the kernel aborts itself")
+        lone = "%envreg1" in warp.program.specials.values() and not warp.space.workspace
+        why = ", as grid.sync() does without together=True" if lone else ""
+        raise MachineError(f"trap: the kernel aborts itself{why}")
     return {"run": run}
 
 

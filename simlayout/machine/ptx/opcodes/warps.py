@@ -25,6 +25,7 @@ def members(row):
             warp.cta.launch.log.add(hazard("divergence", None, warp.place(np.flatnonzero(outside)), what=text))
         return (int(np.bitwise_or.reduce(masks[active])) >> _LANE & 1).astype(bool)
 
+    named.row = row
     return named
 
 
