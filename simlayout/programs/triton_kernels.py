@@ -20,7 +20,8 @@ from simlayout.machine.ptx.run import Module, read
 from simlayout.programs.device import SimulatedDevice
 
 PTX_VERSION = 90
-"""Ten times the PTX ISA's version that is asked for, unless the launch says `ptx_version=`: a CUDA 13.0 driver takes it."""
+"""Ten times the latest version of the PTX ISA that is asked for, unless a launch says `ptx_version=`; nor is one asked for
+that Triton's own ptxas for the architecture does not take."""
 
 WARP = 32
 
@@ -110,7 +111,7 @@ class TritonKernel:
         """(Triton's CompiledKernel, (grid, arguments)) of a launch."""
         active = import_module("triton.runtime.driver").driver
         driver, before = _Driver(self._device.arch), active._active
-        named = {name: _argument(value) for name, value in {"ptx_version": PTX_VERSION, **options}.items()}
+        named = {"ptx_version": _ptx_version(driver), **{name: _argument(value) for name, value in options.items()}}
         grid = grid if callable(grid) or isinstance(grid, tuple | list) else (grid,)
         active.set_active(driver)
         try:
@@ -141,11 +142,18 @@ class TritonKernel:
         return tuple(values)
 
 
+def _ptx_version(driver):
+    nvidia = import_module("triton.backends.nvidia.compiler")
+    return min(PTX_VERSION, nvidia.ptx_get_version(nvidia.get_ptxas(driver.get_current_target().arch).version))
+
+
 def _argument(value):
     """What Triton takes of a value, or of each of a tuple: a Tensor of an array, a Python number of a NumPy scalar."""
     if type(value) is tuple:
         return tuple(map(_argument, value))
     if isinstance(value, np.ndarray):
+        if str(value.dtype) not in import_module("triton._utils").type_canonicalisation_dict:
+            raise MachineError(f"an array of {value.dtype}: Triton has no such type")
         return value.view(Tensor)
     return value.item() if isinstance(value, np.generic) else value
 

@@ -159,6 +159,18 @@ def test_a_block_is_refused_because_num_warps_says_it():
         sl.simulate(scaled_sum)[(1,), 128](np.zeros(4))
 
 
+def test_an_array_of_what_triton_has_not_is_refused_by_its_dtype():
+    with pytest.raises(MachineError, match="array of complex128: Triton has no such type"):
+        sl.simulate(scaled_sum)[(1,)](np.zeros(4, complex), np.zeros(4), np.zeros(4), 4, 1.0, BLOCK=16)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
+def test_another_architecture_is_compiled_for_and_counted(arch):
+    a, b, c = matrices(32, 32, 32)
+    trace = sl.simulate(product, arch=arch)[1, 1](a, b, c, 32, 32, 32, 32, BM=32, BN=32, BK=32, EVEN=True)
+    assert (c == a.astype(np.float32) @ b).all() and trace.total().wavefronts > 0
+
+
 def test_a_descriptor_of_the_host_is_refused_by_name():
     from triton.tools.tensor_descriptor import TensorDescriptor
 
