@@ -27,12 +27,12 @@ WARP = 32
 
 
 def is_kernel(kernel: Any) -> bool:
-    """Whether a kernel is what triton.jit, triton.heuristics or triton.autotune make.
+    """Whether a kernel is what triton.jit, gluon.jit, triton.heuristics or triton.autotune make.
 
     >>> is_kernel(is_kernel)
     False
     """
-    return type(kernel).__module__.startswith("triton.runtime.")
+    return any(cls.__module__.startswith("triton.runtime.") for cls in type(kernel).__mro__)
 
 
 class Tensor(np.ndarray):
@@ -95,6 +95,8 @@ class TritonKernel:
 
     def _own(self, kernel):
         """The kernel with caches of its own, and of configurations to choose from the first."""
+        if type(kernel).__module__ == "triton.runtime.interpreter":
+            raise MachineError("TRITON_INTERPRET is set, which makes functions for Triton's interpreter: unset it")
         mine = copy(kernel)
         if hasattr(mine, "device_caches"):
             mine.device_caches = type(mine.device_caches)(mine.create_binder)

@@ -12,6 +12,8 @@ from simlayout.programs.triton_kernels import Tensor, TritonKernel
 
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
+gluon = pytest.importorskip("triton.experimental.gluon")
+gl = pytest.importorskip("triton.experimental.gluon.language")
 
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
 
@@ -48,6 +50,15 @@ def by_descriptor(x, out, rows, columns, SIZE: tl.constexpr):
 def of_pairs(out, pair, flag):
     tl.store(out, pair[0] + 10 * pair[1])
     tl.store(out + 1, tl.where(flag, 1, 2))
+
+
+@gluon.jit
+def through_shared(x, out, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    tile = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    tile.store(gl.load(x + i, mask=i < n, other=0))
+    gl.store(out + i, tile.load(layout), mask=i < n)
 
 
 def matrices(m, n, k, kind=np.float16):
@@ -128,6 +139,18 @@ def test_descriptors_made_in_the_kernel_have_their_scratch_memory():
     out = np.zeros_like(x)
     sl.simulate(by_descriptor)[2, 1](x, out, 64, 32, SIZE=32)
     assert (out == 2 * x).all()
+
+
+def test_kernels_of_gluon_are_kernels_of_triton():
+    x, out = np.arange(200, dtype=np.float32), np.zeros(200, np.float32)
+    trace = sl.simulate(through_shared)[(2,)](x, out, 200, BLOCK=128)
+    assert (out == x).all() and trace.total().wavefronts == 16
+
+
+def test_what_the_interpreter_runs_is_refused(monkeypatch):
+    monkeypatch.setattr(triton.knobs.runtime, "interpret", True)
+    with pytest.raises(MachineError, match="TRITON_INTERPRET is set"):
+        sl.simulate(triton.jit(scaled_sum.fn))
 
 
 def test_tuples_and_truths_are_arguments():
