@@ -1,6 +1,6 @@
 """What the launches of a test suite did, as rows, and as the text at the end of a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from os.path import basename
 
@@ -11,76 +11,112 @@ from simlayout.wording import counted
 HEAD = "kernel", "launches", "wavefronts", "excess", "hazards", "seconds"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Row:
-    """One launch of a test, in plain values that another process can send. test: its id in pytest; kernel: its name;
-    wavefronts, excess: of shared memory; seconds: of the machine; hazards: a sentence each; slow: "file.py:12" of each line
-    with excess."""
+    """The launches of a kernel in a test, in plain values that another process can send.
+
+    test: its id in pytest; kernel: its name; wavefronts, excess: of shared memory; seconds: of the machine; slow: "file.py:12"
+    of each line with excess; texts: a sentence for each hazard, of one kind and pair of lines the first.
+    """
 
     test: str
     kernel: str
-    wavefronts: int
-    excess: int
-    seconds: float
-    hazards: list[str] = field(default_factory=list)
+    launches: int = 0
+    wavefronts: int = 0
+    excess: int = 0
+    hazards: int = 0
+    seconds: float = 0.0
     slow: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, test: str, launched: Launched) -> "Row":
-        """That of a Launched."""
-        trace, total = launched.trace, launched.trace.total()
-        slow = [f"{basename(line.file)}:{line.line}" for line in trace.source_lines() if line.excess]
-        return cls(test, launched.name, int(total.wavefronts), int(total.excess), float(launched.seconds),
-                   [str(hazard) for hazard in trace.hazards], slow)
+    texts: list[str] = field(default_factory=list)
 
     def as_list(self) -> list:
         """The values in their order, for another process."""
         return list(astuple(self))
 
 
-def faults(launches: Iterable[Launched]) -> str:
-    """What is wrong with launches, as text: of each kernel its first launch with hazards or excess, with the lines; "" if
-    nothing is."""
-    texts: dict[str, list[str]] = {}
-    for launched in launches:
-        for claim in (assert_no_hazards, assert_no_conflicts):
-            try:
-                claim(launched.trace)
-            except AssertionError as error:
-                texts.setdefault(launched.name, []).append(f"{launched.name}[{launched.grid}, {launched.block}]: {error}")
-                break
-    return "\n\n".join(told[0] + f"\nand {len(told) - 1} more of its launches" * (len(told) > 1) for told in texts.values())
+class Launches:
+    """Launches one after another, by kernel: their sums, and of those with hazards or excess the first."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets them."""
+        self._rows: dict[str, Row] = {}
+        self._hazards: set[tuple] = set()
+        self._faulty: dict[str, list] = {}               # kernel -> [the first Launched, how many more]
+
+    def add(self, launched: Launched) -> None:
+        """Takes one."""
+        trace, total = launched.trace, launched.trace.total()
+        row = self._rows.setdefault(launched.name, Row("", launched.name))
+        row.launches += 1
+        row.wavefronts += int(total.wavefronts)
+        row.excess += int(total.excess)
+        row.seconds += float(launched.seconds)
+        row.hazards += len(trace.hazards)
+        for hazard in trace.hazards:
+            key = launched.name, hazard.kind, hazard.lines
+            if key not in self._hazards:
+                self._hazards.add(key)
+                row.texts.append(str(hazard))
+        if total.excess:
+            new = dict.fromkeys(f"{basename(line.file)}:{line.line}" for line in trace.source_lines() if line.excess)
+            row.slow = list(dict.fromkeys(row.slow) | new)
+        if trace.hazards or total.excess:
+            self._faulty.setdefault(launched.name, [launched, -1])[1] += 1
+
+    def rows(self, test: str) -> list[Row]:
+        """A Row per kernel, as launches of a test."""
+        for row in self._rows.values():
+            row.test = test
+        return list(self._rows.values())
+
+    def faults(self) -> str:
+        """What is wrong, as text: of each kernel its first launch with hazards or excess, with the lines; or ""."""
+        return "\n\n".join(_fault(*faulty) for faulty in self._faulty.values())
+
+
+def _fault(launched, more):
+    told = []
+    for claim in (assert_no_hazards, assert_no_conflicts):
+        try:
+            claim(launched.trace)
+        except AssertionError as error:
+            told.append(f"{launched.name}[{launched.grid}, {launched.block}]: {error}")
+    return "\n\n".join(told + [f"and in {more} more of its launches"] * (more > 0))
 
 
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of a table with a row per kernel, and a line per test and kernel that has hazards or excess.
 
-    >>> rows = Row("test_a.py::test_x", "turn", 1056, 992, 0.25, [], ["a.py:7"]), Row("test_a.py::test_y", "add", 0, 0, 0.1)
-    >>> print("\n".join(table(rows)))
+    >>> rows = Row("test_a.py::test_x", "turn", 1, 1056, 992, 0, 0.25, ["a.py:7"]), Row("test_a.py::test_y", "add", 2)
+    >>> print("\\n".join(table(rows)))
     kernel  launches  wavefronts  excess  hazards  seconds
     turn           1        1056     992        0     0.25
-    add            1           0       0        0     0.10
-    2 launches of 2 kernels
+    add            2           0       0        0     0.00
+    3 launches of 2 kernels
     <BLANKLINE>
     hazards or excess in 1 test:
     test_a.py::test_x
       turn: 992 excess wavefronts at a.py:7
     """
     if not rows:
-        return ["no kernel of Numba was launched"]
+        return ["no kernel was launched"]
     kernels = _grouped(rows, lambda row: row.kernel)
     cells = [HEAD, *(_cells(name, those) for name, those in kernels.items())]
     widths = [max(len(row[i]) for row in cells) for i in range(len(HEAD))]
     lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
              for row in cells]
-    lines.append(f"{_launches(len(rows))} of {counted(len(kernels), 'kernel')}")
+    launches = sum(row.launches for row in rows)
+    lines.append(f"{launches} launch{'es' * (launches != 1)} of {counted(len(kernels), 'kernel')}")
     tests = _grouped([row for row in rows if row.hazards or row.excess], lambda row: row.test)
     if tests:
         lines += ["", f"hazards or excess in {counted(len(tests), 'test')}:"]
     for test, those in tests.items():
         lines.append(test)
-        for name, launches in _grouped(those, lambda row: row.kernel).items():
-            lines += [f"  {name}: {text}" for text in _texts(launches)]
+        for name, of_kernel in _grouped(those, lambda row: row.kernel).items():
+            lines += [f"  {name}: {text}" for text in _texts(of_kernel)]
     return lines
 
 
@@ -93,12 +129,8 @@ def _grouped(rows, key):
 
 
 def _cells(name, rows):
-    return (name, str(len(rows)), str(sum(r.wavefronts for r in rows)), str(sum(r.excess for r in rows)),
-            str(sum(len(r.hazards) for r in rows)), f"{sum(r.seconds for r in rows):.2f}")
-
-
-def _launches(count):
-    return f"{count} launch" + "es" * (count != 1)
+    sums = (sum(getattr(row, each) for row in rows) for each in ("launches", "wavefronts", "excess", "hazards"))
+    return name, *map(str, sums), f"{sum(row.seconds for row in rows):.2f}"
 
 
 def _texts(rows):
@@ -107,4 +139,4 @@ def _texts(rows):
     if excess:
         lines = ", ".join(dict.fromkeys(line for row in rows for line in row.slow))
         yield f"{counted(excess, 'excess wavefront')} at {lines}"
-    yield from dict.fromkeys(hazard for row in rows for hazard in row.hazards)
+    yield from dict.fromkeys(text for row in rows for text in row.texts)

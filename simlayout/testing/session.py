@@ -12,7 +12,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import arch_of
 from simlayout.programs.device import Launched, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
-from simlayout.testing.launches import Row, faults, table
+from simlayout.testing.launches import Launches, Row, table
 from simlayout.testing.plugin import options_of
 
 
@@ -30,7 +30,7 @@ class Session:
         self.arch, self._strict = config.getoption("simlayout_arch"), config.getoption("simlayout_strict")
         self._stack = ExitStack()
         self.rows: list[Row] = []
-        self._launched: list[Launched] = []              # since the phase of a test began, or between them
+        self._launches = Launches()                      # since the phase of a test began, or between them
         try:
             arch_of(self.arch)
             self._device = SimulatedDevice(self.arch, "report", self.told)
@@ -40,7 +40,7 @@ class Session:
 
     def told(self, launched: Launched) -> None:
         """Called with each launch."""
-        self._launched.append(launched)
+        self._launches.add(launched)
         self._device.launches.clear()                    # a suite has more of them than memory has room
 
     def pytest_unconfigure(self) -> None:
@@ -61,7 +61,7 @@ class Session:
 
     def _judged(self, item, result):
         """Fails a phase of a test if its launches have faults, and they are to count."""
-        if self._strict and options_of(item).get("strict", True) and (found := faults(self._launched)):
+        if self._strict and options_of(item).get("strict", True) and (found := self._launches.faults()):
             raise LaunchFault(found)
         return result
 
@@ -70,10 +70,10 @@ class Session:
         report = yield
         if call.excinfo and call.excinfo.errisinstance(LaunchFault):
             report.longrepr = str(call.excinfo.value)    # a traceback would show pytest alone
-        elif report.failed and (found := faults(self._launched)):
+        elif report.failed and (found := self._launches.faults()):
             report.sections.append(("launches of this test, by simlayout", found))      # they may be why it failed
-        report.simlayout = [Row.of(item.nodeid, launched).as_list() for launched in self._launched]
-        self._launched.clear()
+        report.simlayout = [row.as_list() for row in self._launches.rows(item.nodeid)]
+        self._launches.clear()
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
