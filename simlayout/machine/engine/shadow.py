@@ -228,13 +228,17 @@ class SharedShadow:
         return tuple(known for known in writes.values() if known.serial >= self._floor)
 
     def _overlapping(self, touch, stamps):
-        """The reads behind `stamps` that a later write must be compared with besides `touch`."""
-        reads = []
-        for stamp in np.unique(stamps[stamps >= self._together[touch.warp.number]]).tolist():
-            known = self._touches[stamp]
-            hidden = known.covers(touch) and (known.strong or not touch.strong)
-            reads += known.earlier if hidden else (known,)
-        return tuple(reads)
+        """The reads of these bytes, behind `stamps`, that a later write must be compared with besides `touch`, newest first.
+        Of those that are alike only the newest: a loop that reads the same again and again keeps one of each."""
+        together, kept = self._together[touch.warp.number], [touch]
+        last = [self._touches[stamp] for stamp in np.unique(stamps[stamps >= together]).tolist()]
+        reads = {read.serial: read for top in last for read in (top, *top.earlier)}
+        for serial in sorted(reads, reverse=True):
+            read = reads[serial]
+            if serial >= together and read.near(touch) and not any(
+                    read.covers(newer) and (read.strong or not newer.strong) for newer in kept):
+                kept.append(read)
+        return tuple(kept[1:])
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
@@ -308,14 +312,10 @@ class SharedShadow:
 
     def _check_earlier(self, touch, stamps, did, does):
         """Compares with what stands in the table of a warp, and what that was not ordered after."""
-        todo, seen = [self._touches[s] for s in self._recent(stamps)], set()
+        last = [self._touches[s] for s in self._recent(stamps)]
         everywhere = np.full(stamps.shape, True)
-        while todo:
-            known = todo.pop()
-            if known.serial not in seen:
-                seen.add(known.serial)
-                todo += known.earlier
-                self._compare(known, touch, everywhere, did, does)
+        for known in {one.serial: one for top in reversed(last) for one in (top, *top.earlier)}.values():
+            self._compare(known, touch, everywhere, did, does)
 
     def _recent(self, stamps):
         return [stamp for stamp in _distinct(stamps) if stamp >= self._floor]

@@ -38,14 +38,14 @@ class Touch:
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "_threads")
+                 "beneath", "_threads", "_bounds")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
         self.beneath = ()
-        self.strong, self.volatile, self.reduction, self._threads = False, False, None, None
+        self.strong, self.volatile, self.reduction, self._threads, self._bounds = False, False, None, None, None
 
     def again(self):
         """The same, not entered yet."""
@@ -97,6 +97,17 @@ class Touch:
         """bool [n, nbytes]: which bytes `other` touches too."""
         mine, others = (touch.rows[:, None] * touch.nbytes + np.arange(touch.nbytes) for touch in (self, other))
         return np.isin(mine, others)
+
+    def bounds(self):
+        """(the first byte, one past the last)."""
+        if self._bounds is None:
+            self._bounds = int(self.rows.min()) * self.nbytes, (int(self.rows.max()) + 1) * self.nbytes
+        return self._bounds
+
+    def near(self, other):
+        """Whether they may have bytes in common."""
+        (first, end), (other_first, other_end) = self.bounds(), other.bounds()
+        return first < other_end and other_first < end
 
     def covers(self, other):
         """Whether the same lanes touch the same bytes."""

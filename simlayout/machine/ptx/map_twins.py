@@ -22,6 +22,9 @@ class MapTwins:
         """The bytes at an address."""
         if PARAMETERS <= address < PARAMETERS + WINDOW:
             at = address - PARAMETERS
+            if at + MAP_BYTES > len(self.program.parameters):
+                raise AddressError(f"a tensor map at byte {at} of {len(self.program.parameters)} bytes of parameters: it "
+                                   f"has {MAP_BYTES}")
             return self.program.parameters[at:at + MAP_BYTES].tobytes()
         if SHARED <= address < SHARED + WINDOW:
             return self.cta.shared.load(self._map_rows(address), _CELL).tobytes()
