@@ -34,12 +34,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         """As argparse does."""
-        words = list(sys.argv[1:] if args is None else args)
+        words, given = run.program_words(list(sys.argv[1:] if args is None else args))
         end = words.index("--") if "--" in words else len(words)
         for i in range(end):
             if words[i] == "--json" and i + 1 < len(words) and not names_file(words[i + 1]):
                 words[i] = f"--json={STDIO}"
-        return super().parse_known_args(words, namespace)
+        options, unknown = super().parse_known_args(words, namespace)
+        if given is not None:
+            options.arguments = given
+        return options, unknown
 
     def _check_value(self, action, value):
         """Raises ArgumentError for a value that is not among the choices, and suggests the nearest one."""
@@ -88,6 +91,7 @@ def command_line():
         simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128
         simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
         simlayout trace mma_base --lines shared
+        simlayout run program.py
         simlayout run kernel.ptx --grid 4 --block 128 --arg A=f32[64,64]:normal --arg C=f32[64,64]
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
@@ -167,9 +171,7 @@ def _add_check(commands):
     it; `simlayout search` looks further, and for several accesses at once.
     """)
     _add_access(parser)
-    add(parser, "--json")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if any instruction has excess wavefronts")
-    add(parser, "--test")
+    add(parser, "--json", "--strict", "--test")
 
 
 def _add_explain(commands):

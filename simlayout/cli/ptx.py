@@ -4,7 +4,7 @@ from collections import Counter
 from os.path import basename
 
 from simlayout.cli.options import add, given_text
-from simlayout.cli.run import source_of
+from simlayout.cli.run_ptx import source_of
 from simlayout.cli.text import field, fit, tell
 from simlayout.wording import counted
 

@@ -1,24 +1,13 @@
-"""run: an entry of PTX text on arrays from the command line: its listing, its hazards, what it wrote."""
+"""run: a program in Python whose kernels run on the CPU machine, or one kernel of PTX text."""
 
-import argparse
-import os
-import re
-import sys
-from contextlib import nullcontext, redirect_stdout
-from io import BytesIO
-from pathlib import Path
-
-import numpy as np
-
-from simlayout.cli.fills import FILLS, array_of, given, related
-from simlayout.cli.map_text import FORM
-from simlayout.cli.options import add, given_text, integer
-from simlayout.cli.text import cut, field, fit, tell
-from simlayout.errors import HazardError, SimlayoutError
-from simlayout.files import STDIO, check_writable, make_folder, write_whole
-from simlayout.progress import progress
+from simlayout.cli import run_program, run_ptx
+from simlayout.cli.options import add, given_text
+from simlayout.errors import SimlayoutError
 
 EXAMPLES = """
+    simlayout run nbody.py
+    simlayout run --html report.html --strict game_of_life.py --size 64
+    simlayout run --json report.json --hazards off -- kmeans.py
     simlayout run transpose.ptx --grid 2,2 --block 32,8 --arg A=f32[64,64]:normal --arg C=f32[64,64] --arg 64
     simlayout run transpose.ptx --grid 1 --block 32,8 --arg A=f32[32,32]:arange --arg C=f32[32,32] --arg 32 --lines ptx
     simlayout run gemm.ptx --entry matmul --grid 2,2 --block 128 --shared 65536 --seed 7 --arg A=f16[256,64]:normal \\
@@ -26,234 +15,49 @@ EXAMPLES = """
     simlayout run sum.ptx --grid 8 --block 256 --arg x=x.npy --arg total=f32[1] --save results --json sum.json
     """
 
-NOTES = f"""
-    FILE is PTX of any compiler: nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
-    entry takes one --arg, in their order (`simlayout ptx FILE` lists them): NAME=TYPE[SHAPE]:FILL for an array, a number
-    for a scalar, null for a null pointer, hex: and its bytes for a struct, {FORM} for a tensor map.
-    FILL is one of {', '.join(FILLS)} (default: zeros);
-    NAME=FILE.npy takes type and shape from the file. Types are f16, bf16, f32, f64, e4m3, s8 to s64, u8 to u64, bool,
-    complex64.
-
-    The ARRAY of a tensor map is written as any other, A=map(f16[256,64]:normal, box=64x128), or is the name of an argument
-    that has one, map(A, box=64x64). The box is told innermost dimension first; swizzle=32B, 64B or 128B (default: none),
-    fill=nan (default: zero) and type=tf32 (default: that of the array) may follow, as of simlayout.TensorMap.of.
-
-    The listing has the source lines that the PTX names, with the warp instructions executed there, and wavefronts, ideal and
-    excess of shared memory. The exit code is 1 if there are hazards, or an array is not as --expect says.
-    """
+NOTES = run_program.NOTES + run_ptx.NOTES
 
 
 def add_command(commands, command):
     """Adds `run`; command: the function that makes a parser with examples."""
-    parser = command(commands, "run", run, "run a kernel from PTX text on the CPU machine", EXAMPLES, NOTES)
-    parser.add_argument("file", metavar="FILE", type=given_text, help="of PTX text; - reads it from stdin")
-    parser.add_argument("--entry", metavar="NAME", help="of the kernel, or a part of it (default: the only one)")
-    parser.add_argument("--grid", type=sizes, default=(1,), metavar="X,Y,Z", help="CTAs (default: 1)")
-    parser.add_argument("--block", type=sizes, metavar="X,Y,Z", help="threads of a CTA (default: what the kernel requires)")
-    parser.add_argument("--shared", type=integer(0), default=0, metavar="BYTES", help="dynamic shared memory (default: 0)")
-    parser.add_argument("--arg", action="append", default=[], metavar="ARGUMENT", help="of the kernel, see below")
-    parser.add_argument("--expect", action="append", type=named_file, default=[], metavar="NAME=FILE.npy",
-                        help="what an array should hold afterwards")
-    parser.add_argument("--tolerance", type=tolerance, default=0.0, metavar="T",
-                        help="of --expect, relative and absolute (default: 0, the same values)")
-    parser.add_argument("--save", action="append", default=[], metavar="DIR",
-                        help="write what the kernel changed to DIR/NAME.npy; or one array by NAME=FILE.npy")
-    parser.add_argument("--cluster", type=integer(1, 16), default=1, metavar="N", help="CTAs of a cluster (default: 1)")
-    parser.add_argument("--together", action="store_true", help="all CTAs at the same time, as in a cooperative launch")
+    parser = command(commands, "run", run, "run a Numba program, or a kernel of PTX text, on the CPU machine", EXAMPLES,
+                     NOTES)
+    parser.usage = "simlayout run [options] PROGRAM.py [its arguments]\n       simlayout run FILE.ptx [options]"
+    parser.add_argument("file", metavar="FILE", type=given_text,
+                        help="a program in Python (.py), or PTX text; - reads PTX from stdin")
     parser.add_argument("--hazards", choices=("report", "raise", "off"), default="report",
                         help="tell all, stop at the first, or do not look for any, which is faster (default: %(default)s)")
-    add(parser, "--limit", default=None)
-    add(parser, "--lines", "--seed", "--json")
+    add(parser, "--json")
     add(parser, "--arch", default=None)
+    program, ptx = parser.add_argument_group("of a program"), parser.add_argument_group("of PTX")
+    parser.set_defaults(arguments=None, own={"program": run_program.add_options(program), "ptx": run_ptx.add_options(ptx)})
 
 
-# ---- values ------------------------------------------------------------------------------------------------------------
+def program_words(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """A command line as (what is simlayout's, the arguments of the program that it runs): all after the program's path. None
+    where it runs no program.
 
-def sizes(text):
-    """"2,2" -> (2, 2)."""
-    if not re.fullmatch("[0-9]{1,12}(?:,[0-9]{1,12}){0,2}", text, re.ASCII) or "0" in text.split(","):
-        raise argparse.ArgumentTypeError(f"{text!r}: write one to three positive integers, as in 32,8")
-    return tuple(map(int, text.split(",")))
+    >>> program_words(["run", "--quiet", "a.py", "--size", "4"])
+    (['run', '--quiet', 'a.py'], ['--size', '4'])
+    >>> program_words(["run", "a.ptx", "--grid", "4"])
+    (['run', 'a.ptx', '--grid', '4'], None)
+    """
+    at = next((i for i, word in enumerate(words) if word.endswith(".py") and not word.startswith("-")), None)
+    if words[:1] != ["run"] or at is None:
+        return words, None
+    return words[:at + 1], words[at + 1:]
 
-
-def named_file(text):
-    """"C=FILE.npy" -> ("C", "FILE.npy")."""
-    found = re.fullmatch(r"([A-Za-z_]\w{0,60})=(.+\.npy)", text, re.ASCII)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=FILE.npy, NAME that of an --arg")
-    return found[1], found[2]
-
-
-def tolerance(text):
-    """A number from 0 to 1."""
-    if not re.fullmatch(r"[0-9]?\.?[0-9]{1,20}(?:e-[0-9]{1,3})?", text, re.ASCII) or float(text) > 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return float(text)
-
-
-# ---- the command -------------------------------------------------------------------------------------------------------
 
 def run(options):
-    """`simlayout run`: exit code 1 if there are hazards, or an array is not as expected."""
-    from simlayout import ptx
-
-    module = ptx.load(source_of(options.file))
-    entry = module.entry() if options.entry is None else module[options.entry]
-    given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
-    arguments = related(_named(entry, given_ones))
-    arrays = {a.name: a for a in arguments if a.array is not None}
-    expected = {name: _expected(arrays, name, file) for name, file in options.expect}
-    targets = _targets(options.save, arrays)
-    try:
-        trace = _executed(entry, options, [a.value for a in arguments])
-    except HazardError as error:
-        told = {**_launch(entry, options), "hazards": [error.hazard.as_dict()]}
-        tell(options.json, told, field("hazard", error))
-        return 1
-    changed = {name: _changed(a) for name, a in arrays.items()}
-    wrong = {name: difference(arrays[name].array, wanted, options.tolerance) for name, wanted in expected.items()}
-    saved = _save(targets, arrays, changed)
-    tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved),
-         lambda: _text(entry, options, trace, arrays, changed, wrong, saved))
-    return 1 if trace.hazards or any(wrong.values()) else 0
+    """`simlayout run`."""
+    is_program = options.arguments is not None
+    _refuse(options, "ptx" if is_program else "program",
+            "PTX; a program's own options follow its path" if is_program else "a program in Python, FILE.py")
+    return (run_program if is_program else run_ptx).run(options)
 
 
-def source_of(given: str) -> str | Path:
-    """What `simlayout.ptx.load` takes, of FILE: the path, or the text that stdin had."""
-    return given if "\n" in given else Path(given)
-
-
-def _named(entry, arguments):
-    """The arguments, each with a name: its own, or the parameter's."""
-    for argument, parameter in zip(arguments, entry.parameters):
-        if argument.name is None:
-            argument.name = re.sub(r"\W", "_", parameter.name.removeprefix(f"{entry.name}_"))
-    names = [a.name for a in arguments if a.name is not None]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise SimlayoutError(f"--arg: two arguments are called {twice[0]}: give each its own name")
-    return arguments
-
-
-def _array(arrays, name, option):
-    if name not in arrays:
-        raise SimlayoutError(f"{option}: no array is called {name}; there are {', '.join(map(str, arrays)) or 'none'}")
-    return arrays[name].array
-
-
-def _expected(arrays, name, file):
-    value = _array(arrays, name, f"--expect {name}")
-    return array_of(file, value.dtype, value.shape)
-
-
-def _targets(save, arrays):
-    """{name or None (all that is changed): file or folder}, each of which can be written."""
-    made = {}
-    for text in save:
-        name, found, file = text.partition("=")
-        if found:
-            name, file = named_file(text) if file.endswith(".npy") else (name, file)
-            if not file.endswith(".npy"):
-                raise SimlayoutError(f"--save {text}: write NAME=FILE.npy, or a folder")
-            _array(arrays, name, f"--save {text}")
-            check_writable(file)
-            made[name] = file
-        else:
-            make_folder(text)
-            check_writable(os.path.join(text, "array.npy"))
-            made[None] = text
-    return made
-
-
-def _executed(entry, options, values):
-    from simlayout.ptx import LIMIT
-
-    block = options.block or entry.required_block
-    if block is None:
-        raise SimlayoutError(f"{entry.name} does not tell its block: give --block")
-    quiet = redirect_stdout(sys.stderr) if options.json == STDIO else nullcontext()      # what printf of the kernel prints
-    with quiet, progress("CTAs") as moved:
-        return entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
-                         hazards=options.hazards, progress=moved, together=options.together, arch=options.arch,
-                         limit=options.limit or LIMIT)
-
-
-def _changed(argument):
-    """How many elements are not as they were; NaN stays NaN by its bits."""
-    before, after = (np.ascontiguousarray(x).view(np.uint8).reshape(x.size, -1) for x in (argument.before, argument.array))
-    return int((before != after).any(axis=1).sum())
-
-
-def difference(found: np.ndarray, wanted: np.ndarray, tolerance: float) -> str:
-    """How an array differs from what was expected, as a sentence; "" if it does not. NaN is equal to NaN.
-
-    >>> difference(np.array([1.0, 2.0]), np.array([1.0, 2.5]), 0.0)
-    '1 of 2 elements differ; the first is [1]: 2.0, expected 2.5'
-    >>> difference(np.array([1.0, 2.0]), np.array([1.0, 2.5]), 0.5)
-    ''
-    """
-    if found.dtype.kind in "biu" or found.dtype.type is np.void:
-        off = found != wanted
-    else:
-        numbers = complex if found.dtype.kind == "c" else float
-        off = ~np.isclose(found.astype(numbers), wanted.astype(numbers), tolerance, tolerance, equal_nan=True)
-    if not off.any():
-        return ""
-    first = tuple(np.argwhere(off)[0].tolist())
-    return (f"{int(off.sum())} of {off.size} elements differ; the first is {list(first)}: {found[first]}, "
-            f"expected {wanted[first]}")
-
-
-def _save(targets, arrays, changed):
-    """Writes arrays, each whole or not at all; {name: file}."""
-    files = {}
-    if None in targets:
-        files = {name: os.path.join(targets[None], f"{name}.npy") for name, count in changed.items() if count}
-    files |= {name: file for name, file in targets.items() if name is not None}
-    for name, file in files.items():
-        made = BytesIO()
-        np.save(made, arrays[name].array, allow_pickle=False)
-        write_whole(file, made.getvalue())
-    return files
-
-
-# ---- the answer --------------------------------------------------------------------------------------------------------
-
-def _launch(entry, options):
-    block = options.block or entry.required_block
-    return {"entry": entry.name, "grid": options.grid, "block": block, "shared_bytes": options.shared}
-
-
-def _text(entry, options, trace, arrays, changed, wrong, saved):
-    told = _launch(entry, options)
-    lines = [field("entry", entry.name), field("launch", f"grid {_by(told['grid'])}, block {_by(told['block'])}, "
-                                               f"{options.shared} bytes of dynamic shared memory"), ""]
-    lines += [cut(line) if line[:6].strip().isdigit() else fit(line)
-              for line in trace.listing(options.lines != "shared", ptx=options.lines == "ptx").splitlines()]
-    counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
-    lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
-    for name, array in arrays.items():
-        lines.append(field(str(name), _described(array.array, changed[name])))
-    lines += [field("expected", f"{name}: {what or 'as expected'}") for name, what in wrong.items()]
-    lines += [field("saved", f"{name}: {file}") for name, file in saved.items()]
-    found = f"{len(trace.hazards)}, see above" if trace.hazards else "not looked for" if options.hazards == "off" else "none"
-    return "\n".join([*lines, field("hazards", found)])
-
-
-def _by(size):
-    return " x ".join(map(str, size))
-
-
-def _described(array, changed):
-    return f"{array.dtype} {list(array.shape)}, {changed} of {array.size} elements changed"
-
-
-def _report(entry, options, trace, arrays, changed, wrong, saved):
-    """What `--json` holds."""
-    total = trace.total()
-    return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
-            "accesses": [{**vars(c), "excess": c.excess} for c in trace.lines], "totals": trace.totals(),
-            "total": {**vars(total), "excess": total.excess}, "hazards": [h.as_dict() for h in trace.hazards],
-            "notes": trace.notes, "unexpected": wrong, "saved": saved,
-            "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
-                       for name, a in arrays.items()}}
+def _refuse(options, kind, whose):
+    """Refuses options that the other kind of file takes."""
+    for action in options.own[kind]:
+        if getattr(options, action.dest) != action.default:
+            raise SimlayoutError(f"{action.option_strings[0]} is an option of {whose}")

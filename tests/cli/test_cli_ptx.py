@@ -42,14 +42,14 @@ def files(folder):
 
 
 def examples(capsys, command, count):
-    """The first command lines that a help shows, as words."""
+    """The first command lines on PTX that a help shows, as words."""
     shown = printed(capsys, command, "--help").split("examples:")[1].replace("\\\n", " ")
-    lines = [line for line in shown.splitlines() if line.startswith("  simlayout ")]
+    lines = [line for line in shown.splitlines() if line.startswith("  simlayout ") and ".ptx" in line]
     return [shlex.split(line, comments=True)[1:] for line in lines][:count]
 
 
 @pytest.mark.parametrize("command", ["ptx", "run"])
-def test_the_first_two_examples_of_the_help_run_as_they_stand(capsys, command):
+def test_the_first_two_examples_on_ptx_of_the_help_run_as_they_stand(capsys, command):
     for words in examples(capsys, command, 2):
         text = printed(capsys, *words)
         assert "transpose" in text

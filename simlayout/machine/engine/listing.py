@@ -52,7 +52,7 @@ def source_lines(trace, ptx=False):
     counts = _counts(trace, lambda c: (c.file, c.line))
     for file in {file for file, _ in trace.executed}:
         linecache.checkcache(file)                       # a name may mean another file by now
-    return tuple(SourceLine(*place, _text(*place), trace.executed.get(place, 0), **counts.get(place, {}))
+    return tuple(SourceLine(*place, line_text(*place), trace.executed.get(place, 0), **counts.get(place, {}))
                  for place in sorted({*trace.executed, *counts}))
 
 
@@ -67,7 +67,7 @@ def _counts(trace, place):
     return made
 
 
-def _text(file, line):
+def line_text(file, line):
     """A line of a source file, "" where it is not at hand. PTX may name any file: what is no plain file is not opened."""
     if file not in linecache.cache and not (os.path.isfile(file) and os.path.getsize(file) <= LARGEST):
         return ""

@@ -1,0 +1,82 @@
+"""run PROGRAM.py: a program whose kernels run on the CPU machine, and what is told at its end."""
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+
+from simlayout.cli.options import add
+from simlayout.cli.text import fit, json_text
+from simlayout.errors import SimlayoutError
+from simlayout.files import STDIO, check_writable, write_whole
+from simlayout.progress import progress
+
+NOTES = """
+    A program is a Python file that launches kernels of Numba (numba-cuda); it runs unchanged, as `python PROGRAM.py` would
+    run it, and every launch goes to the machine. Options before its path are simlayout's, all that follows is the
+    program's. At the end stderr tells, of each kernel, what its lines cost: wavefronts of shared memory, sectors of global
+    memory, hazards, and the edit that would mend an array; stdout is the program's alone. --json and --html write the same
+    to files (`simlayout guide numba` describes them). The exit code is the program's, or with --strict 1 where it is 0 and
+    there are hazards or excess.
+    """
+
+PATIENCE = 1.0
+"""Seconds of a launch before a terminal is told how far it is."""
+
+
+def add_options(group):
+    """Adds the options that only programs take to a group of a parser; returns their names."""
+    known = list(group._group_actions)
+    group.add_argument("--html", metavar="FILE", help="write the report as one page for a browser")
+    group.add_argument("--quiet", action="store_true", help="no report on stderr")
+    add(group, "--strict")
+    return [action for action in group._group_actions if action not in known]
+
+
+def run(options):
+    """`simlayout run PROGRAM.py`: the exit code is the program's."""
+    from simlayout.hardware.tables.arch import DEFAULT_ARCH
+    from simlayout.programs.device import SimulatedDevice
+    from simlayout.programs.execute import executed
+    from simlayout.programs.numba_cuda import NumbaOnDevice
+    from simlayout.programs.report import Report
+
+    if not os.path.isfile(options.file):
+        raise SimlayoutError(f"{options.file}: there is no such program" if not os.path.isdir(options.file) else
+                             f"{options.file} is a folder, not a program")
+    if options.json == STDIO:
+        raise SimlayoutError("--json: stdout is the program's: name a file, as in --json report.json")
+    if options.html is not None:
+        check_writable(options.html)
+    report = Report(options.arch or DEFAULT_ARCH, options.hazards != "off")
+
+    def told(launched):
+        report.add(launched)
+        device.launches.clear()                          # a program may launch for hours
+
+    device = SimulatedDevice(report.arch, options.hazards, told, _progress)
+    NumbaOnDevice(device).__enter__()                    # for good: what ends the program may still use the device
+    code = executed(options.file, options.arguments)
+    _tell(options, report)
+    return code or int(options.strict and bool(report.hazards or report.excess))
+
+
+def _tell(options, report):
+    from simlayout.programs.page import page
+    from simlayout.programs.report import text
+
+    if options.json is not None:
+        write_whole(options.json, json_text(report.as_dict()) + "\n")
+    if options.html is not None:
+        write_whole(options.html, page(report, os.path.basename(options.file)))
+    if not options.quiet and sys.stderr is not None:
+        sys.stdout.flush()
+        print(f"\nsimlayout: {fit(text(report))}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _progress(name):
+    """How far a launch is, once it takes long."""
+    started = time.monotonic()
+    with progress(f"CTAs of {name}") as moved:
+        yield lambda done, total: moved(done, total) if time.monotonic() - started > PATIENCE else None

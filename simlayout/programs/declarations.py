@@ -1,0 +1,162 @@
+"""Arrays in shared memory in the source of a Numba program: where one is declared and used, and how an edit would read."""
+
+import ast
+from dataclasses import dataclass
+
+from simlayout.errors import SimlayoutError
+
+
+class NoEdit(SimlayoutError):
+    """An edit cannot be written; the message says why."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A piece of a source text, from one character to another, and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A line of a source as it is and as it should be, both without the blanks at the ends."""
+
+    line: int
+    before: str
+    after: str
+
+
+def replaced(source: str, replacements: tuple[Replacement, ...]) -> str:
+    """A text with its Replacements made.
+
+    >>> replaced("tile[y, x]", (Replacement(8, 9, "x ^ y"),))
+    'tile[y, x ^ y]'
+    """
+    for one in sorted(set(replacements), key=lambda r: -r.start):
+        source = source[:one.start] + one.text + source[one.end:]
+    return source
+
+
+def edits(source: str, replacements: tuple[Replacement, ...]) -> tuple[Edit, ...]:
+    """The lines that Replacements change; they add and remove none."""
+    pairs = zip(source.splitlines(), replaced(source, replacements).splitlines())
+    return tuple(Edit(i, before.strip(), after.strip()) for i, (before, after) in enumerate(pairs, 1) if before != after)
+
+
+class Declaration:
+    """The call `NAME = cuda.shared.array(SHAPE, ...)` on a line of a source text. Raises NoEdit where there is not just one,
+    or the text is not Python."""
+
+    def __init__(self, source: str, line: int):
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError):
+            raise NoEdit("its source is not at hand as Python") from None
+        self.source, self._starts = source, _starts(source)
+        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _declares(node.value, line)]
+        if len(assigned) != 1 or len(assigned[0].targets) != 1 or not isinstance(assigned[0].targets[0], ast.Name):
+            raise NoEdit(f"line {line} does not read NAME = cuda.shared.array(SHAPE, DTYPE)")
+        self.name, self.line, self._call = assigned[0].targets[0].id, line, assigned[0].value
+        self._function = min((f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _within(assigned[0], f)),
+                             key=lambda f: (f.end_lineno or f.lineno) - f.lineno, default=tree)
+
+    def padded(self, shape: tuple[int, ...], dim: int, by: int) -> tuple[Replacement, ...]:
+        """The declaration with `by` more elements along a dimension, as a number: Numba takes no sums there. shape: as it
+        is."""
+        node, new = self._shape(), tuple(n + by * (i == dim) for i, n in enumerate(shape))
+        if isinstance(node, ast.Tuple) and len(node.elts) == len(shape):
+            return (self._in_place_of(node.elts[dim], str(new[dim])),)
+        return (self._in_place_of(node, str(new[0]) if len(shape) == 1 and not isinstance(node, ast.Tuple) else repr(new)),)
+
+    def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
+        """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
+        made = []
+        for index in self._indices(len(shape)):
+            y, x = (self._operand(node) for node in index.elts[-2:])
+            row = f"({y} >> {shift})" if shift else y
+            cut = f" % {shape[-1]}" if (shape[-2] - 1) >> shift >= shape[-1] else ""
+            made.append(self._in_place_of(index.elts[-1], f"{x} ^ {row}{cut}"))
+        return tuple(made)
+
+    def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
+        """All indices i of an array with one dimension as i + i // every, and as many elements as that needs."""
+        made = [self._in_place_of(index, f"{self._operand(index)} + {self._operand(index)} // {every}")
+                for index in self._indices(1)]
+        return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def _shape(self):
+        for keyword in self._call.keywords:
+            if keyword.arg == "shape":
+                return keyword.value
+        return self._call.args[0]
+
+    def _indices(self, dimensions):
+        """The nodes of all indices of the array. Raises NoEdit where it is used otherwise, or an index may count from the
+        end."""
+        found, known = [], set()
+        for node in ast.walk(self._function):
+            if isinstance(node, ast.Subscript) and self._is_it(node.value):
+                found.append(node.slice)
+                known.add(node.value)
+            elif isinstance(node, ast.Call) and len(node.args) > 1 and self._is_it(node.args[0]) and _is_atomic(node.func):
+                found.append(node.args[1])
+                known.add(node.args[0])
+        for node in ast.walk(self._function):
+            if self._is_it(node) and isinstance(node.ctx, ast.Load) and node not in known:
+                raise NoEdit(f"{self.name} is used as a whole on line {node.lineno}, so not all of its indices are in sight")
+        for index in found:
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            if len(parts) != dimensions or dimensions > 1 and not isinstance(index, ast.Tuple):
+                raise NoEdit(f"an index of {self.name} on line {index.lineno} is not one of {dimensions} numbers")
+            if any(isinstance(part, ast.Slice | ast.Starred | ast.UnaryOp) for part in parts):
+                raise NoEdit(f"an index of {self.name} on line {index.lineno} is a slice, or counts from the end")
+        return found
+
+    def _is_it(self, node):
+        return isinstance(node, ast.Name) and node.id == self.name
+
+    def _operand(self, node):
+        """The text of a node, in brackets unless it binds closely."""
+        text = self._text(node)
+        close = isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.Subscript | ast.Call)
+        return text if close else f"({text})"
+
+    def _text(self, node):
+        start, end = self._span(node)
+        return self.source[start:end]
+
+    def _in_place_of(self, node, text):
+        return Replacement(*self._span(node), text)
+
+    def _span(self, node):
+        return (self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset))
+
+    def _at(self, line, column):
+        """Where in the text a column, in bytes of UTF-8, of a line is."""
+        start, end = self._starts[line - 1], self._starts[line]
+        return start + len(self.source[start:end].encode()[:column].decode())
+
+
+def _starts(source):
+    """Where each line begins, and the end."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return [*starts, starts[-1]]
+
+
+def _declares(node, line):
+    return (isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
+            and bool(node.args or node.keywords))
+
+
+def _within(node, function):
+    return function.lineno <= node.lineno and node.end_lineno <= function.end_lineno
+
+
+def _is_atomic(function):
+    return isinstance(function, ast.Attribute) and "atomic" in ast.unparse(function.value)

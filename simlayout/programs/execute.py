@@ -1,0 +1,81 @@
+"""A Python program, run within this process as Python runs it."""
+
+import builtins
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import open_code
+from pathlib import Path
+from types import ModuleType
+
+import simlayout
+
+INTERRUPTED = 130
+_OURS = str(Path(simlayout.__file__).parent) + os.sep
+
+
+def executed(path: str, arguments: Sequence[str] = ()) -> int:
+    """Runs the program at a path as `__main__`, with these arguments, and returns its exit code.
+
+    What it raises is told on stderr as Python tells it, without the frames of simlayout; Ctrl-C is 130.
+    """
+    given, path = path, os.path.abspath(path)
+    with _as_main(given, path, arguments) as module:
+        try:
+            with open_code(path) as file:
+                code = compile(file.read(), path, "exec")
+            exec(code, module.__dict__)
+        except SystemExit as leaving:
+            return _code(leaving.code)
+        except BaseException as error:                   # whatever it is, it is the program's
+            _tell(error, path)
+            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+@contextmanager
+def _as_main(given: str, path: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
+    """The module `__main__` of a program; sys is as it was afterwards, but for the module, which its threads may need."""
+    module = ModuleType("__main__")
+    vars(module).update(__file__=path, __builtins__=builtins, __cached__=None)
+    before = sys.argv, sys.path[:], sys.modules.get("__main__")
+    sys.argv, sys.modules["__main__"] = [given, *arguments], module
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        yield module
+    finally:
+        sys.argv, sys.path[:] = before[:2]
+        if before[2] is not None:
+            sys.modules["__main__"] = before[2]
+
+
+def _code(given: object) -> int:
+    """The exit code of a SystemExit's: an int is itself, None is 0, anything else is told and is 1."""
+    if given is None:
+        return 0
+    if isinstance(given, int):
+        return given & 0xFF
+    print(given, file=sys.stderr, flush=True)
+    return 1
+
+
+def _tell(error: BaseException, path: str) -> None:
+    """Prints an exception with the frames of the program and of the libraries that it uses."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    if sys.excepthook is not sys.__excepthook__:         # the program's own
+        sys.excepthook(type(error), error, error.__traceback__)
+        return
+    told = traceback.TracebackException.from_exception(error)
+    seen: set[int] = set()
+    chain: list[traceback.TracebackException | None] = [told]
+    while chain:
+        one = chain.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            kept = [frame for frame in one.stack if frame.filename == path or not frame.filename.startswith(_OURS)]
+            one.stack = traceback.StackSummary.from_list(kept)
+            chain += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
+    print("".join(told.format()), end="", file=sys.stderr, flush=True)

@@ -1,0 +1,183 @@
+"""What would mend bank conflicts of a program: an array in shared memory that is padded, or whose indices are swizzled.
+
+The elements that the lanes asked for are known (`uses`). Where they would lie in an array of another shape is arithmetic,
+and what that costs the bank model says: so each candidate is judged by all accesses that were seen, and the simplest of the
+best is proposed, as an edit of the source.
+"""
+
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from simlayout.hardware import analyze
+from simlayout.programs.declarations import Declaration, Edit, NoEdit, Replacement, edits
+from simlayout.programs.uses import Use, Uses
+
+MOST_STATIC = 48 << 10
+"""Bytes of shared memory that a kernel may declare (CUDA C++ Programming Guide, table of technical specifications)."""
+
+CYCLE = 128
+"""Bytes after which the banks begin again: further padding repeats what less of it does."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Another place for the elements of an array. kind: "pad" (by more elements along dimension dim), "skew" (an array of
+    one dimension: one element more after every `by`) or "swizzle" (last index x ^ (index before >> by))."""
+
+    kind: str
+    by: int
+    dim: int = 0
+
+    def place(self, index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Where elements lie, int64, of their flat indices in C order.
+
+        >>> Candidate("pad", 1, 1).place(np.array([0, 7, 8]), (4, 8)), Candidate("swizzle", 0).place(np.array([9]), (4, 8))
+        (array([0, 7, 9]), array([8]))
+        >>> Candidate("skew", 4).place(np.array([3, 4]), (8,))
+        array([3, 5])
+        """
+        if self.kind == "skew":
+            return index + index // self.by
+        if self.kind == "swizzle":
+            return index ^ ((index // shape[-1] % shape[-2] >> self.by) & (shape[-1] - 1))
+        inner = prod(shape[self.dim:])
+        return index + index // inner * self.by * (inner // shape[self.dim])
+
+    def elements(self, shape: tuple[int, ...]) -> int:
+        """How many the array then has."""
+        if self.kind == "pad":
+            return prod(shape) // shape[self.dim] * (shape[self.dim] + self.by)
+        return prod(shape) + ((shape[0] - 1) // self.by if self.kind == "skew" else 0)
+
+
+def candidates(shape: tuple[int, ...], itemsize: int) -> Iterator[Candidate]:
+    """All that are tried for an array, the simple ones first."""
+    most = max(CYCLE // itemsize, 2)
+    if len(shape) == 1:
+        yield from (Candidate("skew", 1 << i) for i in range(2, 12) if 1 << i < shape[0])
+        return
+    yield from (Candidate("pad", by, dim) for dim in range(len(shape) - 1, 0, -1) for by in range(1, most))
+    if shape[-1] & (shape[-1] - 1) == 0:
+        yield from (Candidate("swizzle", shift) for shift in range(6) if shape[-2] >> shift > 1)
+
+
+@dataclass(frozen=True)
+class Mend:
+    """What would mend an array, or why nothing is proposed.
+
+    file, line: of its declaration; name: of the array, "" where it is not known; kernels: that use it; excess: wavefronts
+    beyond the ideal of all accesses that were seen, and left: of those after the edit; bytes: that the array grows by;
+    edits: lines to change, with `replacements` for `declarations.replaced`; why: a sentence where there is no edit, or that
+    belongs to it, else "".
+    """
+
+    file: str
+    line: int
+    name: str
+    kernels: tuple[str, ...]
+    excess: int
+    left: int
+    bytes: int = 0
+    edits: tuple[Edit, ...] = ()
+    why: str = ""
+    replacements: tuple[Replacement, ...] = ()
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        made = {key: value for key, value in vars(self).items() if key != "replacements"}
+        return {**made, "edits": [vars(edit) for edit in self.edits]}
+
+
+def mends(uses: Uses, arch: str) -> tuple[Mend, ...]:
+    """A Mend for each array that has excess, the worst first."""
+    places: dict[tuple[str, int], list[Use]] = {}
+    for use in uses.found.values():
+        places.setdefault((use.file, use.line), []).append(use)
+    made = [found for group in places.values() if (found := _mend(group, arch)) is not None]
+    return tuple(sorted(made, key=lambda m: -m.excess))
+
+
+def _mend(group, arch):
+    """The Mend of the uses of one declaration, which may have had several shapes."""
+    now = sum(cost(use, None, arch)[0] for use in group)
+    if not now:
+        return None
+    first = group[0]
+    kernels = tuple(dict.fromkeys(name for use in group for name in use.kernels))
+    about = first.file, first.line
+    seen = "" if not any(use.others for use in group) else "its accesses are known only in part"
+    try:
+        declaration = Declaration("".join(linecache.getlines(first.file)), first.line)
+    except NoEdit as error:
+        return Mend(*about, "", kernels, now, now, why=str(error))
+    tried = [one for one in candidates(first.shape, first.itemsize) if all(_fits(one, use) for use in group)]
+    why = "no padding and no swizzle that was tried has less"
+    for left, _, one in sorted(((*_judged(one, group, arch), one) for one in tried), key=lambda found: found[:2]):
+        if left >= now:
+            break
+        try:
+            if len({use.shape for use in group}) > 1:
+                raise NoEdit("it is made in several shapes, so no number is right for all")
+            replacements = _replacements(declaration, one, first.shape)
+        except NoEdit as error:
+            why = str(error)
+            continue
+        grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
+        return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), seen,
+                    replacements)
+    return Mend(*about, declaration.name, kernels, now, now, why=why)
+
+
+def _judged(one, group, arch):
+    """(excess, (kind, bytes, dimensions from the last)) of a candidate: the least is the best."""
+    excess = sum(cost(use, one, arch)[0] for use in group)
+    grown = sum((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
+    return excess, (one.kind == "swizzle", grown, -one.dim, one.by)
+
+
+def _fits(one, use):
+    if one.kind == "pad" and one.dim >= len(use.shape) or (one.kind == "skew") != (len(use.shape) == 1):
+        return False
+    if one.kind == "swizzle" and use.shape[-1] & (use.shape[-1] - 1):
+        return False
+    return one.elements(use.shape) * use.itemsize + use.beside <= MOST_STATIC
+
+
+def _replacements(declaration, one, shape):
+    if one.kind == "pad":
+        return declaration.padded(shape, one.dim, one.by)
+    return (declaration.skewed if one.kind == "skew" else declaration.swizzled)(shape, one.by)
+
+
+def cost(use: Use, one: Candidate | None, arch: str) -> tuple[int, int]:
+    """(excess, wavefronts) of all accesses of an array, where its elements lie as a Candidate says, or as they did (None).
+
+    An access of several elements that would not lie together any more counts as one access of each, as a compiler makes it.
+    """
+    total = np.zeros(2, np.int64)
+    for instruction in use.seen:
+        addresses, active, times = use.patterns(instruction)
+        for name, where in _moved(instruction, addresses, use, one):
+            found = analyze(name, where, active=active, arch=arch)
+            total += (int((times * (found.wavefronts - found.ideal)).sum()), int((times * found.wavefronts).sum()))
+    return int(total[0]), int(total[1])
+
+
+def _moved(instruction, addresses, use, one):
+    """[(instruction, addresses)] of what an access becomes."""
+    if one is None:
+        return [(instruction, addresses)]
+    index, rest = np.divmod(addresses, use.itemsize)
+    placed = use.itemsize * one.place(index, use.shape) + rest
+    bits = instruction.rsplit(".b", 1)
+    nbytes = int(bits[1]) // 8 if len(bits) == 2 and bits[1].isdigit() else use.itemsize
+    count = nbytes // use.itemsize
+    if count < 2:
+        return [(instruction, placed)]
+    each = [use.itemsize * one.place(index + i, use.shape) for i in range(count)]
+    together = all((each[i] == placed + i * use.itemsize).all() for i in range(count)) and not (placed % nbytes).any()
+    return [(instruction, placed)] if together else [(f"{bits[0]}.b{8 * use.itemsize}", where) for where in each]

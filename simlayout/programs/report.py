@@ -1,0 +1,249 @@
+"""What is told at the end of a program: its kernels, what each line of them cost, hazards, and what would mend it."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from os.path import basename
+from time import perf_counter
+
+from simlayout.machine.engine.hazards import Hazard
+from simlayout.machine.engine.listing import line_text
+from simlayout.programs.device import Launched
+from simlayout.programs.mend import Mend, mends
+from simlayout.programs.uses import Uses
+from simlayout.wording import counted
+
+NUMBERS = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
+
+
+@dataclass
+class Line:
+    """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
+    wavefronts, ideal: of shared memory; sectors, least: of global memory (`machine.engine.sectors`). exact: False where the
+    model only bounds an instruction."""
+
+    file: str
+    line: int
+    source: str
+    executions: int = 0
+    instructions: int = 0
+    wavefronts: int = 0
+    ideal: int = 0
+    sectors: int = 0
+    least: int = 0
+    exact: bool = True
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts beyond the ideal."""
+        return self.wavefronts - self.ideal
+
+    @property
+    def sector_excess(self) -> int:
+        """Sectors beyond the least."""
+        return self.sectors - self.least
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess}
+
+
+@dataclass
+class Kernel:
+    """All launches of the kernels of one name. shapes: {(grid, block): how often}; seconds: of the machine; hazards: one for
+    each kind and pair of lines, with how often; notes: sentences."""
+
+    name: str
+    launches: int = 0
+    seconds: float = 0.0
+    shapes: Counter = field(default_factory=Counter)
+    places: dict[tuple[str, int], Line] = field(default_factory=dict)
+    faults: dict[tuple, Hazard] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """By file and line."""
+        return tuple(self.places[place] for place in sorted(self.places))
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """In the order in which they were found first."""
+        return tuple(self.faults.values())
+
+    def total(self) -> Line:
+        """One Line over everything."""
+        made = Line("", 0, "", *(sum(getattr(line, name) for line in self.places.values()) for name in NUMBERS))
+        made.exact = all(line.exact for line in self.places.values())
+        return made
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        shapes = [{"grid": grid, "block": block, "launches": n} for (grid, block), n in self.shapes.items()]
+        return {"name": self.name, "launches": self.launches, "seconds": self.seconds, "shapes": shapes,
+                "total": {k: v for k, v in self.total().as_dict().items() if k not in ("file", "line", "source")},
+                "lines": [line.as_dict() for line in self.lines], "hazards": [h.as_dict() for h in self.hazards],
+                "notes": list(self.notes)}
+
+    def add(self, launched: Launched) -> None:
+        """Counts one more launch."""
+        self.launches += 1
+        self.seconds += launched.seconds
+        self.shapes[launched.grid, launched.block] += 1
+        trace = launched.trace
+        for (file, line), count in trace.executed.items():
+            self._line(file, line).executions += count
+        for c in trace.lines:
+            at = self._line(c.file, c.line)
+            at.instructions, at.wavefronts = at.instructions + c.instructions, at.wavefronts + c.wavefronts
+            at.ideal, at.exact = at.ideal + c.ideal, at.exact and c.exact
+        for s in trace.sectors:
+            at = self._line(s.file, s.line)
+            at.sectors, at.least = at.sectors + s.sectors, at.least + s.least
+        for h in trace.hazards:
+            key = h.kind, h.lines
+            known = self.faults.get(key)
+            self.faults[key] = h if known is None else replace(known, count=known.count + h.count)
+        self.notes.update(dict.fromkeys(trace.notes))
+
+    def _line(self, file, line):
+        at = self.places.get((file, line))
+        if at is None:
+            at = self.places[file, line] = Line(file, line, line_text(file, line).strip())
+        return at
+
+
+class Report:
+    """Takes each Launched, as `told` of a SimulatedDevice does; knows at the end what to tell. arch: of the device. hazards:
+    whether somebody looked for them."""
+
+    def __init__(self, arch: str, hazards: bool = True):
+        self.arch, self.looked, self.kernels, self._uses = arch, hazards, {}, Uses()
+        self._started = perf_counter()
+        self._mends: tuple[Mend, ...] | None = None
+
+    def add(self, launched: Launched) -> None:
+        """One launch is over."""
+        self.kernels.setdefault(launched.name, Kernel(launched.name)).add(launched)
+        self._uses.add(launched)
+        self._mends = None
+
+    @property
+    def launches(self) -> int:
+        """How many there were."""
+        return sum(kernel.launches for kernel in self.kernels.values())
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts of shared memory beyond the ideal, of all kernels."""
+        return sum(kernel.total().excess for kernel in self.kernels.values())
+
+    @property
+    def hazards(self) -> int:
+        """How many were found, of all kernels, each kind and pair of lines once."""
+        return sum(len(kernel.faults) for kernel in self.kernels.values())
+
+    def mends(self) -> tuple[Mend, ...]:
+        """What would mend the arrays that have excess, the worst first."""
+        if self._mends is None:
+            self._mends = mends(self._uses, self.arch)
+        return self._mends
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON: see `simlayout guide numba`."""
+        return {"arch": self.arch, "launches": self.launches, "seconds": perf_counter() - self._started,
+                "machine_seconds": sum(kernel.seconds for kernel in self.kernels.values()), "excess": self.excess,
+                "hazards": self.hazards if self.looked else None,
+                "kernels": [kernel.as_dict() for kernel in self.kernels.values()],
+                "mends": [mend.as_dict() for mend in self.mends()]}
+
+
+# ---- as text -----------------------------------------------------------------------------------------------------------
+
+HEAD = ("line", "instructions", "wavefronts", "ideal", "excess", "sectors", "least", "source")
+FORM = "{:>6}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}  {}"
+FOOT = "* bounded by the model; the hardware's number is not known exactly"
+UNCOALESCED = 2
+"""A line of global memory is named if it asks for so many times the least number of sectors."""
+
+MOST_NAMED = 5
+"""Hazards and lines of global memory of a kernel that are named in the text; JSON has all."""
+
+
+def text(report: Report) -> str:
+    """The report for a terminal, without a line break at its end."""
+    if not report.kernels:
+        return "no kernel was launched"
+    blocks = ["\n".join(_kernel(kernel)) for kernel in report.kernels.values()]
+    found = report.mends()
+    if found:
+        blocks.append("\n".join(line for mend in found for line in mend_lines(mend)))
+    return "\n\n".join([*blocks, summary(report)])
+
+
+def summary(report: Report) -> str:
+    """All of it in one sentence."""
+    seconds = sum(kernel.seconds for kernel in report.kernels.values())
+    hazards = str(report.hazards) if report.looked else "not looked for"
+    return (f"{counted(report.launches, 'launch')} of {counted(len(report.kernels), 'kernel')}, simulated as "
+            f"{report.arch} in {seconds:.1f} s; excess {report.excess}, hazards {hazards}")
+
+
+def _kernel(kernel):
+    yield f"{kernel.name}: {launches_text(kernel)}"
+    lines = [line for line in kernel.lines if line.instructions or line.sectors]
+    for file in dict.fromkeys(line.file for line in lines):
+        yield f"  {file}"
+        yield "  " + FORM.format(*HEAD)
+        yield from ("  " + FORM.format(*_cells(line)).rstrip() for line in lines if line.file == file)
+    if not lines:
+        yield "  no access of shared or global memory"
+    elif not all(line.exact for line in lines):
+        yield f"  {FOOT}"
+    for line in uncoalesced(kernel)[:MOST_NAMED]:
+        yield f"  {uncoalesced_text(line)}"
+    for hazard in kernel.hazards[:MOST_NAMED]:
+        yield f"  hazard: {f'{hazard.count} times ' * (hazard.count > 1)}{hazard}"
+    if len(kernel.hazards) > MOST_NAMED:
+        yield f"  and {len(kernel.hazards) - MOST_NAMED} more hazards"
+
+
+def launches_text(kernel: Kernel) -> str:
+    """How often a kernel was launched, and how."""
+    (grid, block), _ = kernel.shapes.most_common(1)[0]
+    more = f", and {len(kernel.shapes) - 1} other shapes" if len(kernel.shapes) > 1 else ""
+    return (f"{counted(kernel.launches, 'launch')}, grid {_by(grid)}, block {_by(block)}{more}, "
+            f"{kernel.seconds:.2g} s on the machine")
+
+
+def _by(size):
+    """(4, 2, 1) as "4 x 2"."""
+    used = size if size[2] > 1 else size[:2] if size[1] > 1 else size[:1]
+    return " x ".join(map(str, used))
+
+
+def _cells(line):
+    shared = (line.instructions, line.wavefronts, line.ideal, f"{line.excess}{'' if line.exact else ' *'}")
+    return (line.line, *(shared if line.instructions else [""] * 4),
+            *((line.sectors, line.least) if line.sectors else [""] * 2), line.source)
+
+
+def uncoalesced(kernel: Kernel) -> list[Line]:
+    """Lines that ask for many times the least number of sectors, the worst first."""
+    found = [line for line in kernel.lines if line.sectors >= UNCOALESCED * line.least and line.sector_excess]
+    return sorted(found, key=lambda line: -line.sector_excess)
+
+
+def uncoalesced_text(line: Line) -> str:
+    """Such a line in one sentence."""
+    return (f"line {line.line} asks for {line.sectors / line.least:.1f} times as many sectors of global memory as its bytes "
+            "fill: let neighbouring threads take neighbouring elements")
+
+
+def mend_lines(mend: Mend) -> list[str]:
+    """What would mend an array, as lines."""
+    head = f"{basename(mend.file)}:{mend.line}: excess {mend.excess} of {mend.name or 'an array in shared memory'}"
+    if not mend.edits:
+        return [f"{head}; no edit is proposed: {mend.why}"]
+    cost = f", {mend.bytes} bytes more" if mend.bytes else ""
+    known = f" ({mend.why})" * bool(mend.why)
+    return [f"{head}; this makes it {mend.left}{cost}{known}:", *(f"  line {e.line}: {e.after}" for e in mend.edits)]

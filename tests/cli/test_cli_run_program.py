@@ -1,0 +1,188 @@
+"""simlayout run PROGRAM.py: a program as Python runs it, with its launches on the CPU machine, and the report at its end."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import refused
+
+pytest.importorskip("numba.cuda")
+
+from simlayout.cli.run import program_words
+
+TILE = """import sys
+import numpy as np
+from numba import cuda, float32
+
+@cuda.jit
+def transpose(a, out):
+    tile = cuda.shared.array((32, 32), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, x] = a[y, x]
+    cuda.syncthreads()
+    out[y, x] = tile[x, y]
+
+@cuda.jit
+def first_column(a, out):
+    out[cuda.threadIdx.x] = a[cuda.threadIdx.x, 0]
+
+if __name__ == "__main__":
+    a = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    out, column = np.zeros_like(a), np.zeros(32, np.float32)
+    for _ in range(3):
+        transpose[1, (32, 32)](a, out)
+    first_column[1, 32](a, column)
+    print("right" if (out == a.T).all() and (column == a[:, 0]).all() else "wrong", sys.argv, sys.path[0])
+    print("note", file=sys.stderr)
+"""
+
+RACE = TILE.replace("    cuda.syncthreads()\n", "")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty folder but for tile.py and race.py."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tile.py").write_text(TILE)
+    (tmp_path / "race.py").write_text(RACE)
+    return tmp_path
+
+
+def ran(*words, text=None, **options):
+    """(exit code, stdout, stderr) of `simlayout run`; text: of a program.py that is written first."""
+    if text is not None:
+        Path("program.py").write_text(text)
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-m", "simlayout", "run", *words], capture_output=True, text=True,
+                          env=environment, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- the report --------------------------------------------------------------------------------------------------------
+
+def test_the_report_adds_up_launches_and_tells_lines_and_the_edit_on_stderr_alone(folder):
+    code, out, told = ran("--json", "r.json", "--html", "r.html", "tile.py", "--size", "4", "--json")
+    assert (code, out) == (0, f"right ['tile.py', '--size', '4', '--json'] {folder}\n")
+    assert told.startswith("note\n\nsimlayout: transpose: 3 launches, grid 1, block 32 x 32, ")
+    rows = [line.split() for line in told.splitlines()]
+    assert ["9", "96", "96", "96", "0", "384", "384", "tile[y,", "x]", "=", "a[y,", "x]"] in rows
+    assert ["11", "96", "3072", "96", "2976", "384", "384", "out[y,", "x]", "=", "tile[x,", "y]"] in rows
+    assert ["line", "7:", "tile", "=", "cuda.shared.array((32,", "33),", "float32)"] in rows
+    assert "line 15 asks for 4.5 times as many sectors" in told
+    assert re.search(r"^4 launches of 2 kernels, simulated as sm_90 in .* excess 2976, hazards 0$", told, re.MULTILINE)
+    report = json.loads((folder / "r.json").read_text())
+    first, second = report["kernels"]
+    assert (first["name"], first["launches"], second["name"], report["excess"], report["hazards"]) == (
+        "transpose", 3, "first_column", 2976, 0)
+    assert [line["line"] for line in first["lines"] if line["excess"]] == [11]
+    assert [(line["sectors"], line["least"]) for line in second["lines"] if line["sectors"]] == [(36, 8)]
+    (mend,) = report["mends"]
+    assert (mend["name"], mend["line"], mend["excess"], mend["left"], mend["bytes"]) == ("tile", 7, 2976, 0, 128)
+    page = (folder / "r.html").read_text()
+    assert "cuda.shared.array((32, 33), float32)" in page and "2976" in page and "://" not in page and "<script" not in page
+
+
+@pytest.mark.slow
+def test_hazards_name_both_lines_and_are_reported_raised_or_not_looked_for(folder):
+    code, _, told = ran("race.py")
+    assert code == 0 and re.search(r"hazard: .*read after write: ld.shared.b32 .*race.py:10\).*race.py:9\) writes", told)
+    code, out, told = ran("--hazards", "raise", "--quiet", "race.py")
+    assert (code, out) == (1, "") and re.search(r"race.py\", line 20, in <module>[\s\S]*HazardError", told)
+    code, out, told = ran("--hazards", "off", "race.py")
+    assert code == 0 and told.endswith("hazards not looked for\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words, code", [(["--strict", "tile.py"], 1), (["tile.py"], 0), (["--strict", "race.py"], 1),
+                                         (["--strict", "program.py"], 0), (["--strict", "fails.py"], 7)])
+def test_the_exit_code_is_the_programs_or_1_if_strict_where_there_is_something(words, code, folder):
+    (folder / "program.py").write_text("print('nothing launched')")
+    (folder / "fails.py").write_text(TILE + "    sys.exit(7)\n")
+    assert ran("--quiet", *words)[0] == code
+
+
+@pytest.mark.slow
+def test_quiet_leaves_the_programs_own_stderr(folder):
+    assert ran("--quiet", "tile.py")[1:] == (f"right ['tile.py'] {folder}\n", "note\n")
+
+
+@pytest.mark.slow
+def test_a_program_without_launches_says_so():
+    assert ran("program.py", text="x = 1") == (0, "", "\nsimlayout: no kernel was launched\n")
+
+
+# ---- as Python runs it -------------------------------------------------------------------------------------------------
+
+def plain(name):
+    """(exit code, stdout, stderr) of Python itself."""
+    done = subprocess.run([sys.executable, os.path.abspath(name)], capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [
+    "def f(n):\n    return 1 // n\nprint('before')\nf(0)",
+    "try:\n    {}['a']\nexcept KeyError as error:\n    raise ValueError('b') from error",
+    "raise ExceptionGroup('many', [ValueError(1), TypeError(2)])",
+    "x = (", "import sys\nsys.exit('bye')", "import sys\nsys.exit(3)", "import sys\nsys.exit()", "raise SystemExit(True)",
+    "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__, file=sys.stderr)\n1 / 0",
+    "print(__name__, __file__, __builtins__ is not None, __doc__)",
+    "import sys, __main__\nx = 5\nprint(__main__.x, sys.modules['__main__'] is __main__)",
+    "class A: pass\nimport pickle\nprint(type(pickle.loads(pickle.dumps(A()))))",
+    "import atexit\natexit.register(print, 'at the end')"])
+def test_a_program_does_what_it_does_under_python(text):
+    Path("program.py").write_text(text)
+    assert ran("--quiet", "program.py") == plain("program.py")
+
+
+@pytest.mark.slow
+def test_an_error_in_a_launch_shows_the_line_of_the_program_and_no_frame_of_simlayout():
+    code, _, told = ran("program.py", text=TILE.replace("a[y, x]", "a[y + 99, x]"))
+    assert code in (0, 1)                                # out of bounds is a hazard, and is reported
+    code, _, told = ran("--hazards", "raise", "--quiet", "program.py")
+    assert code == 1 and 'program.py", line 21, in <module>' in told and "/simlayout/" not in told.replace("simlayout.", "")
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_130_and_the_report_still_comes():
+    Path("program.py").write_text(TILE + "    print('ready', flush=True)\n    import time\n    time.sleep(600)\n")
+    process = subprocess.Popen([sys.executable, "-m", "simlayout", "run", "program.py"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(
+                                   [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])})
+    while process.stdout.readline() != "ready\n":
+        assert process.poll() is None
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130 and "KeyboardInterrupt" in told and "4 launches of 2 kernels" in told
+
+
+# ---- the command line --------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, fault", [
+    (["nowhere.py"], "nowhere.py: there is no such program"),
+    (["folder.py"], "folder.py is a folder, not a program"),
+    (["--json", "tile.py"], "--json: stdout is the program's: name a file, as in --json report.json"),
+    (["--json", "-", "tile.py"], "--json: stdout is the program's: name a file, as in --json report.json"),
+    (["--html", "nowhere/r.html", "tile.py"], "nowhere/r.html: No such file or directory"),
+    (["--grid", "4", "tile.py"], "--grid is an option of PTX; a program's own options follow its path"),
+    (["--strict", "kernel.ptx"], "--strict is an option of a program in Python, FILE.py"),
+    (["--quite", "tile.py"], "unrecognized arguments: --quite (did you mean --quiet?)")])
+def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
+    (folder / "folder.py").mkdir()
+    (folder / "kernel.ptx").write_text("")
+    assert fault in refused(capsys, "run", *words)
+
+
+@pytest.mark.parametrize("words, own, given", [
+    (["run", "a.py"], ["run", "a.py"], []), (["run", "a.py", "b.py", "--", "-x"], ["run", "a.py"], ["b.py", "--", "-x"]),
+    (["run", "a.ptx"], ["run", "a.ptx"], None), (["check", "a.py"], ["check", "a.py"], None), ([], [], None)])
+def test_all_behind_the_program_is_the_programs(words, own, given):
+    assert program_words(words) == (own, given)

@@ -1,0 +1,187 @@
+"""What would mend an array: candidates judged by the accesses that were seen, and the edits that say so in the source."""
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simlayout as sl
+from simlayout.machine.engine.trace import Recorder
+from simlayout.programs import Launched, SharedArray
+from simlayout.programs.declarations import Declaration, Edit, NoEdit, edits, replaced
+from simlayout.programs.mend import MOST_STATIC, Candidate, candidates, cost, mends
+from simlayout.programs.uses import Uses
+
+LANES = np.arange(32)
+
+
+def used(accesses, shape=(32, 32), itemsize=4, source=("tile.py", 5), beside=0, times=1):
+    """Uses of one launch of a kernel with one array (and another of `beside` bytes before it); accesses: [(instruction,
+    flat index of the element of each lane)]."""
+    recorder = Recorder("sm_90")
+    for instruction, index in accesses:
+        for _ in range(times):
+            recorder.add(instruction, None, (source[0], 9), beside + itemsize * np.asarray(index), None)
+    arrays = (SharedArray("other", 0, beside),) * bool(beside)
+    array = SharedArray("tile", beside, itemsize * prod(shape), *source, shape)
+    uses = Uses()
+    uses.add(Launched("kernel", (1, 1, 1), (32, 1, 1), 0, 0.0, recorder.trace(), (*arrays, array)))
+    return uses
+
+
+def only(uses):
+    (use,) = uses.found.values()
+    return use
+
+
+# ---- candidates --------------------------------------------------------------------------------------------------------
+
+shapes = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple) | st.sampled_from([(32, 32), (16, 8), (4, 8, 16)])
+
+
+@given(shapes, st.sampled_from([1, 2, 4, 8, 16]))
+def test_every_candidate_places_all_elements_apart_and_within_its_size(shape, itemsize):
+    index = np.arange(prod(shape))
+    for one in candidates(shape, itemsize):
+        placed = one.place(index, shape)
+        assert len(np.unique(placed)) == len(index) and placed.min() >= 0 and placed.max() < one.elements(shape)
+
+
+@given(st.integers(2, 9), st.integers(2, 9), st.integers(1, 9), st.integers(1, 2), st.integers(1, 5))
+def test_padding_is_the_array_with_another_shape(a, b, c, dim, by):
+    shape = (a, b, c)
+    wide = [n + by * (i == dim) for i, n in enumerate(shape)]
+    coords = np.unravel_index(np.arange(prod(shape)), shape)
+    assert Candidate("pad", by, dim).place(np.arange(prod(shape)), shape).tolist() == np.ravel_multi_index(
+        coords, wide).tolist()
+
+
+@pytest.mark.parametrize("one", [None, Candidate("pad", 1, 1), Candidate("swizzle", 0)])
+def test_the_cost_is_that_of_every_access_by_itself_at_its_new_place(one):
+    rng = np.random.default_rng(3)
+    accesses = [(name, rng.integers(0, 1024, 32)) for name in ("ld.shared.b32", "st.shared.b32") for _ in range(20)]
+    found = [sl.analyze(name, 4 * (index if one is None else one.place(index, (32, 32))))
+             for name, index in accesses]
+    wavefronts, ideal = (sum(int(getattr(f, what)[0]) for f in found) for what in ("wavefronts", "ideal"))
+    assert cost(only(used(accesses, times=3)), one, "sm_90") == (3 * (wavefronts - ideal), 3 * wavefronts)
+
+
+def test_an_access_of_four_elements_that_padding_parts_counts_as_four():
+    use = only(used([("ld.shared.b128", 4 * LANES)]))
+    assert cost(use, Candidate("pad", 4, 1), "sm_90")[0] == 0
+    single = [sl.analyze("ld.shared.b32", 4 * Candidate("pad", 1, 1).place(4 * LANES + i, (32, 32))) for i in range(4)]
+    assert cost(use, Candidate("pad", 1, 1), "sm_90")[1] == sum(int(one.wavefronts[0]) for one in single)
+
+
+# ---- mends -------------------------------------------------------------------------------------------------------------
+
+SOURCE = """from numba import cuda
+
+@cuda.jit
+def kernel(out):
+    tile = cuda.shared.array((32, 32), 'float32')
+    y, x = cuda.threadIdx.y, cuda.threadIdx.x
+    tile[y, x] = 1
+    cuda.syncthreads()
+    out[y, x] = tile[x, y]
+"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "tile.py"
+
+    def written(text=SOURCE):
+        path.write_text(text)
+        return str(path), 5
+
+    return written
+
+
+def test_a_column_of_a_square_is_mended_by_one_more_column(source):
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES), ("st.shared.b32", LANES)], source=source()), "sm_90")
+    assert (mend.name, mend.kernels, mend.excess, mend.left, mend.bytes) == ("tile", ("kernel",), 31, 0, 128)
+    assert mend.edits == (Edit(5, "tile = cuda.shared.array((32, 32), 'float32')",
+                               "tile = cuda.shared.array((32, 33), 'float32')"),)
+    assert replaced(SOURCE, mend.replacements) == SOURCE.replace("(32, 32)", "(32, 33)")
+
+
+def test_where_there_is_no_room_for_padding_the_indices_are_swizzled(source):
+    uses = used([("ld.shared.b32", 32 * LANES), ("st.shared.b32", LANES)], source=source(), beside=MOST_STATIC - 4096)
+    (mend,) = mends(uses, "sm_90")
+    assert (mend.left, mend.bytes) == (0, 0)
+    assert [(e.line, e.after) for e in mend.edits] == [(7, "tile[y, x ^ y] = 1"), (9, "out[y, x] = tile[x, y ^ x]")]
+
+
+def test_an_array_without_excess_is_not_spoken_of(source):
+    assert mends(used([("ld.shared.b32", LANES)], source=source()), "sm_90") == ()
+
+
+def test_what_nothing_helps_says_so(source):
+    """Atomics of all lanes on one element."""
+    (mend,) = mends(used([("atom.shared.exch.b32", 0 * LANES)], source=source()), "sm_90")
+    assert mend.edits == () and mend.left == mend.excess > 0 and "no padding and no swizzle" in mend.why
+
+
+def test_an_array_whose_source_is_not_at_hand_says_so():
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES)], source=("nowhere.py", 5)), "sm_90")
+    assert mend.edits == () and mend.why == "line 5 does not read NAME = cuda.shared.array(SHAPE, DTYPE)"
+
+
+def test_an_array_of_several_shapes_gets_no_number(source):
+    uses, place = used([("ld.shared.b32", 32 * LANES)], source=source()), source()
+    uses.found |= used([("ld.shared.b32", 16 * LANES)], shape=(32, 16), source=place).found
+    (mend,) = mends(uses, "sm_90")
+    assert mend.edits == () and "several shapes" in mend.why
+
+
+def test_accesses_that_were_not_kept_are_owned_up_to(source):
+    uses = used([("ld.shared.b32", 32 * LANES)], source=source())
+    only(uses).others = 7
+    assert mends(uses, "sm_90")[0].why == "its accesses are known only in part"
+
+
+# ---- edits -------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("before, shape, dim, after", [
+    ("t = cuda.shared.array((32, 16), f4)", (32, 16), 1, "t = cuda.shared.array((32, 17), f4)"),
+    ("t = cuda.shared.array(shape=(N, N), dtype=f4)", (8, 8), 1, "t = cuda.shared.array(shape=(N, 9), dtype=f4)"),
+    ("t = cuda.shared.array(SHAPE, f4)", (4, 8), 1, "t = cuda.shared.array((4, 9), f4)"),
+    ("t = cuda.shared.array((N, 4, 8), f4)", (2, 4, 8), 1, "t = cuda.shared.array((N, 5, 8), f4)"),
+    ("t = cuda.shared.array(N, f4)", (8,), 0, "t = cuda.shared.array(9, f4)"),
+    ("t = shared.array(  # größer\n    (8, 8), f4)", (8, 8), 1, "t = shared.array(  # größer\n    (8, 9), f4)")])
+def test_padding_changes_the_declaration_alone(before, shape, dim, after):
+    assert replaced(before, Declaration(before, 1).padded(shape, dim, 1)) == after
+
+
+def test_swizzling_changes_every_index_and_cuts_tall_rows():
+    text = "t = cuda.shared.array((64, 8), f4)\nt[y + 1, x] = t[i, f(x)]\ncuda.atomic.add(t, (y, x), 1)"
+    assert replaced(text, Declaration(text, 1).swizzled((64, 8), 0)).splitlines()[1:] == [
+        "t[y + 1, x ^ (y + 1) % 8] = t[i, f(x) ^ i % 8]", "cuda.atomic.add(t, (y, x ^ y % 8), 1)"]
+    third = replaced(text, Declaration(text, 1).swizzled((64, 8), 3))
+    assert third.splitlines()[1] == "t[y + 1, x ^ ((y + 1) >> 3)] = t[i, f(x) ^ (i >> 3)]"
+
+
+@pytest.mark.parametrize("text, why", [
+    ("t = cuda.shared.array((8, 8), f4)\nf(t)", "t is used as a whole on line 2"),
+    ("t = cuda.shared.array((8, 8), f4)\nt[1][2] = 3", "not one of 2 numbers"),
+    ("t = cuda.shared.array((8, 8), f4)\nt[1, -1] = 3", "counts from the end"),
+    ("t = cuda.shared.array((8, 8), f4)\nt[1, 2:] = 3", "is a slice")])
+def test_indices_that_are_not_all_in_sight_are_left_alone(text, why):
+    with pytest.raises(NoEdit, match=why):
+        Declaration(text, 1).swizzled((8, 8), 0)
+
+
+@pytest.mark.parametrize("text", ["a, b = f(1), f(2)", "a = f(1); b = f(2)", "return_(1)", "x = (", ""])
+def test_a_line_that_declares_no_array_of_one_name_is_refused(text):
+    with pytest.raises(NoEdit):
+        Declaration(text, 1)
+
+
+def test_edits_are_the_lines_that_change():
+    text = "if 1:\n    t = cuda.shared.array(8, f4)\n    t[i] = 1\n"
+    assert edits(text, Declaration(text, 2).skewed((8,), 4)) == (
+        Edit(2, "t = cuda.shared.array(8, f4)", "t = cuda.shared.array(9, f4)"),
+        Edit(3, "t[i] = 1", "t[i + i // 4] = 1"))
