@@ -1,4 +1,4 @@
-"""Strong loads and stores of shared memory: flags, latches and other things by which threads wait for one another."""
+"""Loads and stores of shared memory: flags, latches and other things by which threads wait for one another; what is read."""
 
 import numpy as np
 import pytest
@@ -127,3 +127,32 @@ def test_who_reads_what_the_last_of_several_atomics_left_knows_what_each_of_them
     out = np.zeros(64, np.uint32)
     trace = sl.ptx.load(text).entry().run(1, 64, out, hazards="report")
     assert out.tolist() == [*range(63, -1, -1)] and bool(trace.hazards) != clean
+
+
+VECTOR = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+setp.lt.u32 %p1, %r1, 3;
+mov.u32 %r2, words;
+mad.lo.u32 %r3, %r1, 4, %r2;
+@%p1 st.shared.u32 [%r3], %r1;
+bar.sync 0;
+setp.eq.u32 %p2, %r1, 40;
+@%p2 st.shared.u32 [words+12], %r1;
+ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [words];
+add.u32 %r8, %r4, %r5;
+add.u32 %r8, %r8, USED;
+st.global.u32 [%rd1], %r8;
+ret;
+"""
+"""A load of three words that nvcc makes one of four."""
+
+
+@pytest.mark.parametrize("used, kinds", [("%r6", set()), ("%r7", {"write after read", "read after write"})])
+def test_an_element_of_a_vector_that_nothing_reads_is_not_read(used, kinds):
+    text = module(VECTOR.replace("USED", used), ("u64",), before=".shared .align 16 .b8 words[16];")
+    trace = sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32), hazards="report")
+    found = {hazard.kind for hazard in trace.hazards}
+    assert found & kinds if kinds else not found

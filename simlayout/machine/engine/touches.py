@@ -53,6 +53,15 @@ class Touch:
         again.site, again.caller, again.strong, again.volatile = self.site, self.caller, self.strong, self.volatile
         return again
 
+    def of_elements(self, nbytes, elements):
+        """The same of some elements of nbytes bytes each that a lane touches."""
+        some, n = self.again(), len(elements)
+        rows = self.rows[:, None] * (self.nbytes // nbytes) + np.array(elements)
+        some.rows, some.nbytes, some.lanes = rows.reshape(-1), nbytes, np.repeat(self.lanes, n)
+        if self.marks is not None:
+            some.marks = self.marks.reshape(len(self.rows), -1, nbytes)[:, elements].reshape(-1, nbytes)
+        return some
+
     def landed(self, waited):
         """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
         write = self.again()

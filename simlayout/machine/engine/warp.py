@@ -1,6 +1,6 @@
 """A warp as its instruction twins see it: lanes, shared memory, asynchronous copies, barriers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 from weakref import WeakSet
@@ -79,12 +79,14 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 
     # ---- shared memory -------------------------------------------------------------------------------------------
 
-    def shared_load(self, instruction: str, addresses: PerLane, nbytes: int, order: str = WEAK) -> np.ndarray:
+    def shared_load(self, instruction: str, addresses: PerLane, nbytes: int, order: str = WEAK,
+                    used: tuple[int, Sequence[int]] | None = None) -> np.ndarray:
         """Loads nbytes (of `memory.WIDTHS`) per lane: uint8 [32, nbytes], zeros in inactive lanes. order: as PTX names it;
-        all but "weak" are strong."""
+        all but "weak" are strong. used: (bytes of an element, the elements whose values are used), if not all are."""
         rows = self._rows(instruction, addresses, nbytes)
         if self.cta.shadow is not None:
-            self.cta.shadow.read(self._touch(instruction, addresses, rows, nbytes, order=order))
+            touch = self._touch(instruction, addresses, rows, nbytes, order=order)
+            self.cta.shadow.read(touch if used is None else touch.of_elements(*used))
         data = self.cta.shared.load(rows, nbytes)
         self.polled(rows, data)
         if self.whole:

@@ -8,6 +8,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
+from simlayout.machine.ptx.carried import Carried
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.known import Known
 from simlayout.machine.ptx.opcodes.control import recursion
@@ -41,7 +42,8 @@ class Names:
     """What the operands of one function mean. Those of all functions of a program share a Lowering's rows and constants."""
 
     def __init__(self, lowering, function):
-        self.lowering, self.function, self.known = lowering, function, Known(function)
+        self.lowering, self.function = lowering, function
+        self.known, self.carried = Known(function), Carried(function)
         self._shared = {}                                # .shared variables of the function -> [address]
         self.local = {}                                  # .local and .param variables -> where in local memory
         self.parameters = {}                             # of an entry -> where among its parameters

@@ -5,9 +5,10 @@ import numpy as np
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import hazard
-from simlayout.machine.engine.memory import POISON, GlobalPointer
+from simlayout.machine.engine.memory import GlobalPointer
 from simlayout.machine.engine.touches import WEAK
 from simlayout.machine.ptx import half_words
+from simlayout.machine.ptx.local import PLAIN
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 
 _LANE = np.arange(LANES)
@@ -19,13 +20,6 @@ _LOW = np.uint64(0xFFFFFFFF)
 class MemoryTwins:
     """Loads and stores of a PtxWarp. addresses: uint64 [32], bytes in a space or generic; data: uint8 [32, nbytes], zeros in
     lanes that are not active."""
-
-    def begin_memory(self, program):
-        """Local memory as it is at the start: undefined."""
-        self.local = np.full((LANES, program.local_bytes), POISON, np.uint8)
-        self.local_written = None
-        if self.cta.launch.log is not None and program.local_bytes:
-            self.local_written = np.full((LANES, program.local_bytes), False)
 
     def strong_access(self, space, addresses, access):
         """Calls access(place, lane) for every active lane of a strong access, if somebody looks for hazards: see
@@ -43,19 +37,19 @@ class MemoryTwins:
         cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
         return cta.first, address % RANK
 
-    def load(self, space, addresses, nbytes, order=WEAK):
-        """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic). order: as in PTX."""
+    def load(self, space, addresses, nbytes, how=PLAIN):
+        """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic). how: a Manner."""
         if space == "shared":
-            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes, order)
+            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes, how)
         if space == "global":
-            return self._counted_load(addresses, self.active, nbytes, order)
+            return self._counted_load(addresses, self.active, nbytes, how.order)
         if space == "const":
-            return self._global_load(addresses, self.active, nbytes, order)
+            return self._global_load(addresses, self.active, nbytes, how.order)
         if space == "local":
-            return self._local_load(addresses, self.active, nbytes)
+            return self.local_load(addresses, self.active, nbytes, how)
         if space == "param":
             return self._parameter_load(addresses, self.active, nbytes)
-        return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, order), nbytes)
+        return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, how), nbytes)
 
     def store(self, space, addresses, data, order=WEAK):
         """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
@@ -65,7 +59,7 @@ class MemoryTwins:
         elif space == "global":
             self._global_store(addresses, self.active, data, order)
         elif space in ("local", "param"):
-            self._local_store(addresses, self.active, data)
+            self.local_store(addresses, self.active, data)
         elif space == "const":
             raise AddressError("st.const: constant memory is read-only")
         else:
@@ -87,13 +81,15 @@ class MemoryTwins:
         self.narrow(outer)
         return total
 
-    def _load_window(self, space, addresses, lanes, nbytes, order):
+    def _load_window(self, space, addresses, lanes, nbytes, how):
         if space == "shared":
             self.narrow(lanes)
-            return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes, order)
+            return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes, how)
         if space == "global":
-            return self._counted_load(addresses, lanes, nbytes, order)
-        return (self._local_load if space == "local" else self._parameter_load)(addresses, lanes, nbytes)
+            return self._counted_load(addresses, lanes, nbytes, how.order)
+        if space == "local":
+            return self.local_load(addresses, lanes, nbytes, how)
+        return self._parameter_load(addresses, lanes, nbytes)
 
     def _store_window(self, space, addresses, lanes, data, order):
         if space == "shared":
@@ -102,18 +98,18 @@ class MemoryTwins:
         elif space == "global":
             self._global_store(addresses, lanes, data, order)
         elif space == "local":
-            self._local_store(addresses, lanes, data)
+            self.local_store(addresses, lanes, data)
         else:
             raise AddressError("st to a kernel parameter: parameters are read-only")
         return 0
 
     # ---- spaces --------------------------------------------------------------------------------------------------
 
-    def _shared_load(self, name, addresses, nbytes, order):
+    def _shared_load(self, name, addresses, nbytes, how):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            return self.cluster_load(name, where, nbytes, order)
-        return self.shared_load(name, where, nbytes, order)
+            return self.cluster_load(name, where, nbytes, how.order)
+        return self.shared_load(name, where, nbytes, how.order, how.used)
 
     def _shared_store(self, name, addresses, data, order):
         where = addresses.view(np.int64)
@@ -167,32 +163,6 @@ class MemoryTwins:
         for pointer, lanes in self.pointers(addresses, active, data.shape[1], "writes"):
             pointer.write(lanes, data, strong=order != WEAK)
 
-    def _local_columns(self, addresses, active, nbytes):
-        """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory."""
-        lanes = np.flatnonzero(active)
-        first = addresses.view(np.int64)[lanes]
-        if (first < 0).any() or (first + nbytes > self.local.shape[1]).any():
-            bad = int(first[(first < 0) | (first + nbytes > self.local.shape[1])][0])
-            raise AddressError(f"local memory: {nbytes} bytes at {bad} of a thread's {self.local.shape[1]}: fix the index")
-        return lanes[:, None], first[:, None] + np.arange(nbytes)
-
-    def _local_load(self, addresses, active, nbytes):
-        lanes, columns = self._local_columns(addresses, active, nbytes)
-        data = np.zeros((LANES, nbytes), np.uint8)
-        data[lanes[:, 0]] = self.local[lanes, columns]
-        if self.local_written is not None:
-            known = self.local_written[lanes, columns].all(axis=1)
-            if not known.all():
-                self.cta.launch.log.add(hazard("unwritten read", None, self.place(lanes[~known, 0]),
-                                               tuple(np.unique(columns[~known]).tolist()), memory="local bytes {}"))
-        return data
-
-    def _local_store(self, addresses, active, data):
-        lanes, columns = self._local_columns(addresses, active, data.shape[1])
-        self.local[lanes, columns] = data[lanes[:, 0]]
-        if self.local_written is not None:
-            self.local_written[lanes, columns] = True
-
     def _parameter_load(self, addresses, active, nbytes):
         parameters = self.program.parameters
         first = addresses.view(np.int64)[active]
@@ -201,11 +171,6 @@ class MemoryTwins:
         data = np.zeros((LANES, nbytes), np.uint8)
         data[active] = parameters[first[:, None] + np.arange(nbytes)]
         return data
-
-    def note_local(self, lanes, at, nbytes):
-        """Lanes' own memory has been written."""
-        if self.local_written is not None:
-            self.local_written[lanes, at:at + nbytes] = True
 
     # ---- atomics and fences --------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx.cluster import ClusterTwins
+from simlayout.machine.ptx.local import LocalTwins
 from simlayout.machine.ptx.map_twins import MapTwins
 from simlayout.machine.ptx.memory import MemoryTwins
 from simlayout.machine.ptx.ordering import OrderTwins
@@ -19,7 +20,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
+class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, OrderTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
     right_behind_fence: whether there was no wgmma since the last wgmma.fence."""
 
@@ -30,7 +31,7 @@ class PtxWarp(Warp, Parts, MemoryTwins, ClusterTwins, MapTwins, OrderTwins):
             cta.give_zeros(program.reserved_at, SYSTEM_BYTES)
         self.rows = program.initial_rows(self)
         self.accumulators, self.right_behind_fence = program.accumulators.of(self), False
-        self.begin_memory(program)
+        self.begin_local(program)
         self.begin_parts()
         self.begin_ordering()
         shared = cta.shared.bytes

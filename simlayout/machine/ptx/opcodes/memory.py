@@ -7,6 +7,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import atomic
 from simlayout.machine.ptx.rows import Place, writer
 
@@ -82,10 +83,11 @@ def load(instruction, names):
     signed = type[0] == "s"
     dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
+    how = Manner(form.order, _used(target, form, names), _carried(target, places, names))
 
     def run(warp):
         addresses = warp.rows[row] + offset
-        data = warp.load(space, addresses, total, form.order)
+        data = warp.load(space, addresses, total, how)
         if form.strong:
             warp.strong_access(space, addresses,
                                lambda place, lane: warp.strong_load(place, lane, data[lane].tobytes(), form.order))
@@ -99,6 +101,22 @@ def load(instruction, names):
     return {"run": run, "memory": None if form.strong else move}
 
 
+def _used(target, form, names):
+    """(bytes of an element, those that something reads) of a vector that has others too: compilers make one load of three
+    neighbours by adding a fourth. None if all are read, or none."""
+    if not isinstance(target, syntax.Vector) or form.type == "b128":
+        return None
+    read = [i for i, element in enumerate(target.operands) if not names.known.unread(element)]
+    return None if len(read) in (0, form.count) else (form.bytes, read)
+
+
+def _carried(target, places, names):
+    """The rows of a target whose elements are only moved, else ()."""
+    elements = target.operands if isinstance(target, syntax.Vector) else (target,)
+    alone = all(names.carried.is_carried(element) for element in elements)
+    return tuple(place.row for place in places if place.row is not None) if alone else ()
+
+
 def store(instruction, names):
     """st: elements to memory."""
     form = Form(instruction)
@@ -106,12 +124,14 @@ def store(instruction, names):
     space, row, offset = _address(address, form, names)
     places = names.wide(value) if form.type == "b128" else [names.source(one, form.type) for one in _elements(value, form)]
     rows = [place.row for place in places]
+    origins = [names.lowering.row(names.function.name, name) for name in sorted(names.carried.origins(value))]
 
     def run(warp):
         data = np.empty((32, len(rows)), f"u{form.bytes}")
         for i, source in enumerate(rows):
             data[:, i] = warp.rows[source]
         addresses, data = warp.rows[row] + offset, data.view(np.uint8)
+        warp.spend(origins, space, addresses)
         warp.store(space, addresses, data, form.order)
         if form.strong:
             warp.strong_access(space, addresses,
