@@ -32,7 +32,7 @@ class Report:
     @property
     def ok(self):
         """C is right and every executed count equals its prediction."""
-        return self.error <= 1 and all(done is None or said.agrees(done) for _, _, said, done in self.rows)
+        return self.error <= 1 and all(counted is None or predicted.agrees(counted) for *_, predicted, counted in self.rows)
 
     def as_dict(self):
         """Plain values, for JSON."""
@@ -64,22 +64,22 @@ def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda l
         say(checks[-1])
     generator = np.random.default_rng(seed)
     a, b = (rounded(kernel.dtypes[0], generator.standard_normal(shape, np.float32)) for shape in ((M, K), (N, K)))
-    done = run(kernel, a, b.T, device=device, progress=progress)
-    error, how = compare(done.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
+    result = run(kernel, a, b.T, device=device, progress=progress)
+    error, how = compare(result.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
     say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
-    rows = tuple((c.name, c.instruction, c, _executed_as(c, done.trace)) for c in prediction.counts)
-    timing = time_on_gpu(kernel, M, N, K) if done.trace is None else {}
-    return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), done.device, prediction, rows,
+    rows = tuple((c.name, c.instruction, c, _executed_as(c, result.trace)) for c in prediction.counts)
+    timing = time_on_gpu(kernel, M, N, K) if result.trace is None else {}
+    return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), result.device, prediction, rows,
                   (*checks, how), error, timing)
 
 
-def _executed_as(said, trace):
+def _executed_as(predicted, trace):
     """What a Trace counted of a predicted access, by its name, or, of what no index function addresses, by its instruction;
     None where it counted nothing."""
     if trace is None:
         return None
-    named = (c for c in trace.accesses if c.name == said.name)
-    return next(named, None) or next((c for c in trace.by_instruction() if c.name == said.instruction), None)
+    named = (c for c in trace.accesses if c.name == predicted.name)
+    return next(named, None) or next((c for c in trace.by_instruction() if c.name == predicted.instruction), None)
 
 
 def emit_again(kernel):
@@ -89,10 +89,10 @@ def emit_again(kernel):
     with_numba = importlib.util.find_spec("numba") is not None
     points = 0
     for access in kernel.plan.accesses:
-        made = emit(access, unit="bytes")
+        emission = emit(access, unit="bytes")
         points += int(np.prod(list(access.domain.values())))
         if with_numba:
-            check_njit(made, access)
+            check_njit(emission, access)
     ways = "as plain Python and under numba.njit" if with_numba else "as plain Python"
     count = len(kernel.plan.accesses)
     return f"emitted    {count} index function{'s' * (count > 1)}, equal to the model on all {points} points {ways}"
@@ -107,31 +107,31 @@ def time_on_gpu(kernel, M, N, K):
 
 def table(report):
     """The per-access table as text, at most 100 columns."""
-    if any(said.bytes for _, _, said, _ in report.rows):
+    if any(predicted.bytes for _, _, predicted, _ in report.rows):
         return _table_of_engines(report)
     head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
-    executed = any(done is not None for *_, done in report.rows)
+    executed = any(counted is not None for *_, counted in report.rows)
     lines = [head + ("  executed" if executed else "")]
-    for name, instruction, said, done in report.rows:
-        line = (f"{name:<15}{instruction:<16}{said.instructions:>13}{said.wavefronts:>12}{said.ideal:>12}{said.excess:>10}"
-                f"{said.excess_per_instruction:>6.3g}")
+    for name, instruction, predicted, counted in report.rows:
+        line = (f"{name:<15}{instruction:<16}{predicted.instructions:>13}{predicted.wavefronts:>12}{predicted.ideal:>12}"
+                f"{predicted.excess:>10}{predicted.excess_per_instruction:>6.3g}")
         if executed:
-            line += "  missing" if done is None else "  equal" if said.agrees(done) else \
-                f"  {done.instructions} / {done.wavefronts} / {done.ideal}"
+            line += "  missing" if counted is None else "  equal" if predicted.agrees(counted) else \
+                f"  {counted.instructions} / {counted.wavefronts} / {counted.ideal}"
         lines.append(line)
     return "\n".join(lines)
 
 
 def _table_of_engines(report):
     """The table of a kernel whose shared memory TMA and wgmma access."""
-    executed = any(done is not None for *_, done in report.rows)
+    executed = any(counted is not None for *_, counted in report.rows)
     head = f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}"
     lines = [head + ("  executed" if executed else "")]
-    for name, instruction, said, done in report.rows:
-        line = (f"{name:<11}{instruction:<31}{said.instructions:>13}{said.wavefronts or '':>12}"
-                f"{said.bytes or '':>14}")
+    for name, instruction, predicted, counted in report.rows:
+        line = (f"{name:<11}{instruction:<31}{predicted.instructions:>13}{predicted.wavefronts or '':>12}"
+                f"{predicted.bytes or '':>14}")
         if executed:
-            line += "  missing" if done is None else "  equal" if said.agrees(done) else \
-                f"  {done.instructions} / {done.wavefronts} / {done.bytes}"
+            line += "  missing" if counted is None else "  equal" if predicted.agrees(counted) else \
+                f"  {counted.instructions} / {counted.wavefronts} / {counted.bytes}"
         lines.append(line.rstrip())
     return "\n".join(lines)

@@ -32,8 +32,8 @@ def assembler():
     path = find_tool("ptxas")
     if path is None:
         return "nvJitLink"
-    found = os.stat(path)
-    return f"{path} {found.st_size} {found.st_mtime_ns}"
+    status = os.stat(path)
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def entry_of(text):
@@ -50,23 +50,23 @@ def program(text, arch=DEFAULT_TARGET):
 def cubin(text, arch=DEFAULT_TARGET):
     """The machine code of a PTX text, bytes. Raises SimlayoutError for a text that ptxas refuses."""
     path = find_tool("ptxas")
-    made = _assembled(path, text, arch) if path else None
-    return _linked(text, arch) if made is None else made
+    code = _assembled(path, text, arch) if path else None
+    return _linked(text, arch) if code is None else code
 
 
 def _assembled(ptxas, text, arch):
     """By ptxas; None where it does not know the text's version of PTX."""
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source, target = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text)
         lines = ["-lineinfo"] if "\t.loc" in text else []
-        done = subprocess.run([ptxas, *lines, f"-arch={arch}", "-o", made, source], capture_output=True, text=True)
-        if done.returncode == 0:
-            return made.read_bytes()
-    said = done.stdout + done.stderr
-    if "Unsupported .version" in said:
+        ptxas_run = subprocess.run([ptxas, *lines, f"-arch={arch}", "-o", target, source], capture_output=True, text=True)
+        if ptxas_run.returncode == 0:
+            return target.read_bytes()
+    messages = ptxas_run.stdout + ptxas_run.stderr
+    if "Unsupported .version" in messages:
         return None
-    raise SimlayoutError(f"{ptxas} refuses the kernel: {said.strip()[:2000]}")
+    raise SimlayoutError(f"{ptxas} refuses the kernel: {messages.strip()[:2000]}")
 
 
 def _linked(text, arch):

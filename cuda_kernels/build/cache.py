@@ -44,23 +44,23 @@ def _file(config, driver):
 def _sources():
     """A hash of all Python source that a kernel may be made of: both packages."""
     root = Path(__file__).parents[2]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in ("cuda_kernels", "simlayout"):
         for path in sorted((root / package).rglob("*.py")):
-            found.update(f"{path.relative_to(root)}\0".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{path.relative_to(root)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @lru_cache(1)
 def _versions():
-    found = []
+    versions = []
     for name in COMPILERS:
         try:
-            found.append(f"{name} {metadata.version(name)}")
+            versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             pass
-    return ", ".join([*found, assembler()])
+    return ", ".join([*versions, assembler()])
 
 
 def key(config, driver=0):
@@ -75,12 +75,12 @@ def compiled(config, driver=0):
     What cannot be read or written is compiled and used all the same.
     """
     path = _file(config, driver)
-    found = path and _read(path)
-    if found is None:
-        found = config.compile()
+    entry = path and _read(path)
+    if entry is None:
+        entry = config.compile()
         if path is not None:
-            _write(path, *found)
-    return found
+            _write(path, *entry)
+    return entry
 
 
 def holds(config, driver=0):

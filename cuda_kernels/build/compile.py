@@ -31,17 +31,17 @@ def rebind(function, resolve):
     names = _names(function.__code__)
     scope = {k: resolve(v) if k in names else v for k, v in function.__globals__.items()}
     cells = tuple(CellType(resolve(c.cell_contents)) for c in function.__closure__ or ())
-    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None)
-    made.__doc__, made.__module__ = function.__doc__, function.__module__
-    return made
+    bound = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None)
+    bound.__doc__, bound.__module__ = function.__doc__, function.__module__
+    return bound
 
 
 def _names(code):
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if hasattr(constant, "co_names"):
-            found |= _names(constant)
-    return found
+            names |= _names(constant)
+    return names
 
 
 class _Binder:
@@ -63,11 +63,11 @@ class _Binder:
         from numba import cuda
         from numba.cuda import types
 
-        made = cuda.jit(device=True, inline="always")(rebind(function, self))
+        compiled = cuda.jit(device=True, inline="always")(rebind(function, self))
         if hasattr(function, "access_name"):
             result = as_address(self._line(function.access_name)) if self.marks else types.uint32
-            return cuda.jit(device=True, inline="always")(_narrow(made, function.__code__.co_argcount, result))
-        return made
+            return cuda.jit(device=True, inline="always")(_narrow(compiled, function.__code__.co_argcount, result))
+        return compiled
 
     def _line(self, access):
         if access not in self.marks:
@@ -88,7 +88,7 @@ def _narrow(function, count, result):
     from numba.cuda import types
 
     u32 = types.uint32
-    made = {
+    by_count = {
         1: lambda a: result(function(u32(a))),
         2: lambda a, b: result(function(u32(a), u32(b))),
         3: lambda a, b, c: result(function(u32(a), u32(b), u32(c))),
@@ -96,10 +96,10 @@ def _narrow(function, count, result):
         5: lambda a, b, c, d, e: result(function(u32(a), u32(b), u32(c), u32(d), u32(e))),
         6: lambda a, b, c, d, e, f: result(function(u32(a), u32(b), u32(c), u32(d), u32(e), u32(f))),
     }
-    if count not in made:
-        raise SimlayoutError(f"an index function with {count} arguments: a kernel calls one with 1 to {max(made)}, tid and "
-                             "loop variables")
-    return made[count]
+    if count not in by_count:
+        raise SimlayoutError(f"an index function with {count} arguments: a kernel calls one with 1 to {max(by_count)}, tid "
+                             "and loop variables")
+    return by_count[count]
 
 
 def bound_kernel(body, marks=None):

@@ -82,15 +82,15 @@ class Entry:
 
     def in_clusters(self, size):
         """The kernel launched in clusters of `size` CTAs: `__cluster_dims__` of CUDA C++."""
-        made = []
+        directives = []
         for directive in self.directives:
-            made.append(directive)
+            directives.append(directive)
             if directive.startswith(".maxntid "):
-                made.append(f".reqnctapercluster {size}, 1, 1")
-        if len(made) != len(self.directives) + 1:
+                directives.append(f".reqnctapercluster {size}, 1, 1")
+        if len(directives) != len(self.directives) + 1:
             raise SimlayoutError(f"a cluster stands behind the one line .maxntid of a kernel, and this one's directives are "
                                  f"{', '.join(self.directives) or 'none'}")
-        return replace(self, directives=tuple(made))
+        return replace(self, directives=tuple(directives))
 
     def with_values(self, count, size=128, align=64):
         """The kernel whose first `count` parameters, 64-bit addresses, are `size` bytes by value, whose address it takes:

@@ -56,8 +56,8 @@ def address_type():
             if len(lines) == 1 and all(isinstance(a, Address | types.Integer) for a in arguments):
                 return signature(Address(lines[0], 64), *arguments)
 
-    def add(context, builder, made, values):
-        return builder.add(*(resized(builder, v, 64, getattr(t, "signed", False)) for v, t in zip(values, made.args)))
+    def add(context, builder, sig, values):
+        return builder.add(*(resized(builder, v, 64, getattr(t, "signed", False)) for v, t in zip(values, sig.args)))
 
     lower(operator.add, Address, types.Integer)(add)
     lower(operator.add, types.Integer, Address)(add)
@@ -84,7 +84,7 @@ def as_address(line):
 
     @intrinsic
     def mark(typingctx, value):
-        def generate(context, builder, made, values):
+        def generate(context, builder, sig, values):
             return resized(builder, values[0], 32)
 
         return (address(value), generate) if isinstance(value, types.Integer) else None

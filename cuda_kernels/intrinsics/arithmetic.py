@@ -18,19 +18,19 @@ def fma_rn_f32(warp, a, b, c):
 @instruction("fma.rn.f64 $0, $1, $2, $3;", "f64 <- f64 f64 f64", ordered=False)
 def fma_rn_f64(warp, a, b, c):
     """a * b + c, rounded once to nearest even."""
-    made = fma(*(np.array(x) for x in np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))))
-    return made if made.ndim else float(made)
+    result = fma(*(np.array(x) for x in np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))))
+    return result if result.ndim else float(result)
 
 
 @instruction("mul.rn.f32 $0, $1, $2;", "f32 <- f32 f32", ordered=False)
 def mul_rn_f32(warp, a, b):
     """a * b, rounded to nearest even whatever is added to it (PTX ISA: mul, with .rn never contracted)."""
-    made = np.multiply(a, b, dtype=np.float32)
-    return np.where(np.isnan(made), NAN_F32, made)[()]
+    product = np.multiply(a, b, dtype=np.float32)
+    return np.where(np.isnan(product), NAN_F32, product)[()]
 
 
 @instruction("mul.rn.f64 $0, $1, $2;", "f64 <- f64 f64", ordered=False)
 def mul_rn_f64(warp, a, b):
     """a * b, rounded to nearest even whatever is added to it."""
-    made = np.multiply(a, b, dtype=np.float64)
-    return made if made.ndim else float(made)
+    product = np.multiply(a, b, dtype=np.float64)
+    return product if product.ndim else float(product)

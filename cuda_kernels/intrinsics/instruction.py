@@ -119,9 +119,9 @@ def instruction(text, types, ordered=True, converged=False, lowering=None):
     results, operands = (tuple(side.split()) for side in types.split("<-"))
 
     def decorate(twin):
-        made = Instruction(twin.__name__, text, results, operands, twin, ordered, converged, lowering)
-        object.__setattr__(made, "__doc__", twin.__doc__)
-        return made
+        new = Instruction(twin.__name__, text, results, operands, twin, ordered, converged, lowering)
+        object.__setattr__(new, "__doc__", twin.__doc__)
+        return new
 
     return decorate
 
@@ -150,14 +150,14 @@ def _inline_assembly(ins):
         function = ir.FunctionType(llvm_result, [v.type for v in values])
         asm = ir.InlineAsm(function, marked(ins.text, lines[0]) if lines else ins.text, ",".join(constraints),
                            side_effect=ins.ordered)
-        made = builder.call(asm, values, attrs=("convergent",) if ins.converged else ())
+        returned = builder.call(asm, values, attrs=("convergent",) if ins.converged else ())
         if not ins.results:
             return context.get_dummy_value()
         if len(ins.results) == 1:
-            return made
+            return returned
         packed = ir.Constant(context.get_value_type(result), ir.Undefined)
         for i in range(len(ins.results)):
-            packed = builder.insert_value(packed, builder.extract_value(made, i), i)
+            packed = builder.insert_value(packed, builder.extract_value(returned, i), i)
         return packed
 
     def typer(typingctx, *args):

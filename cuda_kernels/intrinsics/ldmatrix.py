@@ -31,10 +31,10 @@ def ldmatrix_sync(name):
         registers = load_matrices(warp, name, address)
         return registers if count > 1 else registers[0]
 
-    made = Instruction(name.replace(".", "_"), text, ("b32",) * count, ("u32",), twin, converged=True)
+    new = Instruction(name.replace(".", "_"), text, ("b32",) * count, ("u32",), twin, converged=True)
     how = ", transposed" if name.endswith(".trans") else ""
-    object.__setattr__(made, "__doc__", f"{count} 8x8 matrices of b16{how} (PTX ISA: ldmatrix).")
-    return made
+    object.__setattr__(new, "__doc__", f"{count} 8x8 matrices of b16{how} (PTX ISA: ldmatrix).")
+    return new
 
 
 ldmatrix_x1, ldmatrix_x2, ldmatrix_x4 = (ldmatrix_sync(f"ldmatrix.x{count}") for count in (1, 2, 4))

@@ -36,10 +36,10 @@ def mma_sync(name):
     text = f"{row.opcode} {', '.join(groups)};"
     results, *operands = ((TYPES[f.dtype].register,) * f.registers for f in fragments)
     twin = _twin(name, *(f.registers for f in fragments[1:]))
-    made = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), twin, ordered=False,
-                       converged=True)
-    object.__setattr__(made, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
-    return made
+    new = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), twin, ordered=False,
+                      converged=True)
+    object.__setattr__(new, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
+    return new
 
 
 def _twin(name, *counts):

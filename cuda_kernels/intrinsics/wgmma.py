@@ -75,13 +75,13 @@ def _on_registers(arrays, count, text, multiplies):
     places |= {name: f"${2 * size + i}" for i, name in enumerate(("A", "B", "KEEP"))}
     words = [places.get(w, w) for w in _words(text)]
     constraints = ["=f"] * size + [str(i) for i in range(size)] + ["l", "l", "r"] * multiplies + ["~{memory}"]
-    made = ir.LiteralStructType([f32] * size)
+    struct = ir.LiteralStructType([f32] * size)
 
     def generate(context, builder, signature, values):
         taken = [context.make_array(kind)(context, builder, value) for kind, value in zip(signature.args[:arrays], values)]
         slots = [builder.gep(array.data, [ir.Constant(ir.IntType(32), i)]) for array in taken for i in range(count)]
         read = [builder.load(slot) for slot in slots] + list(values[arrays:])
-        asm = ir.InlineAsm(ir.FunctionType(made, [v.type for v in read]), "".join(words), ",".join(constraints),
+        asm = ir.InlineAsm(ir.FunctionType(struct, [v.type for v in read]), "".join(words), ",".join(constraints),
                            side_effect=True)
         result = builder.call(asm, read, attrs=("convergent",))
         for i, slot in enumerate(slots):

@@ -95,8 +95,8 @@ def _look_interface(x):
 
 
 def _look_dlpack(x):
-    found = dlpack.read(x)
-    return (found.device, found.shape, found.strides, found.dtype, found.address & 15), found.address
+    tensor = dlpack.read(x)
+    return (tensor.device, tensor.shape, tensor.strides, tensor.dtype, tensor.address & 15), tensor.address
 
 
 _KINDS = {"torch": _look_torch, "cupy": _look_cupy, "cai": _look_interface, "dlpack": _look_dlpack}
@@ -200,14 +200,14 @@ def _of_interface(x, name, cuda):
 
 
 def _of_dlpack(x, name, cuda):
-    found = dlpack.read(x)
-    if found.device is None:
+    tensor = dlpack.read(x)
+    if tensor.device is None:
         raise SimlayoutError(f"{name} is a {type(x).__name__} in the CPU's memory: move it to the GPU")
-    dtype = _dtype(name, found.dtype)
+    dtype = _dtype(name, tensor.dtype)
     size = TYPES[dtype].bytes
-    strides = contiguous(found.shape, size) if found.strides is None else tuple(size * s for s in found.strides)
-    return Operand(found.address, found.shape, strides, dtype, found.device, "dlpack", found.writeable, None,
-                   found.owner)
+    strides = contiguous(tensor.shape, size) if tensor.strides is None else tuple(size * s for s in tensor.strides)
+    return Operand(tensor.address, tensor.shape, strides, dtype, tensor.device, "dlpack", tensor.writeable, None,
+                   tensor.owner)
 
 
 # ---- new arrays and streams of the caller's library ---------------------------------------------------------------
@@ -286,9 +286,9 @@ def handle(stream):
     if isinstance(stream, int):
         return stream
     for attribute in ("cuda_stream", "ptr"):
-        found = getattr(stream, attribute, None)
-        if isinstance(found, int):
-            return found
+        number = getattr(stream, attribute, None)
+        if isinstance(number, int):
+            return number
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])

@@ -113,10 +113,10 @@ class Recipe:
 
 
 def _one_device(*operands):
-    found = {x.device for x in operands if x is not None and x.device is not None}
-    if len(found) > 1:
-        raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(found)))}: move them to one")
-    return found.pop() if found else 0
+    devices = {x.device for x in operands if x is not None and x.device is not None}
+    if len(devices) > 1:
+        raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(devices)))}: move them to one")
+    return devices.pop() if devices else 0
 
 
 def _check_out(out, shape):
@@ -136,11 +136,11 @@ def _default_stream(operands, device):
         return sources[0] if sources else lambda: 0
 
     def agreed():
-        found = {source() for source in sources}
-        if len(found) > 1:
-            streams = ", ".join(map(hex, sorted(found)))
+        handles = {source() for source in sources}
+        if len(handles) > 1:
+            streams = ", ".join(map(hex, sorted(handles)))
             raise SimlayoutError(f"the arrays belong to different streams ({streams}): pass stream=")
-        return found.pop()
+        return handles.pop()
 
     return agreed
 

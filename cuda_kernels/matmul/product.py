@@ -203,5 +203,5 @@ def copied(matrices, itemsize, by_rows, count):
     m = matrices if by_rows else matrices.transposed
     pitch = -(-m.cols * itemsize // ALIGNED) * ALIGNED
     each = pitch * m.rows
-    made = Matrices(m.rows, m.cols, pitch, itemsize, each if matrices.matrix else 0)
-    return made if by_rows else made.transposed, each * (count if matrices.matrix else 1)
+    target = Matrices(m.rows, m.cols, pitch, itemsize, each if matrices.matrix else 0)
+    return target if by_rows else target.transposed, each * (count if matrices.matrix else 1)

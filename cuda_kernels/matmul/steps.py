@@ -190,11 +190,11 @@ class HopperSteps(Steps):
     def configure(self, kernel, sizes, major_a, major_b):
         """The kernel for a problem: the one that is given, or one that is chosen."""
         M, N, K, count = sizes
-        found = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
-        tiles = found.options.tiles(M, N, count)
+        suited = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
+        tiles = suited.options.tiles(M, N, count)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
-        return found
+        return suited
 
     def makers(self, kernel, inputs, c, count):
         """{role: the TensorMapMaker} of A, B and, where TMA stores it, C."""

@@ -263,25 +263,25 @@ class Shape:
 
     def __init__(self, grid, block, shared_bytes, cluster=1, overlap=False, together=False):
         self.fixed = (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes
-        found = []
+        attributes = []
         if cluster > 1:
-            found.append(Attribute(CLUSTER_DIMENSION, b"", (c_uint32 * 16)(cluster, 1, 1)))
+            attributes.append(Attribute(CLUSTER_DIMENSION, b"", (c_uint32 * 16)(cluster, 1, 1)))
         if overlap:
-            found.append(Attribute(PROGRAMMATIC_SERIALIZATION, b"", (c_uint32 * 16)(1)))
+            attributes.append(Attribute(PROGRAMMATIC_SERIALIZATION, b"", (c_uint32 * 16)(1)))
         if together:
-            found.append(Attribute(COOPERATIVE, b"", (c_uint32 * 16)(1)))
-        self.attributes, self.count = (Attribute * max(len(found), 1))(*found), len(found)
+            attributes.append(Attribute(COOPERATIVE, b"", (c_uint32 * 16)(1)))
+        self.attributes, self.count = (Attribute * max(len(attributes), 1))(*attributes), len(attributes)
         self.configs = {}
 
     def on(self, stream):
         """The CUlaunchConfig for a stream, in the form that ctypes passes by reference."""
-        found = self.configs.get(stream)
-        if found is None:
+        config = self.configs.get(stream)
+        if config is None:
             if len(self.configs) > 64:                # streams come and go
                 self.configs.clear()
             pointer = ctypes.cast(self.attributes, ctypes.POINTER(Attribute)) if self.count else None
-            found = self.configs[stream] = ctypes.byref(Config(*self.fixed, stream or None, pointer, self.count))
-        return found
+            config = self.configs[stream] = ctypes.byref(Config(*self.fixed, stream or None, pointer, self.count))
+        return config
 
 
 class Launch:

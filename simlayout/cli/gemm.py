@@ -26,7 +26,7 @@ def gemm(options):
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
     say = _nothing if options.json == STDIO else _say
-    foretell(kernel, problem, device)
+    announce_cost(kernel, problem, device)
     say(_heading(kernel, problem, device))
     with progress("CTAs") as moved:
         report = registry.main_job(kernel, *problem, device=device, seed=options.seed, progress=moved, say=say)
@@ -34,10 +34,10 @@ def gemm(options):
     return 0 if report.ok else 1
 
 
-def foretell(kernel, problem, device):
+def announce_cost(kernel, problem, device):
     """Refuses what does not fit into memory, and says on stderr how long a large product takes on the CPU machine."""
     registry.require_memory(*problem, device)
-    text = registry.foretold(kernel, *problem) if device == "cpu" else None
+    text = registry.time_estimate(kernel, *problem) if device == "cpu" else None
     if text:
         print(f"simlayout: {text}", file=sys.stderr, flush=True)
 

@@ -121,7 +121,7 @@ def _entry(entry):
 
 def _block(entry):
     if entry["required_block"]:
-        told = " x ".join(map(str, entry["required_block"])) + ", required"
+        text = " x ".join(map(str, entry["required_block"])) + ", required"
     else:
-        told = f"at most {entry['most_threads']} threads" if entry["most_threads"] else "any"
-    return told + (f"; clusters of {entry['required_cluster']} CTAs, required" if entry["required_cluster"] else "")
+        text = f"at most {entry['most_threads']} threads" if entry["most_threads"] else "any"
+    return text + (f"; clusters of {entry['required_cluster']} CTAs, required" if entry["required_cluster"] else "")

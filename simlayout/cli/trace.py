@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.cli import registry
-from simlayout.cli.gemm import chosen_kernel, foretell, kernel_options
+from simlayout.cli.gemm import announce_cost, chosen_kernel, kernel_options
 from simlayout.cli.text import cut, field, fit, tell
 from simlayout.errors import SimlayoutError
 from simlayout.progress import progress
@@ -19,7 +19,7 @@ def trace(options):
     kernel = chosen_kernel(options)
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth
-    foretell(kernel, problem, "cpu")
+    announce_cost(kernel, problem, "cpu")
     traced = _executed(kernel, problem, options.seed)
     tell(options.json, lambda: _report(kernel, problem, traced),
          lambda: _text(kernel, problem, traced, options.lines == "all"))

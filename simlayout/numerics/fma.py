@@ -48,8 +48,8 @@ def fma_f32(a, b, c):
         bits = np.asarray(total).view(np.int64)
         inexact = (lost != 0) & np.isfinite(lost) & (bits & 1 == 0)
         away = np.where((lost > 0) == (total > 0), 1, -1)        # to odd: f32 then rounds as if it saw all of the sum
-        made = np.where(inexact, bits + away, bits).view(np.float64).astype(np.float32)
-        return np.where(np.isnan(made), NAN_F32, made)[()]
+        result = np.where(inexact, bits + away, bits).view(np.float64).astype(np.float32)
+        return np.where(np.isnan(result), NAN_F32, result)[()]
 
 
 def _tame(x):

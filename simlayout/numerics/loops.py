@@ -179,9 +179,9 @@ def store_f16(values, row, halves, first, offsets, start, count):
         value = values[row, j]
         size = abs(value)
         bits = raw_of(size)
-        found = bits >> 42 & 1023 | (bits >> 52) - 1008 << 10 if size >= 2.0**-14 else np.int64(size * 2.0**24)
-        found = (0x7C00 if size == np.inf else found) | np.int64(value < 0) << 15
-        halves[first + offsets[start + j]] = found if value == value else 0x7FFF
+        bits16 = bits >> 42 & 1023 | (bits >> 52) - 1008 << 10 if size >= 2.0**-14 else np.int64(size * 2.0**24)
+        bits16 = (0x7C00 if size == np.inf else bits16) | np.int64(value < 0) << 15
+        halves[first + offsets[start + j]] = bits16 if value == value else 0x7FFF
 
 
 @inlined

@@ -64,7 +64,7 @@ def gemm(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch
     return _multiplied(op, rule(name, arch), a, b, c)
 
 
-def _multiplied(op, made, a, b, c):
+def _multiplied(op, start, a, b, c):
     """d of checked operands whose K is a multiple of the instruction's."""
     tile = (a.shape[-2], b.shape[-1])
     try:
@@ -76,7 +76,7 @@ def _multiplied(op, made, a, b, c):
     if not c.size or not b.shape[-2]:
         return c.copy()
     a, b = _chain(a.swapaxes(-1, -2), batch, op.k), _chain(b, batch, op.k)
-    return compute(op, made, a, b, np.ascontiguousarray(c).reshape(-1, *tile)).reshape(batch + tile)
+    return compute(op, start, a, b, np.ascontiguousarray(c).reshape(-1, *tile)).reshape(batch + tile)
 
 
 def _common(*shapes):

@@ -56,8 +56,8 @@ class WarpMma:
 
         def places(f, first, registers):
             each = self._each(f)
-            found = _places(f) + first * LANES * each
-            return Places(registers * LANES * each, found[:, 0], found[0] - found[0, 0], 8 * self.word.itemsize // each)
+            index = _places(f) + first * LANES * each
+            return Places(registers * LANES * each, index[:, 0], index[0] - index[0, 0], 8 * self.word.itemsize // each)
 
         a, b, c, d = map(places, self._fragments, self._first, [sum(self.registers[:3])] * 3 + [self.registers[3]])
         return Program(self.op, self.rule, Places(a.tile, a.second, a.first, a.bits), b, c, d)
@@ -69,8 +69,8 @@ class WarpMma:
         start = words[:, self._first[2]:].view(TYPES[self.op.c].plain).reshape(n, -1).take(places[2], axis=1)
         if self._turned:
             a, b = b, a
-        made = by_numpy(self._turned or self.op, self.rule, a, b, start).reshape(n, -1).take(places[3], axis=1)
-        return made.view(self.word).reshape(n, -1, LANES)
+        result = by_numpy(self._turned or self.op, self.rule, a, b, start).reshape(n, -1).take(places[3], axis=1)
+        return result.view(self.word).reshape(n, -1, LANES)
 
     @cached_property
     def _turned(self):
@@ -101,9 +101,9 @@ def _places(f):
     """Where each element of a fragment's matrix lies in its words [registers, 32], counted in elements: int [rows, cols]."""
     lane, value = np.meshgrid(np.arange(f.lanes), np.arange(f.values), indexing="ij")
     row, col = np.moveaxis(f.coordinates(), -1, 0)
-    made = np.empty(f.shape, np.int64)
-    made[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
-    return made
+    places = np.empty(f.shape, np.int64)
+    places[row, col] = (value // f.per_register * LANES + lane) * f.per_register + value % f.per_register
+    return places
 
 
 @lru_cache(None)

@@ -146,7 +146,7 @@ def _expected(expected, instructions):
     return wanted.astype(np.int64)
 
 
-def _takes(found, wanted):
+def _takes(taken, wanted):
     """"takes 2 wavefronts where 1 is expected"."""
-    found, wanted = int(found.sum()), int(wanted.sum())
-    return f"takes {found} wavefront{'s' * (found != 1)} where {wanted} {'is' if wanted == 1 else 'are'} expected"
+    taken, wanted = int(taken.sum()), int(wanted.sum())
+    return f"takes {taken} wavefront{'s' * (taken != 1)} where {wanted} {'is' if wanted == 1 else 'are'} expected"

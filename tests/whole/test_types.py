@@ -3,6 +3,9 @@
 import ast
 import dataclasses
 import inspect
+import shutil
+import subprocess
+import sys
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -86,3 +89,40 @@ def test_type_checkers_are_told_where_the_names_of_a_lazy_package_come_from(pack
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_says_that_it_has_types(package):
     assert (Path(import_module(package).__file__).parent / "py.typed").is_file()
+
+
+TYPES = {
+    "sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))": "sl.Composed",
+    "sl.Swizzle(3, 3, 3) @ (sl.Swizzle(2, 3, 3) @ sl.Layout(512))": "sl.Composed",
+    "sl.Layout(8) @ sl.Layout((2, 4))": "sl.Layout",
+    "sl.F2Map((1, 2)) @ sl.F2Map((2, 1))": "sl.F2Map",
+    'sl.analyze("ldmatrix.x4", [0] * 32).explain(0)': "str",
+    'sl.fragment("m16n8k16.f32.f16.f16.f32", "A")': "sl.hardware.matrix.fragments.Fragment",
+}
+"""Expression -> its type, as a type checker sees it."""
+
+
+def errors_of(types, folder):
+    """The errors that mypy finds in assertions of types."""
+    if not (mypy := shutil.which("mypy")):
+        pytest.skip("needs mypy: pip install mypy")
+    modules = "import simlayout as sl", "import simlayout.hardware.matrix.fragments"
+    lines = ["from typing_extensions import assert_type", *modules]
+    lines += [f"assert_type({expression}, {name})" for expression, name in types.items()]
+    (folder / "typed.py").write_text("\n".join(lines) + "\n")
+    options = ["--config-file", "", "--ignore-missing-imports", "--disable-error-code", "var-annotated",
+               "--cache-dir", folder / "cache", "--python-executable", sys.executable]
+    run = subprocess.run([mypy, *options, folder / "typed.py"], capture_output=True, text=True)
+    assert run.returncode in (0, 1), run.stderr
+    return [line for line in run.stdout.splitlines() if "typed.py" in line and "error" in line]
+
+
+@pytest.mark.slow
+def test_a_type_checker_sees_what_expressions_give(tmp_path):
+    assert errors_of(TYPES, tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_type_checker_sees_a_wrong_type(tmp_path):
+    [error] = errors_of({"sl.Swizzle(3, 3, 3) @ sl.Layout(512)": "sl.Layout"}, tmp_path)
+    assert 'Expression is of type "Composed", not "Layout"' in error

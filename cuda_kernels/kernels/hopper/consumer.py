@@ -63,16 +63,11 @@ def make_multiply_stage(config, places, release):
     return multiply_stage
 
 
-def make_write(config, places):
-    """write(acc, other, smem, t, consumer, unit, c, row, col, matrix, target): the consumer's bands of C, or, where the unit
-    is a part of a tile, this CTA's share of the sum of all parts.
-
-    t: the thread. unit: its number, its part, the number among the cut tiles, and how these are cut (`cutting_of`). c, row,
-    col, matrix: address of the matrix, the consumer's first row and column, the matrix's number. target: as of `make_body`.
-    """
-    at_c, staging, bands, own_bands = places.c, places.staging, config.bands, first_bands(config)
+def make_store(config, places):
+    """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA or directly; as of
+    `make_write`."""
+    at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
-    store_direct, reduce, add_slices = make_store_direct(config), make_reduce(config), make_add_slices(config)
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
         store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix)
@@ -80,7 +75,38 @@ def make_write(config, places):
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
 
-    store = store_by_tma if config.store == "tma" else store_directly
+    return store_by_tma if config.store == "tma" else store_directly
+
+
+def make_multiply_unit(config, places, ring, ctas):
+    """multiply(acc, other, smem, t, tells, parity, stage, operands, step, end): the products of a unit of work, steps `step`
+    to `end` along K; returns the stage and parity behind them and the mbarrier of the last stage, which is not yet
+    released."""
+    at_empty, next_stage, next_parity = places.empty, ring.next_stage, ring.next_parity
+    multiply_stage = make_multiply_stage(config, places, ctas.release)
+
+    def multiply_unit(acc, other, smem, t, tells, parity, stage, operands, step, end):
+        added, before = s32(0), u32(smem + at_empty)
+        while step < end:
+            multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before)
+            added, before = s32(1), u32(smem + at_empty + 8 * stage)
+            parity = next_parity(parity, stage)
+            stage = next_stage(stage)
+            step = successor(step)
+        return stage, parity, before
+
+    return multiply_unit
+
+
+def make_write(config, places):
+    """write(acc, other, smem, t, consumer, unit, c, row, col, matrix, target): the consumer's bands of C, or, where the unit
+    is a part of a tile, this CTA's share of the sum of all parts.
+
+    t: the thread. unit: its number, its part, the number among the cut tiles, and how these are cut (`cutting_of`). c, row,
+    col, matrix: address of the matrix, the consumer's first row and column, the matrix's number. target: as of `make_body`.
+    """
+    bands, own_bands = config.bands, first_bands(config)
+    store, reduce, add_slices = make_store(config, places), make_reduce(config), make_add_slices(config)
 
     def write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
         store(acc, smem, t, consumer, c, row, col, matrix, target)
@@ -147,13 +173,12 @@ def make_consume(config, places, ring, ctas, unit_at):
     multiplies. t: the thread's index in the warpgroup; tiles_m, tiles_n: rows and columns of tiles; target, work: as of
     `make_body`."""
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
-    at_b, at_empty = places.b, places.empty
-    band_a = config.operands[0].bytes                    # 64 rows of A: in both orders they lie together
+    at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
     by_tma, pingpong, cluster = config.store == "tma", config.pingpong, config.sharing
-    multiply_stage, write = make_multiply_stage(config, places, ctas.release), make_write(config, places)
+    multiply_unit, write = make_multiply_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
     place, teller, release, first_row, first_col = ctas.place, ctas.teller, ctas.release, ctas.first_row, ctas.first_col
-    first_unit, next_unit, next_stage, next_parity = ctas.first_unit, ctas.next_unit, ring.next_stage, ring.next_parity
+    first_unit, next_unit = ctas.first_unit, ctas.next_unit
     (_, wait_bands), stores_read = make_products(config), bulk_wait_group_read_if(0)
 
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
@@ -163,7 +188,7 @@ def make_consume(config, places, ring, ctas, unit_at):
         down, right = place(rank)
         tells = teller(t, down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
-        from_a, from_b = s32(window + band_a * own_bands * consumer), s32(window + at_b)
+        operands = s32(window + band_a * own_bands * consumer), s32(window + at_b)
         unit, waits = first_unit(), s32(consumer)
         if pingpong and waits:
             unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
@@ -171,13 +196,7 @@ def make_consume(config, places, ring, ctas, unit_at):
             tile, part, step, end = unit_at(unit, steps, cutting)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             await_turn(consumer, waits)
-            added, before = s32(0), u32(smem + at_empty)
-            while step < end:
-                multiply_stage(acc, other, smem, t, tells, stage, parity, (from_a, from_b), added, before)
-                added, before = s32(1), u32(smem + at_empty + 8 * stage)
-                parity = next_parity(parity, stage)
-                stage = next_stage(stage)
-                step = successor(step)
+            stage, parity, before = multiply_unit(acc, other, smem, t, tells, parity, stage, operands, step, end)
             waits = s32(1)
             end_turn(consumer, unit, units)
             wait_bands(acc, other)

@@ -41,17 +41,10 @@ from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 
 
-def make_steps(dtype):
-    """(begin, bands, turn, end): how a warp multiplies 96 x 64 x 16, six bands of 16 rows one after the other. ra: the
-    band's fragment of A and the next one's, b32 (2, 4); rb: all of B, b32 (8, 2).
-
-    begin(smem, tid, ra, rb) loads what the first step needs. bands(smem, tid, ks, stage, ra, rb, acc) multiplies all bands
-    of step ks of a stage but the last one. turn(smem, tid, ks, stage, ra, rb, acc) multiplies that while it loads what step
-    ks of a stage, the next one, needs: each part of B as its last product is done. end(ra, rb, acc) does where nothing
-    comes next.
-    """
+def make_fragments(dtype):
+    """(load_band(smem, tid, i, ks, stage, ra), load_columns(smem, tid, j, ks, stage, rb), multiply(i, j, ra, rb, acc)): band
+    i of A and 16 columns of B of step ks of a stage to the registers, and the product of band i and 8 columns."""
     mma, load_a, load_b = mma_sync(f"m16n8k16.f32.{dtype}.{dtype}.f32"), index.load_a, index.load_b
-    last = BANDS - 1
 
     def load_band(smem, tid, i, ks, stage, ra):
         half = i % 2
@@ -65,6 +58,20 @@ def make_steps(dtype):
         acc[i, j, 0], acc[i, j, 1], acc[i, j, 2], acc[i, j, 3] = mma(
             ra[half, 0], ra[half, 1], ra[half, 2], ra[half, 3], rb[j, 0], rb[j, 1], acc[i, j, 0], acc[i, j, 1],
             acc[i, j, 2], acc[i, j, 3])
+
+    return load_band, load_columns, multiply
+
+
+def make_steps(dtype):
+    """(begin, bands, turn, end): how a warp multiplies 96 x 64 x 16, six bands of 16 rows one after the other. ra: the
+    band's fragment of A and the next one's, b32 (2, 4); rb: all of B, b32 (8, 2).
+
+    begin(smem, tid, ra, rb) loads what the first step needs. bands(smem, tid, ks, stage, ra, rb, acc) multiplies all bands
+    of step ks of a stage but the last one. turn(smem, tid, ks, stage, ra, rb, acc) multiplies that while it loads what step
+    ks of a stage, the next one, needs: each part of B as its last product is done. end(ra, rb, acc) does where nothing
+    comes next.
+    """
+    (load_band, load_columns, multiply), last = make_fragments(dtype), BANDS - 1
 
     def begin(smem, tid, ra, rb):
         load_band(smem, tid, 0, 0, 0, ra)

@@ -73,23 +73,14 @@ def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_lo
     return load_k if major == "K" else load_mn
 
 
-def make_store_tma(config):
-    """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
-
-    The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
-    staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
-    memory overlap the next tile's products. Every tile begins with the first buffer: where the last round of the one before
-    was of fewer boxes than there are buffers, these are younger than the rest, and fewer stores may still read when they are
-    written again. Where boxes overlap, two stores write the same values.
-    """
+def make_store_box(config):
+    """(write(acc, staging, t, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j of a tile: what writes
+    it to its staging buffer, and what copies it from there to global memory, in a group of its own."""
     address_of = emitted_function(store_access(config))
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
-    down, width, buffers = config.c_major == "M", config.box_n, config.buffers
+    down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
     stmatrix = stmatrix_x4_trans if down else stmatrix_x4
-    boxes, blocks, box_bytes, last = len(config.box_starts), width // 16, 128 * width, config.box_starts[-1]
-    left = boxes % buffers
-    all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
-    young_free = bulk_wait_group_read_if(max(left - 1, 0))
+    blocks, box_bytes = width // 16, 128 * width
 
     def write(acc, staging, t, j):
         for i in range(blocks):
@@ -105,6 +96,24 @@ def make_store_tma(config):
         else:
             tma_store_3d_if(leader, map_c, source, here, s32(row), s32(matrix))
         bulk_commit_group_if(leader)
+
+    return write, copy
+
+
+def make_store_tma(config):
+    """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
+
+    The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
+    staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
+    memory overlap the next tile's products. Every tile begins with the first buffer: where the last round of the one before
+    was of fewer boxes than there are buffers, these are younger than the rest, and fewer stores may still read when they are
+    written again. Where boxes overlap, two stores write the same values.
+    """
+    write, copy = make_store_box(config)
+    boxes, buffers = len(config.box_starts), config.buffers
+    left = boxes % buffers
+    all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
+    young_free = bulk_wait_group_read_if(max(left - 1, 0))
 
     def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix):
         leader = s32(t == 0)

@@ -78,10 +78,32 @@ class Cluster:
     release: object
 
 
+def make_release(below, beside):
+    """(teller, release) of `Cluster`."""
+    peers = below + beside - 1
+
+    def leader(t, down, right):
+        return s32(t == 0)
+
+    def peer_of(t, down, right):
+        if below == 1 or beside == 1:
+            return t
+        other, near = s32(t - below), s32(t < below)
+        return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
+
+    def release_own(t, teller, condition, address):
+        mbarrier_arrive_if(s32(teller * condition), address)
+
+    def release_cluster(t, teller, condition, address):
+        mbarrier_arrive_cluster_if(s32((t < peers) * condition), address, u32(teller))
+
+    return (leader, release_own) if below * beside == 1 else (peer_of, release_cluster)
+
+
 def make_cluster(config):
     """The Cluster of a Hopper configuration."""
     rows, cols, below, beside, size = (config.tile_m, config.tile_n, config.cluster_m, config.cluster_n, config.sharing)
-    peers, first_row_of_ctas = below + beside - 1, sum(1 << below * i for i in range(beside))
+    first_row_of_ctas = sum(1 << below * i for i in range(beside))
 
     def rank():
         return cluster_ctarank() if size > 1 else s32(0)
@@ -109,20 +131,5 @@ def make_cluster(config):
     def next_unit(unit):
         return s32(unit + nctaid_x()) if size == 1 else s32(unit + quotient(nctaid_x(), size))
 
-    def leader(t, down, right):
-        return s32(t == 0)
-
-    def peer_of(t, down, right):
-        if below == 1 or beside == 1:
-            return t
-        other, near = s32(t - below), s32(t < below)
-        return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
-
-    def release_own(t, teller, condition, address):
-        mbarrier_arrive_if(s32(teller * condition), address)
-
-    def release_cluster(t, teller, condition, address):
-        mbarrier_arrive_cluster_if(s32((t < peers) * condition), address, u32(teller))
-
-    teller, release = (leader, release_own) if size == 1 else (peer_of, release_cluster)
-    return Cluster(peers, rank, place, of_row, of_col, first_row, first_col, first_unit, next_unit, teller, release)
+    return Cluster(below + beside - 1, rank, place, of_row, of_col, first_row, first_col, first_unit, next_unit,
+                   *make_release(below, beside))

@@ -54,6 +54,16 @@ def make_meeting(config):
     return show_mbarriers, await_mbarriers
 
 
+def make_change_registers(config):
+    """(fewer(), more()): what the producer and the consumers do to have the registers that they need."""
+    fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (40, 232)))
+
+    def as_they_are():
+        pass
+
+    return (fewer, more) if config.registers is not None else (as_they_are, as_they_are)
+
+
 def make_body(config):
     """The kernel's Python function for a Hopper configuration.
 
@@ -74,8 +84,7 @@ def make_body(config):
     produce = make_produce(config, places, ring, ctas, unit_at)
     consume = make_consume(config, places, ring, ctas, unit_at)
     show_mbarriers, await_mbarriers = make_meeting(config)
-    move_registers = config.registers is not None
-    fewer, more = (setmaxnreg(count, bool(i)) for i, count in enumerate(config.registers or (40, 232)))
+    fewer, more = make_change_registers(config)
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
@@ -90,8 +99,7 @@ def make_body(config):
             if tid == 128 * consumers:
                 begin(smem, map_a, map_b)
             show_mbarriers()
-            if move_registers:
-                fewer()
+            fewer()
             griddepcontrol_launch_dependents()           # the next kernel may take SMs as this one leaves them
             griddepcontrol_wait()                        # what the one before has written is there
             if tid == 128 * consumers:
@@ -102,8 +110,7 @@ def make_body(config):
             if by_tma and tid == 0:
                 prefetch_tensormap(map_c)
             await_mbarriers()
-            if move_registers:
-                more()
+            more()
             griddepcontrol_launch_dependents()
             griddepcontrol_wait()
             target = (map_c, c, matrix_c, (M, N, ldc), (workspace, counters))

@@ -17,54 +17,100 @@ from cuda_kernels.kernels.tutorial.plan import BLOCK, WMMA_STRIDE
 
 def make_fragments(index, options):
     """(load_fragments(smem, tid, ks, stage, buffer, ra, rb), shape of ra, shape of rb): one k16 step of a warp."""
-    load_a, load_b, lds_a, lds_b = index.load_a, index.load_b, index.lds_a, index.lds_b
     tiles_n, buffers = BLOCK // options.beside // 8, options.fragments
-
-    def a_by_ldmatrix(smem, tid, ks, stage, buffer, ra):
-        for i in range(4):
-            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
-                smem + load_a(tid, i, ks, stage))
-
-    def a_by_lds(smem, tid, ks, stage, buffer, ra):
-        for i in range(4):
-            for h in range(2):
-                for q in range(2):
-                    ra[buffer, i, h + 2 * q] = ld_shared_b32(smem + lds_a(tid, i, h, q, ks, stage))
-
-    def b_by_ldmatrix(smem, tid, ks, stage, buffer, rb):
-        for i in range(tiles_n // 2):
-            rb[buffer, 2 * i, 0], rb[buffer, 2 * i, 1], rb[buffer, 2 * i + 1, 0], rb[buffer, 2 * i + 1, 1] = ldmatrix_x4(
-                smem + load_b(tid, i, ks, stage))
-
-    def b_by_lds(smem, tid, ks, stage, buffer, rb):
-        for i in range(tiles_n // 2):
-            for h in range(2):
-                for q in range(2):
-                    rb[buffer, 2 * i + h, q] = ld_shared_b32(smem + lds_b(tid, i, h, q, ks, stage))
-
-    wmma_a, wmma_b = wmma_load("a", "f16", "row"), wmma_load("b", "f16", "col")
-
-    def a_by_wmma(smem, tid, ks, stage, buffer, ra):
-        for i in range(4):
-            (ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], ra[buffer, i, 4], ra[buffer, i, 5],
-             ra[buffer, i, 6], ra[buffer, i, 7]) = wmma_a(smem + load_a(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
-
-    def b_by_wmma(smem, tid, ks, stage, buffer, rb):
-        for i in range(tiles_n // 2):
-            (rb[buffer, i, 0], rb[buffer, i, 1], rb[buffer, i, 2], rb[buffer, i, 3], rb[buffer, i, 4], rb[buffer, i, 5],
-             rb[buffer, i, 6], rb[buffer, i, 7]) = wmma_b(smem + load_b(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
-
-    fragments_a = {"ldmatrix": a_by_ldmatrix, "wmma": a_by_wmma}.get(options.loads, a_by_lds)
-    fragments_b = {"lds": b_by_lds, "wmma": b_by_wmma}.get(options.loads, b_by_ldmatrix)
+    load_a, load_b = (make(index, tiles_n // 2) for make in LOADS[options.loads])
 
     def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
-        fragments_a(smem, tid, ks, stage, buffer, ra)
-        fragments_b(smem, tid, ks, stage, buffer, rb)
+        load_a(smem, tid, ks, stage, buffer, ra)
+        load_b(smem, tid, ks, stage, buffer, rb)
 
     if options.loads == "wmma":
         return load_fragments, (buffers, 4, 8), (buffers, tiles_n // 2, 8)
     return load_fragments, (buffers, 4, 4), (buffers, tiles_n, 2)
 
+
+# ---- makers of load(smem, tid, ks, stage, buffer, registers): four blocks of 16 rows of A, `pairs` of 16 columns of B
+
+def make_a_by_ldmatrix(index, pairs):
+    """By ldmatrix, of A."""
+    load_a = index.load_a
+
+    def load(smem, tid, ks, stage, buffer, ra):
+        for i in range(4):
+            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
+                smem + load_a(tid, i, ks, stage))
+
+    return load
+
+
+def make_b_by_ldmatrix(index, pairs):
+    """By ldmatrix, of B."""
+    load_b = index.load_b
+
+    def load(smem, tid, ks, stage, buffer, rb):
+        for i in range(pairs):
+            rb[buffer, 2 * i, 0], rb[buffer, 2 * i, 1], rb[buffer, 2 * i + 1, 0], rb[buffer, 2 * i + 1, 1] = ldmatrix_x4(
+                smem + load_b(tid, i, ks, stage))
+
+    return load
+
+
+def make_a_by_lds(index, pairs):
+    """Word by word, of A."""
+    lds_a = index.lds_a
+
+    def load(smem, tid, ks, stage, buffer, ra):
+        for i in range(4):
+            for h in range(2):
+                for q in range(2):
+                    ra[buffer, i, h + 2 * q] = ld_shared_b32(smem + lds_a(tid, i, h, q, ks, stage))
+
+    return load
+
+
+def make_b_by_lds(index, pairs):
+    """Word by word, of B."""
+    lds_b = index.lds_b
+
+    def load(smem, tid, ks, stage, buffer, rb):
+        for i in range(pairs):
+            for h in range(2):
+                for q in range(2):
+                    rb[buffer, 2 * i + h, q] = ld_shared_b32(smem + lds_b(tid, i, h, q, ks, stage))
+
+    return load
+
+
+def make_a_by_wmma(index, pairs):
+    """By wmma.load, of A."""
+    load_a, wmma_a = index.load_a, wmma_load("a", "f16", "row")
+
+    def load(smem, tid, ks, stage, buffer, ra):
+        for i in range(4):
+            (ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3], ra[buffer, i, 4], ra[buffer, i, 5],
+             ra[buffer, i, 6], ra[buffer, i, 7]) = wmma_a(smem + load_a(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
+
+    return load
+
+
+def make_b_by_wmma(index, pairs):
+    """By wmma.load, of B."""
+    load_b, wmma_b = index.load_b, wmma_load("b", "f16", "col")
+
+    def load(smem, tid, ks, stage, buffer, rb):
+        for i in range(pairs):
+            (rb[buffer, i, 0], rb[buffer, i, 1], rb[buffer, i, 2], rb[buffer, i, 3], rb[buffer, i, 4], rb[buffer, i, 5],
+             rb[buffer, i, 6], rb[buffer, i, 7]) = wmma_b(smem + load_b(tid - tid % 32, i, ks, stage), WMMA_STRIDE)
+
+    return load
+
+
+LOADS = {"ldmatrix": (make_a_by_ldmatrix, make_b_by_ldmatrix), "lds": (make_a_by_lds, make_b_by_lds),
+         "mixed": (make_a_by_lds, make_b_by_ldmatrix), "wmma": (make_a_by_wmma, make_b_by_wmma)}
+"""Option `loads` -> the makers of A and of B."""
+
+
+# ---- products and C --------------------------------------------------------------------------------------------------
 
 def make_multiply(options):
     """multiply_fragments(buffer, ra, rb, acc): all mma of a k16 step of a warp."""

@@ -111,11 +111,11 @@ class Stores:
 
     def wait(self, pending):
         """Runs the stores of all closed groups but the newest `pending`; returns the number of the newest that is over."""
-        done = max(len(self._groups) - pending, 0)
-        for group in self._groups[:done]:
+        finished = max(len(self._groups) - pending, 0)
+        for group in self._groups[:finished]:
             for store in group:
                 store.run()
-        self._groups = self._groups[done:]
+        self._groups = self._groups[finished:]
         return self._closed - len(self._groups)
 
     def finish(self):

@@ -57,9 +57,9 @@ class Copies:
 
     def landing(self, pending):
         """Takes out all closed groups but the newest `pending`: their copies, in order."""
-        done = self._groups[:max(len(self._groups) - pending, 0)]
-        self._groups = self._groups[len(done):]
-        return [copy for group in done for copy in group if not copy.landed]
+        landing = self._groups[:max(len(self._groups) - pending, 0)]
+        self._groups = self._groups[len(landing):]
+        return [copy for group in landing for copy in group if not copy.landed]
 
     def under_way(self):
         """The copies that no wait has covered."""

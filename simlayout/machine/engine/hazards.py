@@ -112,8 +112,8 @@ def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
 warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
     sentence, fix = KINDS[kind]
-    told = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
-    return Hazard(kind, f"{told}: {fix}", first, second, tuple(bytes))
+    text = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
+    return Hazard(kind, f"{text}: {fix}", first, second, tuple(bytes))
 
 
 def error(fault):

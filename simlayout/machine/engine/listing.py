@@ -58,13 +58,13 @@ def source_lines(trace, ptx=False):
 
 def _counts(trace, place):
     """{place: the sums of its accesses, as fields of a SourceLine}."""
-    made = {}
+    counts = {}
     for c in trace.lines:
-        sums = made.setdefault(place(c), {"instructions": 0, "wavefronts": 0, "ideal": 0, "exact": True})
+        sums = counts.setdefault(place(c), {"instructions": 0, "wavefronts": 0, "ideal": 0, "exact": True})
         for name in ("instructions", "wavefronts", "ideal"):
             sums[name] += getattr(c, name)
         sums["exact"] &= c.exact
-    return made
+    return counts
 
 
 def line_text(file, line):

@@ -38,7 +38,7 @@ class EngineTouches:
     def unfinished(self, touch, clocks):
         """[(the engine's Touch, bool [n, nbytes]: which bytes of `touch`)]: what those who touch these bytes do not know to
         be over."""
-        found = []
+        pairs = []
         units = self._of(touch.rows, touch.nbytes) if self._tables else None
         for table in self._tables.values():
             stamps = table[units]
@@ -50,8 +50,8 @@ class EngineTouches:
                 known = self._touches[stamp]
                 where = (stamps == stamp) & touch.unaware(known, clocks)
                 if where.any():
-                    found.append((known, where))
-        return found
+                    pairs.append((known, where))
+        return pairs
 
     def overwritten(self, touch):
         """Bytes hold something new: what engines did to them before no longer matters."""

@@ -29,7 +29,7 @@ def tag(value: Any, name: str, marks: Any = None) -> Any:
         return tuple(tag(v, name, marks) for v in value)
     if not isinstance(value, int | np.integer | np.ndarray):
         return value
-    made = np.asarray(value)
-    made = (made if made.ndim else np.full(LANES, made)).view(Tagged)
-    made.access, made.marks = name, marks           # type: ignore[attr-defined]
-    return made
+    tagged = np.asarray(value)
+    tagged = (tagged if tagged.ndim else np.full(LANES, tagged)).view(Tagged)
+    tagged.access, tagged.marks = name, marks            # type: ignore[attr-defined]
+    return tagged

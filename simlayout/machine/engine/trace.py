@@ -19,11 +19,11 @@ CHUNK = 1024
 
 
 def _grouped(counts, key):
-    made = {}
+    groups = {}
     for c in counts:
         k = key(c)
-        made[k] = made[k].plus(c) if k in made else c
-    return tuple(made.values())
+        groups[k] = groups[k].plus(c) if k in groups else c
+    return tuple(groups.values())
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Trace:
 
     def count(self, name: str) -> AccessCount:
         """The AccessCount of the access called `name`; raises SimlayoutError if there is none, or several."""
-        found = [c for c in self.accesses if c.name == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise SimlayoutError(f"access {name!r} is executed by {', '.join(c.instruction for c in found)}: pick one "
+        matching = [c for c in self.accesses if c.name == name]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise SimlayoutError(f"access {name!r} is executed by {', '.join(c.instruction for c in matching)}: pick one "
                                  "from .accesses")
         known = ", ".join(repr(c.name) for c in self.accesses)
         raise SimlayoutError(f"no access {name!r} in this trace; it has {known or 'none'}")
@@ -88,13 +88,13 @@ class Trace:
         >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2), AccessCount("b", "ldmatrix.x4", 1, 4, 4))).totals()
         {'ld': 8, 'ldmatrix': 4, 'st': 0, 'stmatrix': 0, 'copy': 0, 'atom': 0}
         """
-        made = dict.fromkeys(CLASSES.values(), 0)
+        sums = dict.fromkeys(CLASSES.values(), 0)
         for c in self.lines:
-            found = class_of(c.instruction)
-            if found is not None:
-                made[found] += c.wavefronts
-                made["ld"] += c.loads
-        return made
+            class_name = class_of(c.instruction)
+            if class_name is not None:
+                sums[class_name] += c.wavefronts
+                sums["ld"] += c.loads
+        return sums
 
     def total(self) -> AccessCount:
         """One AccessCount over everything, called "total"."""
@@ -185,9 +185,9 @@ class _Buffer:
         """int [3, n]: wavefronts, ideal and loads; notes whether they are exact."""
         from simlayout.hardware import analyze
 
-        made = analyze(self.instruction, addresses, active=active, arch=self.arch, sources=sources, valid=valid)
-        self.exact &= bool(made.exact)
-        return np.stack(np.broadcast_arrays(made.wavefronts, made.ideal, made.loads))
+        analysis = analyze(self.instruction, addresses, active=active, arch=self.arch, sources=sources, valid=valid)
+        self.exact &= bool(analysis.exact)
+        return np.stack(np.broadcast_arrays(analysis.wavefronts, analysis.ideal, analysis.loads))
 
 
 class Recorder:
@@ -257,11 +257,11 @@ class Recorder:
         return Trace(lines, dict(self.executed), hazards, notes, sectors=self._sector_counts(), patterns=self._patterns())
 
     def _sector_counts(self):
-        made = []
+        counts = []
         for (instruction, site), b in self._sectors.items():
             b.flush()
-            made.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least))
-        return tuple(sorted(made, key=lambda c: (c.file, c.line, c.instruction, c.ptx_line)))
+            counts.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least))
+        return tuple(sorted(counts, key=lambda c: (c.file, c.line, c.instruction, c.ptx_line)))
 
     def _patterns(self):
         """Of buffers that have been flushed."""

@@ -138,11 +138,11 @@ class Warpgroup:
             key = id(first.arrays[0])
             held = self._held.pop(key, None)
             c = (_gathered(first) if held is None else held) if first.scale_d else None
-            made = multiplied(chain, c, self.cta)
+            products = multiplied(chain, c, self.cta)
             later = [other[0] for other in chains[i + 1:]] + self._products
             if any(p.adds_to(first.arrays) for p in later):
-                self._held[key] = made                   # later products go on from here, not from the registers
-            last.results = _scattered(op_of(last), made)
+                self._held[key] = products               # later products go on from here, not from the registers
+            last.results = _scattered(op_of(last), products)
 
     def state(self, touch):
         """Which wait covers a Product, or what it reads, as text."""
@@ -170,8 +170,8 @@ def _chains(products):
         if chain and product.scale_d and chain[-1].name == product.name:
             chain.append(product)
         else:
-            newest[id(product.arrays[0])] = made = [product]
-            chains.append(made)
+            newest[id(product.arrays[0])] = chain = [product]
+            chains.append(chain)
     return chains
 
 
@@ -184,11 +184,11 @@ def _places(name, operand):
     by the fragment of the wgmma."""
     from simlayout.hardware import fragment
 
-    found = fragment(name, operand)
-    coordinates, each = found.coordinates(), found.per_register
+    held = fragment(name, operand)
+    coordinates, each = held.coordinates(), held.per_register
     thread, value = np.indices(coordinates.shape[:2])
-    register = thread // LANES * found.registers + value // each
-    places = np.empty(found.shape, np.int64)
+    register = thread // LANES * held.registers + value // each
+    places = np.empty(held.shape, np.int64)
     places[coordinates[..., 0], coordinates[..., 1]] = (register * LANES + thread % LANES) * each + value % each
     return places
 
@@ -210,10 +210,10 @@ def _gathered(product):
     return values.view(TYPES[op.d].plain).reshape(-1).take(_places(product.name, "D"))
 
 
-def _scattered(op, made):
+def _scattered(op, values):
     """The inverse: what the registers of each warp hold, uint8 [4, bytes]."""
-    flat = np.empty(made.size, made.dtype)
-    flat[_places(op.name, "D")] = made
+    flat = np.empty(values.size, values.dtype)
+    flat[_places(op.name, "D")] = values
     return flat.reshape(WARPS, -1).view(np.uint8)
 
 

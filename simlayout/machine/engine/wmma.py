@@ -87,8 +87,8 @@ class SharedTile:
     def _moved(self, offsets):
         """address + offsets. An address that an index function made keeps its access's name, but not which element it is of:
         the offsets lead to others."""
-        made = self.address + offsets
-        return tag(np.asarray(made), made.access) if isinstance(made, Tagged) else made
+        addresses = self.address + offsets
+        return tag(np.asarray(addresses), addresses.access) if isinstance(addresses, Tagged) else addresses
 
 
 class PointedTile:
@@ -142,8 +142,8 @@ class Matrix:
     def load(self, tile, stride):
         """[registers] from a tile in memory. stride: elements from one line to the next."""
         stride = self._checked(tile, stride)
-        found = self._by_matrices(tile, stride) if self._fit(tile) else self._by_elements(tile, stride)
-        return found * self.fragment.copies
+        values = self._by_matrices(tile, stride) if self._fit(tile) else self._by_elements(tile, stride)
+        return values * self.fragment.copies
 
     def store(self, tile, stride, registers):
         """Writes registers to a tile in memory."""
@@ -162,23 +162,23 @@ class Matrix:
         return tile.matrices and self.operand and self.bits <= 16 and not (self.turned and self.bits < 16)
 
     def _by_matrices(self, tile, stride):
-        name, found = f"ldmatrix.x{self.together}{'.trans' if self.turned else ''}", []
+        name, values = f"ldmatrix.x{self.together}{'.trans' if self.turned else ''}", []
         for first in range(0, self.count, self.together):
             row, col = self.origins[first + _LANE // 8 % self.together].T
             line = _LANE % 8
-            found += tile.rows(name, self._offset(row + line, col, stride) if self.along else
-                               self._offset(row, col + line, stride))
-        return found
+            values += tile.rows(name, self._offset(row + line, col, stride) if self.along else
+                                self._offset(row, col + line, stride))
+        return values
 
     def _by_elements(self, tile, stride):
         if self.bits < 16 and self.turned:
             return self._by_bytes(tile, stride)
-        found = []
+        values = []
         nbytes = max(4, self.bits // 8) * (1 if self.single or self.bits <= 16 else 2)
         for offsets in self._offsets(stride):
             words = np.ascontiguousarray(tile.read(offsets, nbytes)).view(self.word)
-            found += list(words.T)
-        return [moved(register) for register in found] if self.turned else found
+            values += list(words.T)
+        return [moved(register) for register in values] if self.turned else values
 
     def _by_bytes(self, tile, stride):
         """Registers of 8-bit elements that are no neighbours in memory."""

@@ -15,11 +15,11 @@ def fused_products(function):
     """
     places, texts = [], Counter()
     _collect(function, None, places, texts)
-    found = {}
+    products = {}
     for node, side, product, loop in places:
         if texts[_text(product)] == 1 and (loop is None or _names(product) & loop):
-            found[node] = found.get(node, 0) | side
-    return found
+            products[node] = products.get(node, 0) | side
+    return products
 
 
 def _collect(node, loop, places, texts):

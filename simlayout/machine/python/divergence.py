@@ -66,10 +66,10 @@ def merge(lanes, ours, theirs):
                            f"{type(theirs).__name__} under one name, which no register holds: use two names")
     if type(ours) is type(theirs) and not isinstance(ours, np.ndarray) and ours == theirs:
         return ours
-    made = choose(lanes, ours, theirs)
+    merged = choose(lanes, ours, theirs)
     if not isinstance(ours, Tagged) or not isinstance(theirs, Tagged) or ours.access != theirs.access:
-        return made
-    return tag(made, ours.access, ours.marks and theirs.marks and ours.marks.merged(lanes, theirs.marks))
+        return merged
+    return tag(merged, ours.access, ours.marks and theirs.marks and ours.marks.merged(lanes, theirs.marks))
 
 
 class LaneRange:
@@ -122,8 +122,8 @@ class Decisions(Lanes):
                 return twin(self, *args, **named)
             if len(kinds) == len(args):
                 args = operands(kinds, args, self.active)
-            made = twin(self, *args)
-            return results(function.results, made) if function.results else made
+            result = twin(self, *args)
+            return results(function.results, result) if function.results else result
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
         scalar = getattr(function, "casts_to", None)
@@ -136,15 +136,15 @@ class Decisions(Lanes):
             frame, outer = sys._getframe(1), self.caller
             self.caller = frame.f_code.co_filename, frame.f_lineno, outer
             self.inside.append(plain)
-            made = device_function(plain, args, named)(self, *args, **named)
+            result = device_function(plain, args, named)(self, *args, **named)
             self.inside.pop()
             self.caller = outer
         else:
-            made = function(*args, **named)
+            result = function(*args, **named)
         name = getattr(function, "access_name", None)
         if name is None:
-            return made
-        return tag(made, name, self.elements and self.elements.marks(name, args))
+            return result
+        return tag(result, name, self.elements and self.elements.marks(name, args))
 
     def put(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value` in the active lanes. (A RegisterArray sees to that itself.)"""

@@ -38,12 +38,12 @@ def _smaller(symbol, ufunc):
         kind = unified(ours, theirs)
         if exact and ours in FLOATS and theirs in FLOATS:
             x, y = np.asarray(a, DTYPE[kind]), np.asarray(b, DTYPE[kind])
-            made = ufunc(x, y)
+            result = ufunc(x, y)
             zero = (x == 0) & (y == 0)
             sign = np.signbit(x) | np.signbit(y) if symbol == "min" else np.signbit(x) & np.signbit(y)
-            made = np.where(zero, np.where(sign, -DTYPE[kind].type(0), DTYPE[kind].type(0)), made)
-            made = np.where((x != x) & (y != y), _nan(kind), made)
-            return made if made.ndim else cast(made[()], kind)
+            result = np.where(zero, np.where(sign, -DTYPE[kind].type(0), DTYPE[kind].type(0)), result)
+            result = np.where((x != x) & (y != y), _nan(kind), result)
+            return result if result.ndim else cast(result[()], kind)
         wins = less(warp, b, a)
         if _uniform(wins):
             return cast(b if wins else a, kind)
@@ -53,12 +53,12 @@ def _smaller(symbol, ufunc):
         if named or len(args) < 2:
             raise MachineError(f"{symbol} of {'keywords' if named else 'a sequence'} is not what Numba compiles: write "
                                f"{symbol}(a, b, ...)")
-        made = args[0]
+        result = args[0]
         for value in args:
             _number(function, value)
         for value in args[1:]:
-            made = pair(warp, made, value, len(args) == 2)
-        return made
+            result = pair(warp, result, value, len(args) == 2)
+        return result
 
     return extreme
 
@@ -76,9 +76,9 @@ def _cast(names):
         new = names[kind]
         if new is None:
             raise MachineError(f"{function.__name__}({kind}) is not what Numba compiles: cast to an integer first")
-        made = CASTS[new](args[0], warp.active)
+        result = CASTS[new](args[0], warp.active)
         old = args[0]
-        return tag(made, old.access, old.marks) if isinstance(old, Tagged) and not isinstance(made, Tagged) else made
+        return tag(result, old.access, old.marks) if isinstance(old, Tagged) and not isinstance(result, Tagged) else result
 
     return make
 
@@ -101,8 +101,8 @@ def _absolute(warp, function, args, named):
         return value
     if _uniform(value) and kind == "s64":
         return OPERATORS["neg"](warp, value) if value < 0 else value
-    made = np.abs(np.asarray(value))
-    return made if made.ndim else cast(made[()], kind)
+    result = np.abs(np.asarray(value))
+    return result if result.ndim else cast(result[()], kind)
 
 
 def _rounded(warp, function, args, named):
@@ -110,8 +110,8 @@ def _rounded(warp, function, args, named):
         raise MachineError("round to digits cannot run on the machine: scale, round and divide")
     kind = _number(function, args[0])
     wide = cast(args[0], kind if kind in FLOATS else "f32" if kind == "b1" else "f64")
-    made = np.rint(np.asarray(wide))
-    return cast(made if made.ndim else float(made), "s64", warp.active)
+    result = np.rint(np.asarray(wide))
+    return cast(result if result.ndim else float(result), "s64", warp.active)
 
 
 def _divmod(warp, function, args, named):
@@ -142,10 +142,10 @@ def _math(ufunc, exact, result=None):
         if not exact:
             warp.approximate(f"math.{function.__name__}")
         wide = "f64" if not exact else kind
-        made = ufunc(*(np.asarray(cast(a, wide)) for a in args))
+        values = ufunc(*(np.asarray(cast(a, wide)) for a in args))
         if result == "b1":
-            return made if np.ndim(made) else bool(made)
-        return cast(made if np.ndim(made) else float(made), kind)
+            return values if np.ndim(values) else bool(values)
+        return cast(values if np.ndim(values) else float(values), kind)
 
     return compute
 
@@ -172,10 +172,10 @@ def _scaled(warp, function, args, named):
     if (wrong & warp.active if wrong.ndim else wrong).any():
         raise MachineError("math.ldexp: the exponent does not fit in s32, to which Numba cuts it: clamp it with min and max")
     kind = kind if kind in FLOATS else "f32" if kind == "b1" else "f64"
-    made = np.ldexp(np.asarray(cast(value, kind)), np.where(wrong, 0, by).astype(np.int32))
+    result = np.ldexp(np.asarray(cast(value, kind)), np.where(wrong, 0, by).astype(np.int32))
     if kind == "f32":
-        made = np.where(np.isnan(made), _nan(kind), made)
-    return made if np.ndim(made) else cast(made[()], kind)
+        result = np.where(np.isnan(result), _nan(kind), result)
+    return result if np.ndim(result) else cast(result[()], kind)
 
 
 _EXACT = {"sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "fabs": np.abs, "copysign": np.copysign,

@@ -47,12 +47,12 @@ class Callee:
     @classmethod
     def of(cls, function):
         """The Callee of a function."""
-        made = cls._known_callees.get(function)
-        if made is None:
-            made = cls._known_callees[function] = cls()
-            made.function, made.code, made.names = weakref.ref(function), function.__code__, ()
-            made.names = known(function)                 # of one that leads back to itself: as far as it was known then
-        return made
+        callee = cls._known_callees.get(function)
+        if callee is None:
+            callee = cls._known_callees[function] = cls()
+            callee.function, callee.code, callee.names = weakref.ref(function), function.__code__, ()
+            callee.names = known(function)               # of one that leads back to itself: as far as it was known then
+        return callee
 
     def __eq__(self, other):
         return self is other or isinstance(other, Callee) and self.code == other.code and self.names == other.names
@@ -64,13 +64,13 @@ class Callee:
 def known(function):
     """What is `described` of a function's globals and closure, as pairs (name, description)."""
     code, scope = function.__code__, function.__globals__
-    found = {name: described(scope[name]) for name in code.co_names if name in scope}
+    kinds = {name: described(scope[name]) for name in code.co_names if name in scope}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = described(cell.cell_contents)
+            kinds[name] = described(cell.cell_contents)
         except ValueError:                               # an empty cell: assigned later
-            found[name] = None
-    return tuple(sorted(found.items(), key=lambda item: item[0]))
+            kinds[name] = None
+    return tuple(sorted(kinds.items(), key=lambda item: item[0]))
 
 
 def described_value(value):
@@ -101,10 +101,10 @@ def joined(function, names, parameters=(), result=None):
 
 def _as(value, kind, at):
     """The expression `value`, cast."""
-    made = ast.Call(ast.Name(CAST, ast.Load()), [value, ast.Constant(kind)], [])
-    for node in (made, made.func, made.args[1]):
+    call = ast.Call(ast.Name(CAST, ast.Load()), [value, ast.Constant(kind)], [])
+    for node in (call, call.func, call.args[1]):
         ast.copy_location(node, at)
-    return made
+    return call
 
 
 def _common(kinds):
@@ -114,19 +114,19 @@ def _common(kinds):
     if kinds and all(isinstance(kind, str) for kind in kinds):
         return unified(*sorted(kinds))
     if kinds and all(isinstance(kind, tuple) for kind in kinds) and len({len(kind) for kind in kinds}) == 1:
-        made = tuple(_common(set(column)) for column in zip(*kinds, strict=True))
-        return None if None in made else made
+        types = tuple(_common(set(column)) for column in zip(*kinds, strict=True))
+        return None if None in types else types
     return None
 
 
 def _cast(name, kind, at):
-    made = ast.Assign([ast.Name(name, ast.Store())],
-                      ast.Call(ast.Name(CAST, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(kind)], []))
-    for node in ast.walk(made):
+    assignment = ast.Assign([ast.Name(name, ast.Store())],
+                            ast.Call(ast.Name(CAST, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(kind)], []))
+    for node in ast.walk(assignment):
         if "lineno" in node._attributes:
             ast.copy_location(node, at)
             node.end_lineno, node.end_col_offset = at.lineno, at.col_offset
-    return made
+    return assignment
 
 
 def _meet(ways):
@@ -135,13 +135,13 @@ def _meet(ways):
     ways = [way for way in ways if way is not None]
     if not ways:
         return None, {}
-    made, differ = {}, {}
+    common, differ = {}, {}
     for name in {name for way in ways for name in way}:
         kinds = {way[name] for way in ways if name in way}
-        made[name] = _common(kinds)
-        if len(kinds) > 1 and made[name] is not None and all(name in way for way in ways):
-            differ[name] = made[name]
-    return made, differ
+        common[name] = _common(kinds)
+        if len(kinds) > 1 and common[name] is not None and all(name in way for way in ways):
+            differ[name] = common[name]
+    return common, differ
 
 
 class _Walk:
@@ -242,8 +242,8 @@ class _Walk:
         if isinstance(node, ast.Constant):
             return kind_of(node.value) if isinstance(node.value, bool | float) or _fits(node.value) else None
         if isinstance(node, ast.Name):
-            found = known[node.id] if node.id in known else self.names.get(node.id)
-            return found if isinstance(found, str) or node.id in known else None
+            known_kind = known[node.id] if node.id in known else self.names.get(node.id)
+            return known_kind if isinstance(known_kind, str) or node.id in known else None
         if isinstance(node, ast.Tuple):
             return tuple(self.kind(e, known) for e in node.elts)
         if isinstance(node, ast.BinOp):
@@ -276,19 +276,19 @@ class _Walk:
         self.expressions.pop(id(node), None)
         if not all(isinstance(kind, str) for kind in kinds):
             return None
-        made = unified(*kinds)
+        one = unified(*kinds)
         if len(set(kinds)) > 1:
-            self.expressions[id(node)] = made
-        return made
+            self.expressions[id(node)] = one
+        return one
 
     def called(self, node, kinds, known):
         named = {word.arg: self.kind(word.value, known) for word in node.keywords}
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name is None or name in known:
             return None
-        found = self.names.get(name)
-        if isinstance(found, tuple):
-            word, what = found
+        function = self.names.get(name)
+        if isinstance(function, tuple):
+            word, what = function
             if word == "calls":
                 starred = None in named or any(isinstance(a, ast.Starred) for a in node.args)
                 callee = what.function()
@@ -304,8 +304,8 @@ class _Walk:
 
 
 def _meet_if(first, second):
-    made, differ = _meet([first, second])
-    return made, {}, differ
+    common, differ = _meet([first, second])
+    return common, {}, differ
 
 
 def _fits(value):

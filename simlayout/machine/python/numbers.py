@@ -90,12 +90,12 @@ def wrapped(value):
 
 def unified(*kinds):
     """The common type of several types."""
-    made = kinds[0]
+    one = kinds[0]
     for kind in kinds[1:]:
-        if made != kind:
-            made = UNIFIED.get((made, kind)) or ("f32" if "f32" in (made, kind) else
-                                                 "f16" if "b1" in (made, kind) else "f64")
-    return made
+        if one != kind:
+            one = UNIFIED.get((one, kind)) or ("f32" if "f32" in (one, kind) else
+                                               "f16" if "b1" in (one, kind) else "f64")
+    return one
 
 
 def cast(value, kind, active=None):
@@ -160,8 +160,8 @@ def _narrowed(value, kind, active):
     if kind_of(value) in FLOATS:
         _require_fit(value, kind, active)
         value = cast(value, "s64", active)
-    made = np.asarray(value).astype(_NARROW[kind])
-    return made if made.ndim else made[()]
+    narrow = np.asarray(value).astype(_NARROW[kind])
+    return narrow if narrow.ndim else narrow[()]
 
 
 CASTS = {"s32": s32, "b32": lambda value, active=None: cast(value, "u32", active),
@@ -178,16 +178,16 @@ _AS_IT_IS = {kind: TYPES[kind].plain for kind in ("b32", "u32", "u64", "f32", "f
 def operands(kinds, values, active):
     """The operands of an instruction, cast to its declared types. Uniform integers come as Python ints, unsigned lanes as
     uint32 or uint64; what is no number (a pointer, a tensor map) comes as it is."""
-    made = []
+    casts = []
     for kind, value in zip(kinds, values):               # `call` has compared their lengths
         form = value.__class__
         if form is np.ndarray and value.dtype is _AS_IT_IS.get(kind) or \
                 form is int and 0 <= value < 2**31 and kind[0] != "f" or kind_of(value) is None:
-            made.append(value if form is np.ndarray or form is int else _pointer(kind, value))
+            casts.append(value if form is np.ndarray or form is int else _pointer(kind, value))
         else:
             new = CASTS[kind](value, active)
-            made.append(int(new) if isinstance(new, np.integer | bool) else new)
-    return made
+            casts.append(int(new) if isinstance(new, np.integer | bool) else new)
+    return casts
 
 
 def _pointer(kind, value):

@@ -66,12 +66,12 @@ def _integers(symbol, native, ufunc, of_floats):
         ta, tb = a.__class__, b.__class__
         if ta is int:
             if tb is int:
-                made = native(a, b)
-                if LEAST <= made <= MOST:
-                    return made
+                result = native(a, b)
+                if LEAST <= result <= MOST:
+                    return result
                 if kind_of(a) == kind_of(b) == "s64":
                     warp.doubt("signed overflow: it wraps here, but Numba promises LLVM that it never happens: count in u64")
-                    return wrapped(made)
+                    return wrapped(result)
             if tb is _ARRAY and b.dtype is _S64:
                 return native(a, b)
         elif ta is _ARRAY and a.dtype is _S64 and (tb is int or tb is _ARRAY and b.dtype is _S64):
@@ -115,8 +115,8 @@ def _shift(symbol, native, ufunc):
     def operate(warp, a, b):
         if b.__class__ is int and 0 <= b < 64:
             if a.__class__ is int:
-                made = native(a, b)
-                return made if LEAST <= made <= MOST else wrapped(made)
+                result = native(a, b)
+                return result if LEAST <= result <= MOST else wrapped(result)
             if a.__class__ is _ARRAY and a.dtype is _S64:
                 return native(a, b)
         ours, theirs = kind_of(a), kind_of(b)
@@ -165,13 +165,13 @@ def divided_floats(warp, symbol, kind, x, y):
 
     That code multiplies and subtracts, which the assembler may fuse: refused where that would change a result.
     """
-    found = [_float_divmod(x, y, fused) for fused in (False, True)]
-    for plain, other in zip(*found, strict=True):
+    results = [_float_divmod(x, y, fused) for fused in (False, True)]
+    for plain, other in zip(*results, strict=True):
         same = (plain == other) | (plain != plain) & (other != other)
         if not (same | ~warp.active if same.ndim else same).all():
             raise MachineError(f"`{symbol}` of floats depends here on whether the assembler fuses a multiplication: write "
                                "math.floor of the quotient, and fma_rn_f32 or mul_rn_f32 for the rest")
-    return tuple(v if v.ndim else (float(v) if kind == "f64" else DTYPE[kind].type(v)) for v in found[0])
+    return tuple(v if v.ndim else (float(v) if kind == "f64" else DTYPE[kind].type(v)) for v in results[0])
 
 
 def _float_divmod(x, y, fused):
@@ -209,10 +209,10 @@ def power(warp, a, b, literal=False):
     if ours is None or theirs is None:
         return _of_objects("**", operator.pow, a, b)
     if literal and theirs == "s64" and b in (1, 2, 3):
-        made = a if b > 1 or ours != "b1" else cast(a, "s64")
+        result = a if b > 1 or ours != "b1" else cast(a, "s64")
         for _ in range(b - 1):
-            made = OPERATORS["mul"](warp, made, a)
-        return made
+            result = OPERATORS["mul"](warp, result, a)
+        return result
     if ours == "b1" or theirs == "b1":
         raise _instead("**", a, b)
     kind = ARITHMETIC.get((ours, theirs))
@@ -223,15 +223,15 @@ def power(warp, a, b, literal=False):
     if ours == "f32" and theirs != "f64":
         kind = "f32"
     warp.approximate("**")
-    made = np.power(cast(a, "f64"), cast(b, "f64"), dtype=np.float64)
-    return cast(made if made.ndim else float(made), kind)
+    result = np.power(cast(a, "f64"), cast(b, "f64"), dtype=np.float64)
+    return cast(result if result.ndim else float(result), kind)
 
 
 def _integer_power(warp, kind, a, b):
     """By way of f64, as libdevice goes: exact numbers alone."""
     x, y = np.broadcast_arrays(np.asarray(cast(a, kind)), np.asarray(cast(b, kind)))
     lanes = np.flatnonzero(warp.active) if x.ndim else [()]
-    made = np.zeros(x.shape, DTYPE[kind])
+    result = np.zeros(x.shape, DTYPE[kind])
     for lane in lanes:
         base, exponent = int(x[lane]), int(y[lane])
         known = 0 <= exponent and (abs(base) <= 1 or exponent < 64)
@@ -239,8 +239,8 @@ def _integer_power(warp, kind, a, b):
         if abs(value) > 2**53:
             raise MachineError(f"{base} ** {exponent}: a power of integers goes through f64 on a GPU, and this one does not "
                                "fit: write the multiplications out")
-        made[lane] = value
-    return made if made.ndim else _uniform(kind, int(made))
+        result[lane] = value
+    return result if result.ndim else _uniform(kind, int(result))
 
 
 def _compare(symbol, native):
@@ -251,8 +251,8 @@ def _compare(symbol, native):
         kind, x, y = _typed(COMPARISON, symbol, native, a, b)
         if kind is None:
             return x
-        made = native(x, y)
-        return made.view(_ARRAY) if isinstance(made, _ARRAY) else bool(made)
+        result = native(x, y)
+        return result.view(_ARRAY) if isinstance(result, _ARRAY) else bool(result)
 
     return operate
 
@@ -300,11 +300,11 @@ def inverted(warp, a):
 
 def _among(warp, a, values, there=True):
     """a in (x, y), or not in."""
-    made = not there
+    result = not there
     for value in values:
         same = OPERATORS["eq" if there else "ne"](warp, a, value)
-        made = made | same if there else made & same
-    return made
+        result = result | same if there else result & same
+    return result
 
 
 def _as(warp, a, kind):

@@ -36,56 +36,56 @@ def fma(a, b, c):
     """a * b + c rounded once; f32 if c is, else f64; lane-varying or uniform."""
     if getattr(c, "dtype", None) == np.float32:
         return fma_f32(_plain(a), _plain(b), _plain(c))
-    made = fma_f64(*(np.array(x) for x in np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))))
-    return made if made.ndim else float(made)
+    result = fma_f64(*(np.array(x) for x in np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))))
+    return result if result.ndim else float(result)
 
 
-def _canonical(made, kind):
+def _canonical(values, kind):
     """f32 with the NaN that a GPU makes."""
     if kind == "f32":
-        strange = made != made
+        strange = values != values
         if strange.any() if strange.ndim else strange:
-            return np.where(strange, NAN_F32, made) if strange.ndim else NAN_F32
-    return made
+            return np.where(strange, NAN_F32, values) if strange.ndim else NAN_F32
+    return values
 
 
 def multiplied(warp, symbol, kind, a, b, x, y, direct):
     """x * y, floats of one type: a number that knows its factors."""
-    made = _canonical(np.multiply(_plain(x), _plain(y)), kind)
+    product = _canonical(np.multiply(_plain(x), _plain(y)), kind)
     for one, other in ((x, y), (y, x)):
         if not isinstance(one, np.ndarray) and one == 1 and getattr(other, "factors", None):
-            return _known(made, kind, other.factors, True)   # the compiler leaves a multiplication with 1 out
-    return _known(made, kind, (x, y))
+            return _known(product, kind, other.factors, True)   # the compiler leaves a multiplication with 1 out
+    return _known(product, kind, (x, y))
 
 
 def divided(kind, x, y):
     """x / y, floats of one type. The compiler leaves a division by 1 out, and makes one by a power of two a product."""
-    made = _canonical(np.true_divide(_plain(x), _plain(y)), kind)
+    quotient = _canonical(np.true_divide(_plain(x), _plain(y)), kind)
     if not isinstance(y, np.ndarray) and y == 1 and getattr(x, "factors", None):
-        return _known(made, kind, x.factors, True)
+        return _known(quotient, kind, x.factors, True)
     if not isinstance(y, np.ndarray) and abs(np.frexp(y)[0]) == 0.5 and np.isfinite(type(y)(1) / y):
-        return _known(made, kind, (x, type(y)(1) / y), True)
-    return made if made.ndim else (float(made) if kind == "f64" else made[()])
+        return _known(quotient, kind, (x, type(y)(1) / y), True)
+    return quotient if quotient.ndim else (float(quotient) if kind == "f64" else quotient[()])
 
 
-def _known(made, kind, factors, maybe=False):
+def _known(values, kind, factors, maybe=False):
     """A rounded product as one that knows its factors."""
-    if made.ndim:
-        made = made.view(Product)
+    if values.ndim:
+        values = values.view(Product)
     else:
-        made = UniformF64(made) if kind == "f64" else UniformF32(made)
-    made.factors, made.maybe = factors, maybe
-    return made
+        values = UniformF64(values) if kind == "f64" else UniformF32(values)
+    values.factors, values.maybe = factors, maybe
+    return values
 
 
 def minus(value):
     """-value of a float; of a product, a product."""
     factors = getattr(value, "factors", None)
-    made = -_plain(value)
+    result = -_plain(value)
     if factors is None:
-        return made if made.ndim else (float(made) if isinstance(value, float) else made)
-    kind = "f32" if made.dtype == np.float32 else "f64"
-    return _known(made, kind, (minus(_plain_uniform(factors[0])), factors[1]), value.maybe)
+        return result if result.ndim else (float(result) if isinstance(value, float) else result)
+    kind = "f32" if result.dtype == np.float32 else "f64"
+    return _known(result, kind, (minus(_plain_uniform(factors[0])), factors[1]), value.maybe)
 
 
 def _plain(value):
@@ -105,23 +105,23 @@ def added(warp, symbol, kind, a, b, x, y, direct):
     a, b: the operands before they were cast; direct: 1 if the left one is a product that is surely fused, 2 if the right
     one is, 3 if both are.
     """
-    made = _sum(symbol, kind, x, y)
+    result = _sum(symbol, kind, x, y)
     ours = getattr(a, "factors", None) if x is a else None
     theirs = getattr(b, "factors", None) if y is b else None
     if ours is None and theirs is None:
-        return made
-    found = []
+        return result
+    products = []
     if ours is not None and not _is_factor(a, theirs):
-        found.append(fma(*ours, y if symbol == "+" else minus(_plain_uniform(y))))
+        products.append(fma(*ours, y if symbol == "+" else minus(_plain_uniform(y))))
     if theirs is not None and not _is_factor(b, ours):
         left, right = theirs
-        found.append(fma(left if symbol == "+" else minus(_plain_uniform(left)), right, x))
+        products.append(fma(left if symbol == "+" else minus(_plain_uniform(left)), right, x))
     sure = direct & 1 and _varies(ours) and not a.maybe or direct & 2 and _varies(theirs) and not b.maybe
     if not sure:
-        found.append(made)
-    for other in found[1:]:
-        _require_same(warp, symbol, found[0], other)
-    return found[0] if found else made
+        products.append(result)
+    for other in products[1:]:
+        _require_same(warp, symbol, products[0], other)
+    return products[0] if products else result
 
 
 def _varies(factors):
@@ -135,8 +135,8 @@ def _is_factor(product, factors):
 
 
 def _sum(symbol, kind, x, y):
-    made = _canonical((np.add if symbol == "+" else np.subtract)(_plain(x), _plain(y)), kind)
-    return made if made.ndim else (float(made) if kind == "f64" else made)
+    result = _canonical((np.add if symbol == "+" else np.subtract)(_plain(x), _plain(y)), kind)
+    return result if result.ndim else (float(result) if kind == "f64" else result)
 
 
 def _require_same(warp, symbol, one, other):

@@ -78,15 +78,15 @@ class RegisterArray(Registers):
         return self._varying(key) if varying else key
 
     def _varying(self, key):
-        made = []
+        arrays = []
         for k, size in zip(key, self.shape, strict=True):
             k = np.broadcast_to(np.asarray(k), (LANES,))
             if k.dtype.kind not in "iu":
                 raise AddressError(f"an index of a register array is an integer, not {k.dtype}")
             if ((k < 0) | (k >= size))[self.warp.active].any():
                 self._fault(key)
-            made.append(np.where(self.warp.active, k, 0))
-        return (*made, _LANE)
+            arrays.append(np.where(self.warp.active, k, 0))
+        return (*arrays, _LANE)
 
     def _fault(self, key):
         for lane in np.flatnonzero(self.warp.active).tolist():
@@ -95,8 +95,8 @@ class RegisterArray(Registers):
                 raise AddressError(f"lane {lane} indexes a register array of shape {self.shape} with {at}")
 
     def __getitem__(self, key):
-        made = self.values[self._index(key)]
-        return made.astype(np.int64) if self.dtype.kind == "i" else made.copy()
+        value = self.values[self._index(key)]
+        return value.astype(np.int64) if self.dtype.kind == "i" else value.copy()
 
     def __setitem__(self, key, value):
         index = self._index(key)

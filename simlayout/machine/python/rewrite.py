@@ -74,29 +74,29 @@ def device_function(function, args=(), named=None):
     if forms is None:
         forms = _rewritten[function] = {}
     key = _key(args) if not named else (_key(args), *named, *_key(named.values()))
-    made = forms.get(key)
-    if made is None:
+    form = forms.get(key)
+    if form is None:
         kinds = tuple(map(described_value, args)), {name: described_value(value) for name, value in (named or {}).items()}
-        made = forms[key] = _bind(function, _parameters(function, *kinds))
-    return made
+        form = forms[key] = _bind(function, _parameters(function, *kinds))
+    return form
 
 
 def _key(values):
     """What tells values of different types apart, quickly: a call of a device function asks for every argument."""
-    made = tuple([v.dtype.num if isinstance(v, np.ndarray) else v.__class__ if v.__class__ is not int or v <= MOST else "u64"
-                  for v in values])
-    return made if tuple not in made else tuple([_key(v) if v.__class__ is tuple else k for v, k in zip(values, made)])
+    key = tuple([v.dtype.num if isinstance(v, np.ndarray) else v.__class__ if v.__class__ is not int or v <= MOST else "u64"
+                 for v in values])
+    return key if tuple not in key else tuple([_key(v) if v.__class__ is tuple else k for v, k in zip(values, key)])
 
 
 def _parameters(function, kinds, named):
     """Pairs (parameter, type) of a call: those whose type is known. kinds, named: those of its arguments."""
     code, defaults = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[:code.co_argcount]
-    found = {name: described_value(value) for name, value in zip(names[len(names) - len(defaults):], defaults, strict=True)}
-    found |= {name: described_value(value) for name, value in (function.__kwdefaults__ or {}).items()}
+    types = {name: described_value(value) for name, value in zip(names[len(names) - len(defaults):], defaults, strict=True)}
+    types |= {name: described_value(value) for name, value in (function.__kwdefaults__ or {}).items()}
     taken = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    found |= dict(zip(names, kinds)) | {name: kind for name, kind in named.items() if name in taken}
-    return tuple(sorted((name, kind) for name, kind in found.items() if kind is not None))
+    types |= dict(zip(names, kinds)) | {name: kind for name, kind in named.items() if name in taken}
+    return tuple(sorted((name, kind) for name, kind in types.items() if kind is not None))
 
 
 def _bind(function, parameters):
@@ -105,10 +105,10 @@ def _bind(function, parameters):
     if code is None:
         return _without_source(function)
     cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
-    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
-                        tuple(cells[name] for name in code.co_freevars))
-    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
-    return made
+    bound = FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
+                         tuple(cells[name] for name in code.co_freevars))
+    bound.__kwdefaults__, bound.__doc__, bound.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    return bound
 
 
 def _text(function):
@@ -123,14 +123,14 @@ _UNDER_WAY = object()
 def _result(function, kinds, named):
     """The type that a call of a function returns by its text, None if not known. kinds, named: those of its arguments."""
     parameters = _parameters(function, kinds, named)
-    found = _results.setdefault(function, {})
-    made = found.get(parameters)
-    if made is None:
-        found[parameters] = _UNDER_WAY                   # it may call itself, which is refused when it does
+    results = _results.setdefault(function, {})
+    result = results.get(parameters)
+    if result is None:
+        results[parameters] = _UNDER_WAY                 # it may call itself, which is refused when it does
         node = _find(_text(function), function.__code__.co_filename, function.__code__)
         kind = None if node is None else joined(node, dict(known(function)), parameters, _result)[1]
-        made = found[parameters] = (kind,)
-    return None if made is _UNDER_WAY else made[0]
+        result = results[parameters] = (kind,)
+    return None if result is _UNDER_WAY else result[0]
 
 
 def _without_source(function):
@@ -154,8 +154,8 @@ def _rewritten_code(code, filename, text, names, parameters):
     shell.body = [node]
     node.name = "__rewritten"                            # its own name is a global to it, as it was
     module = ast.fix_missing_locations(ast.Module([shell], []))
-    made = _inner(_inner(compile(module, filename, "exec", dont_inherit=True), "shell"), node.name)
-    return made.replace(co_name=code.co_name)
+    compiled = _inner(_inner(compile(module, filename, "exec", dont_inherit=True), "shell"), node.name)
+    return compiled.replace(co_name=code.co_name)
 
 
 def _inner(code, name):
@@ -173,10 +173,10 @@ def _find(text, filename, code):
         tree = _parse(text, filename)
     except SyntaxError:
         return None
-    found = [n for n in ast.walk(tree) if _name(n) == code.co_name and _first_line(n) == code.co_firstlineno]
-    if len(found) != 1:
+    candidates = [n for n in ast.walk(tree) if _name(n) == code.co_name and _first_line(n) == code.co_firstlineno]
+    if len(candidates) != 1:
         return None
-    node = copy.deepcopy(found[0])
+    node = copy.deepcopy(candidates[0])
     if isinstance(node, ast.Lambda):
         result = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], [], type_params=[]), node)
@@ -234,8 +234,8 @@ class _Rewriter(Statements):
         if isinstance(value, int) and not -2**63 <= value < 2**64:
             raise MachineError(f"{self.filename}:{at.lineno}: the integer {value} does not fit in 64 bits: no register "
                                "holds it")
-        made = ast.copy_location(ast.Constant(value), at)
-        return self.operate("u64", made, at=at) if isinstance(value, int) and value >= 2**63 else made
+        constant = ast.copy_location(ast.Constant(value), at)
+        return self.operate("u64", constant, at=at) if isinstance(value, int) and value >= 2**63 else constant
 
     def visit_Constant(self, node):
         return self.number(node.value, node)
@@ -282,25 +282,25 @@ class _Rewriter(Statements):
         value = self.binary(node, node.op, old, self.visit(node.value), node.value)
         return [*before, *self.stored(place(ast.Assign([target], value), node))]
 
-    def typed(self, node, made):
+    def typed(self, node, call):
         """An expression made of `node`, cast where its parts have several types."""
         kind = self.types.get(id(node))
-        return made if kind is None else self.operate("as", made, ast.Constant(kind), at=node)
+        return call if kind is None else self.operate("as", call, ast.Constant(kind), at=node)
 
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == CAST:
             return self.operate("as", self.visit(node.args[0]), node.args[1], at=node)
         node = self.generic_visit(node)
-        made = warp_call("call", node.func, *node.args, at=node)
-        made.keywords = node.keywords
-        return made
+        call = warp_call("call", node.func, *node.args, at=node)
+        call.keywords = node.keywords
+        return call
 
     def visit_BoolOp(self, node):
         method = "both" if isinstance(node.op, ast.And) else "either"
-        made = self.visit(node.values[-1])
+        result = self.visit(node.values[-1])
         for value in reversed(node.values[:-1]):
-            made = warp_call(method, self.visit(value), later(made), at=node)
-        return self.typed(node, made)
+            result = warp_call(method, self.visit(value), later(result), at=node)
+        return self.typed(node, result)
 
     def visit_UnaryOp(self, node):
         value = _constant(node)
@@ -323,10 +323,10 @@ class _Rewriter(Statements):
             else:
                 links.append(place(ast.Compare(left, [op], [held]), node))
             left = None if last else ast.Name(name, ast.Load())
-        made = links.pop()
+        result = links.pop()
         while links:
-            made = warp_call("both", links.pop(), later(made), at=node)
-        return made
+            result = warp_call("both", links.pop(), later(result), at=node)
+        return result
 
     def visit_IfExp(self, node):
         node = self.generic_visit(node)

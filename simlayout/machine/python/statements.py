@@ -92,21 +92,21 @@ class Statements(ast.NodeTransformer):
     def block(self, statements, line):
         """Rewrites statements and puts a count before each; `line` is that of the statement around them. What follows a
         statement that some lanes may jump out of is executed if any lanes are left; what follows a jump is never."""
-        made = []
+        body = []
         for i, statement in enumerate(statements):
             if statement.lineno != line and not _is_text(statement):
-                made.append(self._counted(statement))
+                body.append(self._counted(statement))
             line = statement.lineno
             new = self.visit(statement)
-            made.extend(new if isinstance(new, list) else [new])
+            body.extend(new if isinstance(new, list) else [new])
             if jumps([statement]):
                 rest = statements[i + 1:]
                 if rest and not isinstance(statement, ast.Break | ast.Continue | ast.Return):
                     [guard] = parsed(_MET, statement)
                     guard.body = self.block(rest, line)
-                    made.append(guard)
+                    body.append(guard)
                 break
-        return made
+        return body
 
     def _counted(self, statement):
         """The statement `__warp.executed[filename, line] += 1`, at the place of a statement."""
@@ -156,11 +156,11 @@ class Statements(ast.NodeTransformer):
         """See `_LOOP`."""
 
         def test(loop, condition):
-            made = method_call(loop, "test", condition, at=condition)
+            call = method_call(loop, "test", condition, at=condition)
             if not self._jumps(node):
-                return made
+                return call
             anyone = place(ast.Attribute(ast.Name(WARP_NAME, ast.Load()), "count", ast.Load()), condition)
-            return place(ast.BoolOp(ast.And(), [anyone, made]), condition)
+            return place(ast.BoolOp(ast.And(), [anyone, call]), condition)
 
         return self._loop(node, assigned([node]), "test", test)
 

@@ -20,13 +20,13 @@ def method_call(name, method, *args, at):
 
 def parsed(text, at):
     """The statements of a text, all at the place of the node `at`."""
-    made = ast.parse(text).body
-    for statement in made:
+    statements = ast.parse(text).body
+    for statement in statements:
         for part in ast.walk(statement):
             if "lineno" in part._attributes:
                 ast.copy_location(part, at)
                 part.end_lineno, part.end_col_offset = at.lineno, at.col_offset
-    return made
+    return statements
 
 
 def place(new, at):
@@ -48,17 +48,17 @@ def assigned(statements):
     >>> assigned(ast.parse("a, b = 1, 2\\nfor c in [d for d in e]: f += 1").body)
     ('a', 'b', 'c', 'f')
     """
-    found = set()
+    names = set()
     todo = list(statements)
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         if not isinstance(node, ast.comprehension):
             todo.extend(ast.iter_child_nodes(node))
         else:
             todo.extend((node.iter, *node.ifs))
-    return tuple(sorted(found))
+    return tuple(sorted(names))
 
 
 def jumps(statements, words=(ast.Break, ast.Continue, ast.Return)):

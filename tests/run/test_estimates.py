@@ -9,7 +9,7 @@ import pytest
 
 from cuda_kernels import KERNELS, job
 from cuda_kernels.kernels import HOPPER_KERNELS
-from cuda_kernels.run import check, foresight
+from cuda_kernels.run import check, estimates
 from simlayout import machine
 from simlayout.cli import main
 from simlayout.errors import MachineError, SimlayoutError
@@ -19,7 +19,7 @@ from simlayout.progress import progress
 @pytest.mark.parametrize("M, N, K, full", [(300, 500, 200, True), (600, 300, 500, False), (40, 20, 3000, True)])
 def test_the_bytes_needed_are_those_that_operands_and_comparison_take(M, N, K, full, monkeypatch):
     monkeypatch.setattr(check, "FULL_CHECK", 2**31 if full else 0)
-    monkeypatch.setattr(foresight, "ROWS", 256)
+    monkeypatch.setattr(estimates, "ROWS", 256)
     generator = np.random.default_rng(0)
     tracemalloc.start()
     try:
@@ -29,18 +29,18 @@ def test_the_bytes_needed_are_those_that_operands_and_comparison_take(M, N, K, f
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert 0.6 * peak < foresight.bytes_needed(M, N, K, "gpu") < 1.4 * peak
+    assert 0.6 * peak < estimates.bytes_needed(M, N, K, "gpu") < 1.4 * peak
 
 
 def test_the_machine_keeps_four_bytes_for_each_byte_that_a_product_touches():
     arrays = 2 * (16 * 64 + 16 * 64 + 16 * 16)
-    assert foresight.bytes_needed(16, 16, 64, "cpu") >= arrays * (1 + foresight.SHADOW)
-    assert foresight.SHADOW == np.dtype(np.uint32).itemsize, "GlobalShadow numbers each byte in so many"
+    assert estimates.bytes_needed(16, 16, 64, "cpu") >= arrays * (1 + estimates.SHADOW)
+    assert estimates.SHADOW == np.dtype(np.uint32).itemsize, "GlobalShadow numbers each byte in so many"
 
 
 @pytest.mark.parametrize("command", [["gemm", "--cpu"], ["trace", "mma_base"]], ids=lambda words: words[0])
 def test_matrices_that_do_not_fit_are_refused_with_their_bytes_before_anything_runs(command, capsys, monkeypatch):
-    for module, name in ((job, "main_job"), (machine, "execute"), (foresight, "foretold")):
+    for module, name in ((job, "main_job"), (machine, "execute"), (estimates, "time_estimate")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("ran first"))
     assert main([*command, "-M", "2000000000", "-N", "8", "-K", "2000000000"]) == 2
     out, err = capsys.readouterr()
@@ -50,20 +50,20 @@ def test_matrices_that_do_not_fit_are_refused_with_their_bytes_before_anything_r
 
 
 def test_where_nothing_says_how_much_memory_is_free_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(foresight, "bytes_free", lambda: None)
-    foresight.require_memory(10**9, 10**9, 10**9, "cpu")
-    monkeypatch.setattr(foresight, "bytes_free", lambda: 1000)
+    monkeypatch.setattr(estimates, "bytes_free", lambda: None)
+    estimates.require_memory(10**9, 10**9, 10**9, "cpu")
+    monkeypatch.setattr(estimates, "bytes_free", lambda: 1000)
     with pytest.raises(SimlayoutError, match="use a smaller problem"):
-        foresight.require_memory(64, 64, 64, "cpu")
+        estimates.require_memory(64, 64, 64, "cpu")
 
 
 @pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], HOPPER_KERNELS["wgmma_tma"]], ids=lambda kernel: kernel.name)
 def test_the_time_of_a_large_product_is_estimated_from_one_cta(kernel, monkeypatch):
     asked = []
-    monkeypatch.setattr(foresight, "_timed", lambda kernel, *problem: asked.append(problem) or 2.0)
+    monkeypatch.setattr(estimates, "_timed", lambda kernel, *problem: asked.append(problem) or 2.0)
     rows, columns, depth = kernel.plan.tile
-    assert foresight.foretold(kernel, rows, columns, depth) is None and asked == []
-    text = foresight.foretold(kernel, 10 * rows, 10 * columns, 8 * depth)
+    assert estimates.time_estimate(kernel, rows, columns, depth) is None and asked == []
+    text = estimates.time_estimate(kernel, 10 * rows, 10 * columns, 8 * depth)
     assert asked == [(rows, columns, depth), (rows, columns, 4 * depth)]
     assert text == "about 7 minutes on the CPU machine: an estimate, from 2 seconds for 4 of 800 K steps"
 
@@ -73,7 +73,7 @@ def test_a_large_product_says_on_stderr_how_long_it_takes(capsys, monkeypatch):
         raise SimlayoutError("begun")
 
     monkeypatch.setattr(job, "main_job", stop)
-    monkeypatch.setattr(foresight, "_timed", lambda *_: 1.0)
+    monkeypatch.setattr(estimates, "_timed", lambda *_: 1.0)
     assert main(["gemm", "--cpu", "-M", "2560", "-N", "1280", "-K", "256", "--json"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and re.fullmatch("simlayout: about .* an estimate.*\nsimlayout: begun\n", err)

@@ -66,7 +66,7 @@ def require_memory(M, N, K, device):
                              f"of memory, and {free} are free: use a smaller problem")
 
 
-def foretold(kernel, M, N, K):
+def time_estimate(kernel, M, N, K):
     """A sentence that estimates how long the CPU machine will take for a GEMM kernel; None for a small product.
 
     One CTA is timed for a few K steps.
