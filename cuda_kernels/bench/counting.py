@@ -3,8 +3,8 @@
     python -m cuda_kernels.bench.counting [--accesses N] [--json FILE]
 
 Random addresses in all of shared memory, counted through `analyze` with all its checks: in NumPy, in Numba on all cores,
-and on the GPU if there is one (from NumPy arrays, and from arrays that are there). Rates are the best of several turns;
-Numba has compiled before.
+and on the GPU if there is one (from NumPy arrays, and from arrays that are there). Rates are the best of several turns,
+and Numba's compilation is not timed.
 """
 
 import argparse

@@ -1,11 +1,12 @@
-"""What matmul takes of the host, beside torch.matmul: microseconds per call, and seconds of the first call in a process.
+"""How long matmul occupies the host, beside torch.matmul: microseconds per call, and seconds of the first call in a
+process.
 
     python -m cuda_kernels.bench.host [--json FILE] [--size 64] [--rounds 30]
 
 The products are so small that the host is slower than the GPU. A time per call is a median of rounds of 50 calls, by
-`time.perf_counter`, the ways to call in turns. A first call multiplies 1024 x 1024 f16 in a new process in which torch has
-begun, until its result is there: once with an empty cache of kernels on disk, then with what that left (the median of
-three processes).
+`time.perf_counter`, the ways to call in turns. A first call multiplies 1024 x 1024 f16 in a new process that has already
+initialised torch, and is timed until its result is there: once with an empty cache of kernels on disk, then with the
+cache that this left (the median of three processes).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What a Record says, as what `simlayout.plots.performance` draws."""
+"""The contents of a Record in the form that `simlayout.plots.performance` draws."""
 
 from functools import partial
 

@@ -2,10 +2,10 @@
 
     python -m cuda_kernels.bench.products [--json FILE]
 
-Of each instruction: a chain of products of 64 x 256 (of wgmma; of mma.sync 256 tiles at once), and one mma.sync as a warp of
-the CPU machine executes it, from registers to registers. Every action is timed by the CPU's clock for this process, so that
-others on the machine count little, and the best of several turns is told; Numba has compiled before. Both ways are compared,
-bit by bit.
+For each instruction it times a chain of products of 64 x 256 (wgmma) or of 256 tiles at once (mma.sync), and one mma.sync
+as a warp of the CPU machine executes it, from registers to registers. The clock is this process's CPU time, so that other
+processes matter little; the best of several turns is reported, and Numba's compilation is not timed. The results of both
+ways are compared, bit by bit.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def numbers(random, dtype, shape):
 
 
 def best(action, turns=7):
-    """Seconds of this process's CPU time per call, at best."""
+    """The least CPU time of this process per call, in seconds."""
     action()
     began, calls = time.process_time(), 0
     while not calls or time.process_time() - began < SECONDS:

@@ -1,4 +1,5 @@
-"""One run of `simlayout bench`: which cases, a line as each is measured, what they come to, and the files that keep them."""
+"""One run of `simlayout bench`: its cases, a line for each as it is measured, summaries, and the files with the
+results."""
 
 import shlex
 import statistics
@@ -62,7 +63,7 @@ class Choice:
 def bench(choice, say=lambda line: print(line, flush=True)):
     """Measures what a Choice asks for and returns the Record; says a line per row and what each set comes to.
 
-    Interrupted, or when a kernel fails, it keeps what it has, says and writes that, and raises the exception on. Raises
+    If it is interrupted or a kernel fails, it prints and writes what it has, and raises the exception again. Raises
     SimlayoutError or DeviceError before anything is measured where something is missing.
     """
     cases = cases_of(choice.sets, choice.sizes, choice.only, choice.triton)
@@ -182,7 +183,7 @@ def summaries(rows):
 
 
 def _keep(choice, measured, say):
-    """Writes the files and says the summaries, in this order: perhaps nobody reads any more."""
+    """Writes the files, then prints the summaries: in this order, because stdout may be closed by then."""
     if choice.json:
         record.write(choice.json, measured)
     if choice.plot:

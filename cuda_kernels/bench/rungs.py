@@ -1,6 +1,7 @@
 """The ladder: every GEMM of the tutorials, one change per rung, with the share of cuBLAS that its authors published.
 
-A Rung is a kernel of this project. What the published kernels did wrong (races, see `tests/seed_kernels.py`) these do not.
+A Rung is a kernel of this project. These kernels do not have the races of the published ones (see
+`tests/kits/seed_kernels.py`).
 """
 
 from dataclasses import dataclass

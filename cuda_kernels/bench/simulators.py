@@ -4,8 +4,7 @@
 
 The machine runs the whole grid, from the PTX that Numba compiles, without hazards and with them. Numba's simulator runs N
 CTAs of the same launch in a process of its own, and its time is scaled to the grid, because all CTAs do the same; whole
-grids take it many minutes. Results are compared with NumPy's. Times are of the wall clock; what is compiled once is compiled
-before.
+grids take it many minutes. Results are compared with NumPy's. Times are wall-clock times, without compilation.
 """
 
 import argparse

@@ -1,7 +1,9 @@
-"""The ladder of fast.cu, the published way from a first wgmma kernel to cuBLAS's speed, walked again with our options.
+"""The ladder of fast.cu, the published way from a first wgmma kernel to cuBLAS's speed, rebuilt with this project's
+options.
 
-Each Step is one published step, or one of ours between and behind them. `change` is the one option that it changes, and
-`forced` what has to change with it: without it the configuration is refused (a test holds that).
+Each Step is one published step, or one of this project's between or after them. `change` is the one option that it
+changes, and `forced` has the options that must change with it, because otherwise the configuration is refused (a test
+checks that).
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,9 +1,9 @@
 """How a kernel is timed beside cuBLAS: in turns, a few rounds of each, in one run.
 
-A turn replays a CUDA graph of calls that rotate over operands of at least 150 MB (up to 8 sets of them), so that neither the
-host nor a warm L2 takes part; where a library cannot capture, the calls are launched one behind the other. Operands are
-random normal. A time is the median over the rounds; the share of cuBLAS is the median of the ratio of two neighbouring
-turns, which the GPU's clock moves together.
+A turn replays a CUDA graph of calls that rotate over operands of at least 150 MB (up to 8 sets of them), so that neither
+the host nor a warm L2 influences the time; if a library cannot capture, the calls are launched one after the other.
+Operands are random normal. A time is the median over the rounds; the share of cuBLAS is the median of the ratio of two
+neighbouring turns, because a change of the GPU's clock affects both.
 """
 
 import statistics
@@ -22,7 +22,7 @@ CALLS = 60
 
 TOLERANCE = {"f16": 0.012, "bf16": 0.08}
 """The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
-results have that size, and the worst of millions is some times as wrong as the usual one."""
+results have that size, and the worst of millions is several times as wrong as the usual one."""
 LOOSER = 10
 """Times as much, where the kernel accumulates in f16."""
 
@@ -117,8 +117,7 @@ def alternate(takers, rounds):
 
 
 def fault(library, problem, call, operands, looser=1):
-    """How far a call's product is from cuBLAS's, if that is more than rounding, or `looser` times as much, explains; else
-    None."""
+    """How far a call's product is from cuBLAS's, if that is more than rounding (times `looser`) explains; else None."""
     out = operands[2]
     library.clear(out)
     call()

@@ -1,4 +1,4 @@
-"""Address patterns that tell rules apart: strides, broadcasts, pairs and broken pairs, masks, swizzles, chance.
+"""Address patterns that distinguish rules: strides, broadcasts, pairs and broken pairs, masks, swizzles, chance.
 
 A pattern gives every lane a *unit* (an aligned piece as wide as the access); a mask says which lanes take part.
 """

@@ -1,4 +1,4 @@
-"""Time instead of counters: weaker evidence, for machines where Nsight Compute may not read the GPU's counters.
+"""Measures time instead of counters: weaker evidence, for machines where Nsight Compute may not read the GPU's counters.
 
 Eight warps of one SM run one case over and over. The pipe to shared memory passes one wavefront per clock; on an H200 an
 instruction of w wavefronts took about w to w + 1.3 clocks here (or as if it had one for each lane group of its width, where

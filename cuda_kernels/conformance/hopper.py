@@ -3,9 +3,9 @@
     python -m cuda_kernels.conformance.hopper [--json FILE] [--keep FOLDER]
 
 Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters).
-Of the kernel: the operand wavefronts of wgmma and the words written to the banks. Of its loads and stores of shared memory,
-from the source page, per SASS instruction: executions, wavefronts and ideal wavefronts. All must equal the plan's
-prediction.
+It compares the operand wavefronts of wgmma and the words written to the banks of the whole kernel, and, from the source
+page, the executions, wavefronts and ideal wavefronts of each SASS instruction that loads or stores shared memory. All
+must equal the plan's prediction.
 """
 
 import argparse

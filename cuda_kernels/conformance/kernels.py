@@ -6,9 +6,9 @@ on the GPU, beside what the kernel's plan predicts.
 
 Compiles each variant of the benchmark with marks, runs it once under ncu (which must be on the PATH, and may read the
 GPU's counters), and adds up the source page's numbers over the SASS instructions of each access: executions, wavefronts
-and ideal wavefronts. All three must agree, but of cp.async: ideal wavefronts, of which Nsight Compute loses some, and, where
-it misreads one of an access's instructions (`source_page.misread`), wavefronts too are shown only, as are the l1tex pipe's
-own counters.
+and ideal wavefronts. All three must agree, except for cp.async: its ideal wavefronts, of which Nsight Compute loses some,
+are only shown. So are its wavefronts if Nsight Compute misreads one of the access's instructions (`source_page.misread`),
+and the l1tex pipe's own counters.
 """
 
 import argparse
@@ -158,10 +158,10 @@ def build(label, problem, arch):
 
 
 def build_all(folder, labels, build, **facts):
-    """Builds kernels side by side into a folder: a cubin each, and builds.json that says what is what. It says on stderr how
-    far it is.
+    """Builds kernels side by side into a folder: a cubin each, and builds.json, which lists them. Reports its progress on
+    stderr.
 
-    build: of a label, the name of the kernel's entry and its machine code; facts: what builds.json has to say besides.
+    build: of a label, the name of the kernel's entry and its machine code; facts: what else builds.json holds.
     """
     entries = []
     pool = workers(min(len(labels), os.cpu_count() or 1))

@@ -37,7 +37,7 @@ PACKING = {"banks": (33, 4), "twice": (65, 3), "retry": (1057, 2), "copy": (33, 
 def measure(work, report=None, alone=False):
     """[(Form, Cases)] -> [records.Cases], in order, by one ncu run per set of counters.
 
-    told: called with a line of text before each run. alone: one case per launch.
+    report: called with a line of text before each run. alone: one case per launch.
     """
     results = {}
     for counters in dict.fromkeys(COUNTERS.values()):

@@ -3,8 +3,8 @@
     python -m cuda_kernels.conformance.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE] [--record FILE.npz]
 
 One warp runs one instruction on fresh random tiles of every class in `mma_cases`: registers go from global memory into
-the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. All bits must be equal; of f64 NaN only that
-they are NaN. Exit status 1 if any result differs.
+the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. All bits must be equal, except that an f64
+NaN need only be a NaN. Exit status 1 if any result differs.
 """
 
 import argparse

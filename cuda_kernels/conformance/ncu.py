@@ -32,9 +32,9 @@ def version():
 def profile(arguments, metrics, kernels):
     """Runs `python ARGUMENTS` under ncu: one {metric: number} per launch of a kernel whose name matches, in their order.
 
-    arguments: after the interpreter, for example ["-m", "cuda_kernels.conformance.probe", "job.npz"]. metrics: names
-    with their suffix. kernels: a regular expression. Clocks and caches stay as they are. What the command itself writes
-    to stderr is passed on. Raises DeviceError with ncu's last words if it fails.
+    arguments: after the interpreter, for example ["-m", "cuda_kernels.conformance.probe", "job.npz"]. metrics: names with
+    their suffix. kernels: a regular expression. Clocks and caches stay as they are. What the command itself writes to
+    stderr is passed on. Raises DeviceError with the last lines of ncu's output if it fails.
     """
     missing = problem()
     if missing:
@@ -66,7 +66,8 @@ def folder(keep):
 
 def pages(folder, arguments, metrics, kernels):
     """Runs `python ARGUMENTS` under ncu: its source page and its raw page as CSV (`source_page` reads them), also kept in
-    the folder (a Path) beside the report. metrics, kernels: as of `profile`. Raises DeviceError with ncu's last words."""
+    the folder (a Path) beside the report. metrics, kernels: as of `profile`. Raises DeviceError with the last lines of
+    ncu's output."""
     missing = problem()
     if missing:
         raise DeviceError(missing)

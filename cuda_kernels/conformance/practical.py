@@ -18,7 +18,7 @@ def is_right(solved, variant, matrices, n):
 
 
 def as_predicted(solved, counts):
-    """Whether the CPU machine executed what was predicted; True where it did not run."""
+    """Whether the CPU machine executed what was predicted; True if it did not run."""
     if solved.trace is None:
         return True
     fields = "instruction", "instructions", "wavefronts", "ideal"

@@ -23,7 +23,7 @@ from simlayout.hardware.banks.records import COUNTERS, check, save_records
 from simlayout.progress import progress
 
 CASES = 130
-"""Cases of each form, unless told otherwise: more than 20,000 in all."""
+"""Cases of each form, by default: more than 20,000 in all."""
 
 
 def chosen(names):

@@ -1,8 +1,8 @@
 """What L2 delivers to SMs that load the same rows: `python -m cuda_kernels.lab.neighbours [--json FILE]`.
 
-One CTA per SM copies boxes of 128 rows of 64 halves through TMA into a ring of stages, and nothing else. All of that is in
-L2; what varies is which CTAs read the same rows: neighbours, launched one after another, or others. Then it says on which
-SM each CTA runs, alone and in clusters. Needs torch and a GPU of compute capability 9.0.
+One CTA per SM copies boxes of 128 rows of 64 halves through TMA into a ring of stages, and does nothing else. All rows
+are in L2; the cases differ in which CTAs read the same rows: neighbours, launched one after another, or others. Then it
+prints on which SM each CTA runs, alone and in clusters. Needs torch and a GPU of compute capability 9.0.
 """
 
 import argparse
@@ -58,7 +58,8 @@ CASES = (Sharing("all different"), *(Sharing(f"{n} neighbours", n) for n in (2, 
 
 
 def loads(rows, out, steps, together, streams):
-    """The kernel: rows: a tensor map of f16 [rows, 64]; out: s32 [CTAs], on which SM each ran. One thread does all."""
+    """The kernel: rows: a tensor map of f16 [rows, 64]; out: s32 [CTAs], on which SM each ran. One thread does
+    everything."""
     if tid_x() == 0:
         smem, cta = aligned_shared(), ctaid_x()
         full = s32(smem + STAGES * STAGE_BYTES)

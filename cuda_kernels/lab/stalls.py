@@ -42,7 +42,7 @@ METRICS = {
     "l2_hits": "lts__t_sector_op_read_hit_rate.pct",
     "dram_bytes": "dram__bytes_read.sum",
 } | {reason: STALL.format(reason) for reason in REASONS}
-"""What is asked of ncu: all of them are in `ncu --query-metrics --chip gh100` of Nsight Compute 2025.3.1."""
+"""The metrics that ncu measures: all of them are in `ncu --query-metrics --chip gh100` of Nsight Compute 2025.3.1."""
 
 WAITS = {"barrier": ("barrier",), "global memory": ("long_scoreboard",),
          "shared memory": ("short_scoreboard", "mio_throttle"),
@@ -93,7 +93,7 @@ class Seen:
         return {what: sum(self.stalls[reason] for reason in reasons) for what, reasons in WAITS.items()}
 
     def largest(self, count=3):
-        """The (reason, share) that cost most, falling; not "selected", in which nothing is lost."""
+        """The (reason, share) pairs that cost most, in falling order, without "selected", in which nothing is lost."""
         lost = [(reason, share) for reason, share in self.stalls.items() if reason != "selected"]
         return sorted(lost, key=lambda pair: -pair[1])[:count]
 

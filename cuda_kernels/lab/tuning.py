@@ -4,9 +4,9 @@
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
 
-For each product, the configurations that may be good there, with their tiles in several orders, and cuBLAS (torch's) have
-turns, in another sequence each round: a GPU that draws much power slows down, and what runs late would look slow. A turn is
-a replayed CUDA graph of calls that rotate over operands of at least 150 MB, random normal.
+For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
+cuBLAS, in turns. Each round has another sequence, because a GPU that draws much power slows down, and whatever runs late
+would look slow. A turn is a replayed CUDA graph of calls that rotate over operands of at least 150 MB, random normal.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from cuda_kernels.matmul.choose.model import misalignment_of
 from simlayout.files import write_record
 
 WORTH, MOST, IN_ORDERS = 1.4, 60, 2
-"""Measured are configurations whose estimate is within this factor of the least one, and no more than so many; each program
-in so many orders of tiles, the likeliest."""
+"""Configurations are measured if their estimate is within this factor of the least one, at most so many of them; each
+program in so many orders of tiles, the likeliest."""
 
 ROUNDS = 3
 
@@ -124,8 +124,8 @@ def measure(library, problem, configs, seconds, source):
 
 
 def measure_all(library, work, seconds, source):
-    """(configurations, the record's rows, what was wrong) of [(Product, configurations)]; says a line per row. Interrupted,
-    it returns what it has. In the record all configurations are of f16: a row names its type."""
+    """(configurations, the record's rows, what was wrong) of [(Product, configurations)]; prints a line per row. If it is
+    interrupted, it returns what it has. In the record all configurations are of f16: a row names its type."""
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:
         for problem, configs in work:

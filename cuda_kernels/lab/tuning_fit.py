@@ -2,9 +2,9 @@
 
     python -m cuda_kernels.lab.tuning_fit RECORD [RECORD ...]
 
-Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen configuration
-over the least one, geometric mean), the rates, and the products where the choice is worst. What the estimates then still
-lack is learned by `cuda_kernels.lab.tuning_learn`.
+Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen
+configuration over the least one, geometric mean), the rates, and the products where the choice is worst.
+`cuda_kernels.lab.tuning_learn` learns what the estimates then still lack.
 """
 
 import argparse
@@ -35,8 +35,8 @@ USUAL, HOLD = 0.03, 0.0025
 towards where the fit starts."""
 
 FIXED = ("exchange", "exchange_load", "energy")
-"""Rates of which the records say too little: no sliced tile is likely enough to be measured, and no configuration has the
-GPU's power for itself."""
+"""Rates about which the records say too little: no sliced tile is likely enough to be measured, and no configuration has
+the GPU's power for itself."""
 
 START = replace(H200, energy=0.0)
 """What the fit starts with."""
@@ -88,7 +88,7 @@ class Measured:
         return float(np.average(np.abs(np.log(estimated / self.times)), weights=self.weights))
 
     def residuals(self, rates):
-        """What a fit makes small: errors, weighted, large ones by less."""
+        """What a fit minimises: weighted errors, in which large ones count less."""
         off = np.log(self.estimated(rates) / self.times) / USUAL
         return np.sqrt(2 * (np.sqrt(1 + off ** 2) - 1) * self.weights / self.weights.sum())
 

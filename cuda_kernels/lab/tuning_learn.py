@@ -3,10 +3,10 @@
     python -m cuda_kernels.lab.tuning_learn RECORD [RECORD ...] [--write FILE]
     python -m cuda_kernels.lab.tuning_learn RECORD [RECORD ...] --kept
 
-Prints what choosing by the estimates costs without trees, and with trees that never saw the product in question: of
-FOLDS parts of the products, each is estimated by what was learned from the others. --write learns from all of them. A record
-that is named twice counts twice. --kept learns nothing, needs no CatBoost, and prints what choosing by the trees that
-`matmul` has now costs at these records.
+Prints what choosing by the estimates costs without trees, and with trees that never saw the product in question: the
+products are split into FOLDS parts, and each part is estimated by trees learned from the others. --write learns from all
+of them. A record that is named twice counts twice. --kept learns nothing, needs no CatBoost, and prints what choosing by
+the trees that `matmul` has now costs at these records.
 """
 
 import argparse
@@ -30,8 +30,7 @@ SETTINGS = dict(iterations=1000, depth=8, learning_rate=0.1, l2_leaf_reg=20, los
 
 
 def target(measured, plain):
-    """float64 [measurements]: logarithms of what the estimates without trees are off, beyond what all those of the product
-    are."""
+    """float64 [measurements]: logarithms of the errors of the estimates without trees, less the mean of its product."""
     off = np.log(measured.times / plain)
     mean = np.bincount(measured.product, measured.weights * off) / np.bincount(measured.product, measured.weights)
     return off - mean[measured.product]
@@ -58,7 +57,8 @@ def learn(table, logarithms, weights):
 
 
 def trees_of(model):
-    """The Trees of what CatBoost writes as JSON. A tree that asks less often than others asks what is never so besides.
+    """The Trees of what CatBoost writes as JSON. A tree that is less deep than the others gets further conditions that
+    are never true.
 
     >>> trees = trees_of({"oblivious_trees": [{"splits": [{"float_feature_index": 1, "border": 100}],
     ...                                        "leaf_values": [0, 0.5]}], "scale_and_bias": [2, [0.25]]})

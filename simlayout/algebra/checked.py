@@ -30,8 +30,8 @@ class Misuse(Exception):
 
 
 class Checked(np.ndarray):
-    """int64 values of an index function at many points. span: (least, greatest) that they may be; None for what NumPy made
-    without an operator (a slice, a copy of another type), which no operator takes."""
+    """int64 values of an index function at many points. span: (least, greatest) that they may be; None for an array that
+    NumPy made without an operator (a slice, a copy of another type), which the operators refuse."""
 
     span = None
 

@@ -12,8 +12,8 @@ Traceback (most recent call last):
 ...
 simlayout.errors.UndefinedError: f at x = 2: 12 // 0 divides by zero: keep the divisor away from 0 on the whole domain
 
-What NumPy does beside the operators (a table that is looked up, say) is not seen here: such a function is called with one
-point after the other as well, as Python's integers, and both answers must be the same.
+`Checked` does not see what NumPy does besides the operators, such as looking up a table. Such a function is also called
+with one point after the other, as Python's integers, and both answers must be the same.
 """
 
 from dis import get_instructions

@@ -212,7 +212,7 @@ def _add_gemm(commands):
         simlayout gemm --kernel wgmma_persistent --tile-n 128 --stages 6 --cluster-m 2
         """, f"""
     C (M, N) = A (M, K) times B (N, K) transposed, in f16; (M, N, K) is {tuple(gemm.GPU_SIZE.values())} on a GPU and
-    {tuple(gemm.CPU_SIZE.values())} on the CPU machine, unless told. Without a GPU the same kernel runs on the CPU machine,
+    {tuple(gemm.CPU_SIZE.values())} on the CPU machine, by default. Without a GPU the same kernel runs on the CPU machine,
     which counts its wavefronts. The wgmma kernels need a GPU of compute capability 9.0, or --cpu. The exit code is 1 if C
     or a count is wrong.
     """)
@@ -244,7 +244,7 @@ def _add_trace(commands):
         simlayout trace mma_crosswise --loads mixed -M 256 -N 128 -K 64 --json trace.json
         simlayout trace wgmma_persistent --tile-n 64          # TMA, mbarriers and wgmma
         """, f"""
-    M and N are those of one tile, K is {trace.STEPS} steps, unless told. Beside each line: how often a warp executed it,
+    M and N are those of one tile, K is {trace.STEPS} steps, by default. Beside each line: how often a warp executed it,
     and the warp instructions, wavefronts and ideal wavefronts of the shared-memory accesses that begin there. Hazards
     (races, reads of what nothing wrote or waited for, ...) are listed with both their lines; with any the exit code is 1.
     CUDA is not needed.

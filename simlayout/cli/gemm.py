@@ -11,7 +11,7 @@ from simlayout.kernel import Problem
 from simlayout.progress import progress
 
 KERNEL = "mma_permuted"
-"""Unless told."""
+"""The default."""
 
 CPU_SIZE = {"M": 256, "N": 256, "K": 128}
 GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}

@@ -25,7 +25,7 @@ NOTES = """
     """
 
 SIZES = (8192,)
-"""Unless told."""
+"""The default."""
 
 CPU_DEPTH = 96
 """K of the products on the CPU machine: three chunks."""

@@ -46,7 +46,7 @@ def ptx(options):
 
 
 def _held(entry):
-    """What is told of an Entry."""
+    """What is shown of an Entry."""
     instructions, shared = _counted(entry)
     return {"name": entry.name, "parameters": [_parameter(entry, p) for p in entry.parameters],
             "required_block": entry.required_block, "most_threads": entry.most_threads,

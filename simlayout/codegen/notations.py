@@ -1,4 +1,5 @@
-"""What users have, as text: `tile` reads it with its shape, `read_notation` without; and the tile that TMA writes.
+"""The notations in which users write layouts: `tile` reads a text with its shape, `read_notation` without; and the tile
+that TMA writes.
 
     CuTe       Sw<3,3,3> o (16,64):(64,1)                                 `simlayout.parse`; also Rot<...>, F2<...>, C++'s
                                                                           composition(Swizzle<3,3,3>{}, Layout<...>{})
@@ -6,7 +7,7 @@
     TMA        SWIZZLE_128B, SWIZZLE_NONE                                 as in CU_TENSOR_MAP_SWIZZLE_128B
     formula    row * 64 + (col ^ ((row & 7) << 3))                        `simlayout.formula`, as Python or C write it
 
-Of those that do not say how large their tile is, `tile` takes the sizes, or the text ends in them: `... for row<64, col<64`.
+Where a notation does not say how large the tile is, pass the sizes to `tile`, or end the text in `for row<64, col<64`.
 """
 
 import re
@@ -103,7 +104,7 @@ _OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|Layout|com
 
 
 def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "f16") -> IndexFunction:
-    """What the user has, as a tile with its shape: a text in any of the notations above.
+    """The tile, with its shape, that a text in any of the notations above describes.
 
     domain: {name: size}, the sizes of a formula's coordinates, in their order (row before col), and of the rows and columns
     that Triton's and TMA's texts and a bare swizzle leave out; layouts bring their own. dtype: of the elements, which TMA's

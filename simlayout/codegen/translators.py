@@ -1,8 +1,8 @@
 """What `translate` does: a tile's index function into each notation, or the reason why not and the coordinates that show it.
 
-A notation is a family of functions. Where a family can be solved (F2 maps and swizzles from the images of single bits,
-rotations from what moves first) it is; where it is small (Triton's, TMA's) all of it is tried, and a refusal names points
-through which no member goes.
+A notation is a family of functions. Some families can be solved for the member that matches: F2 maps and swizzles from
+the images of single bits, rotations from the first elements that move. Small families (Triton's, TMA's) are tried member
+by member. A refusal names points that no member of the family matches.
 """
 
 from contextlib import suppress
@@ -34,7 +34,7 @@ from simlayout.proofs import equivalent
 class TranslationError(LayoutError):
     """There is no equivalent.
 
-    witness: coordinates of the tile from which that follows, a tuple of {"row": ..., "col": ..., "value": the offset there}.
+    witness: coordinates of the tile that prove it, a tuple of {"row": ..., "col": ..., "value": the offset there}.
     """
 
     def __init__(self, message, witness=()):

@@ -166,7 +166,7 @@ def _scatter(dots, ax, title):
 
 
 def _name_lowest(ax, dots):
-    """Names under the lowest dots, as far as they stay apart."""
+    """Writes names under the lowest dots, as long as they do not overlap."""
     to_axes = (ax.transScale + ax.transLimits).transform
     places = []
     for d in sorted(dots, key=lambda d: d.share)[:NAMED]:

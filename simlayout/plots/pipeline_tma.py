@@ -1,7 +1,8 @@
-"""The stages of a kernel in time where TMA fills them: when a chunk of K is asked for, lands, is read and is released.
+"""The stages of a kernel in time where TMA fills them: when a chunk of K is requested, lands, is read and is released.
 
-All of it is what the machine tells of (`simlayout.machine.Event`). A stage is where the loads of one mbarrier land; which
-chunk a wgmma or an ldmatrix reads is told by the bytes that it addresses, and what landed there last.
+All of it follows from the Events that the machine reports (`simlayout.machine.Event`). A stage is where the loads of one
+mbarrier land. Which chunk a wgmma or an ldmatrix reads follows from the bytes that it addresses, because the last chunk
+that landed there is known.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from simlayout.machine.engine.events import Event
 
 BYTES_PER_CLOCK = 128
-"""What shared memory takes from TMA, or gives it, in a clock: one access to each of its 32 banks."""
+"""Bytes that shared memory takes from TMA, or gives to it, per clock: one access to each of its 32 banks."""
 
 MANY = 64
 """Tiles that no grid of the CPU machine covers at once, if its CTAs stay."""
@@ -83,8 +84,8 @@ def _costs(events, cta):
 
 @dataclass
 class _Fill:
-    """A chunk in a stage. issued: the clock at which it is asked for; full: whether its mbarrier's phase is complete; copy,
-    read: [start, end] clocks, or None; released: the clock, None where no mbarrier tells."""
+    """A chunk in a stage. issued: the clock at which it is requested; full: whether its mbarrier's phase is complete;
+    copy, read: [start, end] clocks, or None; released: the clock, None if no mbarrier shows it."""
 
     stage: int
     chunk: int
@@ -112,7 +113,7 @@ class _Ring:
     """The stages of a CTA as its events go by.
 
     stages: byte address of the mbarrier whose loads fill it -> stage, in the order in which they are first filled; fills:
-    all _Fills in the order in which they were asked for; stores: [start, end] of what else shared memory does.
+    all _Fills in the order in which they were requested; stores: [start, end] of what else shared memory does.
     """
 
     def __init__(self, cta, cells):
@@ -166,7 +167,7 @@ class _Ring:
     _read = _multiply
 
     def _store(self, event, start, end):
-        """What follows directly is one Span with it."""
+        """A store that follows directly becomes part of the same Span."""
         if self.stores and self.stores[-1][1] == start:
             self.stores[-1][1] = end
         else:

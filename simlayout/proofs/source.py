@@ -1,8 +1,8 @@
 """Where the copies of a GEMM read, and what that costs: cp.async counts the sectors it reads as well as the banks it writes.
 
-Every CTA reads a tile of A and one of B in each K step. Of an address only its place in a 128-byte line matters, so that
-few tiles differ: those that begin elsewhere in a line, those at the edges, and those of different stages. Each kind is
-counted once.
+Every CTA reads a tile of A and one of B in each K step. Because only an address's place in its 128-byte line matters,
+there are few kinds of tiles: they begin at different places in a line, lie at an edge or not, and fill different stages.
+Each kind is counted once.
 """
 
 from collections import Counter
@@ -45,8 +45,8 @@ class Source:
 class Operand:
     """A or B of one problem, as the copies of a K step meet it.
 
-    rows: of the matrix, M or N; columns: K; leading: elements from row to row; address: byte address of the first element,
-    of which its place in a 128-byte line matters; tile: (rows, columns) of the tile that a CTA reads in one K step.
+    rows: of the matrix, M or N; columns: K; leading: elements from row to row; address: byte address of the first element
+    (only its place in a 128-byte line matters); tile: (rows, columns) of the tile that a CTA reads in one K step.
     """
 
     name: str
@@ -156,7 +156,7 @@ def _check_tile(table, operand):
 
 
 def _kinds(operand, size, stages):
-    """{(place in a line, rows, columns that exist, stage): how many tiles of the operand are so}."""
+    """{(place in a line, rows, columns that exist, stage): how many tiles of the operand are of this kind}."""
     kinds = Counter()
     down, along = operand.tile
     for y, below, rows in _blocks(operand.rows, down, size * operand.leading * down, 1):

@@ -1,9 +1,9 @@
 """The family of F2 layouts: a layout for the best kernels that `f2_banks` finds, with few XORs.
 
-A kernel fixes a layout's banks up to their names. Of the layouts that have it, those are looked for first that leave all
-bits of the chunk number but the banks' as they are and XOR further bits onto these, as swizzles do: `x ^ ...`, which is its
-own inverse. Every kernel that meets the banks' own bits in nothing but 0 has exactly one of them. Where the least excess
-needs another kernel, bits of the chunk number change places as well.
+A kernel fixes a layout's banks up to their names. The search first looks at the layouts that XOR further bits onto the
+bits of the banks and leave all other bits of the chunk number as they are. Swizzles do that, and such a map, `x ^ ...`,
+is its own inverse. Every kernel that meets the banks' own bits only in 0 belongs to exactly one of these layouts. If the
+least excess needs another kernel, bits of the chunk number change places as well.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ from simlayout.algebra.translate import swizzle_to_f2
 from simlayout.synthesis.f2_banks import MOST, States, grown, spreads, tables
 
 WIDTHS = (1 << 11, MOST)
-"""Partial layouts that are kept at a time, the simplest ones: at first, and where none of them comes to the least excess."""
+"""How many partial layouts, the simplest ones, are kept at a time: at first, and if none of these reaches the least
+excess."""
 
 
 @dataclass(frozen=True)
 class F2Found:
-    """What `f2_layers` finds. layers: for each layout its layers, outermost first, none where it is the tile as it is; the
-    simplest layout first. bound: no layout of the family has less excess; these have just that, if the Differences are
-    exact. free: kernels without conflicts; examined, total: kernels. If fewer were examined, the bound is the Differences'
-    constant."""
+    """What `f2_layers` finds. layers: for each layout its layers, outermost first (empty for the tile as it is); the
+    simplest layout comes first. bound: no layout of the family has less excess, and these layouts have exactly that if
+    the Differences are exact. free: kernels without conflicts; examined, total: kernels. If fewer were examined, the
+    bound is the Differences' constant."""
 
     layers: tuple
     bound: int
@@ -124,7 +125,7 @@ def completed(differences, order, images):
 
 def as_layers(columns, chunk):
     """The layers, in elements and outermost first, of columns of chunk numbers: swizzles if they are enough, one for each
-    run of neighbouring bits that are XORed equally far below themselves; else an F2Map. None at all for the identity.
+    run of neighbouring bits that are XORed equally far below themselves; else an F2Map. The identity has no layers.
 
     >>> as_layers((1, 2, 4, 8 ^ 1, 16 ^ 2, 32 ^ 1), 8), as_layers((2, 1), 8)
     ((Swizzle(2, 3, 3), Swizzle(1, 3, 5)), (F2Map((1, 2, 4, 16, 8)),))

@@ -1,21 +1,21 @@
 """Every way in which XORs can spread the chunks of a tile over the banks, without trying one matrix after the other.
 
 An F2 layout permutes chunks by an invertible matrix F over F2, from chunk number to chunk number; the lowest b rows of F,
-P, give a chunk its banks (of 128 bytes, b = 3 for chunks of 16). Two lanes that are served together conflict if they
-want different words that lie alike in their chunks v and w, and P (v ^ w) = 0. So a layout conflicts through the differences
-v ^ w in the kernel of P, and through nothing else:
+P, give a chunk its banks (of 128 bytes, b = 3 for chunks of 16). Two lanes that are served together conflict if they want
+different words at the same place in their chunks v and w, and P (v ^ w) = 0. So only the differences v ^ w in the kernel
+of P cause conflicts:
 
-- Two F with one kernel cost the same. Of n bits of chunk number there are as many kernels as the Gaussian binomial
-  [n over b] says: 11,811 for a 16x64 tile of f16, where there are more than 10**14 matrices.
+- Two F with the same kernel cost the same. A chunk number of n bits has [n over b] kernels (the Gaussian binomial):
+  11,811 for a 16x64 tile of f16, which has more than 10**14 matrices.
 - Where the lanes of a phase XOR (no carries), their differences are a space U, and the phase takes one wavefront for each
   element of U that lies in the kernel (`hardware.banks.by_rank`). The excess of all accesses together is therefore a sum
   over differences: each has a weight, and costs it if it is in the kernel.
 - Where they carry, the layout is free of conflicts exactly if no difference of two lanes is in the kernel. The weights count
   pairs of lanes then, and a kernel that holds any has an excess of at least 1.
 
-The search gives one bit of the chunk number after the other its banks (its column of P), in reduced row echelon form, so
-that every kernel occurs once. Weights only add up: what costs more than the best known is left at once. Bits that no
-difference has cost nothing, whatever their banks are, and are only counted.
+The search assigns banks (a column of P) to one bit of the chunk number after the other, in reduced row echelon form, so
+that every kernel occurs once. Because weights only add up, a partial kernel that costs more than the best known one is
+dropped at once. Bits that occur in no difference cost nothing, whatever their banks are, so they are only counted.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from simlayout.hardware.tables.instructions import instruction as row_of
 LINE_BYTES = BANKS * WORD_BYTES
 
 MOST = 1 << 17
-"""Partial kernels that are kept at a time; of more, the cheapest."""
+"""How many partial kernels are kept at a time; if there are more, the cheapest are kept."""
 
 BEAM = 1 << 9
 """Those of the first, greedy run, which finds the cost that the exhaustive one must not exceed."""
@@ -73,9 +73,9 @@ class Differences:
 def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
     """The Differences of some accesses to a plain tile.
 
-    instructions: names; addresses: for each, int64 [n, 32], bytes from the tile's start. chunk_bytes: of a chunk, a power
-    of two from 4 bytes and from the widest access on. bits: of the chunk number that a layout may permute. starts: bytes
-    above a multiple of 128 where the tile may start.
+    instructions: names; addresses: for each, int64 [n, 32], bytes from the tile's start. chunk_bytes: the size of a
+    chunk, a power of two: at least 4, and at least the width of the widest access. bits: of the chunk number that a
+    layout may permute. starts: bytes above a multiple of 128 where the tile may start.
 
     >>> lanes = np.arange(LANES)
     >>> result = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
@@ -221,8 +221,8 @@ class Spreads:
 def spreads(differences, progress=None, executor=None, most=MOST):
     """The Spreads of some Differences: all kernels of the least cost, if no more than `most` were kept on the way.
 
-    progress: called with the kernels decided so far. executor: of concurrent.futures. Interrupted by Ctrl-C: what a greedy
-    run has found.
+    progress: called with the kernels decided so far. executor: of concurrent.futures. After Ctrl-C it returns what a
+    greedy run has found.
     """
     order, total = differences.used_bits, kernels(differences.bits, 0, differences.banks)
     start = States(np.zeros((1, 0), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))

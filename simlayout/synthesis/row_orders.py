@@ -1,4 +1,4 @@
-"""Orders of the rows of ldmatrix and stmatrix, as groups of banks see them: the best ones, and what none is below.
+"""Orders of the rows of ldmatrix and stmatrix: the best ones, and a bound that no order can beat.
 
 A row of 16 bytes fills one of 8 groups of 4 banks. `groups` are arrays int [instructions, 8 * matrices] of the group of
 each row; an order is a list: in place 8 m + r, row r of phase m, the number of the row that is given there.
@@ -18,10 +18,11 @@ TRIALS = 1 << 14
 
 @lru_cache(None)
 def least_wavefronts(counts, matrices):
-    """The fewest wavefronts in which any order serves 8 * matrices different rows of which each group of banks has so many.
+    """The fewest wavefronts in which any order serves 8 * matrices different rows; counts: how many of them lie in each
+    group of banks.
 
-    A phase of 8 rows takes as many wavefronts as its fullest group has rows. Tried are all wavefronts that the phases may
-    have; whether the rows can be dealt out to them is a flow.
+    A phase of 8 rows takes as many wavefronts as its fullest group has rows. All combinations of wavefronts per phase are
+    tried; whether the rows can be dealt out to them is a flow problem.
 
     >>> [least_wavefronts(counts, 4) for counts in ((4,) * 8, (0, 0, 0, 0, 0, 0, 16, 16), (0, 2, 5, 5, 5, 5, 5, 5))]
     [4, 16, 8]
@@ -77,8 +78,8 @@ def counted(groups, matrices):
 def best_order(groups, matrices, least, trans):
     """(order, masks) with the fewest wavefronts that was found; masks as of `by_masks`, None for other orders.
 
-    least: the wavefronts that no order is below, in all. trans: whether rows 2 c and 2 c + 1 share registers (.trans).
-    Orders that leave rows in their place r come first: their exchange is within lanes.
+    least: a lower bound of the wavefronts of all instructions together. trans: whether rows 2 c and 2 c + 1 share
+    registers (.trans). Orders that leave rows in their place r come first: their exchange is within lanes.
     """
     order, masks = _in_lanes_by_masks(groups, matrices, trans)
     fewest, others = counted(groups[:, order], matrices), []
@@ -93,7 +94,7 @@ def best_order(groups, matrices, least, trans):
 
 
 def _in_lanes_by_masks(groups, matrices, trans):
-    """(order, masks) of the orders `by_masks` the best, and of these the one with the fewest bits."""
+    """(order, masks) of the best order `by_masks`; among equally good ones, the one with the fewest bits."""
     orders = []
     for masks in product(range(matrices), repeat=3):
         if trans and masks[0]:                           # rows 2 c and 2 c + 1 are halves of one register
