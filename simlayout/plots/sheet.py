@@ -146,6 +146,6 @@ def _draw_plan(request):
     return sheet(summary), f"{sum(line.wavefronts for line in summary.lines)} wavefronts"
 
 
-PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (4096 each unless told), --stages: its accesses, "
+PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (default: 4096 each), --stages: its accesses, "
                  "wavefronts and shares of the clocks",
                  ("mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg",), _draw_plan)
