@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import refused
+from texts import GUIDE, blocks
 
 pytest.importorskip("numba.cuda")
 
@@ -75,7 +76,7 @@ def test_the_report_adds_up_launches_and_tells_lines_and_the_edit_on_stderr_alon
     assert ["9", "96", "96", "96", "0", "384", "384", "tile[y,", "x]", "=", "a[y,", "x]"] in rows
     assert ["11", "96", "3072", "96", "2976", "384", "384", "out[y,", "x]", "=", "tile[x,", "y]"] in rows
     assert ["line", "7:", "tile", "=", "cuda.shared.array((32,", "33),", "float32)"] in rows
-    assert "line 15 asks for 4.5 times as many sectors" in told
+    assert "line 15 asks for 4.5 times the sectors" in told
     assert re.search(r"^4 launches of 2 kernels, simulated as sm_90 in .* excess 2976, hazards 0$", told, re.MULTILINE)
     report = json.loads((folder / "r.json").read_text())
     first, second = report["kernels"]
@@ -186,3 +187,16 @@ def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
     (["run", "a.ptx"], ["run", "a.ptx"], None), (["check", "a.py"], ["check", "a.py"], None), ([], [], None)])
 def test_all_behind_the_program_is_the_programs(words, own, given):
     assert program_words(words) == (own, given)
+
+
+# ---- the guide ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_the_page_of_the_guide_shows_what_its_program_gets(folder):
+    page = next(path for path in GUIDE if path.stem == "numba")
+    program, shown = (block.body for block in blocks(page, "text"))
+    (folder / "columns.py").write_text(program)
+    code, out, told = ran("columns.py")
+    assert (code, out) == (0, "right\n")
+    told = told.lstrip("\n").replace(f"{folder}/", "")
+    assert re.sub(r"(, |in )[0-9.e-]+ s", r"\1... s", told) == shown
