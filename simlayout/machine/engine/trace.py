@@ -83,7 +83,8 @@ class Trace:
         """Wavefronts of shared memory by class, as Nsight Compute's counters add them up: of "ld", "ldmatrix", "st",
         "stmatrix", "copy" (cp.async) and "atom" (red too), each 0 if there are none. Those of stmatrix are in ncu's
         l1tex__data_pipe counter of stores, but not in its smsp__sass one. Loads of the loop that an atomic may be count
-        under "ld", as they do there. What wgmma and TMA move is in none of them.
+        under "ld", as they do there. What wgmma and TMA move is in none of them. Of PTX: where ptxas may make something else
+        of it, and how often it did for kernels on an H200, is told in `simlayout guide ptx`.
 
         >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2), AccessCount("b", "ldmatrix.x4", 1, 4, 4))).totals()
         {'ld': 8, 'ldmatrix': 4, 'st': 0, 'stmatrix': 0, 'copy': 0, 'atom': 0}

@@ -10,6 +10,7 @@ from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.carried import Carried
 from simlayout.machine.ptx.faults import Fault
+from simlayout.machine.ptx.joined import joined
 from simlayout.machine.ptx.known import Known
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
@@ -288,11 +289,14 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
+        wholes = joined(names)
         for statement in function.body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
-            else:
-                self.steps += self._bound(statement, names)
+                continue
+            for step in self._bound(statement, names):
+                step.joined = wholes.get(id(statement))
+                self.steps.append(step)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():
             self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)

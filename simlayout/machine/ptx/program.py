@@ -9,6 +9,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
 from simlayout.machine.ptx.accumulators import Accumulators
+from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
 
 SYSTEM_BYTES = 1024
@@ -28,7 +29,8 @@ class Step:
     Just one of these does it: lanewise: arithmetic, as data, and compute(rows, mask), the same in NumPy (mask None: all
     lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`.
-    together(warp, active): bool [32], the lanes that must execute it together, or None.
+    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
+    joins, what it counts as.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Step:
     jump: Callable | None = None
     run: Callable | None = None
     together: Callable | None = None
+    joined: Joined | None = None
 
     @property
     def counted_at(self):

@@ -50,6 +50,15 @@ class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, Orde
         """As of Warp."""
         return self.doing.counted_at
 
+    def record(self, instruction, addresses, lanes=None, origin=None):
+        """As of Warp; what ptxas joins counts once."""
+        joined = self.doing.joined
+        if joined is None:
+            super().record(instruction, addresses, lanes, origin)
+        elif joined.bytes:
+            whole = np.where(self.active, lanes + joined.shift, 0)
+            super().record(joined.name(instruction), whole, whole)
+
     @property
     def dynamic_bytes(self):
         """Bytes of dynamic shared memory."""

@@ -50,7 +50,11 @@ class Loop:
         move, recorder = step.memory, self._launch.recorder
         nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
         if move.space == "shared":
-            recorder.add_all(f"{what}.shared.b{8 * nbytes}", step.counted_at, addresses, active)
+            name, joined = f"{what}.shared.b{8 * nbytes}", step.joined
+            if joined is None:
+                recorder.add_all(name, step.counted_at, addresses, active)
+            elif joined.bytes:
+                recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
         elif move.space != "const":
             recorder.sectors(f"{what}.global.b{8 * nbytes}", step.counted_at, nbytes).add_all(addresses, active)
 

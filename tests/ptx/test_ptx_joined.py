@@ -1,0 +1,106 @@
+"""Loads and stores that ptxas joins are counted as what they become: what it does, one pattern after another."""
+
+import numpy as np
+import pytest
+from machine_code import assembled, needs_tools
+from ptx_texts import module
+
+from simlayout import ptx
+
+HEAD = """.reg .b32 %x<9>; .reg .b16 %h<5>; .reg .b64 %d<5>;
+.shared .align 16 .b8 s[4096]; .shared .align 4 .b32 t; .shared .align 4 .b32 u;
+ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r8, [kernel_param_1];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd1, %rd1, %rd2;
+ld.global.u32 %r5, [%rd1]; ld.global.u32 %r6, [%rd1+4]; ld.global.u32 %r7, [%rd1+8]; mov.u32 %r2, s;
+mov.b32 {%h1, %h2}, %r5; mov.b64 %d1, {%r5, %r6}; mov.u32 %r3, 0;
+"""
+ROW = "shl.b32 %r4, %r1, 4; add.u32 %r4, %r2, %r4; "
+PAIR = "st.shared.u32 [%r4], %r5; st.shared.u32 [%r4+4], %r6;"
+TAIL = "\nst.global.u32 [%rd1], %r3; ret;"
+
+
+def loads(between=""):
+    return f"ld.shared.u32 %x1, [%r4]; {between} ld.shared.u32 %x2, [%r4+4]; add.u32 %r3, %x1, %x2;"
+
+
+BECOME = {
+    ROW + PAIR: "STS.64",
+    ROW + "st.shared.u32 [%r4+4], %r6; st.shared.u32 [%r4], %r5;": "STS.64",
+    ROW + PAIR + "st.shared.u32 [%r4+8], %r7; st.shared.u32 [%r4+12], %r5;": "STS.128",
+    ROW + "st.shared.u32 [%r4+4], %r5; st.shared.u32 [%r4+8], %r6;": "STS STS",
+    ROW + "st.shared.u16 [%r4], %h1; st.shared.u16 [%r4+2], %h2;": "STS",
+    ROW + "st.shared.u8 [%r4], %r5; st.shared.u8 [%r4+1], %r6;": "STS.U8 STS.U8",
+    ROW + "st.shared.u64 [%r4], %d1; st.shared.u64 [%r4+8], %d1;": "STS.128",
+    ROW + "st.shared.v2.u32 [%r4], {%r5, %r6}; st.shared.v2.u32 [%r4+8], {%r5, %r6};": "STS.128",
+    ROW + "setp.lt.u32 %p1, %r7, 9; @%p1 st.shared.u32 [%r4], %r5; @%p1 st.shared.u32 [%r4+4], %r6;": "STS STS",
+    ROW + "st.shared.u32 [%r4], %r5; st.global.u32 [%rd1+4], %r6; st.shared.u32 [%r4+4], %r6;": "STS.64",
+    ROW + "st.shared.u32 [%r4], %r5; ld.shared.u32 %r3, [%r4+64]; st.shared.u32 [%r4+4], %r6;": "LDS STS STS",
+    ROW + loads(): "LDS.64",
+    ROW + loads("st.global.u32 [%rd1+4], %r6;"): "LDS.64",
+    ROW + loads("cp.async.commit_group;"): "LDS.64",
+    ROW + loads("shfl.sync.idx.b32 %x3, %x1, 3, 31, -1;"): "LDS.64",
+    ROW + loads("st.shared.u32 [%r4+64], %r6;"): "LDS LDS STS",
+    ROW + loads("bar.warp.sync -1;"): "LDS LDS",
+    ROW + loads().replace("ld.", "ld.volatile."): "LDS LDS",
+    ROW + "ld.shared.u32 %x1, [%r4]; ld.shared.u32 %x2, [%r4]; add.u32 %r3, %x1, %x2;": "LDS",
+    ROW + "ld.shared.u64 %d1, [%r4]; ld.shared.u64 %d2, [%r4+8]; add.u64 %d1, %d1, %d2; cvt.u32.u64 %r3, %d1;": "LDS.128",
+    "ld.shared.u32 %x1, [s+8]; ld.shared.u32 %x2, [s+12]; add.u32 %r3, %x1, %x2;": "LDS.64",
+    "st.shared.u32 [s], %r7; st.shared.u32 [t], %r5; st.shared.u32 [u], %r6;": "STS STS.64",
+    **{f"{how} add.u32 %r4, %r2, %x0; {PAIR}": "STS.64" for how in (
+        "shl.b32 %x0, %r1, 3;",
+        "shl.b32 %x1, %r1, 1; shl.b32 %x0, %x1, 2;",
+        "shl.b32 %x1, %r1, 1; shl.b32 %x2, %r6, 4; add.s32 %x1, %x1, %x2; shl.b32 %x0, %x1, 2;",
+        "and.b32 %x0, %r1, 248;",
+        "mul.lo.s32 %x0, %r1, 24;",
+        "shl.b32 %x1, %r8, 3; mul.lo.s32 %x0, %r1, %x1;",
+        "mad.lo.s32 %x0, %r1, 8, 16;",
+        "shl.b32 %x1, %r1, 3; xor.b32 %x0, %x1, 64;",
+        "shl.b32 %x1, %r1, 3; bfi.b32 %x0, %r8, %x1, 8, 1;",
+        "setp.lt.u32 %p1, %r5, 3; shl.b32 %x1, %r1, 3; selp.b32 %x0, %x1, 64, %p1;")},
+    **{f"{how} add.u32 %r4, %r2, %x0; {PAIR}": "STS STS" for how in (
+        "shl.b32 %x0, %r1, 2;",
+        "shl.b32 %x1, %r1, 3; and.b32 %x2, %x1, -64; sub.s32 %x0, %x1, %x2;",
+        "shl.b32 %x1, %r1, 3; min.u32 %x0, %x1, 512;",
+        "and.b32 %x0, %r1, 252;")},
+}
+"""Lines of PTX -> the accesses of shared memory in the SASS, sorted."""
+PLAIN = {4: "", 8: ".64", 16: ".128", 1: ".U8", 2: ".U16"}
+
+
+def program(lines):
+    return module(HEAD + lines + TAIL, ["u64", "u32"])
+
+
+@pytest.mark.parametrize("lines", BECOME)
+def test_neighbours_are_counted_as_what_they_become(lines):
+    x = np.arange(128, dtype=np.uint32).reshape(32, 4) % 8
+    trace = ptx.load(program(lines)).entry().run(1, 32, x, 1, hazards="off")
+    made = []
+    for c in trace.lines:
+        op, bits = c.instruction.replace(".shared.b", " ").split()
+        made += [{"ld": "LDS", "st": "STS"}[op] + PLAIN[int(bits) // 8]] * c.instructions
+    assert " ".join(sorted(made)) == BECOME[lines]
+
+
+@needs_tools
+@pytest.mark.parametrize("lines", BECOME)
+def test_ptxas_makes_these_accesses_of_them(lines, tmp_path):
+    _, opcodes = assembled(program(lines), tmp_path)
+    found = [name for name, n in opcodes.items() for _ in range(n) if name.startswith(("LDS", "STS"))]
+    assert " ".join(sorted(found)) == BECOME[lines]
+
+
+@pytest.mark.parametrize("repeats", [1, 3000])
+def test_numpy_and_the_compiled_loop_count_the_same(repeats):
+    again = f"add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, {repeats}; @%p1 bra AGAIN;"
+    lines = f"mov.u32 %r0, 0; AGAIN: {ROW + PAIR} {loads()} {again}"
+    x = np.zeros((32, 4), np.uint32)
+    totals = ptx.load(program(lines)).entry().run(1, 32, x, 1).totals()
+    assert (totals["ld"], totals["st"]) == (4 * repeats, 4 * repeats)
+
+
+def test_a_joined_access_stands_in_the_line_of_its_first_load_or_last_store():
+    text = program(ROW.strip() + "\n" + PAIR.replace("; ", ";\n") + "\n" + loads().replace("; ", ";\n"))
+    trace = ptx.load(text).entry().run(1, 32, np.zeros((32, 4), np.uint32), 1)
+    at = {c.instruction: text.splitlines()[c.line - 1] for c in trace.lines}
+    assert at == {"st.shared.b64": "st.shared.u32 [%r4+4], %r6;", "ld.shared.b64": "ld.shared.u32 %x1, [%r4];"}
