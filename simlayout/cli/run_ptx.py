@@ -140,6 +140,8 @@ def _targets(save, arrays):
     made = {}
     for text in save:
         name, found, file = text.partition("=")
+        if text.endswith(".npy") and not found:
+            raise SimlayoutError(f"--save {text}: write NAME={text}, NAME that of an --arg, or a folder")
         if found:
             name, file = named_file(text) if file.endswith(".npy") else (name, file)
             if not file.endswith(".npy"):

@@ -209,6 +209,7 @@ ARRAY = "--block 32 --arg A=f32[32] "
     (ARRAY + "--expect A=none.npy", "cannot read none.npy"),
     (ARRAY + "--save B=x.npy", "no array is called B"),
     (ARRAY + "--save A=x.txt", "write NAME=FILE.npy"),
+    (ARRAY + "--save x.npy", "--save x.npy: write NAME=x.npy"),
     (ARRAY + "--save A=none/x.npy", "cannot write"),
     (ARRAY + "--save one.ptx/x", "cannot make the folder"),
     (ARRAY + "--json none/x.json", "cannot write"),
