@@ -1,10 +1,13 @@
 """numba-cuda over a SimulatedDevice: everything above its driver runs as it is."""
 
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
+from inspect import unwrap
 from threading import RLock
 from types import FunctionType
 from typing import Any
+from warnings import warn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -33,7 +36,7 @@ def _numba():
     return modules | {"numba.cuda": cuda, "cuda.core": import_module("cuda.core"),
                       "cuda.bindings.driver": import_module("cuda.bindings.driver"), "Out": modules["args"].Out,
                       "Codegen": modules["codegen"].JITCUDACodegen, "Code": modules["codegen"].CUDACodeLibrary,
-                      "Kernel": modules["dispatcher"]._Kernel}
+                      "Kernel": modules["dispatcher"]._Kernel, "rtsys": modules["memory_management.nrt"].rtsys}
 
 
 def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
@@ -52,7 +55,7 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
     devices = partial(core.Device, binding)
     arrays, dispatcher, codegen = (import_module(f"numba.cuda.{name}") for name in ("cudadrv.devicearray", "dispatcher",
                                                                                     "codegen"))
-    magic = codegen.JITCUDACodegen.magic_tuple
+    magic = unwrap(codegen.JITCUDACodegen.magic_tuple)
     return {
         "cudadrv.driver": {"binding": binding, "find_driver": lambda: None, "ExperimentalStream": core.Stream,
                            "ExperimentalDevice": devices} | linking,
@@ -60,11 +63,12 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
         "cudadrv.nvrtc": program,
         "cuda.core": {"Device": devices, "Stream": core.Stream} | launch | linking | program,
         "codegen": {"disassemble_cubin": _no_machine_code, "disassemble_cubin_for_cfg": _no_machine_code},
-        "Codegen": {"magic_tuple": lambda self: (*magic(self), "simulated")},      # a GPU must not find PTX in the cache
+        "Codegen": {"magic_tuple": wraps(magic)(lambda self: (*magic(self), "simulated"))},    # a GPU must not find PTX
         "dispatcher": launch,
         "Kernel": _kernel_names(dispatcher),
-        "Code": {"get_lto_ptx": _no_lto},
+        "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc)},
         "memory_management.nrt": launch,
+        "rtsys": {"_memsys_module": None, "_memsys": None, "_initialized": False},
         "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
         "Out": {"to_device": lambda argument, after, stream=0: _to_device(arrays, device, argument, after)},
         "cudadrv.devicearray": {"_to_strided_memory_view": partial(_view, arrays, device),
@@ -75,8 +79,9 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
 def _kernel_names(dispatcher):
     """Of numba-cuda's class of a kernel that was compiled for its arguments: it becomes PTX of all its functions that names
     its lines, and never LTO, because what nvJitLink makes is machine code."""
-    begin = dispatcher._Kernel.__init__
+    begin = unwrap(dispatcher._Kernel.__init__)
 
+    @wraps(begin)
     def __init__(self, *args, debug=False, lineinfo=False, lto=False, **options):
         try:
             begin(self, *args, debug=debug, lineinfo=not debug, lto=False, **options)
@@ -84,6 +89,28 @@ def _kernel_names(dispatcher):
             begin(self, *args, debug=debug, lineinfo=lineinfo, lto=False, **options)
 
     return {"__init__": __init__, "regs_per_thread": property(_no_registers)}
+
+
+def _per_device(load):
+    """In place of `CUDACodeLibrary.get_cufunc`, which is `load`: code that was made or loaded for another device, of NVIDIA
+    or simulated, is none of this one's, and the other way round."""
+    known: WeakKeyDictionary = WeakKeyDictionary()
+    load = unwrap(load)                                  # of a simulation in which this one is
+
+    @wraps(load)
+    def get_cufunc(self):
+        own = known.setdefault(self, ({}, {}, False))
+        names = "_cufunc_cache", "_cubin_cache", "_lto"
+        outside = [getattr(self, name) for name in names]
+        for name, value in zip(names, own):
+            setattr(self, name, value)
+        try:
+            return load(self)
+        finally:
+            for name, value in zip(names, outside):
+                setattr(self, name, value)
+
+    return get_cufunc
 
 
 def _no_registers(kernel):
@@ -150,7 +177,18 @@ def _view(arrays, device, value, stream=0, copy=True, user_explicit=False):
         shape = tuple(described["shape"])
         strides = described.get("strides") or np.ndarray(shape, dtype, b"" if 0 in shape else None).strides
         return _shim(arrays, described["data"][0] or 0, shape, strides, dtype), False
+    if copy and not user_explicit and isinstance(value, np.ndarray):
+        _tell_of_copy(arrays)
     return _Copied(arrays, device, np.asanyarray(value), copy), True
+
+
+def _tell_of_copy(arrays):
+    """Warns, as numba-cuda does, of an array of the host that is an argument of a kernel."""
+    from numba.cuda.core import config, errors
+
+    if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
+        warn(errors.NumbaPerformanceWarning("Host array used in CUDA kernel will incur copy overhead to/from device."),
+             stacklevel=2)
 
 
 def _wait_for(stream):
@@ -173,13 +211,15 @@ def _to_device(arrays, device, argument, after, stream=0):
 class NumbaOnDevice:
     """A context in which numba-cuda uses a SimulatedDevice, whether there is a GPU or not; it may be entered again.
 
-    Arrays on the device must not be used outside of it. Raises MachineError without numba-cuda.
+    Arrays on the device must not be used outside of it. settings: of numba.cuda's config meanwhile. Raises MachineError
+    without numba-cuda.
     """
 
-    def __init__(self, device: SimulatedDevice):
+    def __init__(self, device: SimulatedDevice, **settings: Any):
         self._modules = _numba() | numba_arrays.modules()
         made = replacements(device) | numba_arrays.replacements(device)
         self._names = {module: dict(names) for module, names in made.items()}      # which change, each on its own
+        self._names["core.config"] |= settings
         self._state, self._runtime, self._lock = None, self._modules["cudadrv.devices"]._Runtime(), RLock()
 
     def __enter__(self):
@@ -228,7 +268,7 @@ class NumbaKernel:
     signature."""
 
     def __init__(self, kernel: Any, device: SimulatedDevice):
-        self._numba, self._device = NumbaOnDevice(device), device
+        self._numba, self._device = NumbaOnDevice(device, CUDA_WARN_ON_IMPLICIT_COPY=0), device
         self._function = getattr(kernel, "py_func", kernel)
         self._options = dict(getattr(kernel, "targetoptions", {}))
         self._made: Any = None

@@ -27,7 +27,7 @@ DRIVER_VERSION = 13000
 
 def _host(place):
     """The address of memory of the host, given as that or as an object with a buffer."""
-    return int(place) if hasattr(place, "__int__") or hasattr(place, "__index__") else np.asarray(place).ctypes.data
+    return np.asarray(place).ctypes.data if isinstance(place, np.ndarray | bytes | bytearray | memoryview) else int(place)
 
 
 class SimulatedBinding:
@@ -135,6 +135,8 @@ class SimulatedBinding:
         return self.cuMemFree(address)
 
     def cuMemHostRegister(self, address, nbytes, flags):
+        if self.device.memory.find(int(address)) is not None:
+            return (real.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,)
         self.device.memory.adopt(int(address), nbytes)
         return (SUCCESS,)
 

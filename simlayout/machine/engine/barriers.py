@@ -65,10 +65,10 @@ class Barrier:
 
 
 class ClusterBarrier:
-    """barrier.cluster among all `warps` warps of a cluster; or, by another name, among those of a grid."""
+    """barrier.cluster among all `warps` warps of a cluster."""
 
-    def __init__(self, warps, name="barrier.cluster"):
-        self.warps, self.name, self.arrived, self.opened = warps, name, 0, 0
+    def __init__(self, warps):
+        self.warps, self.arrived, self.opened = warps, 0, 0
         self._known = Knowledge()
 
     def arrive(self, warp, relaxed=False):
@@ -79,11 +79,43 @@ class ClusterBarrier:
             self._known.arrive(warp, last, relaxed)
         if last:
             self.arrived, self.opened = 0, turn + 1
-        return (lambda: self.opened > turn), f"{self.name} of {self.warps} warps"
+        return (lambda: self.opened > turn), f"barrier.cluster of {self.warps} warps"
 
     def leave(self, warp, relaxed=False):
         """As Barrier.leave."""
         self._known.leave(warp, relaxed)
+
+
+class GridBarrier:
+    """The barrier of a whole grid: opens when all warps that have not ended have arrived, and at least one of every CTA, as
+    that of the CUDA runtime, in which the threads of each CTA meet first. warps: of all CTAs that run at the same time."""
+
+    def __init__(self, warps):
+        self.warps, self.opened = warps, 0
+        self._left, self._here, self._known = warps, [], Knowledge()
+
+    def arrive(self, warp):
+        """As Barrier.arrive."""
+        self._here.append(warp)
+        turn = self.opened
+        return (lambda: self.opened > turn or self._open()), f"the synchronization of the grid of {self.warps} warps"
+
+    def ended(self, cta):
+        """A warp of a CTA has ended."""
+        self._left -= bool(cta.running)
+
+    def _open(self):
+        """Opens, if all have come; returns whether it does."""
+        if len(self._here) < self._left:
+            return False
+        for warp in self._here if self._here[0].cta.shadow is not None else ():
+            self._known.arrive(warp, warp is self._here[-1])
+        self._here, self.opened = [], self.opened + 1
+        return True
+
+    def leave(self, warp):
+        """As Barrier.leave."""
+        self._known.leave(warp)
 
 
 class Knowledge:

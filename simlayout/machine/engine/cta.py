@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.barriers import Barrier, ClusterBarrier
+from simlayout.machine.engine.barriers import Barrier, ClusterBarrier, GridBarrier
 from simlayout.machine.engine.bulk import Stores, landing_cells
 from simlayout.machine.engine.clocks import Clocks
 from simlayout.machine.engine.events import Event
@@ -28,7 +28,7 @@ class Residents:
         warps = -(-block[0] * block[1] * block[2] // LANES)
         self.clocks = None if launch.log is None else Clocks(len(indices) * warps)
         self.ctas = []
-        self.barrier = ClusterBarrier(len(indices) * warps, "synchronization of the grid")
+        self.barrier = GridBarrier(len(indices) * warps)
         for first in range(0, len(indices), cluster):
             peers = Cluster(cluster * warps)
             for rank, index in enumerate(indices[first:first + cluster]):
@@ -142,6 +142,7 @@ class Cta:
     def through(self):
         """A warp has finished; after the last one, finds what they left under way."""
         self.running -= 1
+        self.grid_barrier.ended(self)
         for barrier in self._barriers.values():
             barrier.ended()
         if self.running:

@@ -1,7 +1,7 @@
 """Linking: one module of several, as a device linker makes it (CUDA C++ Programming Guide, separate compilation)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from simlayout.errors import MachineError
@@ -14,86 +14,93 @@ _STRENGTH = {"extern": 0, "common": 1, "weak": 2, "visible": 3, "": 3}
 def link(modules: Sequence[syntax.Module]) -> syntax.Module:
     """One Module of several: names that a module shows others (.visible, .weak, .common) are one thing in all of them, the
     others are its own and renamed where they would meet. Its version, target and path are those of the first; lines of the
-    others count on from the last line of those before. What is .weak and that nothing uses is left out.
+    others count on from the last line of those before. What no kernel and no visible variable needs is left out.
 
     Raises MachineError where two modules define one name.
 
     >>> from simlayout.machine.ptx.grammar import parse
     >>> head = ".version 9.0 .target sm_90 "
     >>> caller = parse(head + ".extern .func f; .visible .entry k() { call f; }")
-    >>> callee = parse(head + ".visible .func f { ret; }")
-    >>> link([caller, callee]).functions["f"].body is None
-    False
+    >>> callee = parse(head + ".visible .func f { ret; } .visible .func g { ret; }")
+    >>> list(link([caller, callee]).functions)
+    ['f', 'k']
     """
     first, *others = modules
     if not others:
         return first
-    linking = _Linking()
+    known: dict[str, _Found] = {}
+    line = 0
     for number, module in enumerate(modules):
-        linking.add(module, number)
-    variables, functions = linking.used()
-    return replace(first, files={}, variables=variables, functions=functions,
-                   aliases={name: to for module in modules for name, to in module.aliases.items()})
+        _add(known, module, number, line)
+        line += _last_line(module)
+    needed = _needed(known)
+    used = {name: known[name].linked() for name in sorted(needed)}
+    return replace(first, files={}, aliases={name: to for module in modules for name, to in module.aliases.items()},
+                   variables={name: each for name, each in used.items() if isinstance(each, syntax.Variable)},
+                   functions={name: each for name, each in used.items() if isinstance(each, syntax.Function)})
 
 
-class _Linking:
-    def __init__(self):
-        self.variables: dict[str, syntax.Variable] = {}
-        self.functions: dict[str, syntax.Function] = {}
-        self._lines = 0
+@dataclass(frozen=True)
+class _Found:
+    """What a name means: a variable or function as its module has it; own: what that module's names are called now; line:
+    how many lines come before the module."""
 
-    def add(self, module: syntax.Module, number: int) -> None:
-        """Takes what a module defines and declares."""
-        own = {name: f"{name}${number}" for name, each in (module.variables | module.functions).items()
-               if each.linkage == "" and not getattr(each, "entry", False) and self._has(name)}
-        for name, function in module.functions.items():
-            if own or self._lines:
-                function = self._moved(function, own)
-            self._take(self.functions, own.get(name, name), replace(function, name=own.get(name, name)))
-        for name, variable in module.variables.items():
-            relocations = tuple(replace(r, symbol=own.get(r.symbol, r.symbol)) for r in variable.relocations)
-            variable = replace(variable, name=own.get(name, name), relocations=relocations)
-            self._take(self.variables, variable.name, variable)
-        self._lines += max((each.line for function in module.functions.values() for each in function.body or ()), default=0)
+    what: syntax.Variable | syntax.Function
+    own: dict[str, str]
+    line: int
 
-    def _has(self, name):
-        return name in self.variables or name in self.functions
+    def needs(self):
+        """The names that it needs, as they are called now."""
+        return {self.own.get(name, name) for name in _names_in(self.what)}
 
-    def _take(self, known, name, new):
-        """The stronger one of two definitions of a name."""
-        before = known.get(name)
-        if before is None:
-            known[name] = new
-            return
-        strength, other = (_strength(each) for each in (new, before))
-        if strength == other == 3:
+    def linked(self):
+        """The same as a part of the linked module."""
+        what, own = self.what, self.own
+        name = own.get(what.name, what.name)
+        if isinstance(what, syntax.Variable):
+            relocations = tuple(replace(r, symbol=own.get(r.symbol, r.symbol)) for r in what.relocations)
+            return replace(what, name=name, relocations=relocations)
+        tables = {key: tuple(own.get(each, each) for each in table) if isinstance(table, tuple) else table
+                  for key, table in what.tables.items()}
+        return replace(what, name=name, tables=tables, line=what.line + self.line, body=self._body())
+
+    def _body(self):
+        body, line = self.what.body, self.line
+        if body is None or not line and not self.own:
+            return body
+        renamed = _renamer({name: to for name, to in self.own.items() if name not in self.what.variables})
+        return tuple(replace(each, line=each.line + line) if isinstance(each, syntax.Label) else
+                     replace(each, line=each.line + line, operands=renamed(each.operands)) for each in body)
+
+
+def _add(known, module, number, line):
+    """Enters what a module defines and declares."""
+    own = {name: f"{name}${number}" for name, each in (module.variables | module.functions).items()
+           if each.linkage == "" and not getattr(each, "entry", False) and name in known}
+    for name, what in (module.functions | module.variables).items():
+        name = own.get(name, name)
+        found, strength = _Found(what, own, line), _strength(what)
+        before = _strength(known[name].what) if name in known else -1
+        if strength == before == 3:
             raise MachineError(f"{name} is defined twice by what is linked: define it in one of the sources, or as weak")
-        if strength > other:
-            known[name] = new
+        if strength > before:
+            known[name] = found
 
-    def _moved(self, function, own):
-        """A function whose lines follow those before, and that uses a module's own names by what they are called now."""
-        at, body = self._lines, None
-        if function.body is not None:
-            renamed = _renamer({name: to for name, to in own.items() if name not in function.variables})
-            body = tuple(replace(each, line=each.line + at) if isinstance(each, syntax.Label) else
-                         replace(each, line=each.line + at, operands=renamed(each.operands)) for each in function.body)
-        tables = {name: tuple(own.get(each, each) for each in table) if isinstance(table, tuple) else table
-                  for name, table in function.tables.items()}
-        return replace(function, body=body, line=function.line + at, tables=tables)
 
-    def used(self) -> tuple[dict[str, syntax.Variable], dict[str, syntax.Function]]:
-        """All variables and functions, but for weak ones that nothing uses."""
-        named = {name for name, each in (self.variables | self.functions).items() if each.linkage not in ("weak", "extern")}
-        todo = list(named)
-        while todo:
-            name = todo.pop()
-            for each in (self.variables.get(name), self.functions.get(name)):
-                new = set() if each is None else _names_in(each) - named
-                named |= new
-                todo += new
-        return tuple({name: each for name, each in known.items() if name in named}    # type: ignore[return-value]
-                     for known in (self.variables, self.functions))
+def _last_line(module):
+    return max((each.line for function in module.functions.values() for each in (function.body or ())[-1:]), default=0)
+
+
+def _needed(known):
+    """The names of kernels and visible variables, and of all that these need."""
+    todo = [name for name, found in known.items() if getattr(found.what, "entry", False)
+            or isinstance(found.what, syntax.Variable) and found.what.linkage in ("visible", "common")]
+    needed = set(todo)
+    while todo:
+        new = {name for name in known[todo.pop()].needs() if name in known} - needed
+        needed |= new
+        todo += new
+    return needed
 
 
 def _strength(each):

@@ -1,0 +1,1 @@
+"""Whole programs and test-suites of others, run with launches on the CPU machine."""

@@ -1,0 +1,156 @@
+"""numba-cuda's own tests of its CUDA target, as installed with it, with launches on the CPU machine and under CUDASIM.
+
+    python -m cuda_kernels.conformance.programs.numba_tests --json FILE [--modules NAME ...] [--only machine|cudasim]
+
+Each module of tests runs in a process of its own, by pytest; Numba is imported once. It needs numba-cuda, pytest, and what
+those tests import: cffi, filecheck, psutil, scipy. The table says of every test that did not pass why.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cuda_kernels.conformance.programs.numba_reasons import reason_of
+from simlayout.programs.children import inherited
+
+FOLDERS = "doc_examples", "cudapy", "cudadrv", "nrt", "core", "nocuda"
+"""Of numba-cuda's tests; `cudasim` tests Numba's own simulator, `benchmarks` nothing."""
+
+OUTCOMES = "passed", "refused", "not applicable", "failed"
+
+LIMIT = 300
+"""Seconds that a test may take."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test. module, name: such as "cudapy.test_print" and "TestPrint::test_cuhello"; outcome: one of OUTCOMES; reason: why
+    it did not pass, "" where it did; seconds: it took."""
+
+    module: str
+    name: str
+    outcome: str
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a run found. about: versions, machine, date; counts: {"machine" or "cudasim": {outcome: tests}}; seconds: {the
+    same: of all its tests}; modules: {module: {the same: [of each outcome, and seconds]}}; rest: Tests on the machine that
+    did not pass."""
+
+    about: dict[str, str]
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    modules: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    rest: tuple[dict[str, str], ...] = ()
+
+    def text(self) -> str:
+        """The counts and times as lines."""
+        rows = [f"{where:8} " + ", ".join(f"{n} {what}" for what, n in counts.items()) + f", {self.seconds[where]:.0f} s"
+                for where, counts in self.counts.items()]
+        causes = Counter((test["outcome"], test["reason"]) for test in self.rest)
+        return "\n".join([*rows, *(f"{n:5} {outcome}: {reason}" for (outcome, reason), n in causes.most_common())])
+
+
+def modules_of_tests() -> list[str]:
+    """The modules of tests that are installed, such as "cudapy.test_print"."""
+    root = _folder()
+    return sorted(f"{folder}.{path.stem}" for folder in FOLDERS for path in (root / folder).glob("test_*.py"))
+
+
+def _folder():
+    spec = find_spec("numba_cuda")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit('numba-cuda is not installed: pip install "simlayout[cuda]"')
+    return Path(spec.submodule_search_locations[0]) / "numba" / "cuda" / "tests"
+
+
+def run_modules(modules: Sequence[str], where: str, limit: float = LIMIT) -> dict[str, tuple[list[Test], float]]:
+    """{module: its Tests, and the seconds that they took}. where: "machine" or "cudasim"."""
+    simulated = inherited("sm_90", "off") if where == "machine" else nullcontext()
+    with TemporaryDirectory() as folder, simulated:
+        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+        environment |= {"NUMBA_ENABLE_CUDASIM": "1"} if where == "cudasim" else {}
+        command = [sys.executable, "-m", "cuda_kernels.conformance.programs.numba_child", folder, str(limit), *modules]
+        subprocess.run(command, env=environment, cwd=folder, check=True)
+        return {module: _read(Path(folder), module) for module in modules}
+
+
+def _read(folder, module):
+    """(Tests, seconds) of a module from what its process wrote."""
+    told, end = folder / f"{module}.told", json.loads((folder / f"{module}.end").read_text())
+    rows = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
+    tests, begun = [], ""
+    for row in rows:
+        begun = row["name"] if row["outcome"] == "begun" else ""
+        if row["outcome"] not in ("begun", "end"):
+            tests.append(Test(module, row["name"], *_judged(row), row["seconds"]))
+    if not rows or rows[-1]["outcome"] != "end":
+        tests.append(Test(module, begun, "failed", end["end"], end["seconds"]))
+    return tests, end["seconds"]
+
+
+def _judged(row):
+    """(outcome, reason) of a test as pytest told it."""
+    if row["outcome"] == "passed":
+        return "passed", ""
+    return ("not applicable", row["text"]) if row["outcome"] == "skipped" else reason_of(row["name"], row["text"])
+
+
+def run(modules: Sequence[str], where: Iterable[str], limit: float = LIMIT) -> Table:
+    """A Table of modules of tests, run one after another."""
+    table = Table({"numba-cuda": version("numba-cuda"), "numba": version("numba"), "python": sys.version.split()[0],
+                   "date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())})
+    rest: list[dict[str, str]] = []
+    for place in where:
+        counts, seconds = Counter(dict.fromkeys(OUTCOMES, 0)), 0.0
+        for module, (tests, took) in run_modules(modules, place, limit).items():
+            here = Counter(test.outcome for test in _once(tests))
+            table.modules.setdefault(module, {})[place] = [*(here[outcome] for outcome in OUTCOMES), took]
+            counts, seconds = counts + here, seconds + took
+            if place == "machine":
+                rest += [{"test": f"{module}::{test.name}", "outcome": test.outcome, "reason": test.reason}
+                         for test in _once(tests) if test.outcome != "passed"]
+        table.counts[place] = {outcome: counts[outcome] for outcome in OUTCOMES}
+        table.seconds[place] = round(seconds, 1)
+    return Table(table.about, table.counts, table.seconds, table.modules, tuple(rest))
+
+
+def _once(tests):
+    """Each test once: with subtests, by the worst of what came of them."""
+    worst: dict[str, Test] = {}
+    for test in tests:
+        before = worst.get(test.name)
+        if before is None or OUTCOMES.index(test.outcome) > OUTCOMES.index(before.outcome):
+            worst[test.name] = test
+    return list(worst.values())
+
+
+def main() -> None:
+    """Runs the tests and writes the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])      # type: ignore[union-attr]
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where the table is written")
+    parser.add_argument("--modules", nargs="+", metavar="NAME", help="such as cudapy.test_print; all by default")
+    parser.add_argument("--only", choices=("machine", "cudasim"), help="both by default")
+    parser.add_argument("--limit", type=float, default=LIMIT, metavar="SECONDS", help="for each test")
+    given = parser.parse_args()
+    table = run(given.modules or modules_of_tests(), [given.only] if given.only else ("machine", "cudasim"), given.limit)
+    given.json.write_text(json.dumps(asdict(table), indent=1) + "\n")
+    print(table.text())
+
+
+if __name__ == "__main__":
+    main()
