@@ -15,8 +15,8 @@ HEAD = "kernel", "launches", "wavefronts", "excess", "hazards", "seconds"
 class Row:
     """The launches of a kernel in a test, in plain values that another process can send.
 
-    test: its id in pytest; kernel: its name; wavefronts, excess: of shared memory; seconds: of the machine; slow: "file.py:12"
-    of each line with excess; texts: a sentence for each hazard, of one kind and pair of lines the first.
+    test: its id in pytest; kernel: its name; wavefronts, excess: of shared memory; seconds: of the machine; slow:
+    "file.py:12" of each line with excess; texts: a sentence for each hazard, of one kind and pair of lines the first.
     """
 
     test: str
