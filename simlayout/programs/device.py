@@ -7,7 +7,7 @@ import ctypes
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from threading import Lock, RLock
 from time import perf_counter
@@ -153,8 +153,7 @@ class SharedArray:
 @dataclass(frozen=True)
 class Launched:
     """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
-    dynamic shared memory, seconds that the machine took, its Trace, its SharedArrays of a size that is known before, and
-    whether it was watched for hazards."""
+    dynamic shared memory, seconds that the machine took, its Trace, and whether it was watched for hazards."""
 
     name: str
     grid: tuple[int, ...]
@@ -162,7 +161,6 @@ class Launched:
     shared_bytes: int
     seconds: float
     trace: Trace
-    arrays: tuple[SharedArray, ...] = ()
     watched: bool = True
 
 
@@ -218,8 +216,8 @@ class SimulatedDevice:
         with self._progress(name or entry.name) as moved:
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
-        launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - start, trace,
-                            self._arrays_of(entry), watched)
+        trace = replace(trace, arrays=self._arrays_of(entry))
+        launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - start, trace, watched)
         self.launches.append(launched)
         if self._told is not None:
             self._told(launched)

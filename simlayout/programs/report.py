@@ -124,7 +124,7 @@ class Report:
     def add(self, launched: Launched) -> None:
         """One launch is over."""
         self.kernels.setdefault(launched.name, Kernel(launched.name)).add(launched)
-        self._uses.add(launched)
+        self._uses.add(launched.trace, launched.name)
         self._mends = None
 
     @property

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.programs.device import Launched
+from simlayout.machine.engine.trace import Trace
 
 MOST = 4096
 """Patterns that are kept of one array and instruction."""
@@ -53,16 +53,16 @@ class Uses:
     def __init__(self):
         self.found: dict[tuple, Use] = {}
 
-    def add(self, launched: Launched) -> None:
-        """What one launch did."""
-        total = sum(array.bytes for array in launched.arrays)
-        for array in launched.arrays:
+    def add(self, trace: Trace, kernel: str = "") -> None:
+        """What one launch of a kernel did."""
+        total = sum(array.bytes for array in trace.arrays)
+        for array in trace.arrays:
             if not array.shape or array.bytes % prod(array.shape):
                 continue
             use = self._use(array)
             use.beside = max(use.beside, total - array.bytes)
-            use.kernels[launched.name] = None
-            for patterns in launched.trace.patterns:
+            use.kernels[kernel] = None
+            for patterns in trace.patterns:
                 low = np.where(patterns.active, patterns.addresses, np.iinfo(np.int32).max).min(axis=1)
                 high = np.where(patterns.active, patterns.addresses, -1).max(axis=1)
                 inside = (low >= array.offset) & (high < array.offset + array.bytes)

@@ -11,8 +11,12 @@ from dataclasses import replace
 from os.path import basename
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.listing import SourceLine
 from simlayout.machine.engine.trace import Trace
+from simlayout.programs.mend import mends
+from simlayout.programs.report import mend_lines
+from simlayout.programs.uses import Uses
 from simlayout.wording import counted
 
 Line = int | str
@@ -114,7 +118,7 @@ def _are(count):
 
 def _told(claim, trace, lines):
     """The text of a failure: the claim, the lines, and what would mend them."""
-    return "\n".join([claim, _listed(trace, lines), *mended(trace, lines)])
+    return "\n".join([claim, _listed(trace, lines), *mended(trace)])
 
 
 def _listed(trace, lines, hazards=()):
@@ -125,6 +129,8 @@ def _listed(trace, lines, hazards=()):
     return part.listing()
 
 
-def mended(trace: Trace, lines: Iterable[SourceLine]) -> list[str]:
-    """Sentences on the smallest change that removes the excess of some lines; none where nothing is known."""
-    return []
+def mended(trace: Trace) -> list[str]:
+    """Lines on the smallest edit that removes excess, of each array whose declaration is known and that has some."""
+    uses = Uses()
+    uses.add(trace)
+    return [line for mend in mends(uses, DEFAULT_ARCH) for line in mend_lines(mend)]

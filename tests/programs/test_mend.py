@@ -1,5 +1,6 @@
 """What would mend an array: candidates judged by the accesses that were seen, and the edits that say so in the source."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from simlayout.machine.engine.trace import Recorder
-from simlayout.programs import Launched, SharedArray
+from simlayout.programs import SharedArray
 from simlayout.programs.declarations import Declaration, Edit, NoEdit, edits, replaced
 from simlayout.programs.mend import MOST_STATIC, Candidate, candidates, cost, mends
 from simlayout.programs.uses import Uses
@@ -27,7 +28,7 @@ def used(accesses, shape=(32, 32), itemsize=4, source=("tile.py", 5), beside=0, 
     arrays = (SharedArray("other", 0, beside),) * bool(beside)
     array = SharedArray("tile", beside, itemsize * prod(shape), *source, shape)
     uses = Uses()
-    uses.add(Launched("kernel", (1, 1, 1), (32, 1, 1), 0, 0.0, recorder.trace(), (*arrays, array)))
+    uses.add(replace(recorder.trace(), arrays=(*arrays, array)), "kernel")
     return uses
 
 

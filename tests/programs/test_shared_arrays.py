@@ -41,7 +41,7 @@ def test_a_launch_has_the_arrays_of_its_kernel_and_of_device_functions_with_thei
     with NumbaOnDevice(device):
         kernel[1, 32](out)
     (launched,) = device.launches
-    arrays = {(a.line, a.shape): a for a in launched.arrays}
+    arrays = {(a.line, a.shape): a for a in launched.trace.arrays}
     tile = arrays[lines_of(kernel)["tile = cuda.shared.array((SIDE, 4), dtype=float32)"], (8, 4)]
     line = arrays[lines_of(turned)["line = cuda.shared.array(32, float64)"], (32,)]
     assert (tile.bytes, line.bytes, tile.file, line.file) == (128, 256, __file__, __file__)
@@ -56,4 +56,4 @@ def test_an_array_that_no_library_has_told_of_has_its_symbol_and_place_alone():
     arrays = np.zeros((2, 1024), np.float32)
     where = [device.memory.adopt(a.ctypes.data, a.nbytes) for a in arrays]
     device.launch(device.module(TRANSPOSE).entry(), (1, 1, 1), (32, 1, 1), tuple(where))
-    assert device.launches[0].arrays == (SharedArray("tile", 0, 4096),)
+    assert device.launches[0].trace.arrays == (SharedArray("tile", 0, 4096),)

@@ -46,6 +46,20 @@ def test_a_kernel_runs_and_its_conflicts_have_the_lines_of_its_source():
     assert rows[line(transpose.py_func, "out[y, x] =")].excess == 31 * 32
 
 
+def test_an_assertion_that_fails_shows_the_line_and_the_edit_that_mends_it():
+    from simlayout.testing import assert_no_conflicts
+
+    a = np.zeros((32, 32), np.float32)
+    trace = sl.simulate(transpose)[1, (32, 32)](a, a.copy())
+    assert_no_conflicts(trace, lines="tile[y, x] =")
+    declared, slow = line(transpose.py_func, "cuda.shared"), line(transpose.py_func, "out[y, x] =")
+    with pytest.raises(AssertionError) as caught:
+        assert_no_conflicts(trace)
+    assert f"\n{slow:>6} " in str(caught.value) and str(caught.value).endswith(
+        f"test_simulate.py:{declared}: excess 992 of tile; this makes it 0, 128 bytes more:\n"
+        f"  line {declared}: tile = cuda.shared.array((32, 33), types.float32)")
+
+
 def test_a_race_is_raised_with_both_lines_or_reported():
     with pytest.raises(HazardError, match=rf"test_simulate.py:{line(shifted.py_func, '63 - i')}"):
         sl.simulate(shifted)[1, 64](np.arange(64, dtype=np.int32))

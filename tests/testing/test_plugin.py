@@ -82,6 +82,9 @@ def test_the_ci_of_the_sample_project_finds_the_conflict_the_race_and_the_wrong_
     conflict, race = line_of(kernels, "tile[x, y]"), line_of(kernels, "part[thread + step]")
     assert "bank conflicts: 2680 excess wavefronts on 1 line" in printed
     assert re.search(rf"^ +{conflict} +3000 +120 +2800 +120 +2680 .*tile\[x, y\]", printed, re.M)
+    declared = line_of(kernels, "tile = cuda.shared.array")
+    assert (f"kernels.py:{declared}: excess 2680 of tile; this makes it 0, 128 bytes more:\n"
+            f"  line {declared}: tile = cuda.shared.array((TILE, 33), float32)\n") in printed
     assert f"read after write: ld.shared.b32 of warp 0, lanes 0-31 (kernels.py:{race}) reads" in printed
     assert "Mismatched elements: 2 / 300" in printed and "(127,) |" in printed
 
@@ -192,8 +195,8 @@ def test_what_a_run_lacks_is_told_before_its_first_test(tmp_path, options, plugi
 
 def test_the_guide_shows_what_the_sample_project_prints_and_has(example):
     page = (ROOT / "simlayout" / "guide" / "ci.md").read_text()
-    code, table, *_ = re.findall(r"^```text\n(.*?)^```$", page, re.S | re.M)
-    assert code in (PROJECT / "test_kernels.py").read_text()
+    code, table, edit, *_ = re.findall(r"^```text\n(.*?)^```$", page, re.S | re.M)
+    assert code in (PROJECT / "test_kernels.py").read_text() and edit in example[1]
     assert [without_seconds(line) for line in table.splitlines()] == [
         without_seconds(line) for line in example[1][example[1].index("kernel      launches"):].splitlines()][:9]
 

@@ -37,6 +37,7 @@ class Trace:
     notes: sentences on what is legal, but odd. ptx: SourceLines of the PTX text that were executed, without their accesses.
     sectors: of PTX one SectorCount per line and instruction that accesses global memory, but for cp.async and TMA. patterns:
     one Patterns per line and instruction that accesses shared memory at addresses of its lanes, but for cp.async.
+    arrays: of a launch on a simulated device (simlayout.programs) its SharedArrays of a size that is known before.
     """
 
     lines: tuple
@@ -46,6 +47,7 @@ class Trace:
     ptx: tuple = field(default=(), compare=False)
     sectors: tuple[SectorCount, ...] = field(default=(), compare=False)
     patterns: tuple[Patterns, ...] = field(default=(), compare=False, repr=False)
+    arrays: tuple = field(default=(), compare=False, repr=False)
 
     @property
     def accesses(self) -> tuple[AccessCount, ...]:
