@@ -235,8 +235,9 @@ def uncoalesced(kernel: Kernel) -> list[Line]:
 
 def uncoalesced_text(line: Line) -> str:
     """Such a line in one sentence."""
-    return (f"line {line.line} asks for {line.sectors / line.least:.1f} times the sectors of global memory that its bytes fill: "
-            "let neighbouring threads take neighbouring elements")
+    times = line.sectors / line.least
+    return (f"line {line.line} asks for {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
+            "neighbouring elements")
 
 
 def mend_lines(mend: Mend) -> list[str]:
