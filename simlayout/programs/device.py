@@ -119,6 +119,10 @@ class DeviceSpace(GlobalSpace):
     def _placed_at(self, allocation):
         return allocation.root[0]
 
+    def expect(self, parameters: np.ndarray) -> None:
+        """As of GlobalSpace."""
+        self._add(parameters[:len(parameters) // 8 * 8].view(np.uint64))
+
     def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
         """As of GlobalSpace."""
         for allocation, lanes, offsets in super().resolve(addresses, active, nbytes):

@@ -73,8 +73,9 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
         with np.errstate(all="ignore"):
             program.steps[0].compute(expected, None if active.all() else active)
         mask = np.where(active, np.uint64((1 << 64) - 1), np.uint64(0))
-        execute(0, 9, 1, mask, rows, *steps, program.executed, np.zeros(6, np.int64), np.zeros((0, 4), np.int64), *log,
-                np.zeros(2, np.int64))
+        execute(0, 9, 1, mask, rows, *steps, program.executed, np.zeros(6, np.int64), np.zeros((0, 5), np.int64), *log,
+                np.zeros(3, np.int64), np.zeros(7, np.int64), *(np.zeros(0, np.uint32) for _ in range(2)),
+                *(np.zeros(0, np.uint64) for _ in range(2)))
         different = np.flatnonzero(rows[0] != expected[0])
         assert not different.size, [(hex(rows[p.row, different[0]])) for p in program.steps[0].lanewise.sources]
 

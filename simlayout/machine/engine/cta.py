@@ -1,6 +1,7 @@
 """CTAs and clusters in execution: their memory and its shadow, their barriers, and what works beside their threads."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Residents:
 
     def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
         warps = -(-block[0] * block[1] * block[2] // LANES)
-        self.clocks = None if launch.log is None else Clocks(len(indices) * warps)
+        self.clocks = Clocks(len(indices) * warps) if launch.shadowed else None
         self.ctas = []
         self.barrier = GridBarrier(len(indices) * warps)
         for first in range(0, len(indices), cluster):
@@ -62,8 +63,10 @@ class Cta:
     SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
     mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
     visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here; sent: Touches of what bulk copies
-    read here and bring to other CTAs.
+    read here and bring to other CTAs. held: what a front end keeps of it.
     """
+
+    held: Any = None
 
     def __init__(self, residents, cluster, rank, first, index, grid, block, shared_bytes, launch):
         self.cluster, self.rank, self.first, self.launch = cluster, rank, first, launch

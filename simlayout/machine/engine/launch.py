@@ -28,7 +28,8 @@ MOST_CTAS = 2**31 - 1, 65535, 65535
 class Launch:
     """What all CTAs of one run report to.
 
-    recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; elements: the Elements that accesses
+    recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; doubts: what is in its place where
+    no shadows find hazards (see `ptx.doubts`); elements: the Elements that accesses
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
     whose turn it is; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
     memory, a Counters; not_started: how many CTAs are yet to come.
@@ -37,12 +38,24 @@ class Launch:
     def __init__(self, arch, hazards, accesses=(), registers=None):
         self.recorder, self.registers, self.watch = Recorder(arch), registers, watcher()
         log = HazardLog(hazards)
-        self.log = None if log.mode == "off" else log
+        self.log, self.doubts = None if log.mode == "off" else log, None
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
         self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
+
+    @property
+    def shadowed(self):
+        """Whether shadows of memory find hazards."""
+        return self.log is not None and self.doubts is None
+
+    def look_quickly(self, doubts):
+        """Not shadows look for hazards, but Doubts. It is said before anything happens; arrays that are known have shadows,
+        which are told of nothing."""
+        self.log = self.doubts = doubts
+        for allocation in self._allocations.values():
+            allocation.shadow = None
 
     def allocation(self, array):
         """The Allocation of an array, watched if hazards are looked for."""
@@ -50,7 +63,7 @@ class Launch:
         if allocation is None:
             allocation = self._allocations[id(array)] = Allocation(array)
             allocation.launch = self
-            if self.log is not None:
+            if self.shadowed:
                 allocation.watched(self._shadows, lambda size: GlobalShadow(self, size))
         return allocation
 
@@ -88,18 +101,19 @@ class Shape:
         if cluster not in range(1, 17) or grid[0] % cluster:
             raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
         count = prod(grid)
-        _check_together(count if together else cluster, prod(block), launch.log is not None, most_warps)
+        _check_together(count if together else cluster, prod(block), launch.shadowed, most_warps)
         return cls(grid, block, shared_bytes, cluster, together)
 
 
-def run_grid(launch, shape, begin, progress=None):
-    """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin: as of `run_residents`."""
+def run_grid(launch, shape, begin, progress=None, ahead=None):
+    """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin, ahead: as of
+    `run_residents`."""
     count = prod(shape.grid)
     size = count if shape.together else shape.cluster
     for first in range(0, count, size):
         launch.not_started = count - first - size
         indices = [_index(number, shape.grid) for number in range(first, first + size)]
-        run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin)
+        run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin, ahead)
         if progress is not None:
             progress(first + size, count)
     return launch.trace()

@@ -13,11 +13,12 @@ from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.waiting import waits_of
 
 
-def run_residents(residents, begin):
+def run_residents(residents, begin, ahead=None):
     """Executes all warps of Residents; raises what a warp raises, with its place in the kernel.
 
     begin: called with a Cta and the index of a warp in it; gives what runs that warp: `warp`, its Warp; `resume()`, which
-    lets it run until it waits or ends; `finished`; `cancel()`, which ends it.
+    lets it run until it waits or ends; `finished`; `cancel()`, which ends it. ahead: called with what is about to be
+    resumed, where that is all of one CTA; it may run them for a while, all at once.
     """
     turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
     warps, todo = [turn.warp for turn in turns], list(turns)
@@ -29,6 +30,8 @@ def run_residents(residents, begin):
                 ready = [t for t in todo if t.warp.polls]
                 if all(t.warp.idle for t in ready):
                     _deadlock([t.warp for t in todo], warps)
+            if ahead is not None and len(residents.ctas) == 1 and len(ready) == len(todo):
+                ahead(ready)
             for turn in ready:
                 launch.running = turn.warp
                 turn.resume()

@@ -10,6 +10,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.lanes import lane_list
+from simlayout.machine.ptx.doubts import Doubt
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""
@@ -134,6 +135,8 @@ class Parts:
         if not self.count:
             part.at += 1
             return True
+        if step.memory is not None and self.cta.launch.doubts is not None:
+            raise Doubt(f"{step.where()}: an access that is not compiled")
         if len(self.parts) > 1:
             self._check_skipped(part)
         if step.together and not self._all_here(part, step, active):

@@ -15,7 +15,7 @@ from simlayout.machine.ptx.rows import Lanewise
 SYSTEM_BYTES = 1024
 """Of the system's own shared memory."""
 
-ROOM = 8
+ROOM = 9
 """Rows behind a warp's registers that the compiled loop works with."""
 
 
@@ -30,7 +30,8 @@ class Step:
     lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`.
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
-    joins, what it counts as.
+    joins, what it counts as. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the text gives
+    it, or None.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Step:
     run: Callable | None = None
     together: Callable | None = None
     joined: Joined | None = None
+    meets: int | None = None
 
     @property
     def counted_at(self):
@@ -118,14 +120,17 @@ class Program:
             todo += [target[0] for target in getattr(jump, "targets", ())]
         return False
 
-    def initial_rows(self, warp):
-        """uint64 [rows, 32]: constants and special registers of a warp; everything else is 0."""
+    def constant_rows(self):
+        """uint64 [rows, 32]: what the registers of every warp hold at the start: constants; everything else is 0."""
         rows = np.zeros((self.rows + ROOM, LANES), np.uint64)
         for row, bits in self.constants.items():
             rows[row] = bits
-        for row, name in self.specials.items():
-            rows[row] = special(warp, name)
         return rows
+
+    def set_specials(self, warp):
+        """Gives the rows of a warp its special registers."""
+        for row, name in self.specials.items():
+            warp.rows[row] = special(warp, name)
 
 
 def special(warp, name):

@@ -14,17 +14,19 @@ from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.cta import most_registers
+from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.hazards import located
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.listing import SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
+from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.lower import Lowering, address_of
-from simlayout.machine.ptx.running import Running
+from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
 from simlayout.machine.ptx.unread import NOTE, unread_loads
@@ -90,25 +92,49 @@ class Entry:
         Raises MachineError (arguments that do not fit, an endless program), HazardError, AddressError; each names the
         argument, or file and line, CTA and warp.
         """
-        program = self._executable()
-        launch = Launch(arch or self.module.arch, hazards)
-        space = self.module.space(launch)
-        parameters = packed(self, args, space)
-        limit = _whole(limit, "limit", 1)
-        launch.dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
-        shape = Shape.of(grid, block, program.dynamic_at + launch.dynamic_bytes, self._cluster(cluster), together, launch,
-                         MOST_WARPS)
-        if shape.together:
-            space.workspace = space.address(np.zeros(2, np.uint32))
-        self._check(shape)
-        launch.registers = self._registers(shape)
-        program.parameters, program.executed = parameters, np.zeros(len(program.steps), np.int64)
-        running = Running(program, launch, space)
+        program, limit, arch = self._executable(), _whole(limit, "limit", 1), arch or self.module.arch
+        dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
+
+        def attempt(quick=False, patient=True):
+            launch = Launch(arch, hazards)
+            space = self.module.space(launch)
+            program.parameters = packed(self, args, space)
+            launch.dynamic_bytes = dynamic_bytes
+            shape = Shape.of(grid, block, program.dynamic_at + dynamic_bytes, self._cluster(cluster), together, launch,
+                             MOST_WARPS)
+            if shape.together:
+                space.workspace = space.address(np.zeros(2, np.uint32))
+            self._check(shape)
+            launch.registers = self._registers(shape)
+            return self._run(launch, shape, space, limit, progress, quick, patient)
+
+        if hazards == "off" or together or self._cluster(cluster) != 1 or watcher() is not None:
+            return attempt()
+        return in_two_steps(attempt, program, compiled())
+
+    def _run(self, launch, shape, space, limit, progress, quick, patient):
+        """Runs a launch as `in_two_steps` says; its Trace."""
+        program, before = self.program, None
+        if quick or not patient:
+            space.expect(program.parameters)
+            before = Before(space)
+            if quick and not before.possible:
+                raise Doubt
+        if quick:
+            launch.look_quickly(Doubts(program, space))
+        program.executed = np.zeros(len(program.steps), np.int64)
+        running = Running(program, launch, space, None if patient else before)
 
         def begin(cta, index):
             return _Located(PtxWarp(cta, index, program, space, running), limit)
 
-        run_grid(launch, shape, begin, progress)
+        try:
+            run_grid(launch, shape, begin, progress, running.ahead)
+        except (Doubt, TooLong, SimlayoutError) as error:
+            if not isinstance(error, TooLong) and not quick:
+                raise
+            before.give_back()
+            raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
         running.end()
         for step, count in zip(program.steps, program.executed.tolist()):
             if count and not step.is_latch:

@@ -4,7 +4,12 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
 from simlayout.interrupts import apart
+from simlayout.machine.ptx.doubts import TooLong
+from simlayout.machine.ptx.turns import TURN
 
 LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""
@@ -13,23 +18,49 @@ WARMTH = 20_000
 """Instructions of a launch that are executed in NumPy before the compiled loop is fetched, which takes a second."""
 
 
+def compiled():
+    """Whether the compiled loop is at hand; None where Numba is not installed."""
+    if LOOP in sys.modules:
+        return True
+    return None if find_spec("numba") is None else False
+
+
 class Running:
     """How the steps of a launch are executed: in NumPy at first; after a while by the compiled loop, where Numba is
     installed.
 
-    loop: that, or None.
+    before: a Before, where the launch may start anew instead of going on by the compiled loop. loop: that, or None.
     """
 
-    def __init__(self, program, launch, space):
-        self._what, self._left, self.loop = (program, launch, space), WARMTH, None
-        if LOOP in sys.modules:                          # already there
+    def __init__(self, program, launch, space, before=None):
+        self._what, self._left, self.loop, self._before = (program, launch, space), WARMTH, None, before
+        self._constants = program.constant_rows()
+        if before is None and (compiled() or launch.doubts is not None):
             self.warm(WARMTH)
+
+    def room_of(self, warp):
+        """(rows, places, who) of a warp: its part of arrays of the whole CTA, so that all warps can be executed at once."""
+        cta = warp.cta
+        if cta.held is None:
+            warps = cta.threads_padded // LANES
+            cta.held = (np.empty((warps, *self._constants.shape), np.uint64), np.zeros((warps, 6), np.int64),
+                        np.zeros((warps, 7), np.int64))
+            cta.held[0][:] = self._constants
+        return tuple(part[warp.warp_index] for part in cta.held)
 
     def warm(self, steps):
         """So many steps have been executed in NumPy."""
         self._left -= steps
-        if self._left <= 0 and self.loop is None and find_spec("numba") is not None:
+        if self._left <= 0 and self.loop is None and compiled() is not None:
+            if self._before is not None and self._before.complete:
+                raise TooLong
             self.loop = apart(lambda: import_module(LOOP)).Loop(*self._what)
+
+    def ahead(self, turns):
+        """Runs the warps of a CTA, all that have not ended, for a while by the compiled loop, if all of them can go on."""
+        launch = self._what[1]
+        if self.loop is not None and not launch.shadowed and all(turn.can_run for turn in turns):
+            self.loop.run_all(turns, TURN)
 
     def end(self):
         """The launch is over: the recorder gets what is left."""

@@ -79,10 +79,17 @@ class GlobalSpace:
         """Gives bytes of the heap back. Raises AddressError for an address that malloc has not given."""
         self.heap.free(address - self.address(self.heap.bytes))
 
+    def expect(self, parameters: np.ndarray) -> None:
+        """A launch has these parameters, uint8: what they point to will be touched."""
+
     @property
     def count(self) -> int:
         """How many arrays there are."""
         return len(self._ranges)
+
+    def writeable(self) -> Iterator[np.ndarray]:
+        """uint8: the memory of each array that may be written."""
+        yield from (allocation.bytes for *_, allocation, _ in self._ranges if allocation.bytes.flags.writeable)
 
     def memory(self) -> Iterator[tuple[int, int, int, bool]]:
         """(first address, one past the last, where that is in this process, whether it may be written) of each array."""

@@ -20,12 +20,25 @@ LONGEST_LOOP = 2048
 
 
 class PtxTurns:
-    """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it executes at most."""
+    """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it executes at most; left: how many of
+    them it still may."""
 
     def __init__(self, warp, limit):
-        self.warp, self.finished, self._left, self._limit = warp, False, limit, limit
+        self.warp, self.finished, self.left, self._limit = warp, False, limit, limit
         self._changes, self._idle = -1, 0                # changes in memory when last seen; steps since they grew
         self._given_up = 0                               # how often in a row it has gone on without what it asked for
+
+    @property
+    def can_run(self):
+        """Whether all lanes of the warp that have not ended are at one place, and wait for nothing."""
+        parts = self.warp.parts
+        return (len(parts) == 1 and parts[0].waits is None and not parts[0].parked and self.warp.waiting is None
+                and self.left > TURN)
+
+    def has_run(self, steps):
+        """Steps of the warp have been executed elsewhere."""
+        self.left -= steps
+        self._idle += steps
 
     def resume(self):
         """Runs the warp until it waits, ends, or has run for long."""
@@ -33,12 +46,12 @@ class PtxTurns:
         if warp.polls:
             self._give_up(warp)
         warp.waiting, warp.polls, warp.idle = None, False, False
-        before = self._left
+        before = self.left
         with np.errstate(all="ignore"):
             self._run(TURN)
             if warp.cta.launch.changes != self._changes:
                 self._changes, self._idle = warp.cta.launch.changes, 0
-            self._idle += before - self._left
+            self._idle += before - self.left
             if self._idle > IDLE and not self.finished and warp.waiting is None:
                 self._idle = 0
                 self._look_for_a_loop()
@@ -57,13 +70,13 @@ class PtxTurns:
             if watched is not None and watched():
                 return
             most = 1 if watched is not None else budget
-            done = warp.run_part(part, min(most, self._left))
+            done = warp.run_part(part, min(most, self.left))
             budget -= done
-            self._left -= done
+            self.left -= done
             if warp.spins and len(warp.parts) == 1 and watched is None:
                 warp.spins = False                       # another warp may have to go on first
                 break
-            if self._left <= 0 and warp.parts:
+            if self.left <= 0 and warp.parts:
                 warp.stand_at(warp.program.steps[warp.parts[0].at])
                 raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "
                                    "a larger limit=; if it waits for another CTA, together=True")

@@ -7,6 +7,7 @@ from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx.cluster import ClusterTwins
+from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
 from simlayout.machine.ptx.local import LocalTwins
 from simlayout.machine.ptx.map_twins import MapTwins
 from simlayout.machine.ptx.memory import MemoryTwins
@@ -22,21 +23,37 @@ def _address(array):
 
 class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, OrderTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
-    right_behind_fence: whether there was no wgmma since the last wgmma.fence."""
+    right_behind_fence: whether there was no wgmma since the last wgmma.fence. places: int64 [6], where in this process
+    shared, local and parameter memory are, and their bytes; who: see `doubts`."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
         self.program, self.space, self.running = program, space, running
         if program.reserved_at is not None and not warp_index:
             cta.give_zeros(program.reserved_at, SYSTEM_BYTES)
-        self.rows = program.initial_rows(self)
+        self.rows, self.places, self.who = running.room_of(self)
+        program.set_specials(self)
         self.accumulators, self.right_behind_fence = program.accumulators.of(self), False
         self.begin_local(program)
         self.begin_parts()
         self.begin_ordering()
         shared = cta.shared.bytes
-        self.places = np.array([_address(shared), shared.size, _address(self.local), self.local.shape[1],
-                                _address(program.parameters), program.parameters.size])
+        self.places[:] = (_address(shared), shared.size, _address(self.local), self.local.shape[1],
+                          _address(program.parameters), program.parameters.size)
+        if cta.launch.doubts is not None:
+            self.who[:] = cta.launch.doubts.who(self)
+
+    def meets_all(self):
+        """It arrives at a barrier of the whole CTA."""
+        if self.cta.launch.doubts is not None:
+            self.who[ARRIVED] += 1
+
+    def met_all(self):
+        """It has passed that barrier."""
+        if self.cta.launch.doubts is not None:
+            if (self.cta.held[2][:, ARRIVED] < self.who[ARRIVED]).any() or self.who[INTERVAL] + 1 >= MOST_INTERVALS:
+                raise Doubt("a barrier that a warp which has ended did not come to, or one too many to be told apart")
+            self.who[INTERVAL] += 1
 
     # ---- what steps use ------------------------------------------------------------------------------------------
 

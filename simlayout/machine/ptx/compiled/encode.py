@@ -9,9 +9,9 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.opcodes.control import Branch
 from simlayout.machine.ptx.rows import Lanewise
 
-SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT = range(8)
+SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER = range(9)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
-one, and one two."""
+one, and one two; a barrier of the whole CTA."""
 
 GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
 """Spaces of loads and stores; generic addresses are tried as global ones."""
@@ -29,8 +29,8 @@ class Encoded:
     kinds: see above; code: of `rows.compute`; targets: of branches; operands: int32 [n, 7], rows of two results, four
     sources and the guard, -1 for none; hows: int64 [n, 7]: how sources are read (`executor._read`), at 2 to 5, and at 6
     whether the guard is negated; of loads and stores at 0 the space, at 1 the bytes of an element, at 2 how many, at 3 how
-    one is read; of JOIN and SPLIT at 0 the bits of the low part; keeps: uint64, the bits that a result keeps; elements:
-    int32 [n, 8], rows; offsets: int64; places: of the order.
+    one is read; of JOIN and SPLIT at 0 the bits of the low part; of BARRIER which; keeps: uint64, the bits that a result
+    keeps; elements: int32 [n, 8], rows; offsets: int64; places: of the order.
     """
 
     kinds: np.ndarray
@@ -55,6 +55,8 @@ def encoded(program, watched: bool) -> Encoded:
             made.operands[at, 6], made.hows[at, 6] = step.guard, step.negated
         if step.lanewise is not None:
             _arithmetic(made, at, step.lanewise)
+        elif step.meets is not None and step.guard is None and ".red." not in step.name:
+            made.kinds[at], made.hows[at, 0] = BARRIER, step.meets
         elif isinstance(step.jump, Branch):
             made.kinds[at], made.targets[at] = BRANCH, step.jump.targets[0][0]
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):

@@ -8,7 +8,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from simlayout.jit import jit
+from simlayout.machine.ptx.compiled.doubts import global_load, global_store, shared_load, shared_store
 from simlayout.machine.ptx.compiled.encode import (
+    BARRIER,
     BRANCH,
     COMPUTE,
     GLOBAL,
@@ -22,6 +24,7 @@ from simlayout.machine.ptx.compiled.encode import (
     STORE,
 )
 from simlayout.machine.ptx.compiled.rows import LANES, compute
+from simlayout.machine.ptx.doubts import CTA, WROTE
 from simlayout.machine.ptx.program import ROOM
 
 U64, I64 = np.uint64, np.int64
@@ -105,8 +108,9 @@ def _inside(low, size, total, address):
 
 
 @jit
-def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
-    """Puts into row `at` where in this process the addresses of row `base` are; False if one is outside or not aligned."""
+def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at, cells):
+    """Puts into row `at` where in this process the addresses of row `base` are, and of global memory into row `cells` how
+    many bytes from the start of all; False if one is outside or not aligned."""
     r, low, size, start = 0, I64(0), memory[1], memory[0]
     if space == LOCAL:
         size, start = memory[3], memory[2]
@@ -130,6 +134,7 @@ def _locate(rows, base, offset, space, total, write, lanes, memory, ranges, at):
             if write and not ranges[r, 3]:
                 return False
             rows[at, i] = ranges[r, 2] + (address - ranges[r, 0])
+            rows[cells, i] = ranges[r, 4] + (address - ranges[r, 0])
         elif not _inside(low, size, total, address):
             return False
         elif space == LOCAL:
@@ -184,6 +189,29 @@ def _note(rows, base, offset, keep, lanes, at, log_step, log_lanes, log_addresse
 
 
 @jit
+def _fine(rows, space, store, total, lanes, memory, at, cells, who, shared_wrote, shared_read, global_wrote, global_read):
+    """Whether an access is surely nothing to tell of."""
+    if space == SHARED and store:
+        return shared_store(rows, at, memory[0], total, lanes, who, shared_wrote, shared_read)
+    if space == SHARED:
+        return shared_load(rows, at, memory[0], total, lanes, who, shared_wrote, shared_read)
+    if space == GLOBAL and store:
+        return global_store(rows, cells, total, lanes, who, global_wrote, global_read)
+    if space == GLOBAL:
+        return global_load(rows, cells, total, lanes, who, global_wrote, global_read)
+    if space == LOCAL and who[WROTE]:
+        for i in range(LANES):
+            if rows[lanes, i]:
+                flags = I64(rows[at, i]) - memory[2] + who[WROTE]
+                for byte in range(total):
+                    if store:
+                        _store_8(flags + byte, U64(1))
+                    elif not _load_8(flags + byte):
+                        return False
+    return True
+
+
+@jit
 def _some(rows, lanes):
     total = _ZERO
     for i in range(LANES):
@@ -201,23 +229,25 @@ def _all(rows, lanes):
 
 @jit
 def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, places,
-            executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state):
+            executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state, who, shared_wrote, shared_read,
+            global_wrote, global_read):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
-    adds the stores to state[1].
+    adds the stores to state[1]; state[2] becomes 1 where it stopped at an access that may have something to tell of.
 
     limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part; rows: uint64
     [n, 32], of which the last ROOM are scratch. memory: where in this process shared, local and parameter memory are, and
-    their bytes; ranges: of the arrays (`GlobalSpace.memory`, sizes for ends). The rest: see `encode.Encoded` and `loop`.
+    their bytes; ranges: of the arrays (`GlobalSpace.memory`, sizes for ends, and where each begins among all). who: of the
+    warp, and what follows: see `doubts`. The rest: see `encode.Encoded` and `loop`.
     """
     room = rows.shape[0] - ROOM
-    part, guarded, found, result = room + 4, room + 5, room + 6, room + 7
+    part, guarded, found, result, cells = room + 4, room + 5, room + 6, room + 7, room + 8
     done = 0
     for i in range(LANES):
         rows[part, i] = mask[i]
     full = _all(rows, part)
     while done < patience:
         kind = kinds[at]
-        if kind == SPECIAL:
+        if kind == SPECIAL or kind == BARRIER:
             break
         lanes, whole, guard = part, full, operands[at, 6]
         if guard >= 0:
@@ -253,7 +283,11 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
             if whole or _some(rows, lanes):
                 if space <= SHARED and log_used[0] == len(log_step):
                     break
-                if not _locate(rows, a, offset, space, size * count, kind == STORE, lanes, memory, ranges, found):
+                if not _locate(rows, a, offset, space, size * count, kind == STORE, lanes, memory, ranges, found, cells):
+                    break
+                if who[CTA] and not _fine(rows, space, kind == STORE, size * count, lanes, memory, found, cells, who,
+                                          shared_wrote, shared_read, global_wrote, global_read):
+                    state[2] = 1
                     break
                 if space <= SHARED:
                     keep = I64(0xFFFFFFFF) if space == SHARED else I64(-1)

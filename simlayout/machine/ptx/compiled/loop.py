@@ -5,9 +5,16 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.executor import execute
+from simlayout.machine.ptx.compiled.together import execute_all
+from simlayout.machine.ptx.doubts import Doubt
 
 NOTED = 4096
 """Accesses that are noted before the recorder takes them: a megabyte of addresses."""
+
+ROUNDS = 4096
+"""Turns that all warps of a CTA take before somebody looks whether they should."""
+
+_NONE = np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
 
 _BITS = np.arange(LANES, dtype=np.uint32)
 
@@ -17,24 +24,58 @@ class Loop:
 
     def __init__(self, program, launch, space):
         self._program, self._launch, self._space = program, launch, space
-        e = encoded(program, launch.log is not None or launch.watch is not None)
+        e = encoded(program, launch.shadowed or launch.watch is not None)
         self._steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.places)
-        self._ranges, self._known = np.zeros((0, 4), np.int64), -1
+        self._ranges, self._known = np.zeros((0, 5), np.int64), -1
         self._log = (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32), np.zeros((NOTED, LANES), np.int64),
                      np.zeros(1, np.int64))
-        self._state = np.zeros(2, np.int64)
+        self._state = np.zeros(3, np.int64)
 
     def run(self, warp, part, limit, patience):
         """Executes what is compiled, from where a part is on; moves the part, and returns how many steps that was."""
-        if self._log[3][0] == NOTED:
+        self._ready(1)
+        part.at = execute(part.at, limit, patience, part.mask, warp.rows, *self._steps, self._program.executed, warp.places,
+                          self._ranges, *self._log, self._state, warp.who, *self._doubts(warp.cta))
+        self._look()
+        return int(self._state[0])
+
+    def run_all(self, turns, turn):
+        """Executes what is compiled of all warps of a CTA that have not ended, each for `turn` steps at a time."""
+        cta, parts = turns[0].warp.cta, [each.warp.parts[0] for each in turns]
+        which = np.array([each.warp.warp_index for each in turns])
+        at, left = np.array([part.at for part in parts]), np.array([each.left for each in turns])
+        before, masks = left.copy(), np.array([part.mask for part in parts])
+        rows, places, who = cta.held
+        done = False
+        while not done:
+            self._ready(turn)
+            done = execute_all(which, at, self._program.end, turn, ROUNDS, left, masks, rows, *self._steps,
+                               self._program.executed, places, self._ranges, *self._log, self._state, who,
+                               *self._doubts(cta))
+        for each, part, now, steps in zip(turns, parts, at.tolist(), (before - left).tolist()):
+            part.at = now
+            each.has_run(steps)
+            each.warp.steps_run += steps
+        self._look()
+
+    def _doubts(self, cta):
+        """Who wrote and who read shared and global memory."""
+        doubts = self._launch.doubts
+        return _NONE if doubts is None else (*doubts.shared_of(cta), doubts.wrote, doubts.read)
+
+    def _look(self):
+        """At what the loop says of what it did."""
+        if self._state[1]:
+            self._launch.changes, self._state[1] = self._launch.changes + 1, 0
+        if self._state[2]:
+            raise Doubt("an access that may be part of a race")
+
+    def _ready(self, accesses):
+        """So many accesses can be noted, and all arrays are known."""
+        if self._log[3][0] + accesses > NOTED:
             self.flush()
         if self._known != self._space.count:
             self._find_arrays()
-        part.at = execute(part.at, limit, patience, part.mask, warp.rows, *self._steps, self._program.executed, warp.places,
-                          self._ranges, *self._log, self._state)
-        if self._state[1]:
-            self._launch.changes, self._state[1] = self._launch.changes + 1, 0
-        return int(self._state[0])
 
     def flush(self):
         """Gives the recorder what has been noted."""
@@ -62,4 +103,5 @@ class Loop:
         self._known = self._space.count
         ranges = np.array(list(self._space.memory()), np.int64).reshape(-1, 4)
         ranges[:, 1] -= ranges[:, 0]
-        self._ranges = ranges
+        aligned = (ranges[:, 1] + 15) // 8 * 8           # each begins at a cell of its own
+        self._ranges = np.column_stack([ranges, np.cumsum(aligned) - aligned])

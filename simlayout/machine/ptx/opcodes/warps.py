@@ -57,7 +57,7 @@ def barrier(instruction, names):
         return [number(warp) for number in operands]
 
     if modifiers[0] == "sync":
-        return {"run": lambda warp: _sync(warp, numbers(warp)), "together": everyone}
+        return {"run": lambda warp: _sync(warp, numbers(warp)), "together": everyone, "meets": _met(instruction.operands)}
     if modifiers[0] == "arrive":
         return {"run": lambda warp: warp.barrier_arrive(*numbers(warp)), "together": everyone}
     raise MachineError(f"the machine has no .{'.'.join(modifiers)} here")
@@ -71,9 +71,16 @@ def _number(operand, names):
     return lambda warp: int(warp.agree(warp.rows[row].view(np.int64), "an operand of a barrier"))
 
 
+def _met(operands):
+    """The number of a barrier of the whole CTA: of one operand that the text gives."""
+    return operands[0].value if len(operands) == 1 and isinstance(operands[0], syntax.Integer) else None
+
+
 def _sync(warp, numbers):
     warp.bring_copies()
-    return Warp.barrier.steps(warp, *numbers)
+    warp.meets_all()
+    yield from Warp.barrier.steps(warp, *numbers)
+    warp.met_all()
 
 
 def _sync_warp(warp, row):
@@ -102,11 +109,13 @@ def _reduce(instruction, modifiers, names):
     def run(warp):
         truth = (warp.rows[row] != negated) & warp.active
         given = [number(warp) for number in numbers]
+        warp.meets_all()
         trues, threads = yield from warp.barrier_count(int(truth.sum()), int(warp.active.sum()), *given)
+        warp.met_all()
         value = {"popc": trues, "and": trues == threads, "or": trues > 0}[operation]
         warp.give(to, np.full(32, value, np.uint64))
 
-    return {"run": run, "together": everyone}
+    return {"run": run, "together": everyone, "meets": _met(operands[:-1])}
 
 
 def vote(instruction, names):

@@ -1,0 +1,113 @@
+"""Whether loads and stores may take part in a race: a look that is quick, and never misses one (see `machine.ptx.doubts`).
+
+For every cell of memory two numbers say who wrote it last and who has read it: the CTA, the interval between barriers of
+the whole CTA, and the thread. Shared memory: interval << 12 | thread + 1, uint32; global memory: CTA + 1 << 32 |
+interval << 16 | thread + 1, uint64. 0 is nobody.
+"""
+
+import numpy as np
+
+from simlayout.jit import jit
+from simlayout.machine.ptx.compiled.rows import LANES
+from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL
+
+U32, U64, I64 = np.uint32, np.uint64, np.int64
+SOME = 0xFFF
+"""In the place of a thread of shared memory: several threads of the CTA have read it."""
+
+SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
+"""The same of global memory; and instead of everything: threads of several CTAs have."""
+
+
+@jit
+def shared_load(rows, at, start, total, lanes, who, wrote, read):
+    """Whether a load is surely no part of a race, nor of what nobody wrote; notes that its lanes have read."""
+    shift, interval = who[SHARED_CELL], who[INTERVAL]
+    count = max(total >> shift, 1)
+    for i in range(LANES):
+        if not rows[lanes, i]:
+            continue
+        mine = interval << 12 | who[FIRST] + i + 1
+        first = (I64(rows[at, i]) - start) >> shift
+        for cell in range(first, first + count):
+            writer, reader = I64(wrote[cell]), I64(read[cell])
+            if writer == 0 or writer >> 12 == interval and writer != mine:
+                return False
+            if reader >> 12 != interval:
+                read[cell] = U32(mine)
+            elif reader != mine:
+                read[cell] = U32(interval << 12 | SOME)
+    return True
+
+
+@jit
+def shared_store(rows, at, start, total, lanes, who, wrote, read):
+    """The same of a store."""
+    shift, interval = who[SHARED_CELL], who[INTERVAL]
+    count = max(total >> shift, 1)
+    for i in range(LANES):
+        if not rows[lanes, i]:
+            continue
+        mine = interval << 12 | who[FIRST] + i + 1
+        first = (I64(rows[at, i]) - start) >> shift
+        for cell in range(first, first + count):
+            writer, reader = I64(wrote[cell]), I64(read[cell])
+            if writer >> 12 == interval and writer != mine or reader >> 12 == interval and reader != mine:
+                return False
+            wrote[cell] = U32(mine)
+    return True
+
+
+@jit
+def global_load(rows, cells, total, lanes, who, wrote, read):
+    """The same of a load of global memory. Row `cells` has the bytes from the start of all of it."""
+    shift = who[CELL]
+    count = max(total >> shift, 1)
+    here = who[CTA] << 32 | who[INTERVAL] << 16
+    for i in range(LANES):
+        if not rows[lanes, i]:
+            continue
+        mine = U64(here | who[FIRST] + i + 1)
+        first = I64(rows[cells, i]) >> shift
+        for cell in range(first, first + count):
+            writer, reader = wrote[cell], read[cell]
+            if writer and _meet(writer, mine):
+                return False
+            if reader == ALL:
+                continue
+            if not reader:
+                read[cell] = mine
+            elif reader >> U64(32) != mine >> U64(32):
+                read[cell] = ALL
+            elif reader >> U64(16) != mine >> U64(16):
+                read[cell] = mine
+            elif reader != mine:
+                read[cell] = U64(here | SEVERAL)
+    return True
+
+
+@jit
+def global_store(rows, cells, total, lanes, who, wrote, read):
+    """The same of a store."""
+    shift = who[CELL]
+    count = max(total >> shift, 1)
+    here = who[CTA] << 32 | who[INTERVAL] << 16
+    for i in range(LANES):
+        if not rows[lanes, i]:
+            continue
+        mine = U64(here | who[FIRST] + i + 1)
+        first = I64(rows[cells, i]) >> shift
+        for cell in range(first, first + count):
+            writer, reader = wrote[cell], read[cell]
+            if writer and _meet(writer, mine) or reader and _meet(reader, mine):
+                return False
+            wrote[cell] = mine
+    return True
+
+
+@jit
+def _meet(one, other):
+    """Whether an access before may be unordered with one now: by another CTA, or another thread in the same interval."""
+    if one >> U64(32) != other >> U64(32):
+        return True
+    return one >> U64(16) == other >> U64(16) and one != other

@@ -1,0 +1,127 @@
+"""Hazards in two steps. First a launch runs fast, with a look at each access that is quick and misses nothing: it asks
+whether another thread may have touched the same memory, one of the two writing it, with no barrier of the whole CTA between.
+Where there is a doubt, memory becomes what it was, and the launch runs again with the shadows, which know who is ordered
+with whom and tell what is wrong.
+
+Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
+arithmetic, shuffles, votes and barriers of the whole CTA.
+"""
+
+import numpy as np
+
+CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED = range(7)
+"""Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;
+where in this process the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the
+interval between barriers that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than
+in the compiled loop. All are 0 where nobody looks."""
+
+MOST_BYTES = 1 << 28
+"""Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 16 bytes beside it."""
+
+MOST_INTERVALS = 1 << 16
+"""Barriers that a CTA may pass: as many as are told apart."""
+
+_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"}
+"""Opcodes of what the lanes of a warp do together without touching memory."""
+
+
+class Doubt(Exception):
+    """Something may be wrong, or is more than a quick look understands."""
+
+
+class TooLong(Exception):
+    """A launch runs long enough to be worth a start from the beginning, with the compiled loop."""
+
+
+def is_plain(program):
+    """Whether a quick look understands all that a Program does."""
+    return all(step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
+               or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
+               or step.compute is not None for step in program.steps)
+
+
+class Doubts:
+    """In the place of a HazardLog: whatever is added to it is a Doubt. space: the GlobalSpace of the launch.
+
+    wrote, read: uint64 [cells of global memory]: who did last, see `compiled.doubts`.
+    """
+
+    def __init__(self, program, space):
+        narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
+        self.cell = int(min(narrow, default=4)).bit_length() - 1
+        cells = (size_of(space) + 16 * space.count >> self.cell) + 1
+        self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
+        self._tables = None, None
+
+    def add(self, found):
+        """As of HazardLog."""
+        raise Doubt(str(found))
+
+    def hazards(self):
+        """None have been found."""
+        return ()
+
+    def shared_of(self, cta):
+        """(uint32 [cells], uint32 [cells]): who wrote and who read shared memory of a CTA last."""
+        known, tables = self._tables
+        if known is not cta:
+            cells = (cta.shared.size >> self.cell) + 1
+            self._tables = cta, tuple(np.zeros(cells, np.uint32) for _ in range(2))
+        return self._tables[1]
+
+    def who(self, warp):
+        """int64 [7]: what a warp's accesses are looked at with, at its start."""
+        x, y, _ = warp.grid
+        made = np.zeros(7, np.int64)
+        made[CELL] = made[SHARED_CELL] = self.cell
+        made[WROTE] = 0 if warp.local_written is None else warp.local_written.__array_interface__["data"][0]
+        made[CTA] = 1 + warp.index[0] + x * (warp.index[1] + y * warp.index[2])
+        made[INTERVAL], made[FIRST] = 1, warp.tid[0]
+        return made
+
+
+def size_of(space):
+    """Bytes of all arrays of a GlobalSpace."""
+    return sum(last - first for first, last, *_ in space.memory())
+
+
+class Before:
+    """What the arrays of a launch hold before it. possible: whether it can be given back: they are not too large, and do not
+    overlap."""
+
+    def __init__(self, space):
+        ranges = sorted(space.memory(), key=lambda row: row[0])
+        apart = all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:]))
+        self._space, self._count = space, space.count
+        self.possible = apart and size_of(space) <= MOST_BYTES
+        self._kept = [(bytes, bytes.copy()) for bytes in space.writeable()] if self.possible else []
+
+    @property
+    def complete(self):
+        """Whether the launch has touched no other memory so far."""
+        return self.possible and self._space.count == self._count
+
+    def give_back(self):
+        """Memory becomes what it was."""
+        for bytes, before in self._kept:
+            bytes[:] = before
+
+
+def in_two_steps(attempt, program, compiled):
+    """What attempt(...) returns. It is called as attempt(): with shadows; attempt(quick=True): with Doubts instead, may
+    raise Doubt; attempt(patient=False): with shadows, for a short while, may raise TooLong. Where they are raised, memory
+    is as before.
+
+    compiled: None where nothing is compiled; else whether the compiled loop is at hand.
+    """
+    if compiled is None or not is_plain(program):
+        return attempt()
+    if not compiled:
+        try:
+            return attempt(patient=False)
+        except TooLong:
+            pass
+    try:
+        return attempt(quick=True)
+    except Doubt:
+        return attempt()

@@ -1,0 +1,178 @@
+"""Hazards that are looked for in two steps are those that the shadows find, and clean launches take one step."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simlayout.machine.ptx.compiled.loop  # noqa: F401, I001  (at hand from the first launch on)
+from simlayout.errors import HazardError
+from simlayout.machine.ptx import doubts, run, running
+from simlayout.ptx import load
+
+WORDS = 40
+"""Of each memory, so that accesses of threads often meet."""
+
+HEAD = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b)
+{
+    .reg .u32 %r<9>;
+    .reg .u64 %d<9>;
+    .reg .pred %p<3>;
+    .shared .align 8 .b8 s[160];
+    .local .align 4 .b8 l[16];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r8, 7;
+    ld.param.u64 %d1, [a];
+    ld.param.u64 %d2, [b];
+"""
+
+
+@st.composite
+def programs(draw):
+    """PTX of loads, stores, barriers, shuffles and branches, whose addresses depend on thread and CTA."""
+    lines = []
+    for number in range(draw(st.integers(1, 9))):
+        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "shfl", "exit", "local"]))
+        by, plus, more = (draw(st.integers(0, 3)) for _ in range(3))
+        width = draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
+        step = 8 if width[0] == "v" else 4
+        words = WORDS // 2 if step == 8 else WORDS
+        guard = draw(st.sampled_from(["", "", "@%p1 ", "@!%p1 "]))
+        space = draw(st.sampled_from(["shared", "a", "b"]))
+        base = {"shared": "s", "a": "%d1", "b": "%d2"}[space]
+        lines += [f"    setp.lt.u32 %p1, %r1, {draw(st.sampled_from([1, 16, 32, 40, 64]))};"]
+        if kind == "bar":
+            lines.append("    bar.sync 0;")
+        elif kind == "shfl":
+            lines.append("    shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;")
+        elif kind == "exit" and number > 4:
+            lines.append("    @%p1 exit;")
+        elif kind == "local":
+            lines += [f"    st.local.u32 [l+{4 * by}], %r1;", f"    ld.local.u32 %r8, [l+{4 * plus}];"]
+        else:
+            lines += [f"    mad.lo.u32 %r3, %r1, {by}, {plus};", f"    mad.lo.u32 %r3, %r2, {more}, %r3;",
+                      f"    rem.u32 %r3, %r3, {words};", f"    mul.lo.u32 %r3, %r3, {step};"]
+            if space == "shared":
+                lines += ["    mov.u32 %r4, s;", "    add.u32 %r4, %r4, %r3;"]
+                place = "%r4"
+            else:
+                lines += ["    cvt.u64.u32 %d3, %r3;", f"    add.u64 %d4, {base}, %d3;"]
+                place = "%d4"
+            name = "shared" if space == "shared" else "global"
+            values = "{%r8, %r1}" if width[0] == "v" else "%r8"
+            lines.append(f"    {guard}ld.{name}.{width} {values.replace('%r1', '%r5')}, [{place}];" if kind == "load" else
+                         f"    {guard}st.{name}.{width} [{place}], {values};")
+    return HEAD + "\n".join(lines) + "\n    ret;\n}\n"
+
+
+def outcome(text, block, ctas, hazards="report"):
+    """What a launch leaves: its hazards as text, wavefronts, executions, arrays."""
+    arrays = [np.arange(WORDS, dtype=np.uint32), np.arange(WORDS, dtype=np.uint32)]
+    try:
+        trace = load(text).entry().run(ctas, block, *arrays, hazards=hazards)
+    except HazardError as error:
+        return str(error)
+    return ([str(h) for h in trace.hazards], [h.count for h in trace.hazards], trace.lines, trace.executed,
+            *(a.tolist() for a in arrays))
+
+
+def in_one_step(attempt, program, compiled):
+    return attempt()
+
+
+@given(programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3))
+def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
+    two = outcome(text, block, ctas)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "in_two_steps", in_one_step)
+        assert two == outcome(text, block, ctas)
+
+
+@given(programs(), st.sampled_from([32, 64]))
+def test_what_is_raised_too(text, block):
+    two = outcome(text, block, 2, "raise")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "in_two_steps", in_one_step)
+        assert two == outcome(text, block, 2, "raise")
+
+
+TILE = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a)
+{{
+    .reg .u32 %r<9>;
+    .reg .u64 %d<9>;
+    .shared .align 4 .b8 s[256];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, s;
+    shl.b32 %r3, %r1, 2;
+    add.u32 %r4, %r2, %r3;
+    ld.param.u64 %d1, [a];
+    cvt.u64.u32 %d2, %r3;
+    add.u64 %d3, %d1, %d2;
+    ld.global.u32 %r5, [%d3];
+    st.shared.u32 [%r4], %r5;
+    {between}
+    xor.b32 %r6, %r3, 128;
+    add.u32 %r6, %r2, %r6;
+    ld.shared.u32 %r7, [%r6];
+    st.global.u32 [%d3], %r7;
+    ret;
+}}
+"""
+
+
+def steps_of(monkeypatch, text):
+    """(how often the shadows were used, the array) of a launch of 64 threads."""
+    seen, made = [], run.in_two_steps
+
+    def counted(attempt, program, compiled):
+        return made(lambda **how: seen.append(how) or attempt(**how), program, compiled)
+
+    monkeypatch.setattr(run, "in_two_steps", counted)
+    array = np.arange(64, dtype=np.uint32)
+    trace = load(text).entry().run(1, 64, array, hazards="report")
+    return seen, array, trace
+
+
+def test_a_clean_launch_takes_one_step(monkeypatch):
+    seen, array, trace = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
+    assert seen == [{"quick": True}] and not trace.hazards
+    assert array.tolist() == [i ^ 32 for i in range(64)]
+
+
+def test_a_race_takes_two_and_memory_is_as_before_in_between(monkeypatch):
+    seen, array, trace = steps_of(monkeypatch, TILE.format(between=""))
+    assert seen == [{"quick": True}, {}] and [h.kind for h in trace.hazards]
+    assert set(array[32:].tolist()) <= set(range(64)) | {0xFFFFFFFF}
+
+
+def test_a_program_with_atomics_is_left_to_the_shadows():
+    text = TILE.format(between="atom.shared.add.u32 %r8, [%r4], 1;")
+    assert not doubts.is_plain(load(text).entry().program)
+
+
+def test_arrays_that_overlap_are_left_to_the_shadows():
+    x = np.arange(64, dtype=np.uint32)
+    text = HEAD + "    ld.global.u32 %r8, [%d1];\n    ret;\n}\n"
+    assert load(text).entry().run(1, 32, x[:40], x[8:]).hazards == ()
+
+
+def test_without_the_compiled_loop_short_launches_end_before_it_is_fetched(monkeypatch):
+    monkeypatch.setattr(run, "compiled", lambda: False)
+    seen, array, _ = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
+    assert seen == [{"patient": False}] and array[0] == 32
+    monkeypatch.setattr(running, "WARMTH", 10)
+    monkeypatch.setattr(running, "compiled", lambda: False)
+    seen, array, _ = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
+    assert seen[-2:] == [{"patient": False}, {"quick": True}] and array[0] == 32
