@@ -46,8 +46,8 @@ class Loop:
         at, left = np.array([part.at for part in parts]), np.array([each.left for each in turns])
         before, masks = left.copy(), np.array([part.mask for part in parts])
         rows, places, who = cta.held
-        done = False
-        while not done:
+        done, enough = False, left.sum() - ROUNDS * turn * len(turns)
+        while not done and left.sum() > enough:
             self._ready(turn)
             done = execute_all(which, at, self._program.end, turn, ROUNDS, left, masks, rows, *self._steps,
                                self._program.executed, places, self._ranges, *self._log, self._state, who,
