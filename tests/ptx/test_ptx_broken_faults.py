@@ -57,6 +57,13 @@ def test_a_tensor_map_beyond_the_parameters_is_refused():
         sl.ptx.load(text).entry().run(1, 64, *fault.arguments())
 
 
+@pytest.mark.parametrize("access", ["ld.volatile.shared.u32 %r1, [%rd1];", "st.volatile.shared.u32 [%rd1], %r2;",
+                                    "ld.acquire.gpu.shared.u32 %r1, [%rd1];", "atom.shared.add.u32 %r1, [%rd1], 1;"])
+def test_addresses_of_shared_memory_wrap_for_strong_accesses_too(access):
+    text = module(f"st.shared.u32 [tile], 1; mov.u64 %rd1, 0x7f0000000000; {access} ret;", before=".shared .b32 tile;")
+    assert not sl.ptx.load(text).entry().run(1, 1, hazards="report").hazards
+
+
 def test_an_endless_loop_of_racing_lanes_is_looked_at_in_a_time_that_grows_with_its_length(monkeypatch):
     compared, compare = [0], SharedShadow._compare
 

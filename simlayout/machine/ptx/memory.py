@@ -34,6 +34,7 @@ class MemoryTwins:
             space, address = "shared", address - SHARED
         if space != "shared":
             return address
+        address &= int(_LOW)
         cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
         return cta.first, address % RANK
 
@@ -178,7 +179,7 @@ class MemoryTwins:
         """An atomic of each active lane, one after another: what was there, unsigned [32, count]. update: an `atoms.Update`;
         values: of each operand uint64 [32, count]; name: what it is called on shared memory."""
         held, outer = np.zeros((LANES, update.count), np.uint64), self.active
-        where = addresses.view(np.int64)
+        where = (addresses & _LOW if space == "shared" else addresses).view(np.int64)
         shared = np.full(LANES, space == "shared")
         if not space:
             shared = (where >= SHARED) & (where < SHARED + WINDOW)
