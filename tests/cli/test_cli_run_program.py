@@ -60,7 +60,8 @@ def ran(*words, text=None, **options):
     if text is not None:
         Path("program.py").write_text(text)
     root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
+                                "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
     done = subprocess.run([sys.executable, "-m", "simlayout", "run", *words], capture_output=True, text=True,
                           env=environment, **options)
     return done.returncode, done.stdout, done.stderr
