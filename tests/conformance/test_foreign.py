@@ -42,7 +42,7 @@ def test_every_kernel_of_every_source_is_a_row():
     assert {row.source for row in BY_LANGUAGE["cuda"]} == {path.stem for path in (build.HERE / "cuda").glob("*.cu")}
     for source in {row.source for row in BY_LANGUAGE["cuda"]}:
         rows = [row for row in BY_LANGUAGE["cuda"] if row.source == source]
-        assert sorted(re.findall(r"\.entry (\w+)", rows[0].text())) == sorted(row.entry for row in rows)
+        assert set(re.findall(r"\.entry (\w+)", rows[0].text())) == {row.entry for row in rows}
     for language in ("triton", "numba"):
         names = re.findall(r"^def (\w+)", (build.HERE / f"{language}_kernels.py").read_text(), re.M)
         assert sorted(names) == sorted(row.entry for row in BY_LANGUAGE[language])

@@ -63,7 +63,45 @@ def _moved(args):
     return {1: blocks.reshape(args[0].shape)}
 
 
+MASKS = {"all": 0xFFFFFFFF, "none": 0, "half": 0xFFFF, "every_other": 0x55555555, "one": 0x80, "quarters": 0x0FF00FF0}
+"""Name of a row -> the lanes that take part in its copy."""
+
+
+def _lanes(mask):
+    return (mask >> np.arange(32) & 1).astype(bool)[:, None]
+
+
+def _ignored(mask, turn):
+    def result(args):
+        return {1: np.where(_lanes(mask), args[0], 0)}
+
+    return {
+        "make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, turn],
+        "result": lambda a: _turned(a, result),
+    }
+
+
+def _turned(args, result):
+    """What lane t finds at its place is what lane t ^ turn copied there."""
+    return {1: result(args)[1][np.arange(32) ^ args[3]]}
+
+
+def _guarded(mask):
+    def result(args):
+        return {1: np.where(_lanes(mask), args[0], np.arange(32)[:, None])}
+
+    return {"make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask], "result": result}
+
+
+one_warp = partial(copies, grid=(1, 1, 1), block=(32, 1, 1))
+COPIES = (
+    *(one_warp(f"copy_ignored_{n}", entry="copy_ignored", **_ignored(mask, 0)) for n, mask in MASKS.items()),
+    *(one_warp(f"copy_ignored_{n}_turned", entry="copy_ignored", **_ignored(mask, 9)) for n, mask in MASKS.items()),
+    *(one_warp(f"copy_guarded_{n}", entry="copy_guarded", **_guarded(mask)) for n, mask in MASKS.items()),
+)
+
 ROWS = (
+    *COPIES,
     cuda(
         "wmma_f16",
         entry="wmma_f16",

@@ -40,6 +40,30 @@ extern "C" __global__ void copy_partial(const int *in, int *out, int n) {
     out[t] = words[o] + pairs[o].x * 3 + pairs[o].y * 5;
 }
 
+// ignore-src: the lanes of the mask read, the others write zeros.
+extern "C" __global__ void copy_ignored(const uint4 *in, uint4 *out, unsigned mask, int turn) {
+    __shared__ uint4 held[32];
+    int t = threadIdx.x;
+    asm volatile("{ .reg .pred p; setp.eq.u32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }"
+                 ::"r"(shared(&held[t ^ turn])), "l"(in + t), "r"(mask >> t & 1) : "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+    out[t] = held[t];
+}
+
+// A copy that only the lanes of the mask execute.
+extern "C" __global__ void copy_guarded(const uint4 *in, uint4 *out, unsigned mask) {
+    __shared__ uint4 held[32];
+    int t = threadIdx.x;
+    held[t] = make_uint4(t, t, t, t);
+    __syncwarp();
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
+                 ::"r"(shared(&held[t])), "l"(in + t), "r"(mask >> t & 1) : "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+    out[t] = held[t];
+}
+
 // Four 8x8 blocks of f16 transposed by ldmatrix.trans and put back by stmatrix; movmatrix on the way.
 extern "C" __global__ void matrices_moved(const uint4 *in, uint4 *out) {
     __shared__ uint4 from[32], to[32];
