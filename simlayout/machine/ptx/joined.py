@@ -135,6 +135,11 @@ def _whole(parts, aligned):
     return found
 
 
+_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "add": 2, "or": 2, "xor": 2, "selp": 2, "and": 2, "mul": 2, "mad": 3, "shl": 2,
+            "bfi": 3}
+"""How many operands of an instruction `Alignments` looks at."""
+
+
 class Alignments:
     """How many low bits of a register are 0 as far as ptxas knows, up to _MOST, in the function of some Names."""
 
@@ -169,6 +174,8 @@ class Alignments:
         first, *sources = s.operands
         if isinstance(first, syntax.Vector) or any(m in ("f32", "f64", "f16", "bf16") for m in s.modifiers):
             return 0
+        if len(sources) < _SOURCES.get(s.opcode, 0):     # an instruction that is refused
+            return 0
         bits = [self._whole(one) for one in sources]
         if s.opcode in ("mov", "cvt", "cvta"):
             return bits[0]
@@ -179,9 +186,9 @@ class Alignments:
         if s.opcode in ("mul", "mad") and "hi" not in s.modifiers:
             return min([sum(bits[:2]), *bits[2:], _MOST])
         if s.opcode == "shl":
-            return min(bits[0] + (sources[1].value if isinstance(sources[1], syntax.Integer) else 0), _MOST)
+            return min(bits[0] + (max(sources[1].value, 0) if isinstance(sources[1], syntax.Integer) else 0), _MOST)
         if s.opcode == "bfi" and isinstance(sources[2], syntax.Integer):
-            return min(bits[0] + sources[2].value, bits[1], _MOST)
+            return min(bits[0] + max(sources[2].value, 0), bits[1], _MOST)
         return 0
 
     def _whole(self, operand):
