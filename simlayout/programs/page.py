@@ -85,6 +85,6 @@ def _row(line: Line, uncoalesced: bool) -> str:
     kind = " ".join(["excess"] * bool(line.excess) + ["sectors"] * uncoalesced)
     star = "" if line.exact else " *"
     shared = [line.instructions, line.wavefronts, line.ideal, f"{line.excess}{star}"] if line.instructions else [""] * 4
-    cells = [line.line, line.executions or "", *shared, *([line.sectors, line.least] if line.sectors else [""] * 2)]
+    cells = [line.line or "", line.executions or "", *shared, *([line.sectors, line.least] if line.sectors else [""] * 2)]
     return (f"<tr class='{kind}'>" + "".join(f"<td class='{word}'>{cell}</td>" for word, cell in zip(HEAD, cells))
             + f"<td class='source'>{escape(line.source)}</td></tr>")

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numba.cuda")
 
 FOLDER = Path(__file__).parent / "samples"
-MENDED = {"convolution", "game_of_life", "kmeans", "matmul", "nbody", "prefix_sum"}
+MENDED = {"convolution", "game_of_life", "kmeans", "matmul", "prefix_sum"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
 
