@@ -70,7 +70,9 @@ def test_integers_arrive_modulo_their_width_or_are_refused_if_they_have_more_bit
 @pytest.mark.parametrize("type, value, told", [
     ("u32", 1.0, "1.0 is no integer: pass 1"), ("s64", 1.5, "1.5 is no integer"), ("u32", "7", "'7' is no number: pass an"),
     ("f32", "7", "'7' is no number"), ("f32", None, "None is a null pointer: pass a number"), ("f32", 1j, "1j is no number"),
-    ("u32", [1], "[1] is no number"), ("u32", np.zeros(3), "an array of shape (3,) is a pointer, and this is a number"),
+    ("u32", [1], "[1] is no number"),
+    ("u64", [0] * 999, "[0, 0, 0, 0, 0, 0, ...] is no number: pass an int, a float or a NumPy scalar, or a NumPy array"),
+    ("u32", np.zeros(3), "an array of shape (3,) is a pointer, and this is a number"),
     ("f32", np.zeros(()), "array.item() of a single element"), ("u32", b"1234", "b'1234' is no number"),
     ("u64", 2**64, "does not fit in 64 bits: -9223372036854775808 to 18446744073709551615"),
     ("f64", 10**400, "too large")])

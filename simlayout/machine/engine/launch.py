@@ -24,6 +24,9 @@ MOST_WARPS = 2**12
 MOST_CTAS = 2**31 - 1, 65535, 65535
 """Of a grid along x, y and z: CUDA C++ Programming Guide, table of technical specifications per compute capability."""
 
+MOST_ALONG_Z = 64
+"""Threads of a block along z: as before."""
+
 
 class Launch:
     """What all CTAs of one run report to.
@@ -95,6 +98,8 @@ class Shape:
         grid, block = _three(grid, "grid"), _three(block, "block")
         if prod(block) > MOST_THREADS:
             raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
+        if block[2] > MOST_ALONG_Z:
+            raise MachineError(f"block {block}: a CTA has at most {MOST_ALONG_Z} threads along z")
         if any(n > most for n, most in zip(grid, MOST_CTAS)):
             raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
         _check_shared(shared_bytes, launch.recorder.arch)
@@ -108,6 +113,8 @@ class Shape:
 def run_grid(launch, shape, begin, progress=None, ahead=None):
     """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin, ahead: as of
     `run_residents`."""
+    if progress is not None and not callable(progress):
+        raise MachineError(f"progress = {progress!r}: give a function, called as progress(finished CTAs, all CTAs)")
     count = prod(shape.grid)
     size = count if shape.together else shape.cluster
     for first in range(0, count, size):

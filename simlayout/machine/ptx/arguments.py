@@ -1,6 +1,8 @@
 """What a launch passes: the bytes of its parameters, made of arrays, numbers and structs, and checked against their
 types."""
 
+import reprlib
+
 import numpy as np
 
 from simlayout.errors import MachineError
@@ -68,7 +70,8 @@ def _number(type, value):
             return value.tobytes()
         value = value.item()
     if not isinstance(value, int | float):
-        raise MachineError(f"{value!r} is no number: pass an int, a float or a NumPy scalar")
+        array = ", or a NumPy array for a pointer" if type in POINTERS else ""
+        raise MachineError(f"{reprlib.repr(value)} is no number: pass an int, a float or a NumPy scalar{array}")
     if kind == "f" or isinstance(value, float) and type in ("b16", "b32", "b64"):
         return _float(bits, value)
     if isinstance(value, float):

@@ -46,7 +46,8 @@ class Carried:
 
         >>> from simlayout.machine.ptx.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .local .b32 x; "
-        >>> text += "ld.local.b32 %r1, [x]; and.b32 %r2, %r1, 7; st.local.b32 [x], %r2; ld.local.b32 %r3, [x]; add.s32 %r4, %r3, 1; ret; }"
+        >>> text += "ld.local.b32 %r1, [x]; and.b32 %r2, %r1, 7; st.local.b32 [x], %r2; "
+        >>> text += "ld.local.b32 %r3, [x]; add.s32 %r4, %r3, 1; ret; }"
         >>> function = parse(text).functions["f"]
         >>> [Carried(function).is_carried(s.operands[0]) for s in function.body if s.opcode == "ld"]
         [True, False]
