@@ -36,6 +36,7 @@ def add_options(group):
 def run(options):
     """`simlayout run PROGRAM.py`: the exit code is the program's."""
     from simlayout.hardware.tables.arch import DEFAULT_ARCH
+    from simlayout.programs.children import inherited
     from simlayout.programs.device import SimulatedDevice
     from simlayout.programs.execute import executed
     from simlayout.programs.numba_cuda import NumbaOnDevice
@@ -56,7 +57,8 @@ def run(options):
 
     device = SimulatedDevice(report.arch, options.hazards, told, _progress)
     NumbaOnDevice(device).__enter__()                    # for good: what ends the program may still use the device
-    code = executed(options.file, options.arguments)
+    with inherited(report.arch, options.hazards):
+        code = executed(options.file, options.arguments)
     _tell(options, report)
     return code or int(options.strict and bool(report.hazards or report.excess))
 

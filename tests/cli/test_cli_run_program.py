@@ -166,6 +166,13 @@ def test_ctrl_c_is_130_and_the_report_still_comes():
     assert process.returncode == 130 and "KeyboardInterrupt" in told and "4 launches of 2 kernels" in told
 
 
+@pytest.mark.slow
+def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_report(folder):
+    text = "import subprocess, sys\nprint(subprocess.run([sys.executable, 'tile.py'], stdout=-1, stderr=-1, text=True).stdout)"
+    code, out, told = ran("program.py", text=text)
+    assert (code, out, told) == (0, f"right ['tile.py'] {folder}\n\n", "\nsimlayout: no kernel was launched\n")
+
+
 # ---- the command line --------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("words, fault", [
