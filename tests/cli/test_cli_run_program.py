@@ -168,7 +168,8 @@ def test_ctrl_c_is_130_and_the_report_still_comes():
 
 @pytest.mark.slow
 def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_report(folder):
-    text = "import subprocess, sys\nprint(subprocess.run([sys.executable, 'tile.py'], stdout=-1, stderr=-1, text=True).stdout)"
+    text = "import subprocess, sys\n" \
+        "print(subprocess.run([sys.executable, 'tile.py'], stdout=-1, stderr=-1, text=True).stdout)"
     code, out, told = ran("program.py", text=text)
     assert (code, out, told) == (0, f"right ['tile.py'] {folder}\n\n", "\nsimlayout: no kernel was launched\n")
 
