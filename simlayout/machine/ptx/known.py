@@ -13,6 +13,8 @@ _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr"
 """Opcodes whose results are the same in all lanes if their operands are."""
 _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
+_DEEPEST = 100
+"""Definitions that are followed from one operand to the next."""
 
 
 class Known:
@@ -20,6 +22,22 @@ class Known:
 
     def __init__(self, function):
         self._body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
+        self._bits: dict[str, int] = {}                  # by register, as `_of_definition` keeps them
+        self._uniform: dict[str, bool] = {}
+        self._depth = 0
+
+    def _of_definition(self, name, kept, unknown, look):
+        """What `look` finds of the definition of a register, looked for once. kept: by register; unknown: what a register is
+        whose only definition is guarded, or made of itself, or too far away."""
+        if name not in kept:
+            made = self._definition.get(name)
+            if self._depth == _DEEPEST or made is None or made.guard is not None:
+                return unknown
+            kept[name] = unknown
+            self._depth += 1
+            kept[name] = look(made)
+            self._depth -= 1
+        return kept[name]
 
     @cached_property
     def _definition(self):
@@ -44,10 +62,14 @@ class Known:
         """
         if isinstance(operand, syntax.Integer):
             return operand.value & _ALL
-        made = self._definition.get(operand.name) if isinstance(operand, syntax.Register) else None
-        if made is None or made.guard is not None:
+        if not isinstance(operand, syntax.Register):
             return _ALL
+        return self._of_definition(operand.name, self._bits, _ALL, self._bits_made)
+
+    def _bits_made(self, made):
         sources = made.operands[1:]
+        if len(sources) < (1 if made.opcode == "mov" else 2):
+            return _ALL
         if made.opcode == "mov":
             return self.bits(sources[0])
         if made.opcode in ("or", "xor", "selp"):
@@ -56,7 +78,7 @@ class Known:
             return self.bits(sources[0]) & self.bits(sources[1])
         if made.opcode == "shl" and isinstance(sources[1], syntax.Integer):
             known = self.bits(sources[0])
-            return _ALL if known == _ALL else known << sources[1].value & _ALL
+            return _ALL if known == _ALL else known << min(sources[1].value & 0xFFFFFFFF, 64) & _ALL
         return _ALL
 
     @cached_property
@@ -84,9 +106,9 @@ class Known:
             return self.uniform(operand.register)
         if not isinstance(operand, syntax.Register):
             return isinstance(operand, syntax.Integer | syntax.Float | syntax.Symbol)
-        made = self._definition.get(operand.name)
-        if made is None or made.guard is not None:
-            return False
+        return self._of_definition(operand.name, self._uniform, False, self._uniform_made)
+
+    def _uniform_made(self, made):
         if made.opcode == "ld":
             return "param" in made.modifiers
         return made.opcode in _MOVES and all(self.uniform(one) for one in made.operands[1:])
