@@ -5,7 +5,8 @@ Numba is imported with this module, so whoever can do without it imports this on
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 from numba import njit
 
@@ -37,19 +38,32 @@ class _Forgiving:
                 self._cache.flush()
 
 
+ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "numerics"
+"""Where functions are compiled that call those of other files."""
+
+
+@cache
+def source_stamp() -> tuple[float, int]:
+    """(when the newest file of ROOMS was written, the bytes of all of them): another one after every change."""
+    found = [path.stat() for room in ROOMS for path in (Path(__file__).parent / room).glob("*.py")]
+    return max(each.st_mtime for each in found), sum(each.st_size for each in found)
+
+
 def jit(function: Callable) -> Callable:
     """The function, compiled when first called, without Python's lock; kept in a cache folder (NUMBA_CACHE_DIR, or
     __pycache__), if one can be written. Divisions by zero make infinities and NaN, as in NumPy.
 
     It is compiled in a thread of its own, so that Ctrl-C is heard meanwhile (see `interrupts`).
 
-    What is kept is made anew when the file of the function changes, and not when that of another one does which it calls.
+    What is kept is made anew when a file changes that holds a compiled function, because such a function may call others.
     """
     try:
         compiled = njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:                                 # no folder can be written
         compiled = njit(nogil=True, error_model="numpy")(function)
     if compiled is not function:                         # else NUMBA_DISABLE_JIT
+        if hasattr(compiled._cache, "_cache_file"):      # type: ignore[attr-defined]
+            compiled._cache._cache_file._source_stamp = source_stamp()          # type: ignore[attr-defined]
         compiled._cache = _Forgiving(compiled._cache)    # type: ignore[attr-defined]
         compiled._compile_for_args = partial(apart, compiled._compile_for_args)      # type: ignore[attr-defined]
     return compiled

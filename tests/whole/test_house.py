@@ -17,6 +17,7 @@ UNREAD = {
     "simlayout.drawn": "brings simlayout.plots, by its constant",
     "simlayout.cli.registry": "brings what its table names",
     "simlayout.machine.ptx.running": "brings the compiled loop, by its constant",
+    "cuda_kernels.conformance.programs.numba_child": "brings the tests of numba-cuda that are asked for",
     "cuda_kernels.kernels.kernel": "brings the kernel's emitted functions, by its constant",
 }
 """Modules that import what no text in the call names, and what it is."""
