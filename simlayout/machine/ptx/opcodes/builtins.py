@@ -7,6 +7,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx import printed
 from simlayout.machine.ptx.parts import everyone
 
 _FORMAT = re.compile(rb"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
@@ -79,22 +80,20 @@ def _formatted(warp, form, place, lane):
         return data
 
     def replaced(match):
-        length, kind = match.group(1), match.group(2).decode()
+        length, kind = match.group(1) or b"", match.group(2).decode()
         if kind == "%":
             return b"%"
-        spec = re.sub(rb"(hh|h|ll|l|j|z|t|L)(?=[a-zA-Z]$)", b"", match.group(0))
-        while b"*" in spec:
-            spec = spec.replace(b"*", b"%d" % struct.unpack("<i", argument(4)), 1)
+        flags = match.group(0)[:-1 - len(length)]
+        while b"*" in flags:
+            flags = flags.replace(b"*", b"%d" % struct.unpack("<i", argument(4)), 1)
         if kind in "eEfFgGaA":
-            value = struct.unpack("<d", argument(8))[0]
-            return value.hex().encode() if kind in "aA" else spec % value
+            return printed.real(flags, kind, struct.unpack("<d", argument(8))[0])
         if kind == "s":
-            return spec % text_at(warp, struct.unpack("<Q", argument(8))[0], lane)
+            return printed.text(flags, text_at(warp, struct.unpack("<Q", argument(8))[0], lane))
         if kind == "p":
-            return b"0x%x" % struct.unpack("<Q", argument(8))
-        wide = length in (b"l", b"ll", b"j", b"z", b"t")
-        value = struct.unpack("<" + ("qQ" if wide else "iI")[kind in "uxXo"], argument(8 if wide else 4))[0]
-        return spec.replace(b"u", b"d").replace(b"i", b"d") % value if kind != "c" else bytes([value & 255])
+            return printed.text(flags, b"0x%x" % struct.unpack("<Q", argument(8)))
+        bits = int.from_bytes(argument(8 if length in printed.WIDE else 4), "little")
+        return printed.number(flags, length, kind, bits)
 
     return _FORMAT.sub(replaced, text_at(warp, form, lane)).decode("utf-8", "replace")
 
