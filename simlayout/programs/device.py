@@ -133,11 +133,12 @@ class DeviceSpace(GlobalSpace):
 
     def _add(self, addresses):
         """Whether some of the addresses are of allocations that this launch had not touched yet."""
-        before = self.count
+        before, start, end = self.count, 0, 0
         for address in np.unique(addresses).tolist():
-            array = self._memory.find(address)
+            array = self._memory.find(address) if not start <= address < end else None
             if array is not None:
-                self.address(array)
+                start = self.address(array)
+                end = start + array.size
         return self.count > before
 
 

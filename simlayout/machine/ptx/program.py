@@ -78,7 +78,7 @@ class Program:
     local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
     begins; accumulators: registers that wgmma adds to; register_bounds: least and most of a thread at launch, as its
     setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing uses it; parameters: their bytes,
-    and executed: how often each step was, of a launch."""
+    and executed: how often each step was, of a launch; encoded: {whether it is watched: its Encoded}."""
 
     name: str
     steps: list
@@ -96,6 +96,7 @@ class Program:
     reserved_at: int | None = None
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
+    encoded: dict = field(default_factory=dict)
     _follows: dict = field(default_factory=dict)
 
     def follows(self, at, to):

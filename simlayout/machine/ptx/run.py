@@ -1,5 +1,6 @@
 """Modules of PTX, their entries, and launches of these."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -115,8 +116,8 @@ class Entry:
     def _run(self, launch, shape, space, limit, progress, quick, patient):
         """Runs a launch as `in_two_steps` says; its Trace."""
         program, before = self.program, None
+        space.expect(program.parameters)
         if quick or not patient:
-            space.expect(program.parameters)
             before = Before(space)
             if quick and not before.possible:
                 raise Doubt
@@ -136,23 +137,39 @@ class Entry:
             before.give_back()
             raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
         running.end()
-        for step, count in zip(program.steps, program.executed.tolist()):
-            if count and not step.is_latch:
-                launch.recorder.executed[step.site] += count
-                if (step.line, step.text) in self._unread:
-                    launch.recorder.note(step.site, NOTE)
-        return replace(launch.trace(), ptx=self._executed(program.executed.tolist()))
+        executed = program.executed.tolist()
+        for at, site, unread in self._instructions:
+            if executed[at]:
+                launch.recorder.executed[site] += executed[at]
+                if unread:
+                    launch.recorder.note(site, NOTE)
+        return replace(launch.trace(), ptx=self._executed(executed))
+
+    @cached_property
+    def _instructions(self):
+        """[(index, site, whether it is a load whose result nothing reads)] of its steps that are instructions."""
+        return [(at, step.site, (step.line, step.text) in self._unread) for at, step in enumerate(self.program.steps)
+                if not step.is_latch]
+
+    @cached_property
+    def _texts(self):
+        """[(line, [(index, text, the source that it is of)] of its steps)] by line of the PTX text."""
+        path, made = self.module.syntax.path, defaultdict(list)
+        for at, step in enumerate(self.program.steps):
+            if not step.is_latch:
+                source = "" if step.site[0] == path else f"  // {located(*step.site)}"
+                made[step.line].append((at, " ".join(step.text.split()), source))
+        return sorted(made.items())
 
     def _executed(self, executed):
         """The SourceLines of the PTX text, by how often each step was executed; each names the source that it is of."""
-        path, made = self.module.syntax.path, {}
-        for step, count in zip(self.program.steps, executed):
-            if count and not step.is_latch:
-                texts, known = made.setdefault(step.line, ({}, 0))
-                texts[" ".join(step.text.split())] = "" if step.site[0] == path else f"  // {located(*step.site)}"
-                made[step.line] = texts, known + count
-        return tuple(SourceLine(path, line, " ".join(made[line][0]) + next(iter(made[line][0].values())), made[line][1])
-                     for line in sorted(made))
+        path, lines = self.module.syntax.path, []
+        for line, steps in self._texts:
+            done = {text: source for at, text, source in steps if executed[at]}
+            if done:
+                lines.append(SourceLine(path, line, " ".join(done) + next(iter(done.values())),
+                                        sum(executed[at] for at, _, _ in steps)))
+        return tuple(lines)
 
     @cached_property
     def _unread(self):

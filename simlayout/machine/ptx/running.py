@@ -15,14 +15,27 @@ LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""
 
 WARMTH = 20_000
-"""Instructions of a launch that are executed in NumPy before the compiled loop is fetched, which takes a second."""
+"""Instructions of a launch, and of all short launches together, that are executed in NumPy before the compiled loop is
+fetched, which takes a second."""
+
+
+class _Process:
+    """What this process has executed in NumPy, of launches that may have the compiled loop."""
+
+    steps = 0
 
 
 def compiled():
-    """Whether the compiled loop is at hand; None where Numba is not installed."""
+    """Whether the compiled loop is at hand, as it is once short launches together have executed a lot; None where Numba is
+    not installed."""
     if LOOP in sys.modules:
         return True
-    return None if find_spec("numba") is None else False
+    if find_spec("numba") is None:
+        return None
+    if _Process.steps > WARMTH:
+        apart(lambda: import_module(LOOP))
+        return True
+    return False
 
 
 class Running:
@@ -51,10 +64,12 @@ class Running:
     def warm(self, steps):
         """So many steps have been executed in NumPy."""
         self._left -= steps
+        _Process.steps += steps
         if self._left <= 0 and self.loop is None and compiled() is not None:
             if self._before is not None and self._before.complete:
                 raise TooLong
-            self.loop = apart(lambda: import_module(LOOP)).Loop(*self._what)
+            module = sys.modules[LOOP] if compiled() else apart(lambda: import_module(LOOP))
+            self.loop = module.Loop(*self._what)
 
     def ahead(self, turns):
         """Runs the warps of a CTA, all that have not ended, for a while by the compiled loop, if all of them can go on."""

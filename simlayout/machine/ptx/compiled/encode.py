@@ -46,6 +46,12 @@ class Encoded:
 
 def encoded(program, watched: bool) -> Encoded:
     """The Encoded of a Program. watched: whether somebody looks for hazards: then memory that can have some is SPECIAL."""
+    if watched not in program.encoded:
+        program.encoded[watched] = _encoded(program, watched)
+    return program.encoded[watched]
+
+
+def _encoded(program, watched):
     n = len(program.steps)
     made = Encoded(np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((n, 7), -1, np.int32),
                    np.zeros((n, 7), np.int64), np.zeros(n, np.uint64), np.full((n, MOST_ELEMENTS), -1, np.int32),
