@@ -13,11 +13,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from cuda_kernels.conformance import ncu, source_page
+from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.plan import plan_of
 from simlayout.errors import DeviceError
 from simlayout.files import write_record
+from simlayout.nsight import source_page
 from simlayout.plan import sass_class
 
 METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}

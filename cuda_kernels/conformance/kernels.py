@@ -25,13 +25,14 @@ from cuda_kernels.bench import default_variants, where_and_when
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
-from cuda_kernels.conformance import ncu, source_page
+from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.kernels import KERNELS, named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import Problem
+from simlayout.nsight import source_page
 from simlayout.plan import sass_class
 from simlayout.progress import progress
 from simlayout.workers import workers

@@ -13,7 +13,6 @@ import numpy as np
 
 from cuda_kernels.conformance.cases import SOURCE_WINDOW, WINDOW
 from cuda_kernels.conformance.forms import form as form_of
-from cuda_kernels.conformance.source_page import misread
 from cuda_kernels.intrinsics import (
     b32,
     dynamic_shared,
@@ -28,6 +27,7 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.hardware.banks.records import lane_masks
 from simlayout.hardware.tables.arch import LANES
+from simlayout.nsight.source_page import misread
 from simlayout.progress import progress
 
 SIGNATURE = "u64 u64 u64 u64 u64 s32 s32 s32"

@@ -13,6 +13,7 @@ from simlayout.cli import (
     ladder,
     layouts,
     lesson,
+    ncu,
     pages,
     plot,
     ptx,
@@ -93,6 +94,7 @@ def command_line():
         simlayout trace mma_base --lines shared
         simlayout run program.py
         simlayout run kernel.ptx --grid 4 --block 128 --arg A=f32[64,64]:normal --arg C=f32[64,64]
+        simlayout ncu report.ncu-rep --trace run.json
         simlayout conform --check tests/data/h200_cases.npz
         simlayout bench squares --rounds 2 --seconds 0.01
         simlayout lesson 1
@@ -116,6 +118,7 @@ def command_line():
     _add_trace(commands)
     run.add_command(commands, _command)
     ptx.add_command(commands, _command)
+    ncu.add_command(commands, _command)
     _add_conform(commands)
     bench.add_command(commands, _command)
     ladder.add_command(commands, _command)

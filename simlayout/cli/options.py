@@ -141,7 +141,8 @@ SHARED = {
                      "swizzle or SWIZZLE_128B"),
     "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90; of PTX its target)"),
     "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
-    "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`"),
+    "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`; of `ncu` a kernel of the report, or a "
+                     "part of its name"),
     "-M": dict(type=integer(), metavar="M", help="rows of A and C (default: see below)"),
     "-N": dict(type=integer(), metavar="N", help="columns of B and C (default: see below)"),
     "-K": dict(type=integer(), metavar="K", help="columns of A, rows of B (default: see below)"),
@@ -157,8 +158,9 @@ SHARED = {
     "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
     "--limit": dict(type=integer(), metavar="N", help="at most so many: layouts that `search` shows (default: 5), "
                     "instructions that a warp of `run` executes (default: 4294967296)"),
-    "--lines": dict(choices=("all", "shared", "ptx"), default="all", help="every executed line, those that access shared "
-                    "memory, or, of `run`, every line of the PTX (default: all)"),
+    "--lines": dict(choices=("all", "shared", "ptx", "sass"), default="all", help="every executed line, those that access "
+                    "shared memory, or, of `run`, every line of the PTX, of `ncu` the SASS instructions that access shared "
+                    "memory (default: all)"),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
     "--strict": dict(action="store_true", help="exit with 1 where there are excess wavefronts, or hazards"),
     "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),

@@ -86,6 +86,8 @@ def run(options):
     """`simlayout run FILE.ptx`: exit code 1 if there are hazards, or an array is not as expected."""
     from simlayout import ptx
 
+    if options.lines == "sass":
+        raise SimlayoutError("--lines sass is of `simlayout ncu`: what ran is PTX")
     module = ptx.load(source_of(options.file))
     entry = module.entry() if options.entry is None else module[options.entry]
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
@@ -241,10 +243,17 @@ def _described(array, changed):
 
 def _report(entry, options, trace, arrays, changed, wrong, saved):
     """What `--json` holds."""
-    total = trace.total()
+    total, callers = trace.total(), callers_of(entry)
     return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
-            "accesses": [{**vars(c), "excess": c.excess} for c in trace.lines], "totals": trace.totals(),
-            "total": {**vars(total), "excess": total.excess}, "hazards": [h.as_dict() for h in trace.hazards],
+            "accesses": [{**vars(c), "excess": c.excess, "callers": callers.get(c.ptx_line, ())} for c in trace.lines],
+            "totals": trace.totals(), "total": {**vars(total), "excess": total.excess},
+            "hazards": [h.as_dict() for h in trace.hazards],
             "notes": trace.notes, "unexpected": wrong, "saved": saved,
             "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
                        for name, a in arrays.items()}}
+
+
+def callers_of(entry):
+    """{line of the PTX of an Entry: (file, line) of the calls that it was inlined at, the nearest first}."""
+    bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
+    return {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}

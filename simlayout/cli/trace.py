@@ -14,8 +14,10 @@ STEPS = 3
 
 def trace(options):
     """`simlayout trace`: exit code 1 if hazards were found."""
-    if options.lines == "ptx":
-        raise SimlayoutError("--lines ptx is of `simlayout run`: these kernels are run from their Python source")
+    if options.lines in ("ptx", "sass"):
+        command = "run" if options.lines == "ptx" else "ncu"
+        raise SimlayoutError(f"--lines {options.lines} is of `simlayout {command}`: these kernels are run from their Python "
+                             "source")
     kernel = chosen_kernel(options)
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth

@@ -54,7 +54,7 @@ def test_values_are_offered_and_each_is_one_that_the_library_reads():
     for command, parser in commands.choices.items():
         for action in parser._actions:
             name = action.option_strings[-1] if action.option_strings else action.dest
-            name = f"{name} of {command}" if name in ("layout", "page") else name
+            name = f"{name} of {command}" if name in ("layout", "page") or command == "ncu" else name
             if getattr(action, "completer", None) is None:
                 assert name not in OFFERING
                 continue

@@ -92,7 +92,7 @@ def test_no_option_reads_numbers_by_itself():
 @pytest.mark.parametrize("flag", sorted({flag for _, flag in INTEGERS}))
 @pytest.mark.parametrize("value", ["-3", "0", "x"])
 def test_numbers_outside_the_limits_are_usage_errors(capsys, flag, value):
-    if value == "0" and flag in ("--index", "--seed", "--port", "--shared"):
+    if value == "0" and flag in ("--index", "--seed", "--port", "--shared", "--launch"):
         return
     command = next(c for c, f in INTEGERS if f == flag)
     assert "is not an integer from" in refused(capsys, command, TILE, flag, value)

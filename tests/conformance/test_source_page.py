@@ -9,9 +9,9 @@ import pytest
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.kernels import compare, main, pipe, record, recorded, strangers, table, variants, verdict
 from cuda_kernels.conformance.sass import SassInstruction
-from cuda_kernels.conformance.source_page import Counted, parse, parse_raw
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.nsight.source_page import Counted, parse, parse_raw
 
 PAGE = (Path(__file__).parents[1] / "data" / "ncu_source_page.csv").read_text()
 PREDICTION = dict(default_variants())["mma_permuted, 4 stages"].plan.predict(256, 128, 64)
@@ -20,8 +20,8 @@ PREDICTION = dict(default_variants())["mma_permuted, 4 stages"].plan.predict(256
 def test_a_source_page_gives_offsets_threads_wavefronts_and_ideal():
     (page,) = parse(PAGE)
     assert len(page) == 10
-    assert page[0] == Counted("LDC R1, c[0x0][0x28]", 16384, 0, 0)
-    assert page[0x1AF0] == Counted("LDSM.16.M88.4 R132, [R9]", 11264, 1408, 1408)
+    assert page[0] == Counted("LDC R1, c[0x0][0x28]", 16384, 0, 0, 512)
+    assert page[0x1AF0] == Counted("LDSM.16.M88.4 R132, [R9]", 11264, 1408, 1408, 352)
 
 
 def test_a_warp_whose_predicate_is_false_executes_nothing():

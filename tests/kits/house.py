@@ -36,6 +36,7 @@ FLOORS = (
     ("simlayout.explorer", "simlayout.lessons", "simlayout.clinic", "simlayout.guide"),
     ("simlayout.plots",),
     ("simlayout.testing",),
+    ("simlayout.nsight",),
     ("simlayout.programs",),
     ("simlayout.ptx",),
     ("simlayout.machine",),

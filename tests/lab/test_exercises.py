@@ -15,7 +15,6 @@ from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance import kernels, ncu
 from cuda_kernels.conformance.kernels import COUNTS, PIPE, evaluate, recorded, verdict
 from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble
-from cuda_kernels.conformance.source_page import COLUMNS, Counted
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES
 from cuda_kernels.lab import exercises as command
@@ -23,6 +22,7 @@ from cuda_kernels.lab.exercises import ATOMS_SHAPE, FAMILIES, POWER, build, exer
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.nsight.source_page import COLUMNS, Counted
 
 RECORD = Path(__file__).parents[1] / "data" / "h200_exercises.json"
 LABELS = {family: [label for label in exercises() if label.split()[0] == family] for family in FAMILIES}

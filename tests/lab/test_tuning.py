@@ -11,12 +11,12 @@ import pytest
 
 from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, counted, expected
-from cuda_kernels.conformance.source_page import Counted
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
 from cuda_kernels.matmul.choose.candidates import CANDIDATES
 from cuda_kernels.matmul.choose.model import H200, Estimates, misalignment_of
 from simlayout.errors import ParseError
+from simlayout.nsight.source_page import Counted
 
 
 def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchmark():

@@ -1,0 +1,181 @@
+"""ncu: what Nsight Compute counted on each line of a kernel, beside the prediction for it."""
+
+from os.path import basename
+
+from simlayout.cli.options import SHARED, add, add_own, integer
+from simlayout.cli.text import cut, field, fit, tell
+from simlayout.errors import SimlayoutError
+from simlayout.wording import counted
+
+EXAMPLES = """
+    simlayout ncu report.ncu-rep
+    simlayout ncu report.ncu-rep --kernel transpose --lines shared
+    simlayout ncu report.ncu-rep --kernel transpose --launch 3 --lines sass
+    simlayout ncu report.ncu-rep --trace run.json         # run.json: simlayout run program.py --json run.json
+    simlayout ncu page.csv --trace run.json --json        # page.csv: ncu --import REPORT --page source --csv
+    """
+
+NOTES = """
+    The report needs counters of single instructions, and lines of the source:
+
+      ncu --set full --import-source yes -o report python program.py      # or --section SourceCounters
+      nvcc -lineinfo ..., @cuda.jit(lineinfo=True)
+
+    A .ncu-rep is read by NVIDIA's package ncu-report (pip install "simlayout[ncu]"), the CSV by simlayout alone; it has no
+    lines, so that it is told by classes of instructions. Of each line: warp instructions of all kinds, measured wavefronts,
+    ideal and excess of shared memory. The excess is what the addresses cost. What the hardware's counters of bank conflicts
+    have on top, where the report has them, is of other causes: accesses that came in each other's way at L1.
+
+    --trace is what `simlayout run` wrote of the same kernel, grid and block, with its --json FILE. Each line then gets its
+    prediction and a verdict, and with a program's trace the edit that mends the excess. The exit code is 1 if a prediction
+    is not what was measured. Not compared are lines that the model only bounds, and those of which ncu is known to count
+    wrong.
+    """
+
+COLUMNS = ("line", "executions", "instructions", "wavefronts", "ideal", "excess")
+FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}"
+TRACED = "  {:>9}  {:<12}"
+MOST_TOLD = 10
+"""Lines whose verdict is explained in the text; JSON has all."""
+
+
+def add_command(commands, command):
+    """Adds `ncu`; command: the function that makes a parser with examples."""
+    parser = command(commands, "ncu", ncu, "read Nsight Compute's report line by line, beside a prediction", EXAMPLES, NOTES)
+    parser.add_argument("report", metavar="REPORT", help="a .ncu-rep, or the CSV of ncu's source page")
+    add_own(parser, "--kernel", **SHARED["--kernel"])
+    add_own(parser, "--launch", type=integer(0), metavar="N",
+            help="the report's launch N, from 0, where a kernel has several")
+    add_own(parser, "--trace", metavar="FILE", help="the prediction: what `simlayout run ... --json FILE` wrote")
+    add(parser, "--lines", "--json")
+
+
+def ncu(options):
+    """`simlayout ncu`: exit code 1 if a prediction is not what was measured."""
+    from simlayout.nsight.compared import DIFFERENT, chosen, compare
+    from simlayout.nsight.predicted import predictions
+    from simlayout.nsight.reports import launches
+
+    if options.lines == "ptx":
+        raise SimlayoutError("--lines ptx is of `simlayout run`: a report has lines of the source, or sass")
+    traced = None if options.trace is None else predictions(options.trace)
+    launch, prediction = chosen(launches(options.report), traced, options.kernel, options.launch)
+    found = compare(launch, prediction)
+    tell(options.json, lambda: _report(found, options.lines), lambda: _text(found, options.lines))
+    return 1 if found.with_verdict(DIFFERENT) else 0
+
+
+def _report(found, lines):
+    """What `--json` holds."""
+    launch = found.launch
+    made = {"kernel": launch.name, "mangled": launch.mangled, "launch": launch.number, "grid": launch.grid,
+            "block": launch.block, "device": launch.device, "has_lines": launch.has_lines,
+            "lines": [line.as_dict() for line in found.lines], "total": found.total().as_dict(),
+            "conflicts": [cause.as_dict() for cause in found.causes()],
+            "mends": [mend.as_dict() for mend in found.prediction.mends] if found.prediction else []}
+    if lines == "sass":
+        made["instructions"] = [{"offset": offset, **vars(one)} for offset, one in launch.counted.items()]
+    return made
+
+
+# ---- as text -----------------------------------------------------------------------------------------------------------
+
+def _text(found, lines):
+    launch = found.launch
+    place = [f"grid {_by(launch.grid)}, block {_by(launch.block)}"] if launch.grid and launch.block else []
+    told = [field("kernel", launch.name),
+            field("launch", ", ".join([str(launch.number), *place, *filter(None, [launch.device])]))]
+    if not launch.has_lines:
+        told.append(field("lines", "the CSV has none" if not launch.mangled else
+                          "the report knows none: compile with -lineinfo, @cuda.jit(lineinfo=True)"))
+    told += ["", *(_sass(found) if lines == "sass" else _lines(found, lines)), ""]
+    told += [field("conflicts", _cause(cause)) for cause in found.causes()]
+    told += [field("cp.async", text) for text in _copies(found)]
+    told += list(_verdict(found))
+    return "\n".join(told)
+
+
+def _by(size):
+    return " x ".join(map(str, size))
+
+
+def _lines(found, lines):
+    """The listing by lines of the source."""
+    traced = found.prediction is not None
+    shown = [line for line in found.lines if line.instructions or line.verdict or lines == "all" and line.line]
+    for file in dict.fromkeys(line.file for line in shown):
+        if file:
+            yield file
+        yield FORM.format(*COLUMNS) + (TRACED.format("predicted", "verdict") if traced else "") + "  source"
+        for line in shown:
+            if line.file == file:
+                cells = FORM.format(line.line or "", *_numbers(line)) + _traced(line, traced)
+                yield cut(f"{cells}  {line.source}".rstrip())
+    total = found.total()
+    if not shown:
+        yield "no access of shared memory"
+    yield (FORM.format("total", *_numbers(total)) + _traced(total, traced)).rstrip()
+
+
+def _numbers(line):
+    if not (line.instructions or line.wavefronts):
+        return line.executions or "", "", "", "", ""
+    return line.executions, line.instructions, line.wavefronts, line.ideal, line.excess
+
+
+def _traced(line, traced):
+    if not traced:
+        return ""
+    predicted = line.predicted.wavefronts if line.predicted.ideal or line.verdict else ""
+    return TRACED.format(predicted, line.verdict)
+
+
+def _sass(found):
+    """The listing by instructions of SASS that access shared memory."""
+    form = "{:>6}  {:>8}  {:>10}  {:>10}  {:>8}  {:>8}  {}"
+    yield form.format("line", "offset", "executions", "wavefronts", "ideal", "excess", "instruction")
+    for offset, one in found.launch.accesses.items():
+        note = "   * misread" if one.misread else ""
+        yield cut(form.format(one.line or "", f"{offset:#x}", one.executions, one.wavefronts, one.ideal,
+                              one.wavefronts - one.ideal, one.text + note))
+    if any(one.misread for one in found.launch.accesses.values()):
+        yield "* Nsight Compute counts an LDGSTS wrong whose predicate is P0"
+
+
+def _cause(cause):
+    return (f"{cause.operation}: {cause.counter} by the hardware's counter, {cause.pattern} of the addresses and "
+            f"{cause.other} of other causes")
+
+
+def _copies(found):
+    """What is known of the excess of cp.async."""
+    copies = [one for one in found.launch.accesses.values() if one.class_name == "copy"]
+    excess = sum(one.wavefronts - one.ideal for one in copies)
+    if excess:
+        yield (f"excess {excess}, of the addresses in shared memory and of scattered sources in global memory alike: Nsight "
+               "Compute does not tell them apart")
+
+
+def _verdict(found):
+    """Where the excess is, or what became of the prediction, and what would mend it."""
+    from simlayout.nsight.compared import DIFFERENT, EQUAL, NOT_COMPARED
+
+    if found.prediction is None:
+        worst = sorted((line for line in found.lines if line.excess > 0), key=lambda line: -line.excess)[:3]
+        yield field("excess", ", ".join(f"{line.excess} on {_place(line)}" for line in worst) or
+                    str(max(found.total().excess, 0)))
+        return
+    equal, different, left = (found.with_verdict(verdict) for verdict in (EQUAL, DIFFERENT, NOT_COMPARED))
+    what = counted(len(equal) + len(different), "line" if found.launch.has_lines else "class")
+    yield field("verdict", f"predicted = measured: {what} of shared memory" if not different else
+                f"predicted != measured: {len(different)} of {what} of shared memory")
+    for line in [*different, *left][:MOST_TOLD]:
+        yield fit(f"  {_place(line)}: {line.why}")
+    from simlayout.programs.report import mend_lines
+
+    for mend in found.prediction.mends:
+        yield from map(fit, mend_lines(mend))
+
+
+def _place(line):
+    return f"{basename(line.file)}:{line.line}" if line.line else line.source

@@ -1,0 +1,136 @@
+"""What `simlayout run --json FILE` wrote, of PTX or of a program, as predictions for a report."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.instructions import class_of
+from simlayout.programs.declarations import Edit
+from simlayout.programs.mend import Mend
+
+if TYPE_CHECKING:
+    from simlayout.machine.engine.trace import Trace
+
+Place = tuple[str, int]
+
+BOUNDED = "the model only bounds it"
+LOOP = "an atomic that is a loop: how often lanes try again depends on time"
+
+
+@dataclass
+class Sums:
+    """Wavefronts and ideal of shared memory that are predicted; doubt: why they are not exact, "" where they are."""
+
+    wavefronts: int = 0
+    ideal: int = 0
+    doubt: str = ""
+
+    def add(self, other: "Sums") -> None:
+        """Adds another's numbers to these."""
+        self.wavefronts, self.ideal = self.wavefronts + other.wavefronts, self.ideal + other.ideal
+        self.doubt = self.doubt or other.doubt
+
+
+@dataclass
+class Prediction:
+    """One kernel of a trace. shapes: (grid, block, how many launches) of each shape; lines: {((file, line), (file, line) of
+    the call that it was inlined at, ...): Sums} of the lines that access shared memory; classes: {class as of
+    `Trace.totals`: Sums}, empty where they are not known; sources: {(file, line): text}; mends: what the trace of a program
+    proposes."""
+
+    name: str
+    shapes: tuple[tuple[tuple[int, ...], tuple[int, ...], int], ...]
+    lines: dict[tuple[Place, ...], Sums] = field(default_factory=dict)
+    classes: dict[str, Sums] = field(default_factory=dict)
+    sources: dict[Place, str] = field(default_factory=dict)
+    mends: tuple[Mend, ...] = ()
+
+    @property
+    def launches(self) -> int:
+        """How many launches its numbers are sums over."""
+        return sum(times for _, _, times in self.shapes)
+
+    def total(self) -> Sums:
+        """Over all lines."""
+        made = Sums()
+        for one in self.lines.values():
+            made.add(one)
+        return made
+
+
+def predictions(path: str | Path) -> list[Prediction]:
+    """The kernels of a JSON file of `simlayout run`. Raises SimlayoutError if it is not one."""
+    try:
+        made = json.loads(Path(path).read_text())
+        found = [_of_entry(made)] if "entry" in made else [_of_program(one, made) for one in made["kernels"]]
+    except OSError as error:
+        raise SimlayoutError(f"--trace {path}: cannot read it: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise SimlayoutError(f"--trace {path}: this is not what `simlayout run ... --json FILE.json` writes "
+                             f"({type(error).__name__}: {error})") from None
+    if not found:
+        raise SimlayoutError(f"--trace {path}: the program launched no kernel")
+    return found
+
+
+def of_trace(trace: "Trace", name: str, grid: Iterable[int], block: Iterable[int],
+             callers: dict[int, tuple[Place, ...]] | None = None) -> Prediction:
+    """The Prediction of a Trace of PTX, of the kernel `name` launched with grid and block, one to three ints each. callers:
+    {line of the PTX: (file, line) of the calls that it was inlined at}."""
+    accesses = [{**vars(c), "callers": (callers or {}).get(c.ptx_line, ())} for c in trace.lines]
+    return _of_entry({"entry": name, "grid": grid, "block": block, "accesses": accesses,
+                      "lines": [line.as_dict() for line in trace.source_lines()]})
+
+
+def _of_entry(made):
+    """Of an entry of PTX. What wgmma and TMA move is no wavefront of the source page."""
+    if "accesses" not in made:
+        raise KeyError(f"accesses: the run ended with {made['hazards'][0]['kind']}")
+    shape = _three(made["grid"]), _three(made["block"]), 1
+    one = Prediction(made["entry"], (shape,))
+    for access in made["accesses"]:
+        class_name = class_of(access["instruction"])
+        if class_name is None:
+            continue
+        callers = tuple((str(file), int(line)) for file, line in access.get("callers", ()))
+        loads = int(access["loads"])
+        doubt = LOOP if loads else "" if access["exact"] else BOUNDED
+        parts = {class_name: Sums(int(access["wavefronts"]), int(access["ideal"]), doubt)}
+        if loads:
+            parts["ld"] = Sums(loads, loads, doubt)
+        for name, sums in parts.items():
+            one.lines.setdefault(((access["file"], access["line"]), *callers), Sums()).add(sums)
+            one.classes.setdefault(name, Sums()).add(sums)
+    one.sources = {(line["file"], line["line"]): line["source"].strip() for line in made["lines"]}
+    return one
+
+
+def _of_program(kernel, made):
+    shapes = tuple((_three(s["grid"]), _three(s["block"]), int(s["launches"])) for s in kernel["shapes"])
+    mends = tuple(_mend(mend) for mend in made["mends"] if kernel["name"] in mend["kernels"])
+    one = Prediction(kernel["name"], shapes, mends=mends)
+    for line in kernel["lines"]:
+        place = line["file"], line["line"]
+        one.sources[place] = line["source"].strip()
+        if line["instructions"]:
+            sums = Sums(int(line["wavefronts"]), int(line["ideal"]), "" if line["exact"] else BOUNDED)
+            one.lines.setdefault((place,), Sums()).add(sums)
+    return one
+
+
+def _mend(made):
+    """The Mend of its `as_dict`."""
+    return Mend(**{**made, "kernels": tuple(made["kernels"]), "edits": tuple(Edit(**edit) for edit in made["edits"])})
+
+
+def _three(size: Iterable[int]) -> tuple[int, ...]:
+    """A grid or a block as (x, y, z).
+
+    >>> _three([32, 8])
+    (32, 8, 1)
+    """
+    given = tuple(int(n) for n in size)
+    return (*given, *(1,) * (3 - len(given)))
