@@ -17,8 +17,9 @@ def run_residents(residents, begin, ahead=None):
     """Executes all warps of Residents; raises what a warp raises, with its place in the kernel.
 
     begin: called with a Cta and the index of a warp in it; gives what runs that warp: `warp`, its Warp; `resume()`, which
-    lets it run until it waits or ends; `finished`; `cancel()`, which ends it. ahead: called with what is about to be
-    resumed, where that is all of one CTA; it may run them for a while, all at once.
+    lets it run until it waits or ends; `finished`; `cancel()`, which ends it. ahead: called before each round with
+    what is about to be resumed, and whether that is all of one CTA; it may run them for a while, all at once, and returns
+    those that are to be resumed then.
     """
     turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
     warps, todo = [turn.warp for turn in turns], list(turns)
@@ -30,8 +31,8 @@ def run_residents(residents, begin, ahead=None):
                 ready = [t for t in todo if t.warp.polls]
                 if all(t.warp.idle for t in ready):
                     _deadlock([t.warp for t in todo], warps)
-            if ahead is not None and len(residents.ctas) == 1 and len(ready) == len(todo):
-                ahead(ready)
+            if ahead is not None:
+                ready = ahead(ready, len(residents.ctas) == 1 and len(ready) == len(todo))
             for turn in ready:
                 launch.running = turn.warp
                 turn.resume()

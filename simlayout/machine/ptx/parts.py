@@ -84,6 +84,8 @@ class Parts:
             total += loop.run(self, part, limit, patience - total)
             if total and program.places[part.at] >= limit or total >= patience:
                 break                                    # but after one step at least: another part may wait here
+            if total and self.running.gathers and self.running.stands(self):
+                break
             total += 1
             step = program.steps[part.at]
             program.executed[part.at] += 1

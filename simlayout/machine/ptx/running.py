@@ -43,10 +43,12 @@ class Running:
     installed.
 
     before: a Before, where the launch may start anew instead of going on by the compiled loop. loop: that, or None.
+    gathers: whether warps that come to a barrier stop in front of it.
     """
 
     def __init__(self, program, launch, space, before=None):
         self._what, self._left, self.loop, self._before = (program, launch, space), WARMTH, None, before
+        self.gathers = False
         self._constants = program.constant_rows()
         if before is None and (compiled() or launch.doubts is not None):
             self.warm(WARMTH)
@@ -71,11 +73,22 @@ class Running:
             module = sys.modules[LOOP] if compiled() else apart(lambda: import_module(LOOP))
             self.loop = module.Loop(*self._what)
 
-    def ahead(self, turns):
-        """Runs the warps of a CTA, all that have not ended, for a while by the compiled loop, if all of them can go on."""
-        launch = self._what[1]
-        if self.loop is not None and not launch.shadowed and all(turn.can_run for turn in turns):
+    def ahead(self, turns, together):
+        """Runs the warps of a CTA for a while by the compiled loop, if all of them can go on; gives those that need a turn
+        of their own. together: whether these are all that have not ended.
+
+        A warp that stands at a barrier needs none: the loop opens it when all stand there.
+        """
+        self.gathers = together and self.loop is not None and not self._what[1].shadowed
+        if not self.gathers:
+            return turns
+        if all(turn.can_run for turn in turns):
             self.loop.run_all(turns, TURN)
+        return [turn for turn in turns if not (turn.can_run and self.stands(turn.warp))] or turns
+
+    def stands(self, warp):
+        """Whether all lanes of a warp stand at a barrier that the compiled loop opens."""
+        return len(warp.parts) == 1 and self.loop.is_barrier(warp.parts[0].at)
 
     def end(self):
         """The launch is over: the recorder gets what is left."""

@@ -58,9 +58,11 @@ class PtxTurns:
 
     def _run(self, budget, watched=None):
         """Runs at most so many steps; watched: called before each part runs, ends the run by returning True."""
-        warp = self.warp
+        warp, most_steps, running = self.warp, budget, self.warp.running
         while warp.parts and budget > 0:
             part = warp.next_part()
+            if budget < most_steps and watched is None and running.gathers and running.stands(warp):
+                break
             if part is None:
                 self._wait()
                 return

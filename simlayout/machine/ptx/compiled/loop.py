@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.compiled.encode import encoded
+from simlayout.machine.ptx.compiled.encode import BARRIER, encoded
 from simlayout.machine.ptx.compiled.executor import execute
 from simlayout.machine.ptx.compiled.together import execute_all
 from simlayout.machine.ptx.doubts import Doubt
@@ -57,6 +57,10 @@ class Loop:
             each.has_run(steps)
             each.warp.steps_run += steps
         self._look()
+
+    def is_barrier(self, at):
+        """Whether a step is a barrier that `run_all` opens."""
+        return self._steps[2][at] == BARRIER
 
     def _doubts(self, cta):
         """Who wrote and who read shared and global memory."""
