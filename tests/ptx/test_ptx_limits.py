@@ -12,7 +12,8 @@ from ptx_texts import WRITE, compile_loop, module
 import simlayout as sl
 from simlayout.errors import HazardError, MachineError
 
-ENDLESS = """.loc 1 7 3
+ENDLESS = """.local .align 4 .b32 own;
+.loc 1 7 3
 mov.u32 %r1, %tid.x;
 AGAIN:
 .loc 1 9 3
@@ -25,7 +26,7 @@ STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "add.u32 %r1, %r1, 1; st.sha
 """What goes on for ever and never comes back to the same registers and memory."""
 
 IDLE = {"nothing": "", "two steps": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
-        "reads": "ld.shared.u32 %r2, [tile];"}
+        "reads": "ld.shared.u32 %r2, [tile];", "writes what is its own": "st.local.u32 [own], %r3;"}
 """What comes back to the same, so that nothing but another warp could end it."""
 
 

@@ -26,8 +26,8 @@ def flags(some):
     return st.sets(st.sampled_from(some)).map(lambda found: bytes(sorted(found)))
 
 
-@given(flags(b"-+ 0"), WIDTHS, st.sampled_from([b"", b".3", b".12"]), st.sampled_from([b"", b"h", b"hh", b"l", b"ll", b"z", b"j", b"t"]),
-       st.integers(0, 2**64 - 1))
+@given(flags(b"-+ 0"), WIDTHS, st.sampled_from([b"", b".3", b".12"]),
+       st.sampled_from([b"", b"h", b"hh", b"l", b"ll", b"z", b"j", b"t"]), st.integers(0, 2**64 - 1))
 def test_a_signed_integer_is_printed_as_c_prints_it(some, width, precision, length, bits):
     bits &= 2**64 - 1 if length in WIDE else 2**32 - 1
     if precision:

@@ -232,7 +232,8 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
             executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state, who, shared_wrote, shared_read,
             global_wrote, global_read):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
-    adds the stores to state[1]; state[2] becomes 1 where it stopped at an access that may have something to tell of.
+    adds the stores that others may see to state[1]; state[2] becomes 1 where it stopped at an access that may have something
+    to tell of.
 
     limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part; rows: uint64
     [n, 32], of which the last ROOM are scratch. memory: where in this process shared, local and parameter memory are, and
@@ -292,7 +293,7 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
                 if space <= SHARED:
                     keep = I64(0xFFFFFFFF) if space == SHARED else I64(-1)
                     _note(rows, a, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used)
-                if kind == STORE:
+                if kind == STORE and space != LOCAL:     # nobody waits for what a lane keeps for itself
                     state[1] += 1
                 for e in range(count):
                     if kind == STORE:
