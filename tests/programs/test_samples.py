@@ -1,5 +1,5 @@
-"""Ten programs as users write them run unchanged, and the edits that are proposed bring their excess to 0; their results have the
-bits that a GPU gave."""
+"""Ten programs as users write them run unchanged, with the bits that a GPU gave, and the edits that are proposed bring
+their excess to 0."""
 
 import json
 import re
