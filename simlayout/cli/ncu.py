@@ -23,8 +23,9 @@ NOTES = """
 
     A .ncu-rep is read by NVIDIA's package ncu-report (pip install "simlayout[ncu]"), the CSV by simlayout alone; it has no
     lines, so that it is told by classes of instructions. Of each line: warp instructions of all kinds, measured wavefronts,
-    ideal and excess of shared memory. The excess is what the addresses cost. What the hardware's counters of bank conflicts
-    have on top, where the report has them, is of other causes: accesses that came in each other's way at L1.
+    ideal and excess of shared memory, and the sectors of global memory that were asked for, with the fewest that would do.
+    The excess is what the addresses cost. What the hardware's counters of bank conflicts have on top, where the report has
+    them, is of other causes: accesses that came in each other's way at L1.
 
     --trace is what `simlayout run` wrote of the same kernel, grid and block, with its --json FILE. Each line then gets its
     prediction and a verdict, and with a program's trace the edit that mends the excess. The exit code is 1 if a prediction
@@ -32,8 +33,8 @@ NOTES = """
     wrong.
     """
 
-COLUMNS = ("line", "executions", "instructions", "wavefronts", "ideal", "excess")
-FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}"
+COLUMNS = ("line", "executions", "instructions", "wavefronts", "ideal", "excess", "sectors", "least")
+FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}"
 TRACED = "  {:>9}  {:<12}"
 MOST_TOLD = 10
 """Lines whose verdict is explained in the text; JSON has all."""
@@ -68,8 +69,8 @@ def ncu(options):
 def _report(found, lines):
     """What `--json` holds."""
     launch = found.launch
-    made = {"kernel": launch.name, "mangled": launch.mangled, "launch": launch.number, "grid": launch.grid,
-            "block": launch.block, "device": launch.device, "has_lines": launch.has_lines,
+    made = {"kernel": launch.name, "mangled": launch.mangled, "launch": launch.number, "launches": launch.times,
+            "grid": launch.grid, "block": launch.block, "device": launch.device, "has_lines": launch.has_lines,
             "lines": [line.as_dict() for line in found.lines], "total": found.total().as_dict(),
             "conflicts": [cause.as_dict() for cause in found.causes()],
             "mends": [mend.as_dict() for mend in found.prediction.mends] if found.prediction else []}
@@ -84,7 +85,7 @@ def _text(found, lines):
     launch = found.launch
     place = [f"grid {_by(launch.grid)}, block {_by(launch.block)}"] if launch.grid and launch.block else []
     told = [field("kernel", launch.name),
-            field("launch", ", ".join([str(launch.number), *place, *filter(None, [launch.device])]))]
+            field("launch", ", ".join([_which(launch), *place, *filter(None, [launch.device])]))]
     if not launch.has_lines:
         told.append(field("lines", "the CSV has none" if not launch.mangled else
                           "the report knows none: compile with -lineinfo, @cuda.jit(lineinfo=True)"))
@@ -93,6 +94,10 @@ def _text(found, lines):
     told += [field("cp.async", text) for text in _copies(found)]
     told += list(_verdict(found))
     return "\n".join(told)
+
+
+def _which(launch):
+    return str(launch.number) if launch.times == 1 else f"{launch.number} and {launch.times - 1} more, added up"
 
 
 def _by(size):
@@ -106,7 +111,7 @@ def _lines(found, lines):
     for file in dict.fromkeys(line.file for line in shown):
         if file:
             yield file
-        yield FORM.format(*COLUMNS) + (TRACED.format("predicted", "verdict") if traced else "") + "  source"
+        yield cut(FORM.format(*COLUMNS) + (TRACED.format("predicted", "verdict") if traced else "") + "  source")
         for line in shown:
             if line.file == file:
                 cells = FORM.format(line.line or "", *_numbers(line)) + _traced(line, traced)
@@ -118,9 +123,9 @@ def _lines(found, lines):
 
 
 def _numbers(line):
-    if not (line.instructions or line.wavefronts):
-        return line.executions or "", "", "", "", ""
-    return line.executions, line.instructions, line.wavefronts, line.ideal, line.excess
+    shared = (line.instructions, line.wavefronts, line.ideal, line.excess)
+    return (line.executions or "", *(shared if line.instructions or line.wavefronts else [""] * 4),
+            *((line.sectors, line.least) if line.sectors else [""] * 2))
 
 
 def _traced(line, traced):
@@ -169,7 +174,8 @@ def _verdict(found):
     what = counted(len(equal) + len(different), "line" if found.launch.has_lines else "class")
     yield field("verdict", f"predicted = measured: {what} of shared memory" if not different else
                 f"predicted != measured: {len(different)} of {what} of shared memory")
-    for line in [*different, *left][:MOST_TOLD]:
+    joined = [line for line in equal if line.why]
+    for line in [*different, *left, *joined][:MOST_TOLD]:
         yield fit(f"  {_place(line)}: {line.why}")
     from simlayout.programs.report import mend_lines
 

@@ -1,7 +1,7 @@
 """A report's launch by lines of its source, beside the prediction for the same kernel."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from os.path import basename
 
@@ -15,13 +15,17 @@ EQUAL, DIFFERENT, NOT_COMPARED = "equal", "DIFFERENT", "not compared"
 MISREAD = "Nsight Compute misreads an LDGSTS whose predicate is P0"
 
 
+SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
+
+
 @dataclass(frozen=True)
 class LineCompared:
     """A line of the source; where the report knows none a class of instructions, or all (file "", line 0, source: which).
 
     executions: warp instructions of all kinds; instructions: those of shared memory; wavefronts, ideal: theirs, measured;
-    opcodes: of SASS; predicted: Sums, None where there is no trace; verdict: EQUAL, DIFFERENT or NOT_COMPARED, "" without
-    shared memory or trace; why: a sentence where it is not EQUAL.
+    opcodes: of SASS; sectors, least: of global memory, asked for and the fewest that would do; predicted: Sums, None where
+    there is no trace; verdict: EQUAL, DIFFERENT or NOT_COMPARED, "" without shared memory or trace; why: a sentence where it
+    is not EQUAL, or only together with another line.
     """
 
     file: str
@@ -32,6 +36,8 @@ class LineCompared:
     wavefronts: int = 0
     ideal: int = 0
     opcodes: tuple[str, ...] = ()
+    sectors: int = 0
+    least: int = 0
     predicted: Sums | None = None
     verdict: str = ""
     why: str = ""
@@ -75,12 +81,8 @@ class Comparison:
 
     def total(self) -> LineCompared:
         """The sums over the lines; without a verdict."""
-        def added(name):
-            return sum(getattr(line, name) for line in self.lines)
-
-        predicted = None if self.prediction is None else self.prediction.total()
-        return LineCompared("", 0, "", added("executions"), added("instructions"), added("wavefronts"), added("ideal"),
-                            predicted=predicted)
+        made = LineCompared("", 0, "", predicted=None if self.prediction is None else self.prediction.total())
+        return replace(made, **{name: sum(getattr(line, name) for line in self.lines) for name in SUMMED})
 
     def with_verdict(self, verdict: str) -> tuple[LineCompared, ...]:
         """The lines that have it."""
@@ -177,17 +179,30 @@ def compare(launch: Launch, prediction: Prediction | None = None) -> Comparison:
     for one in launch.counted.values():
         measured[one.file, one.line].append(one)
     accessed = {place for place, some in measured.items() if any(one.accesses_shared for one in some)}
-    sources, predicted = {}, {}
+    sources, predicted, inlined = {}, {}, []
     if prediction is not None:
         names = _same_files({file for file, _ in measured}, prediction)
         sources = {(names[file], line): text for (file, line), text in prediction.sources.items()}
         for chain, sums in prediction.lines.items():
             places = [(names[file], line) for file, line in chain]
             predicted.setdefault(next((p for p in places if p in accessed), places[0]), Sums()).add(sums)
-    return Comparison(launch, prediction, tuple(
-        _line(place, measured.get(place, []), None if prediction is None else predicted.get(place, Sums()),
-              launch.source(*place) or sources.get(place, ""))
-        for place in sorted({*measured, *predicted})))
+            inlined.append([place for place in places if place in accessed])
+    lines = {place: _line(place, measured.get(place, []), None if prediction is None else predicted.get(place, Sums()),
+                          launch.source(*place) or sources.get(place, "")) for place in sorted({*measured, *predicted})}
+    for places in inlined:
+        _join(lines, [place for place in dict.fromkeys(places) if lines[place].verdict == DIFFERENT])
+    return Comparison(launch, prediction, tuple(lines.values()))
+
+
+def _join(lines, places):
+    """Lines of an inlined function and of its calls, between which the report divides the function's instructions: equal
+    where their sums are."""
+    apart = [lines[place] for place in places]
+    if len(apart) > 1 and all(sum(getattr(one, name) for one in apart) == sum(getattr(one.predicted, name) for one in apart)
+                              for name in ("wavefronts", "ideal")):
+        told = " and ".join(f"{basename(file)}:{line}" for file, line in places)
+        for place in places:
+            lines[place] = replace(lines[place], verdict=EQUAL, why=f"{told} together, because one is inlined in the other")
 
 
 def _by_class(launch, prediction):
@@ -219,15 +234,16 @@ def _same_files(measured: set[str], prediction: Prediction) -> dict[str, str]:
     return made
 
 
-def _line(place: Place, counted: list[Counted], predicted: Sums | None, source: str) -> \
-        LineCompared:
+def _line(place: Place, counted: list[Counted], predicted: Sums | None, source: str) -> LineCompared:
     accesses = [one for one in counted if one.accesses_shared]
-    wavefronts, ideal = (sum(getattr(one, name) for one in accesses) for name in ("wavefronts", "ideal"))
-    verdict, why = "", ""
-    if predicted is not None and (accesses or predicted.ideal or predicted.wavefronts):
-        verdict, why = _judged(accesses, wavefronts, ideal, predicted)
-    return LineCompared(*place, source, sum(one.executions for one in counted), sum(one.executions for one in accesses),
-                        wavefronts, ideal, tuple(dict.fromkeys(one.opcode for one in accesses)), predicted, verdict, why)
+    made = LineCompared(*place, source, instructions=sum(one.executions for one in accesses),
+                        opcodes=tuple(dict.fromkeys(one.opcode for one in accesses)), predicted=predicted)
+    made = replace(made, **{name: sum(getattr(one, name) for one in counted)
+                            for name in ("executions", "wavefronts", "ideal", "sectors", "least")})
+    if predicted is None or not (accesses or predicted.ideal or predicted.wavefronts):
+        return made
+    verdict, why = _judged(accesses, made.wavefronts, made.ideal, predicted)
+    return replace(made, verdict=verdict, why=why)
 
 
 def _judged(accesses, wavefronts, ideal, predicted):

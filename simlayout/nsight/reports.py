@@ -28,8 +28,9 @@ class Launch:
 
     name: of the function, without its parameters where the report has it so; mangled: the linker's, "" where it is not
     known; number: in the report, from 0; counted: {offset of a SASS instruction in bytes: Counted}; grid, block: (x, y, z),
-    None where they are not known; device: its name, or ""; conflicts: {"ld": bank conflicts by the hardware's counter, ...},
-    as far as they were collected; sources: {file: its text}, where the report brings it.
+    None where they are not known; device: its name, or ""; times: how many launches it is the sum of; conflicts: {"ld": bank
+    conflicts by the hardware's counter, ...}, as far as they were collected; sources: {file: its text}, where the report
+    brings it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Launch:
     grid: Triple | None = None
     block: Triple | None = None
     device: str = ""
+    times: int = 1
     conflicts: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -82,7 +84,7 @@ class Launch:
         added = {offset: replace(one, **{name: getattr(one, name) + getattr(other.counted[offset], name)
                                          for name in METRICS}) for offset, one in self.counted.items()}
         both = {name: n + other.conflicts[name] for name, n in self.conflicts.items() if name in other.conflicts}
-        return replace(self, counted=added, conflicts=both)
+        return replace(self, counted=added, conflicts=both, times=self.times + other.times)
 
 
 def short(name: str) -> str:
@@ -172,7 +174,7 @@ def _launch(action, number, path):
                                            file=place.file_name() if place else "", line=place.line() if place else 0)
     conflicts = {op: _number(action, CONFLICTS.format(op)) for op in COUNTERS}
     return Launch(name, number, counted, action.name(action.NameBase_MANGLED), _size(action, "grid"), _size(action, "block"),
-                  _text(action, "device__attribute_display_name"),
+                  _text(action, "device__attribute_display_name"), 1,
                   {op: n for op, n in conflicts.items() if n is not None},
                   {file: text for file, text in action.source_files().items() if text})
 

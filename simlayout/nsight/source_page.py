@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from simlayout.errors import DeviceError
 
 COLUMNS = {"threads": "Predicated-On Thread Instructions Executed", "wavefronts": "L1 Wavefronts Shared",
-           "ideal": "L1 Wavefronts Shared Ideal", "executions": "Instructions Executed"}
+           "ideal": "L1 Wavefronts Shared Ideal", "executions": "Instructions Executed",
+           "sectors": "L2 Theoretical Sectors Global", "least": "L2 Theoretical Sectors Global Ideal"}
 """What is read of an instruction: sums over the launch (Nsight Compute 2025.3.1)."""
 
 METRICS = {"threads": "thread_inst_executed_true", "wavefronts": "memory_l1_wavefronts_shared",
-           "ideal": "memory_l1_wavefronts_shared_ideal", "executions": "inst_executed"}
+           "ideal": "memory_l1_wavefronts_shared_ideal", "executions": "inst_executed",
+           "sectors": "memory_l2_theoretical_sectors_global", "least": "memory_l2_theoretical_sectors_global_ideal"}
 """The metrics behind COLUMNS (Nsight Compute's Profiling Guide, "Source Metrics")."""
 
 ACCESSES = {"LDS": "ld", "LDSM": "ldmatrix", "STS": "st", "STSM": "stmatrix", "LDGSTS": "copy", "ATOMS": "atom"}
@@ -28,7 +30,8 @@ ACCESSES = {"LDS": "ld", "LDSM": "ldmatrix", "STS": "st", "STSM": "stmatrix", "L
 class Counted:
     """What one SASS instruction did. text: guard and instruction as ncu prints them; threads: executions by threads
     whose predicate held, 32 for a whole warp; wavefronts, ideal: of shared memory; executions: by warps, also by those of
-    which no thread's predicate held; file, line: of the source, "" and 0 where the report has none.
+    which no thread's predicate held; sectors, least: of global memory, asked for and the fewest that would do; file, line:
+    of the source, "" and 0 where the report has none.
     """
 
     text: str
@@ -36,6 +39,8 @@ class Counted:
     wavefronts: int
     ideal: int
     executions: int = 0
+    sectors: int = 0
+    least: int = 0
     file: str = ""
     line: int = 0
 

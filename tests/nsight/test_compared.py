@@ -26,13 +26,19 @@ LINES = {"copy_pipeline": (1, 2), "histogram_shared": (3, 0), "matrices_moved": 
 
 
 @cache
-def prediction(name):
-    """Of a row, run on the machine."""
+def ran(name):
+    """(Entry, Trace) of a row, run on the machine."""
     row = ROWS[name]
-    text = row.text()
+    text = row.text(DATA / "ptx")
     entry = ptx.load(text)[row.symbol(text)]
     trace = entry.run(row.grid, row.block, *row.arguments(), shared_bytes=row.shared_bytes, hazards="off")
-    return of_trace(trace, entry.name, row.grid, row.block, callers_of(entry))
+    return entry, trace
+
+
+def prediction(name):
+    """Of a row."""
+    entry, trace = ran(name)
+    return of_trace(trace, entry.name, ROWS[name].grid, ROWS[name].block, callers_of(entry))
 
 
 def test_every_report_in_the_folder_is_compared():
@@ -53,6 +59,23 @@ def test_where_ncu_misreads_a_copy_the_threads_that_it_counted_are_those_that_we
     for line in compare(recorded()["copy_pipeline"], prediction("copy_pipeline")).with_verdict(NOT_COMPARED):
         threads = sum(one.threads for one in recorded()["copy_pipeline"].accesses.values() if one.line == line.line)
         assert line.predicted.wavefronts == threads // 8 != line.wavefronts
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_sectors_of_global_memory_are_those_that_nsight_compute_derives_but_for_copies(name):
+    measured = [(one.sectors, one.least) for one in recorded()[name].counted.values() if one.class_name != "copy"]
+    assert sum(s.sectors for s in ran(name)[1].sectors) == sum(sectors for sectors, _ in measured) > 0
+    assert sum(s.least for s in ran(name)[1].sectors) == sum(least for _, least in measured)
+
+
+@pytest.mark.parametrize("name", [n for n in LINES if n not in ("copy_pipeline", "histogram_shared", "matrices_moved",
+                                                                "mma_f16")])
+def test_so_they_are_on_every_line_where_nothing_is_inlined(name):
+    measured = {line.line: (line.sectors, line.least) for line in compare(recorded()[name]).lines if line.sectors}
+    sums = {}
+    for s in ran(name)[1].sectors:
+        sums.setdefault(s.line, []).append((s.sectors, s.least))
+    assert {line: tuple(map(sum, zip(*some))) for line, some in sums.items()} == measured
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -93,7 +116,7 @@ def test_a_wavefront_too_many_in_any_instruction_is_found_on_its_line_and_nowher
     (3, Sums(7, 4, BOUNDED), {3: BOUNDED}),
     (3, Sums(8, 4, BOUNDED), {3: ""})])
 def test_the_reason_of_a_difference_is_told(line, sums, verdicts):
-    launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, 8, 4, 4, "f.cu", 3)})
+    launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, 8, 4, 4, 0, 0, "f.cu", 3)})
     found = compare(launch, Prediction("f", (), {(("f.cu", line),): sums}))
     told = {one.line: one for one in found.lines if one.verdict}
     assert set(told) == set(verdicts)
@@ -104,9 +127,18 @@ def test_the_reason_of_a_difference_is_told(line, sums, verdicts):
 
 @pytest.mark.parametrize("measured, line", [("f.cu", 3), ("g.cuh", 9)])
 def test_an_inlined_function_is_compared_where_the_report_has_it(measured, line):
-    launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, 8, 4, 4, measured, line)})
+    launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, 8, 4, 4, 0, 0, measured, line)})
     found = compare(launch, Prediction("f", (), {(("g.cuh", 9), ("f.cu", 3)): Sums(8, 4)}))
     assert [(one.file, one.line, one.verdict) for one in found.lines] == [(measured, line, EQUAL)]
+
+
+@pytest.mark.parametrize("wavefronts, verdict", [(8, EQUAL), (9, DIFFERENT)])
+def test_an_inlined_function_that_the_report_divides_is_compared_with_its_call(wavefronts, verdict):
+    launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, wavefronts, 4, 4, 0, 0, "g.cuh", 9),
+                             16: Counted("LDS R1, [R2]", 128, 7, 4, 4, 0, 0, "f.cu", 3)})
+    found = compare(launch, Prediction("f", (), {(("g.cuh", 9), ("f.cu", 3)): Sums(15, 8)}))
+    assert [(one.file, one.verdict) for one in found.lines] == [("f.cu", verdict), ("g.cuh", verdict)]
+    assert all(one.why for one in found.lines)
 
 
 def test_a_file_is_found_by_its_name_where_the_path_is_another():

@@ -32,14 +32,13 @@ def test_nvidias_package_reads_of_a_report_what_was_recorded_from_it(name, tmp_p
 
 counts = st.integers(0, 10**6)
 texts = st.sampled_from(["LDS R1, [R2]", "@P1 STS [R1], R2", "EXIT", "ST.E [R2], R4"])
-instructions = st.builds(Counted, texts, counts, counts, counts, counts, st.sampled_from(["a.cu", "b.cuh"]),
-                         st.integers(1, 99))
+instructions = st.builds(Counted, texts, *[counts] * 6, st.sampled_from(["a.cu", "b.cuh"]), st.integers(1, 99))
 
 
 @given(st.dictionaries(st.integers(1, 999).map(lambda n: 16 * n), instructions, max_size=9), instructions)
 def test_a_report_with_the_interface_of_nvidias_package_gives_its_launches_back(counted, first):
-    launch = Launch("f(int)", 0, {0: first, **counted}, "_Z1fi", (3, 2, 1), (32, 8, 1), "NVIDIA H200", {"ld": 5},
-                    {"a.cu": "text"})
+    launch = Launch("f(int)", 0, {0: first, **counted}, "_Z1fi", (3, 2, 1), (32, 8, 1), "NVIDIA H200", 1,
+                    {"ld": 5}, {"a.cu": "text"})
     again = replace(launch, number=1)
     assert of_report([[FakeAction(launch)], [FakeAction(again)]], "x") == [launch, again]
 
@@ -80,7 +79,7 @@ def test_a_report_without_counters_of_instructions_is_told_how_to_be_collected(w
 
 
 def test_a_kernel_without_shared_memory_has_no_access():
-    launch = Launch("f", 0, {0: Counted("EXIT", 32, 0, 0, 1, "a.cu", 3)})
+    launch = Launch("f", 0, {0: Counted("EXIT", 32, 0, 0, 1, file="a.cu", line=3)})
     (read,) = of_report([[FakeAction(launch)]], "x")
     assert read.accesses == {} and read.has_lines
 
@@ -161,6 +160,7 @@ def test_a_trace_of_something_else_is_refused(prediction, fault):
 def test_as_many_launches_as_the_trace_adds_up_are_added_up():
     three = numbered(NAIVE, NAIVE, NAIVE)
     launch, _ = chosen(three, [predicted("transpose_naive", ((3, 2, 1), (32, 8, 1), 3))])
+    assert launch.times == 3
     assert all(launch.counted[offset].wavefronts == 3 * one.wavefronts for offset, one in NAIVE.counted.items())
     other = replace(PADDED, name="transpose_naive", number=3, mangled="")
     with pytest.raises(SimlayoutError, match="launches 0 and 3 of transpose_naive are of different machine code"):
