@@ -6,7 +6,8 @@ It may fuse `x * y + z` into one fma or not (`simlayout.machine.python.products`
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
-from simlayout.numerics.fma import NAN_F32, fma, fma_f32
+from simlayout.machine.arithmetic.floats import fuse_f64, multiply_f64
+from simlayout.numerics.fma import NAN_F32, fma_f32
 
 
 @instruction("fma.rn.f32 $0, $1, $2, $3;", "f32 <- f32 f32 f32", ordered=False)
@@ -17,9 +18,8 @@ def fma_rn_f32(warp, a, b, c):
 
 @instruction("fma.rn.f64 $0, $1, $2, $3;", "f64 <- f64 f64 f64", ordered=False)
 def fma_rn_f64(warp, a, b, c):
-    """a * b + c, rounded once to nearest even."""
-    result = fma(*(np.array(x) for x in np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))))
-    return result if result.ndim else float(result)
+    """a * b + c, rounded once to nearest even. A NaN is that of b, c, or else a."""
+    return _lanes_f64(fuse_f64, a, b, c)
 
 
 @instruction("mul.rn.f32 $0, $1, $2;", "f32 <- f32 f32", ordered=False)
@@ -31,6 +31,11 @@ def mul_rn_f32(warp, a, b):
 
 @instruction("mul.rn.f64 $0, $1, $2;", "f64 <- f64 f64", ordered=False)
 def mul_rn_f64(warp, a, b):
-    """a * b, rounded to nearest even whatever is added to it."""
-    product = np.multiply(a, b, dtype=np.float64)
-    return product if product.ndim else float(product)
+    """a * b, rounded to nearest even whatever is added to it. A NaN is that of b, or else a."""
+    return _lanes_f64(multiply_f64, a, b)
+
+
+def _lanes_f64(operation, *values):
+    """An operation of f64 on numbers and lanes: an array, or a float if all are numbers."""
+    made = operation(*np.broadcast_arrays(*(np.atleast_1d(np.asarray(value, np.float64)) for value in values)))
+    return made if any(np.ndim(value) for value in values) else float(made[0])

@@ -68,7 +68,7 @@ def test_a_record_is_judged_array_by_array_and_class_by_class():
     near, far = arguments[1] + np.float32(1e-7), arguments[1] + np.float32(1)
     assert compare.unlike(arguments[1], made, "1") == "" and compare.unlike(near, made, "1") == ""
     assert "1800 of 1800" in compare.unlike(far, made, "1")
-    verdict = compare.Verdict("softmax", wavefronts=compare.wavefronts({"ld": 7, "st": 6}, made))
+    verdict = compare.Verdict("softmax", wavefronts=compare.wavefronts({"ld": 7, "st": 6}, made, ""))
     assert verdict.right and not verdict.explained and verdict.apart == ["ldmatrix", "st", "copy", "atom"]
     told = compare.report([verdict])
     assert "st 6 (GPU 7): unexplained" in told and "1 of 1 results equal\n1 of 5 classes" in told

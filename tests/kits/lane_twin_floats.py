@@ -175,7 +175,7 @@ def _saturated(name, bits):
     return min(bits, round_to(name, False, Fraction(1)))
 
 
-NAN_ORDER = {"add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div": (0, 1), "fma": (2, 1, 0), "mad": (2, 1, 0), "rcp": (0,),
+NAN_ORDER = {"add": (1, 0), "sub": (1, 0), "mul": (1, 0), "div": (0, 1), "fma": (1, 2, 0), "mad": (1, 2, 0), "rcp": (0,),
              "sqrt": (0,)}
 """Which operand of f64 passes on its NaN (H200)."""
 

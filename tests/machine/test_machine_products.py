@@ -135,6 +135,15 @@ def written_out_f64(out, ins):
     st_global_f32(out + 4 * t, f32(fma_rn_f64(b, a, -p) * f64(2**24)))
 
 
+def test_of_several_nan_in_f64_the_one_is_left_that_an_h200_leaves():
+    a, b, c = (np.full(32, 0x7FF8000000000000 + i, np.uint64).view(np.float64) for i in (1, 2, 3))
+    one = np.ones(32)
+    for made, left in ((fma_rn_f64.twin(None, a, b, c), b), (fma_rn_f64.twin(None, a, one, c), c),
+                       (fma_rn_f64.twin(None, a, 1.0, 1.0), a), (mul_rn_f64.twin(None, a, b), b)):
+        assert made.view(np.uint64).tolist() == left.view(np.uint64).tolist()
+    assert fma_rn_f64.twin(None, 2.0, 3.0, 1.0) == 7 and type(mul_rn_f64.twin(None, 2.0, 3.0)) is float
+
+
 def test_the_instructions_say_which():
     ins, out = given(), np.zeros(32, np.float32)
     run(written_out, 1, 32, out, ins)

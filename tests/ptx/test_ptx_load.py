@@ -66,6 +66,23 @@ def test_a_module_is_read_also_with_what_the_machine_lacks_and_its_entry_refuses
         found.entry().run(1, 32)
 
 
+@pytest.mark.parametrize("target, line, least", [
+    ("sm_90a", "add.f32.f16 %f1, %h1, %f2;", "sm_100"), ("sm_90", "fma.rn.f32.bf16 %f1, %h1, %h2, %f2;", "sm_100"),
+    ("sm_80", "add.bf16 %h1, %h1, %h2;", "sm_90"), ("sm_75", "cvt.rn.bf16.f32 %h1, %f1;", "sm_80"), ("sm_75", "ret;", None),
+    ("sm_100a", "sub.f32.f16 %f1, %h1, %f2;", None), ("sm_120", "add.f32.bf16 %f1, %h1, %f2;", None),
+])
+def test_arithmetic_that_the_architecture_of_the_module_lacks_is_refused_as_the_driver_does(target, line, least):
+    text = f""".version 9.0
+.target {target}
+.address_size 64
+.entry k() {{ .reg .b16 %h<3>; .reg .f32 %f<3>;
+{line}
+ret; }}"""
+    said = [fault.reason for fault in sl.ptx.read(text).unsupported]
+    assert bool(said) == bool(least)
+    assert not said or f"needs {least} or newer, and .target is {target}: compile for {target}, or write .target" in said[0]
+
+
 @pytest.mark.parametrize("chain", [["f", "f"], ["f", "g", "f"]])
 def test_recursion_is_refused_when_the_module_is_loaded(chain):
     declared = "".join(f".func {name};\n" for name in sorted(set(chain)))

@@ -22,7 +22,8 @@ from cuda_kernels.conformance.foreign.reasons import REASONS
 from cuda_kernels.conformance.foreign.row import DATA, array_of
 
 CLASSES = ("ld", "ldmatrix", "st", "stmatrix", "copy", "atom")
-"""The classes of `Trace.totals()`, which are counters of the record; stmatrix is what the pipe's stores have on top."""
+"""The classes of `Trace.totals()`, which are counters of the record. stmatrix is what the pipe's stores have on top, where
+the file of the PTX has any; elsewhere the pipe counts other clients besides, now and then (see `gpu.COUNTERS`)."""
 APART = {8: (1e-5, 1e-6), 4: (1e-5, 1e-6), 2: (1e-3, 1e-4)}
 """Bytes of an element -> how far approximate results may be from the GPU's, relative and absolute."""
 
@@ -74,7 +75,7 @@ def judge(row, recorded, data=DATA):
         return Verdict(row.name, failed=f"the GPU failed: {recorded['failed']}")
     arrays = {i: array_of(arguments[int(i)]) for i in recorded["sha256"]}
     results = [told for i, x in arrays.items() if (told := unlike(x, recorded, i))]
-    return Verdict(row.name, results, wavefronts(trace.totals(), recorded), [str(h) for h in trace.hazards])
+    return Verdict(row.name, results, wavefronts(trace.totals(), recorded, text), [str(h) for h in trace.hazards])
 
 
 def unlike(array, recorded, index):
@@ -94,14 +95,15 @@ def unlike(array, recorded, index):
     )
 
 
-def wavefronts(totals, recorded):
-    """{class: (the machine's, the GPU's)} of the classes that the GPU counted.
+def wavefronts(totals, recorded, text):
+    """{class: (the machine's, the GPU's)} of the classes that the GPU counted. text: the PTX.
 
-    >>> wavefronts({"ld": 4, "st": 2, "stmatrix": 1}, {"counters": {"ld": 4, "st": 2, "pipe st": 3, "atom": None}})
+    >>> seen = {"counters": {"ld": 4, "st": 2, "pipe st": 3, "atom": None}}
+    >>> wavefronts({"ld": 4, "st": 2, "stmatrix": 1}, seen, "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};")
     {'ld': (4, 4), 'st': (2, 2), 'stmatrix': (1, 1)}
     """
     counters = dict(recorded.get("counters") or {})
-    if counters.get("st") is not None and counters.get("pipe st") is not None:
+    if counters.get("st") is not None and counters.get("pipe st") is not None and "stmatrix" in text:
         counters["stmatrix"] = counters["pipe st"] - counters["st"]
     return {name: (totals.get(name, 0), counters[name]) for name in CLASSES if counters.get(name) is not None}
 

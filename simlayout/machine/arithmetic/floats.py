@@ -2,8 +2,9 @@
 
 PTX ISA, Floating Point Instructions. f32: every NaN that arithmetic makes is 0x7fffffff; .ftz takes subnormal operands and
 results for zeros of their sign; .sat clamps to 0 and 1, NaN to +0. f64: a NaN keeps its payload and its sign, whatever sign
-the instruction gives to its operands; of several NaN operands the last one counts (measured on an H200, 2026-11-23, with the
-operands in the order of PTX; ptxas may swap those of a sum or a product).
+the instruction gives to its operands; of two NaN operands the second one counts (of quotients the first one), of the three
+of fma the second one, or else the third one (measured on an H200, 2026-11-23, with the operands in the order of PTX; ptxas
+may swap those of a sum or a product).
 """
 
 from collections.abc import Callable
@@ -63,8 +64,8 @@ def nan_of_two(made: Carrier, a: Carrier, b: Carrier) -> Carrier:
 
 
 def nan_of_three(made: Carrier, a: Carrier, b: Carrier, c: Carrier) -> Carrier:
-    """As `nan_of_two`, of c, b or a, in this order."""
-    return select(made == made, made, select(c != c, quiet_f64(c), nan_of_two(made, a, b)))
+    """As `nan_of_two`, of b, c or a, in this order."""
+    return select(made == made, made, select(b != b, quiet_f64(b), nan_of_two(made, a, c)))
 
 
 def nan_of_one(made: Carrier, a: Carrier) -> Carrier:
@@ -281,7 +282,7 @@ def fused_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
 
 
 def fuse_f64(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
-    """fma.rn.f64. A NaN is c's, b's, or else a's (H200, 2026-11-23).
+    """fma.rn.f64. A NaN is b's, c's, or else a's (H200, 2026-11-23).
 
     >>> float(fuse_f64(*np.float64([[3], [2], [1]]))[0])
     7.0

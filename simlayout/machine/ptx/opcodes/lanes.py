@@ -35,6 +35,7 @@ class LaneOp:
     function: from the carriers of the sources (`simlayout.machine.arithmetic.primitives`) to that of the result, or to a
     tuple of them. Integers may exceed their type: whoever stores them cuts them to the width of the register.
     exact: whether its bits are those of an sm_90 GPU; if not, the docstring says how far they are. section: of the PTX ISA.
+    target: the least architecture that has it.
     """
 
     results: tuple[str, ...]
@@ -42,6 +43,7 @@ class LaneOp:
     function: Callable
     exact: bool
     section: str
+    target: str
 
 
 @lru_cache(None)
@@ -66,7 +68,7 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
         found = form.match(modifiers)
         if found is not None:
             return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.exact,
-                          form.section)
+                          form.section, form.target)
     if opcode in ("add", "sub", "mul", "fma") and modifiers[-1:] == ("f32x2",):
         raise InstructionError(f"{'.'.join((opcode, *modifiers))} needs sm_100 or newer, and the machine is an sm_90: "
                                "compile for sm_90a")

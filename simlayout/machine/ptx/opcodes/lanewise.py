@@ -1,6 +1,8 @@
 """Arithmetic and logic, lane by lane: gives the instructions that `lane_op` knows their rows."""
 
-from simlayout.errors import MachineError
+import re
+
+from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.rows import Lanewise
@@ -9,6 +11,7 @@ from simlayout.machine.ptx.rows import Lanewise
 def bind_lanewise(instruction, names):
     """The step of a lane-wise instruction."""
     op = lane_op(instruction.opcode, instruction.modifiers)
+    _check_target(instruction.name, op.target, names.lowering.module.target)
     operands = list(instruction.operands)
     results = _results(op, operands, names)
     types = _explicit(op.sources)
@@ -18,6 +21,18 @@ def bind_lanewise(instruction, names):
     if "cc" in op.sources:
         sources.append(names.carry)
     return {"lanewise": Lanewise(instruction.name, op.function, tuple(results), tuple(sources))}
+
+
+def _check_target(name, least, target):
+    """Refuses what ptxas refuses because the module is for an older architecture."""
+    if _number(least) > _number(target):
+        raise InstructionError(f"{name} needs {least} or newer, and .target is {target}: compile for {target}, or write "
+                               f".target {least}")
+
+
+def _number(target):
+    """90 of "sm_90a"."""
+    return int(re.sub(r"\D", "", target) or 0)
 
 
 def _explicit(types):
