@@ -70,6 +70,18 @@ class Declaration:
             return (self._in_place_of(node.elts[dim], str(new[dim])),)
         return (self._in_place_of(node, str(new[0]) if len(shape) == 1 and not isinstance(node, ast.Tuple) else repr(new)),)
 
+    def stands_for(self, shape: tuple[int, ...], dim: int, by: int) -> str:
+        """What the number in the place of a name is after `padded`, because it does not follow when the name changes; or
+        ""."""
+        node = self._shape()
+        if isinstance(node, ast.Tuple):
+            node = node.elts[dim] if len(node.elts) == len(shape) else node
+        elif len(shape) > 1:
+            return ""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return ""
+        return f"{shape[dim] + by} is {self._text(node)} + {by}: Numba takes no sums there"
+
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
         made = []

@@ -19,6 +19,9 @@ from simlayout.programs.uses import Use, Uses
 MOST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare (CUDA C++ Programming Guide, table of technical specifications)."""
 
+WORTH = 0.25
+"""An edit is proposed if it saves so much of an array's excess: lines that become harder to read should pay."""
+
 CYCLE = 128
 """Bytes after which the banks begin again: further padding repeats what less of it does."""
 
@@ -115,9 +118,9 @@ def _mend(group, arch):
     except NoEdit as error:
         return Mend(*about, "", kernels, now, now, why=str(error))
     tried = [one for one in candidates(first.shape, first.itemsize) if all(_fits(one, use) for use in group)]
-    why = "no padding and no swizzle that was tried has less"
+    why = f"no padding and no swizzle that was tried saves {WORTH:.0%} of it"
     for left, _, one in sorted(((*_judged(one, group, arch), one) for one in tried), key=lambda found: found[:2]):
-        if left >= now:
+        if left > (1 - WORTH) * now:
             break
         try:
             if len({use.shape for use in group}) > 1:
@@ -126,8 +129,9 @@ def _mend(group, arch):
         except NoEdit as error:
             why = str(error)
             continue
+        told = "; ".join(filter(None, (_stands_for(declaration, one, first.shape), seen)))
         grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
-        return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), seen,
+        return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), told,
                     replacements)
     return Mend(*about, declaration.name, kernels, now, now, why=why)
 
@@ -151,6 +155,13 @@ def _replacements(declaration, one, shape):
     if one.kind == "pad":
         return declaration.padded(shape, one.dim, one.by)
     return (declaration.skewed if one.kind == "skew" else declaration.swizzled)(shape, one.by)
+
+
+def _stands_for(declaration, one, shape):
+    """What the number in an edit is made of, or ""."""
+    if one.kind == "swizzle":
+        return ""
+    return declaration.stands_for(shape, one.dim, one.by if one.kind == "pad" else (shape[0] - 1) // one.by)
 
 
 def cost(use: Use, one: Candidate | None, arch: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """What is told at the end of a program: its kernels, what each line of them cost, hazards, and what would mend it."""
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from os.path import basename
@@ -192,19 +193,25 @@ def _kernel(kernel):
     yield f"{kernel.name}: {launches_text(kernel)}"
     lines = [line for line in kernel.lines if line.instructions or line.sectors]
     for file in dict.fromkeys(line.file for line in lines):
-        yield f"  {file}"
+        yield f"  {shown_path(file)}"
         yield "  " + FORM.format(*HEAD)
         yield from ("  " + FORM.format(*_cells(line)).rstrip() for line in lines if line.file == file)
     if not lines:
         yield "  no access of shared or global memory"
     elif not all(line.exact for line in lines):
         yield f"  {FOOT}"
+    several = len({line.file for line in lines}) > 1
     for line in uncoalesced(kernel)[:MOST_NAMED]:
-        yield f"  {uncoalesced_text(line)}"
+        yield f"  {f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}"
     for hazard in kernel.hazards[:MOST_NAMED]:
         yield f"  hazard: {f'{hazard.count} times ' * (hazard.count > 1)}{hazard}"
     if len(kernel.hazards) > MOST_NAMED:
         yield f"  and {len(kernel.hazards) - MOST_NAMED} more hazards"
+
+
+def shown_path(file: str) -> str:
+    """A path without the working folder in which it lies."""
+    return file.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 def launches_text(kernel: Kernel) -> str:
@@ -237,7 +244,7 @@ def uncoalesced_text(line: Line) -> str:
     """Such a line in one sentence."""
     times = line.sectors / line.least
     return (f"line {line.line} asks for {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
-            "neighbouring elements")
+            "neighbouring numbers")
 
 
 def mend_lines(mend: Mend) -> list[str]:

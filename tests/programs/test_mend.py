@@ -126,6 +126,21 @@ def test_what_nothing_helps_says_so(source):
     assert mend.edits == () and mend.left == mend.excess > 0 and "no padding and no swizzle" in mend.why
 
 
+def test_an_edit_that_saves_less_than_a_quarter_is_not_proposed(source):
+    """Ten atomics on one element beside one column: padding mends the column alone."""
+    same = [("atom.shared.exch.b32", 0 * LANES)] * 10
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES), *same], source=source()), "sm_90")
+    assert mend.edits == () and mend.why == "no padding and no swizzle that was tried saves 25% of it"
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES), *same[:2]], source=source()), "sm_90")
+    assert mend.edits and (mend.excess, mend.left) == (93, 62)
+
+
+def test_a_number_in_the_place_of_a_name_is_told(source):
+    text = SOURCE.replace("(32, 32)", "(N, N)")
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES)], source=source(text)), "sm_90")
+    assert "(N, 33)" in mend.edits[0].after and mend.why == "33 is N + 1: Numba takes no sums there"
+
+
 def test_an_array_whose_source_is_not_at_hand_says_so():
     (mend,) = mends(used([("ld.shared.b32", 32 * LANES)], source=("nowhere.py", 5)), "sm_90")
     assert mend.edits == () and mend.why == "line 5 does not read NAME = cuda.shared.array(SHAPE, DTYPE)"
@@ -155,6 +170,15 @@ def test_accesses_that_were_not_kept_are_owned_up_to(source):
     ("t = shared.array(  # größer\n    (8, 8), f4)", (8, 8), 1, "t = shared.array(  # größer\n    (8, 9), f4)")])
 def test_padding_changes_the_declaration_alone(before, shape, dim, after):
     assert replaced(before, Declaration(before, 1).padded(shape, dim, 1)) == after
+
+
+@pytest.mark.parametrize("shape, sizes, dim, told", [
+    ("(N, c.M)", (4, 8), 1, "11 is c.M + 3: Numba takes no sums there"), ("(N, 8)", (4, 8), 1, ""), ("SHAPE", (4, 8), 1, ""),
+    ("N", (8,), 0, "11 is N + 3: Numba takes no sums there"), ("(N,)", (8,), 0, "11 is N + 3: Numba takes no sums there"),
+    ("8", (8,), 0, "")])
+def test_what_a_new_number_stands_for_is_told_where_a_name_stood(shape, sizes, dim, told):
+    declaration = Declaration(f"t = cuda.shared.array({shape}, f4)", 1)
+    assert declaration.stands_for(sizes, dim, 3) == told
 
 
 def test_swizzling_changes_every_index_and_cuts_tall_rows():

@@ -83,7 +83,8 @@ def test_the_ci_of_the_sample_project_finds_the_conflict_the_race_and_the_wrong_
     assert "bank conflicts: 2680 excess wavefronts on 1 line" in printed
     assert re.search(rf"^ +{conflict} +3000 +120 +2800 +120 +2680 .*tile\[x, y\]", printed, re.M)
     declared = line_of(kernels, "tile = cuda.shared.array")
-    assert (f"kernels.py:{declared}: excess 2680 of tile; this makes it 0, 128 bytes more:\n"
+    assert (f"kernels.py:{declared}: excess 2680 of tile; this makes it 0, 128 bytes more "
+            "(33 is TILE + 1: Numba takes no sums there):\n"
             f"  line {declared}: tile = cuda.shared.array((TILE, 33), float32)\n") in printed
     assert f"read after write: ld.shared.b32 of warp 0, lanes 0-31 (kernels.py:{race}) reads" in printed
     assert "Mismatched elements: 2 / 300" in printed and "(127,) |" in printed
@@ -129,7 +130,8 @@ def test_of_a_fixture(turned):
 def test_allowed(turned):
     turn[1, (32, 32)](A, A.copy())
 ''')
-    assert code == 1 and "1 passed, 1 error" in printed and rows(printed)["turn"] == (3, 3168, 2976, 0)
+    assert code == 1 and re.search("1 passed, (2 warnings, )?1 error", printed)
+    assert rows(printed)["turn"] == (3, 3168, 2976, 0)
     assert re.search(r"^ERROR test_it.py::test_of_a_fixture", printed, re.M)
 
 
