@@ -38,6 +38,17 @@ class _Forgiving:
                 self._cache.flush()
 
 
+def kept(function: Callable) -> bool:
+    """Whether something of a function of `jit` lies compiled on the disk, or need not be compiled, so that its first call is
+    quick."""
+    if not hasattr(function, "_cache"):                  # NUMBA_DISABLE_JIT
+        return True
+    try:
+        return bool(function._cache._cache_file._load_index())
+    except Exception:                                    # no folder, or a damaged file
+        return False
+
+
 ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "numerics"
 """Where functions are compiled that call those of other files."""
 

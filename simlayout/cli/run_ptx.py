@@ -89,7 +89,7 @@ def run(options):
     if options.lines == "sass":
         raise SimlayoutError("--lines sass is of `simlayout ncu`: what ran is PTX")
     module = ptx.load(source_of(options.file))
-    entry = module.entry() if options.entry is None else module[options.entry]
+    entry = module[options.entry] if options.entry is not None else _only(module)
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
     arguments = related(_named(entry, given_ones))
     arrays = {a.name: a for a in arguments if a.array is not None}
@@ -107,6 +107,15 @@ def run(options):
     tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved),
          lambda: _text(entry, options, trace, arrays, changed, wrong, saved))
     return 1 if trace.hazards or any(wrong.values()) else 0
+
+
+def _only(module):
+    """The entry of a module that has one."""
+    names = list(module.entries)
+    if len(names) > 1:
+        raise SimlayoutError(f"{module.syntax.path} has {len(names)} entries: choose one with --entry, as in --entry "
+                             f"{names[0]}; there are {', '.join(names)}")
+    return module.entry()
 
 
 def source_of(given: str) -> str | Path:

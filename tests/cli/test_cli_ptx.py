@@ -114,6 +114,12 @@ TRANSPOSED = ["run", "transpose.ptx", "--grid", "2,2", "--block", "32,8", "--arg
               "--arg", "C=f32[64,64]", "--arg", "64"]
 
 
+def test_of_several_entries_one_is_chosen_by_an_option(capsys, folder):
+    (folder / "two.ptx").write_text(TRANSPOSE + TRANSPOSE[TRANSPOSE.index(".visible"):].replace("kernel", "other"))
+    told = refused(capsys, "run", "two.ptx")
+    assert "two.ptx has 2 entries: choose one with --entry, as in --entry kernel; there are kernel, other" in told
+
+
 def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
     text = " ".join(printed(capsys, *TRANSPOSED).split())
     for part in ("grid 2 x 2, block 32 x 8", "5 672 128 128 128 0 tile[threadIdx.y + i][threadIdx.x]",

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("numba")
 
+ROOT = Path(__file__).parents[2]
+
 PROGRAM = """
 import os, sys
 from pathlib import Path
@@ -44,3 +46,15 @@ def test_every_file_with_a_compiled_function_of_several_files_counts():
     users = {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")
              if "simlayout.jit import" in path.read_text() and path.name != "jit.py"}
     assert users <= {*jit.ROOMS}, "a room with compiled functions that jit.ROOMS lacks"
+
+
+@pytest.mark.slow
+def test_whether_a_function_is_kept_is_known_before_it_is_called(tmp_path):
+    import os
+
+    (tmp_path / "own.py").write_text("from simlayout.jit import jit, kept\n@jit\ndef twice(x):\n    return 2 * x\n"
+                                     "print(kept(twice), twice(3), kept(twice), kept(len))\n")
+    told = [subprocess.run([sys.executable, "own.py"], capture_output=True, text=True, check=True, cwd=tmp_path,
+                           env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}).stdout
+            for _ in range(2)]
+    assert told == ["False 6 True True\n", "True 6 True True\n"]

@@ -133,7 +133,7 @@ def cells_at(instruction, shared, address, nbytes):
         raise AddressError(f"{instruction}: shared address {address} is no multiple of {CELL}: bulk copies move whole cells")
     if address < 0 or address + nbytes > shared.size:
         raise AddressError(f"{instruction}: {nbytes} bytes at {address} reach past the {shared.size} bytes of shared "
-                           "memory: ask for more shared_bytes or fix the address")
+                           "memory: ask for more dynamic shared memory (shared_bytes) or fix the address")
     return np.arange(address // CELL, (address + nbytes) // CELL)
 
 

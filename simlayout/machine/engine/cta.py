@@ -135,7 +135,8 @@ class Cta:
         """int64 [n]: the 16-byte cells of a box at a byte address of shared memory, checked to lie there."""
         if address + tensor_map.box_bytes > self.shared.size:
             raise AddressError(f"TMA: a box of {tensor_map.box_bytes} bytes at {address} reaches past the "
-                               f"{self.shared.size} bytes of shared memory: ask for more shared_bytes or fix the address")
+                               f"{self.shared.size} bytes of shared memory: ask for more dynamic shared memory "
+                               "(shared_bytes) or fix the address")
         known = self.launch.landings
         key = tensor_map.dtype, tensor_map.box, tensor_map.element_strides, tensor_map.swizzle, address
         if key not in known:

@@ -107,7 +107,8 @@ class SharedMemory:
             address = int(addresses[lane])
             if address < 0 or address + nbytes > self.size:
                 raise AddressError(f"{instruction}: lane {lane} touches bytes {address} to {address + nbytes - 1} of "
-                                   f"{self.size} bytes of shared memory: ask for more shared_bytes or fix the address")
+                                   f"{self.size} bytes of shared memory: ask for more dynamic shared memory "
+                                   "(shared_bytes) or fix the address")
             if address % nbytes:
                 low = address // nbytes * nbytes
                 raise AddressError(f"{instruction}: lane {lane} gives address {address}, not a multiple of {nbytes}: "

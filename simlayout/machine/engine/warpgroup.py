@@ -311,7 +311,8 @@ class WarpgroupTwins(WarpPart):
         for bits, cells in product.operands():
             if first and CELL * int(cells[-1]) + CELL > cta.shared.size:
                 raise AddressError(f"{product.name}: descriptor {bits:#x} reaches byte {CELL * int(cells[-1]) + CELL - 1} "
-                                   f"of {cta.shared.size} bytes of shared memory: ask for more shared_bytes or fix it")
+                                   f"of {cta.shared.size} bytes of shared memory: ask for more dynamic shared memory "
+                                   "(shared_bytes) or fix it")
             if cta.shadow is not None:
                 touch = Touch(self, product.name, cells, CELL, np.arange(len(cells)) % LANES)
                 touch.agent = product.warpgroup
