@@ -190,7 +190,7 @@ def shared_load(m, lane):
 
 
 def shared_store(m, lane):
-    kit.st_shared(4 * lane, 1)
+    kit.st_shared(4 * lane, kit.tid_x())
 
 
 def matrix_load(m, lane):
@@ -198,7 +198,7 @@ def matrix_load(m, lane):
 
 
 def matrix_store(m, lane):
-    kit.stmatrix_x1(16 * (lane % 8), 1)
+    kit.stmatrix_x1(16 * (lane % 8), 1 + kit.tid_x())
 
 
 def shared_box_load(m, lane):

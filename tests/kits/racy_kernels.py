@@ -72,7 +72,7 @@ def write_after_read():
 
 def write_after_write():
     tid = tid_x()
-    st_shared(4 * (tid % 32), 1)                                            # first second
+    st_shared(4 * (tid % 32), tid)                                          # first second
 
 
 def copy_over_a_stage_in_use(a):

@@ -2,12 +2,13 @@
 
 The twin knows nothing of the machine. It executes the statements that the kernel's text was made from, lane by lane, on
 a bytearray, and keeps every access. What happens before what is a graph of nodes: each thread's statements in a chain,
-joined where threads meet. Two accesses to a byte race if neither's end is among what came before the other's start.
+joined where threads meet. Two accesses to a byte race if neither's end is among what came before the other's start, unless
+both store one value.
 """
 
 import importlib.util
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -150,7 +151,8 @@ def imported(folder, lines):
 
 @dataclass
 class Access:
-    """What one thread does to some bytes: between nodes start and end (None: never ends), by instruction and line."""
+    """What one thread does to some bytes: between nodes start and end (None: never ends), by instruction and line. values:
+    byte -> what a store writes there."""
 
     write: bool
     bytes: tuple
@@ -158,6 +160,7 @@ class Access:
     end: int | None
     instruction: int
     line: int
+    values: dict = field(default_factory=dict)
 
 
 class Twin:
@@ -257,7 +260,7 @@ class Twin:
             if name == "stmatrix_x1":
                 stores = [(t, address(first + (t - first) // 4) + 4 * (t % 4), data(t, 4)) for t in lanes]
             for t, at, made in stores:
-                self.keep(True, at, len(made), start[t], line)
+                self.keep(True, at, len(made), start[t], line).values = dict(enumerate(made, at))
             self.put((at, made) for _, at, made in stores)
 
     def land(self, group):
@@ -291,7 +294,8 @@ class Twin:
                 by_byte.setdefault(byte, []).append(x)
         for byte, here in by_byte.items():
             for x, y in itertools.combinations(here, 2):
-                if (x.write or y.write) and x.instruction != y.instruction:
+                alike = byte in x.values and x.values[byte] == y.values.get(byte)
+                if (x.write or y.write) and not alike and x.instruction != y.instruction:
                     if not self.ends_before(x, y) and not self.ends_before(y, x):
                         races |= {(x.line, y.line, byte), (y.line, x.line, byte)}
             for x in here:

@@ -187,6 +187,22 @@ def test_an_array_of_what_triton_has_not_is_refused_by_its_dtype():
         sl.simulate(scaled_sum)[(1,)](np.zeros(4, complex), np.zeros(4), np.zeros(4), 4, 1.0, BLOCK=16)
 
 
+@triton.jit
+def softmax(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < n
+    row = tl.exp(tl.load(x + at, mask=mask, other=-float("inf")))
+    tl.store(out + at, row / tl.sum(row, axis=0), mask=mask)
+
+
+@pytest.mark.parametrize("warps, notes", [(4, 0), (8, 1)])
+def test_warps_that_a_reduction_does_not_need_store_what_others_store_which_is_a_note(warps, notes):
+    x, out = np.zeros((2, 100), np.float32), np.zeros((2, 100), np.float32)
+    trace = sl.simulate(softmax, hazards="raise")[(2,)](x, out, 100, BLOCK=128, num_warps=warps)
+    assert np.allclose(out, 0.01) and len(trace.notes) == notes
+    assert all("of the value that another thread stores there too" in note for note in trace.notes)
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
 def test_another_architecture_is_compiled_for_and_counted(arch):
     a, b, c = matrices(32, 32, 32)

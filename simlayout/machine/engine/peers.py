@@ -57,7 +57,7 @@ class PeerTwins(WarpPart):
         touch, data = None, np.ascontiguousarray(data[self.active])
         if peer.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1], order=order)
-            peer.shadow.write(touch)
+            self._tell_store(peer, touch, data)
             self._visit(peer, instruction)
         peer.shared.store(rows, data)
         if touch is not None:

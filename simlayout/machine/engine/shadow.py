@@ -3,8 +3,9 @@
 The shadow holds a stamp per byte: the serial number of the instruction that wrote it, and of the last one of each warp
 that read it. Stamps below `_floor` are of before the last barrier of the whole CTA and ordered before everything, so in
 most kernels a look at the largest stamp of an access settles it; only above that line clocks are compared, thread by
-thread. A read is compared with the last write of each byte, a write also with the reads since: so for every byte the
-first conflict is found, whatever order the warps happened to run in.
+thread. A read is compared with the last write of each byte and its rivals (see `rivals`), a write also with the reads
+since: so for every byte the first conflict is found, whatever order the warps happened to run in. Two stores of one value
+do not conflict; where nothing orders them, that is noted.
 """
 
 import numpy as np
@@ -14,13 +15,13 @@ from simlayout.machine.engine.elements import UNKNOWN
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
+from simlayout.machine.engine.rivals import Rival, together
+from simlayout.machine.engine.telling import IN_FLIGHT, Telling
 
 UNWRITTEN = 0xFFFFFFFF
-IN_FLIGHT = 0x80000000
-"""Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
 
 
-class SharedShadow:
+class SharedShadow(Telling):
     """The shadow of `size` bytes, for the warps of one CTA.
 
     clocks: its Clocks; log: where hazards go; elements: Elements, or None where nothing is declared. serial: the number of
@@ -37,6 +38,7 @@ class SharedShadow:
         self._marks = None if elements is None else rows_of(np.full(self._cells, UNKNOWN, np.int64))
         self._touches, self._flying = {}, {}             # serial -> Touch: since the floor; copies on their way
         self._writes = {}                                # serial -> Touch: what wrote the bytes
+        self._rivals = {}                                # serial of a write -> its Rivals, if it has any
         self._async_reads, self._reductions = EngineTouches(size, CELL), EngineTouches(size, 1)
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
@@ -85,10 +87,12 @@ class SharedShadow:
             self._change(touch)
 
     def _change(self, touch):
-        self._check_write(touch)
-        if not touch.strong:
+        rivals = self._check_write(touch)
+        if not touch.strong and touch.same is None:      # a store of the same value need not come after this one
             self._reductions.overwritten(touch)
         self._put(touch)
+        if rivals:
+            self._rivals[touch.serial] = rivals
 
     def atomic(self, touch):
         """An atomic: it reads and writes at once, and other atomics of the same bytes may come before or after it.
@@ -121,7 +125,7 @@ class SharedShadow:
             if stamp >= self._floor:
                 self._check_stamp(stamp, touch, where)
             if stamp < IN_FLIGHT:
-                self._check_fence(self._writes[stamp], touch, where, "reads")
+                self._check_fence(stamp, touch, where, "reads")
         self._check_reductions("early read", touch)
 
     def check(self, touch):
@@ -171,13 +175,6 @@ class SharedShadow:
             del self._flying[touch.serial]
             self._put(touch.landed(waited))
 
-    def collided(self, touch, wrong):
-        """Lanes stored different values to the same bytes; wrong: bool [n, nbytes], where what they stored is lost."""
-        index, byte = np.nonzero(wrong)
-        bytes = touch.rows[index] * touch.nbytes + byte
-        _, lanes = touch.on(bytes)
-        self._log.add(hazard("collision", None, touch.place(lanes), ordered_ints(bytes)))
-
     def met_in_warp(self, warp, serial):
         """All lanes of a warp have passed a barrier at which they arrived after what was entered up to `serial`."""
         self._together[warp] = max(self._together[warp], serial + 1)
@@ -189,12 +186,6 @@ class SharedShadow:
         self._together = [self._floor] * len(self._together)
         self._updated = False
         self._touches.clear()
-
-    def settle(self):
-        """Reports reads of what nobody wrote, when no unordered write can follow that would explain them."""
-        too_early, self._unwritten = self._unwritten, {}
-        for touch, bytes, lanes in too_early.values():
-            self._log.add(hazard("unwritten read", None, touch.place(lanes), ordered_ints(bytes)))
 
     # ---- what is kept --------------------------------------------------------------------------------------------
 
@@ -210,7 +201,7 @@ class SharedShadow:
     def _put(self, touch):
         self._written[touch.nbytes][touch.rows] = serial = self._enter(touch)
         self._writes[serial] = touch
-        self._writes = pruned(self._writes, [self._written[1]])
+        self._writes, self._rivals = (pruned(known, [self._written[1]]) for known in (self._writes, self._rivals))
         self._mark(touch)
 
     def _mark(self, touch):
@@ -224,7 +215,9 @@ class SharedShadow:
         for stamp in self._recent(self._written[touch.nbytes].take(touch.rows, axis=0)):
             if stamp < IN_FLIGHT:
                 last = self._touches[stamp]
-                writes |= {known.serial: known for known in (last.beneath if last.strong else (last,))}
+                plain = last.beneath if last.strong else (
+                    last, *(rival.touch for rival in self._rivals.get(stamp, ()) if rival.equal))
+                writes |= {known.serial: known for known in plain}
         return tuple(known for known in writes.values() if known.serial >= self._floor)
 
     def _overlapping(self, touch, stamps):
@@ -258,17 +251,23 @@ class SharedShadow:
         if stamp & IN_FLIGHT:
             self._in_flight("early read", self._flying[stamp & ~IN_FLIGHT], touch, where)
             return False
-        return self._compare(self._touches[stamp], touch, where, "writes", "reads")
+        return all([self._compare(rival.touch, touch, there, "writes", "reads")
+                    for rival, there in self._last(stamp, touch, where) if rival.equal])
 
     def _check_fences(self, touch):
         """The async proxy writes: after what the generic one wrote before, if a fence lies between."""
         stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
         for stamp in _distinct(stamps):
             if stamp < IN_FLIGHT:
-                self._check_fence(self._writes[stamp], touch, stamps == stamp, "writes")
+                self._check_fence(stamp, touch, stamps == stamp, "writes")
 
-    def _check_fence(self, before, after, where, does):
+    def _check_fence(self, stamp, after, where, does):
         """Reports bytes that the generic proxy wrote and the async proxy touches later, where no fence lies between."""
+        for rival, there in self._last(stamp, after, where):
+            if rival.equal:
+                self._check_fence_after(rival.touch, after, there, does)
+
+    def _check_fence_after(self, before, after, where, does):
         if before.agent is not None:
             return
         threads, clocks = before.threads(), self._clocks
@@ -286,14 +285,15 @@ class SharedShadow:
                                  ordered_ints(bytes[which[bad]]), does=does))
 
     def _check_write(self, touch):
-        rows, n = touch.rows, touch.nbytes
+        """Returns its Rivals."""
+        rows, n, rivals = touch.rows, touch.nbytes, []
         stamps = self._written[n].take(rows, axis=0)
         if (stamps + 1).max() > self._floor:             # UNWRITTEN + 1 is 0
             for stamp in self._recent(stamps):
                 if stamp != UNWRITTEN and stamp & IN_FLIGHT:
                     self._in_flight("write in flight", self._flying[stamp & ~IN_FLIGHT], touch, stamps == stamp)
                 elif stamp != UNWRITTEN:
-                    self._compare(self._touches[stamp], touch, stamps == stamp, "writes", "writes")
+                    rivals += self._check_writes(stamp, touch, stamps == stamp)
         if self._read[n].take(rows, axis=0).max() >= self._floor:
             for table in filter(None, (*self._readers, *self._updaters)):
                 self._check_earlier(touch, table[n].take(rows, axis=0), "reads", "writes")
@@ -303,6 +303,35 @@ class SharedShadow:
             bytes = rows[index] * n + byte
             first, second = read.place(read.on(bytes)[1]), touch.place(touch.by(index, byte))
             self._log.add(hazard("early write", first, second, ordered_ints(bytes), detail=read.state()))
+        return together(rivals)
+
+    def _last(self, stamp, touch, where):
+        """[(Rival, bool [n, nbytes])]: the write with this stamp, and its Rivals, in the bytes of `touch` that `where`
+        gives."""
+        found = [(Rival(self._writes[stamp]), where)]
+        for rival in self._rivals.get(stamp, ()):
+            there = where & np.isin(touch.addresses(), rival.bytes)
+            if there.any():
+                found.append((rival, there))
+        return found
+
+    def _check_writes(self, stamp, touch, where):
+        """A write of bytes with this stamp, of the value that is there or of another; returns its Rivals there."""
+        same = False if touch.same is None or self._writes[stamp].same is None else touch.same
+        rivals, addresses = [], touch.addresses()
+        for rival, there in self._last(stamp, touch, where):
+            alike, before = there & same, rival.touch
+            ordered = self._compare(before, touch, there & ~alike if rival.equal else alike, "writes", "writes")
+            if touch.same is None:
+                continue
+            rivals.append(Rival(before, addresses[there & ~alike if rival.equal else alike], equal=False))
+            pairs = self._unordered(before, touch, alike) if rival.equal else None
+            if pairs is not None:
+                if ordered:                              # else there is a hazard to tell of
+                    self._note_equal(touch)
+                if before.warp is not touch.warp or not touch.covers(before):
+                    rivals.append(Rival(before, np.unique(pairs[0])))
+        return [rival for rival in rivals if rival.bytes.size]
 
     def _check_reductions(self, kind, touch):
         """Bytes of a touch that an engine may still be changing."""
@@ -330,87 +359,31 @@ class SharedShadow:
             if where.any():
                 self._in_flight("early read" if does == "reads" else "write in flight", before, after, where)
             return not where.any()
+        unordered = self._unordered(before, after, where)
+        if unordered is None:
+            return True
+        bytes, lanes, mine = unordered
+        if before.serial in self._unwritten:
+            self._explain(before, bytes)
+        self._log.add(self._race(before, after, before.place(lanes), after.place(mine), did, does, ordered_ints(bytes)))
+        return False
+
+    def _unordered(self, before, after, where):
+        """(bytes, lanes of `before`, lanes of `after`), int64 [m] each: where threads touch bytes (of `after`, given by
+        bool [n, nbytes]) and nothing orders them; None if there are none."""
         one, other = before.warp.number, after.warp.number
         if before.serial < self._together[one] if one == other else self._clocks.warps_ordered(one, before.epoch, other):
-            return True
+            return None
         if after.agent is not None and self._clocks.ordered_before(before.threads(), before.epoch, after.threads()).all():
-            return True
+            return None
         index, byte = np.nonzero(where)
         bytes = after.rows[index] * after.nbytes + byte
         which, lanes = before.on(bytes)
-        mine = after.by(index[which], byte[which])
         if not which.size:
-            return True
+            return None
+        mine = after.by(index[which], byte[which])
         bad = ~self._clocks.ordered(LANES * one + lanes, before.epoch, LANES * other + mine)
-        if bad.any():
-            if before.serial in self._unwritten:
-                self._explain(before, bytes[which[bad]])
-            bytes, first, second = ordered_ints(bytes[which[bad]]), before.place(lanes[bad]), after.place(mine[bad])
-            self._log.add(self._race(before, after, first, second, did, does, bytes))
-        return not bad.any()
-
-    def _explain(self, read, written):
-        """A write has come for which a read was too early: bytes `written` are no longer ones that nobody wrote."""
-        touch, bytes, lanes = self._unwritten.pop(read.serial)
-        left = ~np.isin(bytes, written)
-        if left.any():
-            self._unwritten[read.serial] = touch, bytes[left], lanes[left]
-
-    def _race(self, before, after, first, second, did, does, bytes):
-        """The Hazard of an unordered pair, `before` having run first."""
-        waited = "" if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
-        if before.warp is after.warp:
-            return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
-        if did != does and self._had_done(before.issued or before, after):
-            first, second, did, does, waited = second, first, does, did, ""
-        elif does == "reads" and before.waited and self._had_done(before, after):
-            return hazard("early read", first, second, bytes, detail=f"its wait comes later, at line {before.waited[1]}")
-        kind = {"writes": "write", "reads": "read"}
-        return hazard(f"{kind[does]} after {kind[did]}", first, second, bytes, detail=waited)
-
-    def _had_done(self, before, after):
-        """Whether the warp of `before` had, before it, been where `after` is now: then that comes first in the program.
-
-        (Of two unordered accesses the machine runs one first by chance; all warps run one program.) Told once per pair of
-        places, so that one pair is one kind of hazard.
-        """
-        key = before.site, before.caller, before.waited, after.site, after.caller
-        if key not in self._first:
-            self._first[key] = any(t.warp is before.warp and t.site == after.site and t.caller == after.caller
-                                   for t in self._touches.values() if t.serial < before.serial)
-        return self._first[key]
-
-    def _in_flight(self, kind, copy, touch, where):
-        index, byte = np.nonzero(where)
-        bytes = touch.rows[index] * touch.nbytes + byte
-        _, lanes = copy.on(bytes)
-        if kind == "write in flight" and copy.serial in self._unwritten:
-            self._explain(copy, bytes)
-        first, second, bytes_of_both = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
-        if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
-            self._log.add(hazard("write after read", second, first, bytes_of_both))
-        else:
-            self._log.add(hazard(kind, first, second, bytes_of_both, detail=copy.state()))
-
-    def _check_marks(self, touch, stamps):
-        held = self._marks[touch.nbytes].take(touch.rows, axis=0)
-        wrong = (held != touch.marks) & (held != UNKNOWN) & (stamps < IN_FLIGHT)
-        if wrong.any():
-            index, byte = (int(i[0]) for i in np.nonzero(wrong))
-            store = self._stores[int(stamps[index, byte])]
-            self._log.add(self._wrong_element(touch, store, wrong, index, byte, held[index, byte]))
-
-    def _wrong_element(self, touch, store, wrong, index, byte, held):
-        same = wrong.copy()
-        same[:index] = same[index + 1:] = False          # the first lane's bytes
-        _, at = np.nonzero(same)
-        bytes = tuple((touch.rows[index] * touch.nbytes + at).tolist())
-        first = store.place(store.on(np.array(bytes))[1])
-        wanted = self._elements.coordinate(touch.name, touch.marks[index, byte])
-        there = self._elements.coordinate(touch.name, held)
-        giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
-        return hazard("wrong element", first, touch.place([giver]), bytes,
-                      wanted=f"{wanted} of {touch.name!r}", found=there)
+        return (bytes[which[bad]], lanes[bad], mine[bad]) if bad.any() else None
 
 
 def _distinct(stamps):

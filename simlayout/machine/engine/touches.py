@@ -31,20 +31,21 @@ class Touch:
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
-    atomic or a strong store, the plain writes that it and others have changed. Of a copy that has
-    landed: issued, the Touch that it was before, and waited, the site of the wait. Of what an engine does (see `clocks`):
-    agent, which has its column `engine` and says in text when it is over (`state(touch)`), and its number there.
+    atomic or a strong store, the plain writes that it and others have changed. same: of a weak store of data, where memory
+    holds already what it stores, bool [n, nbytes]; None of all else. Of a copy that has landed: issued, the Touch that it
+    was before, and waited, the site of the wait. Of what an engine does (see `clocks`): agent, which has its column
+    `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "_threads", "_bounds")
+                 "beneath", "same", "_threads", "_bounds")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
-        self.beneath = ()
+        self.beneath, self.same = (), None
         self.strong, self.volatile, self.reduction, self._threads, self._bounds = False, False, None, None, None
 
     def again(self):
@@ -104,8 +105,11 @@ class Touch:
 
     def overlap(self, other):
         """bool [n, nbytes]: which bytes `other` touches too."""
-        mine, others = (touch.rows[:, None] * touch.nbytes + np.arange(touch.nbytes) for touch in (self, other))
-        return np.isin(mine, others)
+        return np.isin(self.addresses(), other.addresses())
+
+    def addresses(self):
+        """int64 [n, nbytes]: of the bytes that it touches."""
+        return self.rows[:, None] * self.nbytes + np.arange(self.nbytes)
 
     def bounds(self):
         """(the first byte, one past the last)."""

@@ -146,8 +146,14 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
     def _store(self, rows, data, touch):
         """Stores uint8 [n, nbytes] and tells the shadow, if there is one."""
         if touch is not None:
-            self.cta.shadow.write(touch)
+            self._tell_store(self.cta, touch, data)
         self._put(rows, data, touch)
+
+    def _tell_store(self, cta, touch, data):
+        """Tells the shadow of a CTA's memory of a store, before it happens."""
+        if not touch.strong:
+            touch.same = cta.shared.load(touch.rows, touch.nbytes) == data
+        cta.shadow.write(touch)
 
     def _put(self, rows, data, touch):
         shared = self.cta.shared

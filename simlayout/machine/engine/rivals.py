@@ -1,0 +1,39 @@
+"""Writes that the last write of a byte does not stand for, so that what comes later is compared with them too.
+
+Of two stores of one value that nothing orders either may come last, so a later access must come after both. And a store of
+the value that is there need not come after the last store, but after what stored another value before.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simlayout.machine.engine.touches import Touch
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A write besides the last one of some bytes. touch: it; bytes: int64 [n], addresses, None for all of it. equal: whether
+    it stored what the last one stored, which is not ordered after it; else it stored another value before."""
+
+    touch: Touch
+    bytes: np.ndarray | None = None
+    equal: bool = True
+
+
+def together(rivals):
+    """The same Rivals, those of one write as one.
+
+    >>> from types import SimpleNamespace
+    >>> store = SimpleNamespace(serial=5)
+    >>> (both,) = together([Rival(store, np.array([0, 1])), Rival(store, np.array([4]))])
+    >>> both.bytes.tolist()
+    [0, 1, 4]
+    """
+    made = {}
+    for rival in rivals:
+        key = rival.touch.serial, rival.equal
+        if key in made:
+            rival = Rival(rival.touch, np.union1d(made[key].bytes, rival.bytes), rival.equal)
+        made[key] = rival
+    return list(made.values())

@@ -1,0 +1,237 @@
+"""Stores of one value to the same bytes of shared memory that nothing orders: a note and no hazard, and what comes later is
+compared with all of them."""
+
+import itertools
+import random
+
+import machine_kit as kit
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from machine_kit import Instruction
+from tiers import given_few
+
+from simlayout.machine import run
+
+NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
+
+
+def launched(kernel, *args, warps=3):
+    return run(kernel, 1, 32 * warps, *args, shared_bytes=128, hazards="report")
+
+
+def kinds(kernel, *args, warps=3):
+    return [found.kind for found in launched(kernel, *args, warps=warps).hazards]
+
+
+def redundant(value):
+    """Two threads store; a barrier; all load."""
+    tid = kit.tid_x()
+    if tid == 0:
+        kit.st_shared(0, 7)
+    if tid == 40:
+        kit.st_shared(0, value)
+    kit.bar_sync()
+    kit.ld_shared(0)
+
+
+def test_stores_of_one_value_are_a_note_and_those_of_two_values_a_hazard():
+    trace = launched(redundant, 7)
+    line = redundant.__code__.co_firstlineno + 6
+    assert trace.hazards == () and trace.notes == (f"test_equal_stores.py:{line}: 1 st.shared.b32 {NOTE}",)
+    trace = launched(redundant, 8)
+    assert [found.kind for found in trace.hazards] == ["write after write"] and trace.notes == ()
+    assert trace.hazards[0].bytes == (0,)                # the other three are zero in both
+
+
+def test_lanes_of_one_warp_may_store_one_value_in_turn_and_not_two():
+    def kernel(value):
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.st_shared(0, 7)
+        if tid == 1:
+            kit.st_shared(0, value)
+
+    assert kinds(kernel, 7, warps=1) == [] and kinds(kernel, 8, warps=1) == ["lane race"]
+
+
+def after_one_of_two(then, value):
+    """Warps 0 and 1 store one value without order; warp 2 goes on after one of them only."""
+    tid = kit.tid_x()
+    if tid == 0:
+        kit.st_shared(0, 7)
+    if tid == 32:
+        kit.st_shared(0, 7)
+    if then == 0:
+        if tid < 32:
+            kit.bar_1_of_64()
+    if then == 1:
+        if tid >= 32:
+            if tid < 64:
+                kit.bar_1_of_64()
+    if tid >= 64:
+        kit.bar_1_of_64()
+    if tid == 64:
+        if value < 0:
+            kit.ld_shared(0)
+        else:
+            kit.st_shared(0, value)
+
+
+@pytest.mark.parametrize("then", [0, 1])
+def test_what_comes_after_one_of_two_equal_stores_races_with_the_other(then):
+    assert kinds(after_one_of_two, then, 8) == ["write after write"]
+    assert kinds(after_one_of_two, then, 7) == []
+    assert kinds(after_one_of_two, then, -1) == ["read after write"]
+
+
+def test_a_store_of_the_value_that_is_there_races_with_what_stored_another_value_before():
+    def kernel(first):
+        tid = kit.tid_x()
+        if tid == 0:
+            if first:
+                kit.st_shared(0, 7)
+        if tid == 32:
+            kit.st_shared(0, 8)
+            kit.st_shared(0, 7)
+        if tid == 64:
+            if not first:
+                kit.st_shared(0, 7)
+
+    for first in (True, False):
+        assert kinds(kernel, first) == ["write after write"]
+
+
+def test_a_read_that_may_come_before_an_equal_store_is_a_hazard():
+    def kernel():
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.st_shared(0, 7)
+        if tid == 32:
+            kit.st_shared(0, 7)
+        if tid == 64:
+            kit.ld_shared(0)
+
+    assert set(kinds(kernel)) == {"read after write"}
+
+
+def test_an_atomic_copy_or_strong_store_is_compared_with_every_equal_store():
+    strong = Instruction(lambda warp, at: warp.shared_store("st.volatile.shared.b32", at, np.full((32, 4), 7, np.uint8),
+                                                            "volatile"))
+    atomic = Instruction(lambda warp, at: warp.peer_update("red.shared::cluster.add.u32", at, 4, 0)[0].rank)
+    copy = Instruction(lambda warp, at: warp.commit_copy("cp.async.ca.4", at, np.full((32, 4), 7, np.uint8)))
+
+    def kernel(then):
+        tid = kit.tid_x()
+        if tid == 0:
+            kit.st_shared(0, 0x07070707)
+        if tid == 32:
+            kit.st_shared(0, 0x07070707)
+        if tid >= 32:
+            kit.bar_1_of_64()
+        if tid == 64:
+            if then == 0:
+                strong(0)
+            if then == 1:
+                atomic(0)
+            if then == 2:
+                copy(0)
+
+    for then, kind in enumerate(("write after write", "read after write", "write after write")):
+        assert kind in kinds(kernel, then)
+
+
+def test_an_endless_loop_of_equal_stores_keeps_few_of_them():
+    def kernel(turns):
+        tid = kit.tid_x()
+        for k in range(turns):
+            kit.st_shared(4 * (tid % 2), 7)
+            kit.st_shared(4, 7 + 0 * k)
+
+    shadows = []
+    keep = Instruction(lambda warp: shadows.append(warp.cta.shadow))
+
+    def watched(turns):
+        kernel(turns)
+        keep()
+
+    assert kinds(watched, 40) == []
+    assert max(len(rivals) for rivals in shadows[-1]._rivals.values()) <= 6
+
+
+# ---- random ones: two bytes, two values, many orders ------------------------------------------------------------------
+
+LOAD, STORE, HAND, SYNC = range(4)
+
+
+def statements_of(draws):
+    """[(kind, warp, lane, byte, value)], and of HAND: (kind, from warp, to warp, barrier, 0)."""
+    made = []
+    for i in range(draws.randint(3, 14)):
+        kind = draws.choice([LOAD, STORE, STORE, STORE, HAND, HAND, SYNC])
+        one, other = draws.sample(range(3), 2)
+        lane = draws.choice([0, 0, 1])
+        where = (other, 1 + i, 0) if kind == HAND else (lane, draws.randrange(2), draws.randrange(2))
+        made.append((kind, one, *where))
+    return made
+
+
+def played(statements):
+    """The hazards of three warps that execute their share of the statements, after a barrier."""
+    def play(warp):
+        everyone = warp.active
+        for kind, one, other, at, value in statements:
+            if kind == HAND and warp.warp_index == one:
+                warp.barrier_arrive(at, 64)
+            elif kind == HAND and warp.warp_index == other:
+                warp.barrier(at, 64)
+            elif kind == SYNC and warp.warp_index == one:
+                warp.sync()
+            elif kind < HAND and warp.warp_index == one:
+                warp.narrow(warp.lane == other)
+                if kind == LOAD:
+                    warp.shared_load("ld.shared.b8", at, 1)
+                else:
+                    warp.shared_store("st.shared.b8", at, np.full((32, 1), value, np.uint8))
+                warp.narrow(everyone)
+
+    play = Instruction(play)
+
+    def kernel():
+        if kit.tid_x() == 0:
+            kit.st_shared(0, 0)
+        kit.bar_sync()
+        play()
+
+    return kit.every_hazard(lambda: run(kernel, 1, 96, shared_bytes=64, hazards="report"))
+
+
+def racing(statements):
+    """The bytes at which two threads meet that nothing orders, one of which writes, unless both write one value."""
+    before, last, accesses = [0], [0] * 96, []           # node -> the nodes before it, as bits; the last node of each thread
+
+    def node(threads, after=()):
+        known = {last[t] for t in threads} | set(after)
+        before.append(0)
+        for n in known:
+            before[-1] |= before[n] | 1 << n
+        for t in threads:
+            last[t] = len(before) - 1
+        return len(before) - 1
+
+    for kind, one, other, at, value in statements:
+        warp = range(32 * one, 32 * one + 32)
+        if kind == HAND:
+            node(range(32 * other, 32 * other + 32), after=[last[t] for t in warp])
+        elif kind == SYNC:
+            node(warp)
+        else:
+            accesses.append((at, kind == STORE, value, node([32 * one + other])))
+    return {x[0] for x, y in itertools.combinations(accesses, 2)
+            if x[0] == y[0] and (x[1] or y[1]) and not (x[1] and y[1] and x[2] == y[2]) and not before[y[3]] >> x[3] & 1}
+
+
+@given_few(300, 3000, st.integers(0, 2**32 - 1))
+def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
+    statements = statements_of(random.Random(seed))
+    assert {byte for found in played(statements) for byte in found.bytes} == racing(statements)
