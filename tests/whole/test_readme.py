@@ -155,7 +155,7 @@ def test_every_command_that_is_not_run_is_one_that_the_programs_take(block):
         elif words[0] == "pytest":
             assert all((ROOT / word).exists() for word in words[1:] if "/" in word), command
         else:
-            programs = "eval", "mypy", "pdoc", "ruff", "pre-commit", ".ci/run"
+            programs = "eval", "ncu", "mypy", "pdoc", "ruff", "pre-commit", ".ci/run"
             assert words[:2] == ["python", "-m"] or words[0] in programs, command
 
 
