@@ -8,6 +8,7 @@ import pytest
 from foreign_faults import FAULTS, FOLDER, KINDS, outcome
 
 from cuda_kernels.conformance.foreign import launch
+from simlayout.machine.ptx import run
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
@@ -23,8 +24,15 @@ def test_a_fault_has_twins_and_lines_that_the_ptx_of_the_faulty_one_knows(fault)
         assert len(launch.parameters_of(text, f"{fault.name}_{kind}")) == len(fault.arguments())
 
 
+@pytest.fixture(params=["by shadows", "in two steps"])
+def way(request, monkeypatch):
+    """How hazards are looked for; in two steps from the first instruction on, as where the compiled loop is at hand."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(run, "compiled", lambda: True if request.param == "in two steps" else None)
+
+
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
-def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_twin(fault):
+def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_twin(fault, way):
     found, text = fault.judge(bad=True)
     assert found == "found" and "\n" not in text, text
     assert fault.judge(bad=False) == ("clean", "")

@@ -48,7 +48,10 @@ def programs(draw):
         guard = draw(st.sampled_from(["", "", "@%p1 ", "@!%p1 "]))
         space = draw(st.sampled_from(["shared", "a", "b"]))
         base = {"shared": "s", "a": "%d1", "b": "%d2"}[space]
+        skip = draw(st.sampled_from([None, None, None, "%p1", "!%p1"]))
         lines += [f"    setp.lt.u32 %p1, %r1, {draw(st.sampled_from([1, 16, 32, 40, 64]))};"]
+        if skip:
+            lines.append(f"    @{skip} bra SKIP{number};")
         if kind == "bar":
             lines.append("    bar.sync 0;")
         elif kind == "shfl":
@@ -70,6 +73,8 @@ def programs(draw):
             values = "{%r8, %r1}" if width[0] == "v" else "%r8"
             lines.append(f"    {guard}ld.{name}.{width} {values.replace('%r1', '%r5')}, [{place}];" if kind == "load" else
                          f"    {guard}st.{name}.{width} [{place}], {values};")
+        if skip:
+            lines.append(f"SKIP{number}:")
     return HEAD + "\n".join(lines) + "\n    ret;\n}\n"
 
 

@@ -81,6 +81,8 @@ class Parts:
         program, total = self.program, 0
         while total < patience:
             limit = self._nearest(part)
+            if len(self.parts) > 1 and self.cta.launch.doubts is not None:
+                self._check_passed(part)
             total += loop.run(self, part, limit, patience - total)
             if total and program.places[part.at] >= limit or total >= patience:
                 break                                    # but after one step at least: another part may wait here
@@ -209,12 +211,24 @@ class Parts:
 
     def _check_skipped(self, part):
         """Reports lanes that do something beyond a barrier at which others of their warp stand: they have gone past it."""
+        other = self._passed(part)
+        if other is not None:
+            where = self.program.steps[part.at].where()
+            self._diverged(other, f"lanes {lane_list(part.lanes)} have gone past it, to {where}")
+
+    def _check_passed(self, part):
+        """The same, of lanes that may do so by compiled steps, is a Doubt; those that end there do nothing."""
+        if self.program.steps[part.at].jump is None and self._passed(part) is not None:
+            raise Doubt(f"{self.program.steps[part.at].where()}: lanes beyond a barrier at which others stand")
+
+    def _passed(self, part):
+        """A part that stands at a barrier which this one has gone past, or None."""
         program = self.program
         for other in self.parts:
             if (other.parked and program.steps[other.at].aligned and program.places[part.at] > program.places[other.at]
                     and program.follows(other.at, part.at)):
-                where = program.steps[part.at].where()
-                self._diverged(other, f"lanes {lane_list(part.lanes)} have gone past it, to {where}")
+                return other
+        return None
 
     # ---- all parts -----------------------------------------------------------------------------------------------
 
