@@ -29,9 +29,9 @@ HEADER = """.version 9.0
 
 @cache
 def instructions():
-    """[(opcode, modifiers, results, sources)] of exact instructions whose operands are plain registers."""
+    """[(opcode, modifiers, results, sources)] of exact instructions of sm_90 whose operands are plain registers."""
     found = []
-    for form in TABLES:
+    for form in (form for form in TABLES if int(form.target[3:].rstrip("a")) <= 90):
         for modifiers in form.spelled():
             op = lane_op(form.opcode, modifiers)
             names = (*op.results, *op.sources)
