@@ -1,6 +1,6 @@
 """What a simulated device says of itself, as the CUDA driver's attributes name it."""
 
-from simlayout.hardware.tables.arch import LANES, MOST_THREADS, arch_of
+from simlayout.hardware.tables.arch import FEATURES, LANES, MOST_THREADS, arch_of
 
 _GUIDE = {
     # capability: registers of an SM, threads of an SM, CTAs of an SM
@@ -42,6 +42,7 @@ def attributes_of(arch: str) -> dict[str, int]:
     """
     row = arch_of(arch)
     registers, threads, ctas = _GUIDE[row.capability]
+    clusters = int(FEATURES["clusters"].on(row.capability))
     _, sms, clock, memory_clock, bus, memory, cache = _BOARDS[row.capability]
     return {
         "MAX_THREADS_PER_BLOCK": MOST_THREADS, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024, "MAX_BLOCK_DIM_Z": 64,
@@ -63,5 +64,5 @@ def attributes_of(arch: str) -> dict[str, int]:
         "LOCAL_L1_CACHE_SUPPORTED": 1, "TCC_DRIVER": 0, "MULTI_GPU_BOARD": 0, "MULTI_GPU_BOARD_GROUP_ID": 0,
         "HOST_NATIVE_ATOMIC_SUPPORTED": 0, "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2,
         "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM": 1, "HOST_REGISTER_SUPPORTED": 1, "MEMORY_POOLS_SUPPORTED": 1,
-        "CLUSTER_LAUNCH": int(row.capability >= (9, 0)), "TENSOR_MAP_ACCESS_SUPPORTED": int(row.capability >= (9, 0)),
+        "CLUSTER_LAUNCH": clusters, "TENSOR_MAP_ACCESS_SUPPORTED": clusters,
     }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import MOST_THREADS, arch_of
+from simlayout.hardware.tables.arch import LANES, MOST_THREADS, arch_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Module, read
 from simlayout.programs.device import SimulatedDevice
@@ -22,8 +22,6 @@ from simlayout.programs.device import SimulatedDevice
 PTX_VERSION = 90
 """Ten times the latest version of the PTX ISA that is asked for, unless a launch says `ptx_version=`; nor is one asked for
 that Triton's own ptxas for the architecture does not take."""
-
-WARP = 32
 
 
 def is_kernel(kernel: Any) -> bool:
@@ -62,7 +60,7 @@ class _Driver:
 
     def get_current_target(self):
         major, minor = self._chip.capability
-        return import_module("triton.backends.compiler").GPUTarget("cuda", 10 * major + minor, WARP)
+        return import_module("triton.backends.compiler").GPUTarget("cuda", 10 * major + minor, LANES)
 
     def launcher_cls(self, source, metadata):
         """What Triton calls in the place of its own launcher: it notes what there is to launch."""
@@ -124,7 +122,7 @@ class TritonKernel:
 
     def _block(self, entry, metadata):
         """The block that the PTX requires, which has the warps that Triton adds for copies; else num_warps."""
-        return entry.required_block or (WARP * metadata.num_warps, 1, 1)
+        return entry.required_block or (LANES * metadata.num_warps, 1, 1)
 
     def _module(self, compiled) -> Module:
         if compiled.hash not in self._modules:

@@ -3,13 +3,13 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from ptx_texts import module
 
 import simlayout as sl
 from simlayout.machine.engine import patterns
 from simlayout.machine.engine.patterns import PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer
 from simlayout.machine.engine.trace import Recorder
-from tests.kits.ptx_texts import module
 
 WIDTHS = st.sampled_from([1, 2, 4, 8, 16])
 
@@ -101,7 +101,7 @@ def test_patterns_beyond_the_most_are_counted_but_not_kept(monkeypatch):
 
 
 def test_the_patterns_of_a_program_are_the_addresses_of_its_lanes():
-    from tests.kits.ptx_texts import TRANSPOSE
+    from ptx_texts import TRANSPOSE
 
     trace = sl.ptx.load(TRANSPOSE).entry().run(1, 32, np.zeros((32, 32), np.float32), np.zeros((32, 32), np.float32))
     stored, loaded = trace.patterns

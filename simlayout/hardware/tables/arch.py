@@ -48,6 +48,7 @@ FEATURES = {f.name: f for f in (
     Feature("match.any", (7, 0), "PTX ISA, match.sync: target ISA notes"),
     Feature("cp.async", (8, 0), "PTX ISA, cp.async: target ISA notes"),
     Feature("stmatrix", (9, 0), "PTX ISA, stmatrix: target ISA notes"),
+    Feature("clusters", (9, 0), "PTX ISA, barrier.cluster: target ISA notes"),
     Feature("wgmma", (9, 0), "PTX ISA, wgmma.mma_async: target ISA notes", only=True),
 )}
 

@@ -133,10 +133,10 @@ def code_of(name: str, lanewise: Lanewise) -> int | None:
 @cache
 def _code(name):
     from simlayout.machine.ptx.compiled.generate import branches, meaning
-    from simlayout.machine.ptx.opcodes.lanes import lane_op
+    from simlayout.machine.ptx.opcodes.lanes import FORMS, lane_op
 
     opcode, *modifiers = name.split(".")
-    if opcode in ("mov", "mapa", "getctarank"):          # not in the table (`lanewise.computed`)
+    if opcode not in FORMS:                              # what `lanewise.computed` makes
         return None
     found = branches().get(meaning(lane_op(opcode, tuple(modifiers))))
     return None if found is None else found[0]
