@@ -27,6 +27,9 @@ from simlayout.machine.ptx.space import GlobalSpace
 ALIGNMENT = 512
 """Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
 
+MOST_FILLED = 1 << 28
+"""Bytes of an allocation that are filled, so that a read of what was never written shows."""
+
 
 class _Memory:
     """Bytes at an address of this process, as NumPy asks for them; keeps what they are a part of."""
@@ -59,8 +62,11 @@ class DeviceMemory:
         return sum(array.size for array in self._arrays.values())
 
     def allocate(self, nbytes: int) -> int:
-        """The address of nbytes new bytes, which are 0xFF: a read of what was never written shows."""
-        room = np.full(nbytes + ALIGNMENT, 0xFF, np.uint8)
+        """The address of nbytes new bytes, which are 0xFF: a read of what was never written shows. Those of more than
+        MOST_FILLED are 0, and take room in this process only where they are touched."""
+        room = np.zeros(nbytes + ALIGNMENT, np.uint8)
+        if nbytes <= MOST_FILLED:
+            room.fill(0xFF)
         start = room.ctypes.data
         return self.adopt(-(-start // ALIGNMENT) * ALIGNMENT, nbytes, room)
 

@@ -13,14 +13,17 @@ PTXAS = find_tool("ptxas")
 needs_ptxas = pytest.mark.skipif(not PTXAS, reason="needs ptxas: pip install nvidia-cuda-nvcc, or a CUDA toolkit")
 
 HEADER = (".version {version}\n.target {arch}\n.address_size 64\n.visible .entry k() {{\n"
-          ".reg .b16 h<9>; .reg .b32 r<9>; .reg .b64 d<9>; .reg .pred p<9>;\n")
-LETTERS = {1: "p", 16: "h", 32: "r", 64: "d"}
+          ".reg .b8 c<9>; .reg .b16 h<9>; .reg .b32 r<9>; .reg .b64 d<9>; .reg .pred p<9>;\n")
+LETTERS = {1: "p", 8: "c", 16: "h", 32: "r", 64: "d"}
 
 
 def spelled_out(opcode, modifiers, results, sources):
-    """A line of PTX with registers of those types."""
+    """A line of PTX with registers of those types; bytes are in registers of 16 bits, but beside bf16, where ptxas wants
+    registers of 8."""
+    least = 8 if opcode == "cvt" and "bf16" in modifiers else 16
+
     def register(name, i):
-        return f"{LETTERS[max(width(name), 16) if name != 'pred' else 1]}{i}"
+        return f"{LETTERS[max(width(name), least) if name != 'pred' else 1]}{i}"
 
     written = [register(name, i) for i, name in enumerate(results) if name != "cc"]
     pair = "|" if opcode in ("setp", "lop3") else ", "

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +34,7 @@ LIMIT = 300
 
 
 @dataclass(frozen=True)
-class Test:
+class Result:
     """A test. module, name: such as "cudapy.test_print" and "TestPrint::test_cuhello"; outcome: one of OUTCOMES; reason: why
     it did not pass, "" where it did; seconds: it took."""
 
@@ -47,22 +47,41 @@ class Test:
 
 @dataclass(frozen=True)
 class Table:
-    """What a run found. about: versions, machine, date; counts: {"machine" or "cudasim": {outcome: tests}}; seconds: {the
-    same: of all its tests}; modules: {module: {the same: [of each outcome, and seconds]}}; rest: Tests on the machine that
-    did not pass."""
+    """What a run found. about: versions, date, cores; modules: {module: {"machine" or "cudasim": [tests of each of OUTCOMES,
+    seconds of a core]}}; rest: what did not pass on the machine: its name, outcome and reason."""
 
     about: dict[str, str]
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    modules: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    modules: dict[str, dict[str, list[float]]]
     rest: tuple[dict[str, str], ...] = ()
+
+    def counts(self, where: str) -> dict[str, int]:
+        """{outcome: tests}. where: "machine" or "cudasim"."""
+        rows = [row[where] for row in self.modules.values() if where in row]
+        return {outcome: int(sum(row[i] for row in rows)) for i, outcome in enumerate(OUTCOMES)}
+
+    def seconds(self, where: str) -> float:
+        """Of a core, for all modules."""
+        return sum(row[where][-1] for row in self.modules.values() if where in row)
 
     def text(self) -> str:
         """The counts and times as lines."""
-        rows = [f"{where:8} " + ", ".join(f"{n} {what}" for what, n in counts.items()) + f", {self.seconds[where]:.0f} s"
-                for where, counts in self.counts.items()]
+        rows = [f"{where:8} " + ", ".join(f"{n} {what}" for what, n in self.counts(where).items())
+                + f", {self.seconds(where):.0f} s of a core" for where in ("machine", "cudasim")]
         causes = Counter((test["outcome"], test["reason"]) for test in self.rest)
         return "\n".join([*rows, *(f"{n:5} {outcome}: {reason}" for (outcome, reason), n in causes.most_common())])
+
+    def after(self, before: "Table") -> "Table":
+        """Both, and what is in this one only as it is here."""
+        new = {module for module, row in self.modules.items() if "machine" in row}
+        kept = tuple(test for test in before.rest if test["test"].partition("::")[0] not in new)
+        modules = before.modules | {module: before.modules.get(module, {}) | row for module, row in self.modules.items()}
+        return Table(self.about, dict(sorted(modules.items())), kept + self.rest)
+
+
+def read(path: Path) -> Table:
+    """The Table in a file."""
+    found = json.loads(path.read_text())
+    return Table(found["about"], found["modules"], tuple(found["rest"]))
 
 
 def modules_of_tests() -> list[str]:
@@ -78,28 +97,27 @@ def _folder():
     return Path(spec.submodule_search_locations[0]) / "numba" / "cuda" / "tests"
 
 
-def run_modules(modules: Sequence[str], where: str, limit: float = LIMIT) -> dict[str, tuple[list[Test], float]]:
-    """{module: its Tests, and the seconds that they took}. where: "machine" or "cudasim"."""
+def run_modules(modules: Sequence[str], where: str, limit: float = LIMIT) -> dict[str, tuple[list[Result], float]]:
+    """{module: its Results, and the seconds that they took}. where: "machine" or "cudasim"."""
     simulated = inherited("sm_90", "off") if where == "machine" else nullcontext()
     with TemporaryDirectory() as folder, simulated:
-        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
-        environment |= {"NUMBA_ENABLE_CUDASIM": "1"} if where == "cudasim" else {}
+        environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if where == "cudasim" else {})
         command = [sys.executable, "-m", "cuda_kernels.conformance.programs.numba_child", folder, str(limit), *modules]
         subprocess.run(command, env=environment, cwd=folder, check=True)
         return {module: _read(Path(folder), module) for module in modules}
 
 
 def _read(folder, module):
-    """(Tests, seconds) of a module from what its process wrote."""
+    """(Results, seconds) of a module from what its process wrote."""
     told, end = folder / f"{module}.told", json.loads((folder / f"{module}.end").read_text())
     rows = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
     tests, begun = [], ""
     for row in rows:
         begun = row["name"] if row["outcome"] == "begun" else ""
         if row["outcome"] not in ("begun", "end"):
-            tests.append(Test(module, row["name"], *_judged(row), row["seconds"]))
+            tests.append(Result(module, row["name"], *_judged(row), row["seconds"]))
     if not rows or rows[-1]["outcome"] != "end":
-        tests.append(Test(module, begun, "failed", end["end"], end["seconds"]))
+        tests.append(Result(module, begun, "failed", end["end"], end["seconds"]))
     return tests, end["seconds"]
 
 
@@ -112,26 +130,23 @@ def _judged(row):
 
 def run(modules: Sequence[str], where: Iterable[str], limit: float = LIMIT) -> Table:
     """A Table of modules of tests, run one after another."""
-    table = Table({"numba-cuda": version("numba-cuda"), "numba": version("numba"), "python": sys.version.split()[0],
-                   "date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())})
+    about = {"numba-cuda": version("numba-cuda"), "numba": version("numba"), "python": sys.version.split()[0],
+             "date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())}
+    rows: dict[str, dict[str, list[float]]] = {module: {} for module in modules}
     rest: list[dict[str, str]] = []
     for place in where:
-        counts, seconds = Counter(dict.fromkeys(OUTCOMES, 0)), 0.0
         for module, (tests, took) in run_modules(modules, place, limit).items():
             here = Counter(test.outcome for test in _once(tests))
-            table.modules.setdefault(module, {})[place] = [*(here[outcome] for outcome in OUTCOMES), took]
-            counts, seconds = counts + here, seconds + took
+            rows[module][place] = [*(here[outcome] for outcome in OUTCOMES), took]
             if place == "machine":
                 rest += [{"test": f"{module}::{test.name}", "outcome": test.outcome, "reason": test.reason}
                          for test in _once(tests) if test.outcome != "passed"]
-        table.counts[place] = {outcome: counts[outcome] for outcome in OUTCOMES}
-        table.seconds[place] = round(seconds, 1)
-    return Table(table.about, table.counts, table.seconds, table.modules, tuple(rest))
+    return Table(about, rows, tuple(rest))
 
 
 def _once(tests):
     """Each test once: with subtests, by the worst of what came of them."""
-    worst: dict[str, Test] = {}
+    worst: dict[str, Result] = {}
     for test in tests:
         before = worst.get(test.name)
         if before is None or OUTCOMES.index(test.outcome) > OUTCOMES.index(before.outcome):
@@ -142,12 +157,15 @@ def _once(tests):
 def main() -> None:
     """Runs the tests and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])      # type: ignore[union-attr]
-    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where the table is written")
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where the table is written, after what is "
+                        "there already")
     parser.add_argument("--modules", nargs="+", metavar="NAME", help="such as cudapy.test_print; all by default")
     parser.add_argument("--only", choices=("machine", "cudasim"), help="both by default")
     parser.add_argument("--limit", type=float, default=LIMIT, metavar="SECONDS", help="for each test")
     given = parser.parse_args()
     table = run(given.modules or modules_of_tests(), [given.only] if given.only else ("machine", "cudasim"), given.limit)
+    if given.json.exists():
+        table = table.after(read(given.json))
     given.json.write_text(json.dumps(asdict(table), indent=1) + "\n")
     print(table.text())
 

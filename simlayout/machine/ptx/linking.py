@@ -6,10 +6,10 @@ from typing import Any
 
 from simlayout.errors import MachineError
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.control import LOOSE
 
 _STRENGTH = {"extern": 0, "common": 1, "weak": 2, "visible": 3, "": 3}
 """Which of several definitions of one name holds: the strongest; two of the strongest are too many."""
-
 
 def link(modules: Sequence[syntax.Module]) -> syntax.Module:
     """One Module of several: names that a module shows others (.visible, .weak, .common) are one thing in all of them, the
@@ -79,12 +79,24 @@ def _add(known, module, number, line):
            if each.linkage == "" and not getattr(each, "entry", False) and name in known}
     for name, what in (module.functions | module.variables).items():
         name = own.get(name, name)
-        found, strength = _Found(what, own, line), _strength(what)
         before = _strength(known[name].what) if name in known else -1
+        if name in known and _results(what) != _results(known[name].what):
+            what = _loose(what)
+            known[name] = replace(known[name], what=_loose(known[name].what))
+        found, strength = _Found(what, own, line), _strength(what)
         if strength == before == 3:
             raise MachineError(f"{name} is defined twice by what is linked: define it in one of the sources, or as weak")
         if strength > before:
             known[name] = found
+
+
+def _results(what):
+    return len(getattr(what, "returns", ()))
+
+
+def _loose(what):
+    """A function that another module declares with other results: a linker does not look at them."""
+    return replace(what, directives=what.directives | {LOOSE: ()}) if isinstance(what, syntax.Function) else what
 
 
 def _last_line(module):

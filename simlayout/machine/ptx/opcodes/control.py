@@ -8,6 +8,9 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
 from simlayout.wording import counted
 
+LOOSE = "results as declared elsewhere"
+"""Among a function's directives: calls may expect other results of it than it has, which are then not defined."""
+
 
 class Branch:
     """bra: lanes whose guard holds go to a label (PTX ISA: bra). target: a list that holds the index of its step."""
@@ -186,7 +189,7 @@ def call(instruction, names):
         for address in (None,) if chosen is None else np.unique(held[warp.active]).tolist():
             function = target if chosen is None else lowering.function_at(address)
             lanes = warp.active if chosen is None else warp.active & (held == address)
-            for to, result in zip(wanted, function.function.returns, strict=True):
+            for to, result in zip(wanted, function.function.returns, strict=False):
                 _copy(warp, lanes, _place(function, result), to)
 
     return [{"jump": Call(callees, pass_on, chosen)}, {"run": take}]
@@ -195,7 +198,7 @@ def call(instruction, names):
 def _check_call(function, arguments, returns):
     """Refuses another number of arguments or results than a function has."""
     for what, given, wanted in (("argument", arguments, function.parameters), ("result", returns, function.returns)):
-        if len(given) != len(wanted):
+        if len(given) != len(wanted) and not (what == "result" and LOOSE in function.directives):
             raise MachineError(f"{function.name} has {counted(len(wanted), what)}, and the call has {len(given)}")
 
 

@@ -10,7 +10,6 @@ from simlayout.machine.ptx.opcodes.forms import Form, of
 _SECTION = "Data Movement and Conversion Instructions: cvt"
 _INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 _I = " ".join(_INTEGERS)
-_I_BF16 = "u16 u32 u64 s16 s32 s64"
 _WHOLE = "rni rzi rmi rpi"
 _NEAR = "rn rz"
 _PAIRS = "e4m3x2 e5m2x2"
@@ -57,11 +56,11 @@ _INTEGER_ROWS = (
     _row("cvt.WHOLE{.ftz}{.sat}.D.f32", "D", "f32", _to_integer("f32"), WHOLE=_WHOLE, D=_I),
     _row("cvt.WHOLE{.sat}.D.f64", "D", "f64", _to_integer("f64"), WHOLE=_WHOLE, D=_I),
     _row("cvt.WHOLE{.sat}.D.f16", "D", "f16", _to_integer("f16"), WHOLE=_WHOLE, D=_I),
-    _row("cvt.WHOLE.D.bf16", "D", "bf16", _to_integer("bf16"), "sm_90", WHOLE=_WHOLE, D=_I_BF16),
+    _row("cvt.WHOLE.D.bf16", "D", "bf16", _to_integer("bf16"), "sm_90", WHOLE=_WHOLE, D=_I),
     _row("cvt.RND{.ftz}{.sat}.f32.A", "f32", "A", _to_float("f32"), A=_I),
     _row("cvt.RND{.sat}.f64.A", "f64", "A", lambda m: v.integer_to_f64(m.A, m.RND, m.sat), A=_I),
     _row("cvt.RND{.sat}.f16.A", "f16", "A", _to_float("f16"), A=_I),
-    _row("cvt.RND.bf16.A", "bf16", "A", _to_float("bf16"), "sm_90", A=_I_BF16),
+    _row("cvt.RND.bf16.A", "bf16", "A", _to_float("bf16"), "sm_90", A=_I),
 )
 
 _FLOAT_ROWS = (
