@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from cuda_kernels.conformance.programs.numba_reasons import TOO_LARGE
+
 PACKAGE = "numba.cuda.tests"
 
 MOST_TESTS = 10
@@ -47,6 +49,12 @@ class Told:
     def pytest_collect_directory(self, path: Path, parent: Any) -> Any:
         """No package, whose __init__ pytest would import by its path."""
         return pytest.Dir.from_parent(parent, path=path)
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves out what is too large."""
+        for item in items:
+            if item.name in TOO_LARGE:
+                item.add_marker(pytest.mark.skip(reason=TOO_LARGE[item.name]))
 
     @pytest.fixture
     def initialize_from_pytest_config(self, request: Any) -> None:

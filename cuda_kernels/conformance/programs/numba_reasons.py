@@ -7,11 +7,16 @@ KNOWN = (
      "numba 0.68 stamps sources by hash, numba-cuda 0.30.4 by time: each throws away the cache of the other"),
     ("test_dispatcher_cpointer_arguments", "the test reads 6 elements past its arrays of 10: found by the machine"),
     ("test_struct_model_type_arr", "the test writes 10 elements of arrays of 1: found by the machine"),
-    ("test_issue_9229", "a grid of 5,663,031,296 threads: too many for a CPU"),
     ("test_no_lineinfo_in_asm", "kernels are compiled with line information, which the Trace needs"),
     ("test_device_arch_specific", "the test has tensormap.replace write 128 bytes of an array of 4: found by the machine"),
 )
 """(pattern of the test's name, cause) of tests that fail for a reason of their own."""
+
+TOO_LARGE = {
+    "test_issue_9229": "too large for a CPU: a grid of 5,663,031,296 threads",
+    "test_managed_alloc_driver_undersubscribe": "too large for a CPU: 8.6 GB of managed memory, a tenth of an H100's",
+}
+"""{test: why it is not run}."""
 
 
 def reason_of(name: str, text: str) -> tuple[str, str]:
