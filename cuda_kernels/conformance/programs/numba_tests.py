@@ -125,7 +125,9 @@ def _judged(row):
     """(outcome, reason) of a test as pytest told it."""
     if row["outcome"] == "passed":
         return "passed", ""
-    return ("not applicable", row["text"].removeprefix("Skipped: ")) if row["outcome"] == "skipped" else reason_of(row["name"], row["text"])
+    if row["outcome"] == "skipped":
+        return "not applicable", row["text"].removeprefix("Skipped: ")
+    return reason_of(row["name"], row["text"])
 
 
 def run(modules: Sequence[str], where: Iterable[str], limit: float = LIMIT) -> Table:
