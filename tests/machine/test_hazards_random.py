@@ -313,8 +313,7 @@ CLEARED = [("tid // 32 == 0", [("store_16", 1, 0, 9, 0)]), ("bar",)]            
 KERNELS = st.builds(list.__add__, st.sampled_from([[], CLEARED, CLEARED]), st.lists(STATEMENTS, min_size=2, max_size=12))
 
 
-@given_few(40, 150, KERNELS)
-def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
+def same_as_twin(folder, statements):
     lines = list(lines_of(statements))
     kernel = imported(folder, [text for text, *_ in lines])
     loaded.clear()
@@ -335,3 +334,12 @@ def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
     if wrong:
         with pytest.raises(HazardError):
             run(kernel, 1, 32 * WARPS, shared_bytes=SIZE)
+
+
+@given_few(40, 150, KERNELS)
+def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
+    same_as_twin(folder, statements)
+
+
+def test_a_store_after_lanes_that_collide_is_compared_with_what_the_last_of_them_left(folder):
+    same_as_twin(folder, [("stmatrix_x1", 0, 0, 0, 1), ("store_16", 1, 0, 32, 0)])

@@ -57,13 +57,8 @@ class PeerTwins(WarpPart):
         touch, data = None, np.ascontiguousarray(data[self.active])
         if peer.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1], order=order)
-            self._tell_store(peer, touch, data)
             self._visit(peer, instruction)
-        peer.shared.store(rows, data)
-        if touch is not None:
-            lost = peer.shared.load(rows, data.shape[1]) != data
-            if lost.any():
-                peer.shadow.collided(touch, lost)
+        self._store(peer, rows, data, touch)
 
     def peer_update(self, instruction: str, addresses: PerLane, nbytes: int, rank: PerLane) -> tuple[Any, np.ndarray]:
         """(The CTA, the rows of the active lanes) of an atomic there, which the caller computes."""

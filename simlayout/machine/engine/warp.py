@@ -100,7 +100,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         data = _lane_data(instruction, data)
         rows = self._rows(instruction, addresses, data.shape[1])
         touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1], order=order)
-        self._store(rows, data if self.whole else data[self.active], touch)
+        self._store(self.cta, rows, data if self.whole else data[self.active], touch)
 
     def shared_rows(self, instruction: str, addresses: PerLane) -> np.ndarray:
         """ldmatrix: the 16-byte rows that lanes 0..8x-1 address, uint8 [8x, 16]; row r of matrix m is 8m + r."""
@@ -115,7 +115,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if np.shape(data) != (len(rows), 16):
             raise InstructionError(f"{instruction}: stores uint8 rows of shape ({len(rows)}, 16), not {np.shape(data)}")
         watched, lanes = self.cta.shadow is not None, _matrix_lanes(instruction)
-        self._store(rows, data, self._touch(instruction, addresses, rows, 16, lanes) if watched else None)
+        self._store(self.cta, rows, data, self._touch(instruction, addresses, rows, 16, lanes) if watched else None)
 
     def _rows(self, instruction, addresses, nbytes, origin=None):
         """The rows of the active lanes, checked and counted."""
@@ -143,25 +143,19 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         touch.strong, touch.volatile = order != WEAK, order == "volatile"
         return touch
 
-    def _store(self, rows, data, touch):
-        """Stores uint8 [n, nbytes] and tells the shadow, if there is one."""
+    def _store(self, cta, rows, data, touch):
+        """Stores uint8 [n, nbytes] in a CTA's memory and tells its shadow, if it has one."""
+        held = None if touch is None or touch.strong else cta.shared.load(rows, data.shape[1])
+        cta.shared.store(rows, data)
         if touch is not None:
-            self._tell_store(self.cta, touch, data)
-        self._put(rows, data, touch)
+            left = cta.shared.load(rows, data.shape[1])
+            touch.same = None if held is None else left == held          # where lanes collide, of what the last one stored
+            cta.shadow.write(touch)
+            self._collide(cta, touch, left != data)
 
-    def _tell_store(self, cta, touch, data):
-        """Tells the shadow of a CTA's memory of a store, before it happens."""
-        if not touch.strong:
-            touch.same = cta.shared.load(touch.rows, touch.nbytes) == data
-        cta.shadow.write(touch)
-
-    def _put(self, rows, data, touch):
-        shared = self.cta.shared
-        shared.store(rows, data)
-        if touch is not None:
-            lost = shared.load(rows, data.shape[1]) != data
-            if lost.any():
-                self.cta.shadow.collided(touch, lost)
+    def _collide(self, cta, touch, lost):
+        if lost.any():
+            cta.shadow.collided(touch, lost)
 
     def record(self, instruction: str, addresses: PerLane, lanes: np.ndarray | None = None,
                origin: tuple | None = None) -> None:
@@ -219,7 +213,9 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             for access in copy.sources:
                 access.epoch = now
         if not copy.there:
-            self._put(copy.rows, copy.data, copy.touch)
+            self.cta.shared.store(copy.rows, copy.data)
+            if copy.touch is not None:
+                self._collide(self.cta, copy.touch, self.cta.shared.load(copy.rows, copy.data.shape[1]) != copy.data)
 
     def bring_copies(self) -> None:
         """The data of all copies under way is in shared memory from now on, as by then it mostly is on a GPU; who reads it
