@@ -303,3 +303,11 @@ def test_a_barrier_counts_once_however_often_its_lanes_are_asked_whether_all_hav
     text = module(LATE, before=".shared .align 4 .b32 word;")
     trace = sl.ptx.load(text).entry().run(1, 32, hazards="off")
     assert [line.executions for line in trace.ptx if "barrier" in line.source] == [1]
+
+
+@pytest.mark.parametrize("number", [16, 2**63])
+def test_a_barrier_that_no_cta_has_is_refused_in_every_step(number):
+    entry = sl.ptx.load(module(f"bar.sync {number}; ret;", ())).entry()
+    for hazards in ("raise", "off"):
+        with pytest.raises(MachineError, match="a CTA has barriers 0 to 15"):
+            entry.run(1, 64, hazards=hazards, limit=2000)

@@ -4,6 +4,9 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import fenced, joined
 
+BARRIERS = 16
+"""Named barriers of a CTA, numbered from 0 (PTX ISA: bar, barrier)."""
+
 
 class Barrier:
     """A named barrier of a CTA: opens when the expected number of threads has arrived.

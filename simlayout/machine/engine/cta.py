@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.barriers import Barrier, ClusterBarrier, GridBarrier
+from simlayout.machine.engine.barriers import BARRIERS, Barrier, ClusterBarrier, GridBarrier
 from simlayout.machine.engine.bulk import Stores, landing_cells
 from simlayout.machine.engine.clocks import Clocks
 from simlayout.machine.engine.events import Event
@@ -93,8 +93,8 @@ class Cta:
     def barrier(self, id):
         """The named barrier 0..15."""
         if id not in self._barriers:
-            if id not in range(16):
-                raise MachineError(f"bar.sync {id}: a CTA has barriers 0 to 15")
+            if id not in range(BARRIERS):
+                raise MachineError(f"bar.sync {id}: a CTA has barriers 0 to {BARRIERS - 1}")
             self._barriers[id] = Barrier(self, id)
         return self._barriers[id]
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.engine.barriers import BARRIERS
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
@@ -72,8 +73,9 @@ def _number(operand, names):
 
 
 def _met(operands):
-    """The number of a barrier of the whole CTA: of one operand that the text gives."""
-    return operands[0].value if len(operands) == 1 and isinstance(operands[0], syntax.Integer) else None
+    """The number of a barrier of the whole CTA: of one operand that the text gives, and that a CTA has."""
+    given = operands[0].value if len(operands) == 1 and isinstance(operands[0], syntax.Integer) else None
+    return given if given in range(BARRIERS) else None
 
 
 def _sync(warp, numbers):
