@@ -18,7 +18,8 @@ from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, prun
 from simlayout.machine.engine.rivals import Rival, together
 from simlayout.machine.engine.telling import IN_FLIGHT, Telling
 
-UNWRITTEN = 0xFFFFFFFF
+GIVEN, UNWRITTEN = 0, 0xFFFFFFFF
+"""Stamps of bytes that were written before the CTA began, and of those that nothing wrote."""
 
 
 class SharedShadow(Telling):
@@ -114,7 +115,7 @@ class SharedShadow(Telling):
 
     def given(self, at, nbytes):
         """Bytes that have been written before the CTA began."""
-        self._written[1][at:at + nbytes] = 0
+        self._written[1][at:at + nbytes] = GIVEN
 
     def check_async_read(self, touch):
         """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
@@ -124,7 +125,7 @@ class SharedShadow(Telling):
             where = stamps == stamp
             if stamp >= self._floor:
                 self._check_stamp(stamp, touch, where)
-            if stamp < IN_FLIGHT:
+            if GIVEN < stamp < IN_FLIGHT:
                 self._check_fence(stamp, touch, where, "reads")
         self._check_reductions("early read", touch)
 
@@ -258,7 +259,7 @@ class SharedShadow(Telling):
         """The async proxy writes: after what the generic one wrote before, if a fence lies between."""
         stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
         for stamp in _distinct(stamps):
-            if stamp < IN_FLIGHT:
+            if GIVEN < stamp < IN_FLIGHT:
                 self._check_fence(stamp, touch, stamps == stamp, "writes")
 
     def _check_fence(self, stamp, after, where, does):
