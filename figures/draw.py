@@ -1,7 +1,8 @@
-"""Draws the gallery, as SVG and PNG beside this file: `python figures/draw.py [NAME ...]`.
+"""Draws the gallery, as SVG and PNG beside this file, and writes its page: `python figures/draw.py [NAME ...]`.
 
-`gallery.json` keeps a digest of the data of every picture; a test computes them anew and fails where a picture is out of
-date. `--times` prints what each picture took, in seconds: its data, its drawing and the PNG, then the SVG.
+README.md shows every picture under the sentence that it says. `gallery.json` keeps a digest of the data of every picture; a
+test computes them anew and fails where a picture is out of date. `--times` prints what each picture took, in seconds: its
+data, its drawing and the PNG, then the SVG.
 """
 
 import argparse
@@ -28,7 +29,22 @@ from simlayout.plots import close, save  # noqa: E402
 PICTURES = {p.name: p for module in (gallery_model, gallery_seeds, gallery_measured) for p in module.PICTURES}
 """All pictures by name."""
 
+ROOMS = {"The model": gallery_model, "The tutorials, drawn anew": gallery_seeds, "Measured on one H200": gallery_measured}
+"""The headings of the page, and whose pictures stand under them."""
+
 DIGESTS = HERE / "gallery.json"
+PAGE = HERE / "README.md"
+
+
+def page():
+    """The text of the page: every picture and its sentence."""
+    lines = ["# All figures", "", "Each with the sentence that it says. This page and the pictures are written by "
+             "`python figures/draw.py`.", ""]
+    for heading, module in ROOMS.items():
+        lines += [f"## {heading}", ""]
+        for picture in module.PICTURES:
+            lines += [f"**{picture.name}**: {picture.says}.", "", f"![{picture.says}]({picture.name}.png)", ""]
+    return "\n".join(lines)
 
 
 def drawn(picture, folder):
@@ -36,7 +52,7 @@ def drawn(picture, folder):
     times = [perf_counter()]
     data = picture.data()
     times.append(perf_counter())
-    axes = picture.draw(data)
+    axes = picture.draw(data, picture.says)
     save(axes, Path(folder) / f"{picture.name}.png")
     times.append(perf_counter())
     save(axes, Path(folder) / f"{picture.name}.svg")
@@ -53,6 +69,7 @@ def main(names=(), folder=HERE, times=False):
         found[name], took = drawn(PICTURES[name], folder)
         if times:
             print(f"{name:28} {sum(took[:2]):.3f}  (data {took[0]:.3f}, drawing and PNG {took[1]:.3f}, SVG {took[2]:.3f})")
+    write_whole(Path(folder) / PAGE.name, page())
     write_whole(Path(folder) / DIGESTS.name, json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 

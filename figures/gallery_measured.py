@@ -15,33 +15,40 @@ DATA = Path(__file__).parent.parent / "tests" / "data"
 def by_size():
     """matmul beside cuBLAS by the size of the product, as recorded."""
     found = record.read(DATA / "h200_matmul.json")
-    return tuple(pictures.by_size(found)), f"matmul beside cuBLAS on one {found.head['device']}"
+    return tuple(pictures.by_size(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
 
 
 def by_waves():
     """The same by how often the tiles of C fill the GPU."""
-    return (tuple(pictures.by_waves(record.read(DATA / "h200_matmul.json"))),)
+    found = record.read(DATA / "h200_matmul.json")
+    return tuple(pictures.by_waves(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
 
 
 def bars(of, file, kind):
     """Bars of a record, at its largest size, and their title. kind: of its rows, or None for the size of the publication."""
     found = record.read(DATA / file)
     size = SIZE if kind is None else max(pictures.sizes_of(found, kind))
-    return tuple(of(found, size)), f"{size} x {size} x {size} on one {found.head['device']}"
+    dtype = next(row.problem.dtype for row in found.rows if row.problem.M == size)
+    return tuple(of(found, size)), f"{size} x {size} x {size}, {dtype}, on one {found.head['device']}"
 
 
-def _scatter(draw, made):
-    return draw(list(made[0]), **({"title": made[1]} if len(made) > 1 else {}))
+def _scatter(draw, made, says):
+    return draw(list(made[0]), title=f"{says}\n{made[1]}")
 
 
-def _ladder(made):
-    return ladder(list(made[0]), title=made[1])
+def _ladder(made, says):
+    return ladder(list(made[0]), title=f"{says}\n{made[1]}")
 
 
 PICTURES = (
-    Picture("matmul_by_size", by_size, partial(_scatter, share_by_size)),
-    Picture("matmul_by_waves", by_waves, partial(_scatter, share_by_waves)),
-    Picture("kernels", partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
-    Picture("rungs", partial(bars, pictures.of_ladder, "h200_ladder.json", "ladder"), _ladder),
-    Picture("steps", partial(bars, pictures.of_steps, "h200_steps.json", None), _ladder),
+    Picture("matmul_by_size", "matmul is as fast as cuBLAS or faster for most products, small and large",
+            by_size, partial(_scatter, share_by_size)),
+    Picture("matmul_by_waves", "matmul keeps up with cuBLAS whether its tiles fill the GPU in part, once or fifty times",
+            by_waves, partial(_scatter, share_by_waves)),
+    Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes it twice as fast",
+            partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
+    Picture("rungs", "Two tutorials' ladders climbed on an H200, and two rungs more",
+            partial(bars, pictures.of_ladder, "h200_ladder.json", "ladder"), _ladder),
+    Picture("steps", "fast.cu's ladder rebuilt: C through shared memory reaches cuBLAS",
+            partial(bars, pictures.of_steps, "h200_steps.json", None), _ladder),
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from picture import Picture, compared, joined
+from picture import Picture, compared, headed, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -20,8 +20,9 @@ from simlayout.plots import (
     table,
     touched,
 )
+from simlayout.plots.banks import named as named_access
 from simlayout.plots.copies import index_of
-from simlayout.plots.lanes import costs, of_access
+from simlayout.plots.lanes import of_access
 from simlayout.proofs.natural import natural_access
 
 PLAIN = sl.Layout((16, 64), (64, 1))
@@ -30,8 +31,8 @@ SWIZZLED = sl.Swizzle(3, 3, 3) @ PLAIN
 
 def banks_16x64():
     """A 16x64 f16 tile read by ldmatrix.x4, without and with a swizzle."""
-    return compared([natural_access(t, "ldmatrix.x4", "f16").analyze() for t in (PLAIN, SWIZZLED)],
-                    [f"ldmatrix.x4 of {t}, f16" for t in (PLAIN, SWIZZLED)])
+    accesses = [natural_access(t, "ldmatrix.x4", "f16") for t in (PLAIN, SWIZZLED)]
+    return compared([a.analyze() for a in accesses], [named_access(a) for a in accesses])
 
 
 def laid_out(tile, by, dtype="f16"):
@@ -41,11 +42,7 @@ def laid_out(tile, by, dtype="f16"):
 
 def matrix_phases(instruction, tiles):
     """The phases of an instruction in several tiles."""
-    made = []
-    for tile in tiles:
-        access = natural_access(tile, instruction, "f16")
-        made.append(of_access(access, title=f"{instruction} of {tile}: {costs(access.analyze())}"))
-    return made
+    return [of_access(natural_access(tile, instruction, "f16")) for tile in tiles]
 
 
 def fragments(mma, operands="ACB"):
@@ -57,8 +54,8 @@ def copy_crosswise():
     """What the warps of mma_crosswise copy of A: threads to elements, and to shared memory."""
     access = KERNELS["mma_crosswise"].plan.access("copy A")
     indices = [index_of(access, warp) for warp in range(4)]
-    return [touched(access, indices, "warp", "copy A of mma_crosswise, its first trip"),
-            in_memory(access, indices, "warp", "shared memory", leading=4096)]
+    what = f"copy A of mma_crosswise, {access.instruction}, {access.dtype}, rows of 4096, first trip"
+    return [touched(access, indices, "warp", what), in_memory(access, indices, "warp", "shared memory", leading=4096)]
 
 
 def f2_maps():
@@ -67,26 +64,50 @@ def f2_maps():
     return [bit_matrix(t) for t in (PLAIN, SWIZZLED, sl.Swizzle(1, 3, 3) @ sl.Swizzle(3, 3, 5) @ wide)]
 
 
+def plan_of(name):
+    """The sheet of a kernel's plan."""
+    kernel = named(name)
+    return plan_sheet(kernel.plan, name=name, dtype=kernel.dtypes[0])
+
+
 PADDED = sl.Layout((16, 16), (16, 1)), sl.Layout((16, 16), (24, 1))
 ROTATED = sl.Rotation(8, 4, 64) @ sl.Layout((16, 32), (32, 1))
 
 PICTURES = (
-    Picture("banks_16x64", *banks_16x64()),
-    Picture("layout_offsets", partial(laid_out, SWIZZLED, "offset"), joined()),
-    Picture("layout_banks", partial(laid_out, sl.Layout((32, 32), (33, 1)), "bank", "f32"), joined()),
-    Picture("layout_chunks", partial(laid_out, ROTATED, "chunk"), joined()),
-    Picture("ldmatrix_phases", partial(matrix_phases, "ldmatrix.x4", (PLAIN, SWIZZLED)), joined()),
-    Picture("stmatrix_phases", partial(matrix_phases, "stmatrix.x4", PADDED), joined()),
-    Picture("fragment_m16n8k16_f16", partial(fragments, "m16n8k16.f32.f16.f16.f32"), joined(2)),
-    Picture("fragment_m16n8k32_e4m3", partial(fragments, "m16n8k32.f32.e4m3.e4m3.f32", "AB"), joined(1)),
-    Picture("tma_modes", lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
-    Picture("copy_crosswise", copy_crosswise, joined()),
-    Picture("f2_maps", f2_maps, joined()),
-    *(Picture(f"plan_{name}", lambda name=name: plan_sheet(named(name).plan, name=name), sheet)
-      for name in ("mma_base", "mma_permuted", "wgmma_persistent")),
-    Picture("pipeline_2_stages", partial(of_kernel, KERNELS["mma_permuted"].variant(stages=2, accumulate="f16"), 3),
-            pipeline),
-    Picture("pipeline_4_stages", partial(of_kernel, KERNELS["mma_crosswise"], 6), pipeline),
-    Picture("pipeline_tma", partial(of_kernel, named("wgmma_specialized"), 8), pipeline),
-    Picture("pipeline_persistent", partial(of_kernel, named("wgmma_persistent"), 6), pipeline),
+    Picture("banks_16x64", "Row after row, ldmatrix.x4 needs 32 passes through the banks; with a swizzle 4",
+            *banks_16x64()),
+    Picture("layout_offsets", "Sw<3,3,3> moves the pieces of a row within its line: a column has all banks",
+            partial(laid_out, SWIZZLED, "offset"), joined()),
+    Picture("layout_banks", "One float of padding per row: every column of the tile now passes through all 32 banks",
+            partial(laid_out, sl.Layout((32, 32), (33, 1)), "bank", "f32"), joined()),
+    Picture("layout_chunks", "A rotation shifts the pieces of each row by as many places as its line has before it",
+            partial(laid_out, ROTATED, "chunk"), joined()),
+    Picture("ldmatrix_phases", "ldmatrix.x4 is served in four phases of eight lanes; without a swizzle the eight rows "
+            "of each share four banks", partial(matrix_phases, "ldmatrix.x4", (PLAIN, SWIZZLED)), joined()),
+    Picture("stmatrix_phases", "Rows of 32 bytes meet after four; with 16 bytes of padding per row all eight of a "
+            "phase pass at once", partial(matrix_phases, "stmatrix.x4", PADDED), joined()),
+    Picture("fragment_m16n8k16_f16", "mma m16n8k16: four lanes share a row of A and C, and a column of B",
+            partial(fragments, "m16n8k16.f32.f16.f16.f32"), joined(2)),
+    Picture("fragment_m16n8k32_e4m3", "mma m16n8k32 of one-byte elements: a lane holds four neighbours",
+            partial(fragments, "m16n8k32.f32.e4m3.e4m3.f32", "AB"), joined(1)),
+    Picture("tma_modes", "TMA's modes: the longer the row, the more places a piece may move to",
+            lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
+    Picture("copy_crosswise", "Each line that cp.async fills costs two wavefronts: its halves come from two rows of A",
+            copy_crosswise, joined((1, 1))),
+    Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second one bits of the column",
+            f2_maps, joined()),
+    Picture("plan_mma_base", "The loads of A and B wait for banks: shared memory bounds the kernel",
+            partial(plan_of, "mma_base"), headed(sheet)),
+    Picture("plan_mma_permuted", "The loads are free of conflicts: mma bounds the kernel",
+            partial(plan_of, "mma_permuted"), headed(sheet)),
+    Picture("plan_wgmma_persistent", "wgmma reads its operands without conflicts: mma bounds the kernel",
+            partial(plan_of, "wgmma_persistent"), headed(sheet)),
+    Picture("pipeline_2_stages", "Two stages: a chunk is copied into one while the other is read",
+            partial(of_kernel, KERNELS["mma_permuted"].variant(stages=2, accumulate="f16"), 3), headed(pipeline)),
+    Picture("pipeline_4_stages", "Four stages: three chunks are under way or wait while one is read",
+            partial(of_kernel, KERNELS["mma_crosswise"], 6), headed(pipeline)),
+    Picture("pipeline_tma", "Five stages that TMA fills: loads are issued ahead, a stage is filled anew once it is read",
+            partial(of_kernel, named("wgmma_specialized"), 8), headed(pipeline)),
+    Picture("pipeline_persistent", "A persistent CTA: loads of its second tile are issued before C of the first is stored",
+            partial(of_kernel, named("wgmma_persistent"), 6), headed(pipeline)),
 )

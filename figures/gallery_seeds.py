@@ -12,10 +12,22 @@ from cuda_kernels.kernels.practical import practical
 from cuda_kernels.kernels.practical.common import exchange
 from cuda_kernels.kernels.practical.tiles import accesses
 from simlayout.hardware import choose_ldmatrix
-from simlayout.plots import Box, Panel, atom, choice, in_memory, landing, layouts, sheet, sheet_of, table, touched
+from simlayout.plots import (
+    Box,
+    Panel,
+    atom,
+    choice,
+    in_memory,
+    landing,
+    layouts,
+    sheet_of,
+    sheets,
+    table,
+    touched,
+)
 from simlayout.plots.copies import index_of
+from simlayout.plots.fragments import parts
 from simlayout.plots.lanes import costs, of_access
-from simlayout.plots.library import shown_figure
 
 # ---- cuda_hgemm: base beside permuted ---------------------------------------------------------------------------------
 
@@ -30,6 +42,7 @@ def hgemm(name, what, colour="chunk", warp=0, **loops):
     trips = [dict(zip(loops, values)) for values in np.ndindex(*loops.values())]
     indices = [index_of(first, warp, **values) for values in trips]
     titles = [f"{label}, shared memory" for label in HGEMM]
+    what = f"{what}, {first.instruction}, {first.dtype}"
     return [touched(first, indices, colour, what), *(in_memory(a, indices, colour, t) for a, t in zip(plans, titles))]
 
 
@@ -39,14 +52,14 @@ def hgemm_phases():
 
 
 def _phases(access, title, index=0, only=None):
-    """The phases of an access, with its counts in the title."""
-    return of_access(access, index, only, f"{title}, {access.instruction}: {costs(access.analyze(), index)}")
+    """The phases of an access."""
+    return of_access(access, index, only, f"{title}, {access.instruction}, {access.dtype}")
 
 
 def hgemm_load_a():
     """The loads of A as bank grids."""
     plans = [KERNELS[name].plan for name in HGEMM]
-    return compared([p.access("load A").analyze() for p in plans], [f"load A of {p.name}, ldmatrix.x4" for p in plans])
+    return compared([p.access("load A").analyze() for p in plans], [f"load A of {p.name}, ldmatrix.x4, f16" for p in plans])
 
 
 # ---- CuTe and MatmulTutorial ------------------------------------------------------------------------------------------
@@ -67,7 +80,7 @@ def tutorial_crosswise():
     names = "mma_blocks", "mma_crosswise"
     plans = [KERNELS[name].plan.access("copy A") for name in names]
     trips = [index_of(plans[0], warp) for warp in range(2)]
-    return [touched(plans[0], trips, "chunk", "copy A, two warps"),
+    return [touched(plans[0], trips, "chunk", f"copy A, {plans[0].instruction}, f16, rows of 4096, two warps"),
             *(in_memory(a, trips, "chunk", name, leading=4096) for a, name in zip(plans, names))]
 
 
@@ -76,27 +89,25 @@ def tutorial_crosswise():
 LINE = sl.Layout((16, 64), (64, 1))
 
 
-def practical_load(shape, layouts_, role="load left", only=(0, 1)):
-    """Phases of an ldmatrix in some layouts of a shape."""
-    return [_phases(accesses(shape, layout)[role], f"{shape} {layout}", 0, only) for layout in layouts_]
-
-
 def swizzle_conflict():
     """LDSM of a 16x16 tile: four rows fill all banks, so that rows 0 and 4 meet."""
     access = accesses("16x16", "none")["load left"]
-    return [in_memory(access, [0], "phase", "16x16, row-major"), _phases(access, "its phases", 0, (0, 1))]
+    return [in_memory(access, [0], "phase", "16x16 f16, row after row, ldmatrix.x4"),
+            _phases(access, "the first of them", 0, (0,))]
 
 
 def swizzle_rearranged():
-    """Rearranged addresses, and the registers before and after the exchange."""
-    access = accesses("16x16", "rearranged")["load left"]
+    """Rearranged addresses, and the registers before and after the exchange: 8x8 blocks keep their colours."""
+    plain, access = (accesses("16x16", layout)["load left"] for layout in ("none", "rearranged"))
     before = _held(access)
     after = np.array([exchange(tid, *before[tid]) for tid in range(32)])
-    return [in_memory(access, [0], "phase", "rearranged addresses"), _phases(access, "its phases", 0, (0, 1)),
-            _registers(before, "R0 to R3 after ldmatrix.x4"), _registers(after, "and after the exchange")]
+    return [in_memory(plain, [0], "block", "1. ldmatrix.x4 of 16x16 f16 by its 8x8 blocks"),
+            in_memory(access, [0], "block", "2. every second four lanes give the other half's address"),
+            _registers(before, "3. so that lanes 16-31 hold the halves exchanged"),
+            _registers(after, "4. they exchange R0 and R2, R1 and R3: as mma wants it")]
 
 
-BLOCKS = "registers: the 8x8 block of the tile that is in them; 0 and 1 below each other, 2 and 3 right of these"
+BLOCKS = "in registers: the number of the 8x8 block that the lane holds a part of"
 
 
 def _held(access):
@@ -110,7 +121,7 @@ def _registers(held, title):
     boxes = [Box(lane, register, 1, 1, int(held[lane, register]), str(int(held[lane, register])))
              for register in range(4) for lane in range(32)]
     return Panel(title, 32, 4, boxes, layouts.numbers(32, 4), tuple((m + 0.5, f"R{m}") for m in range(4)),
-                 legend=((tuple(range(4)), BLOCKS),), xlabel="lane")
+                 legend=(((), BLOCKS),), xlabel="lane")
 
 
 def remapped(tile, name):
@@ -118,8 +129,14 @@ def remapped(tile, name):
     copy = sl.Access("copy", "st.shared.b128", tile, lambda tid, i: (4 * i + tid // 8, 8 * (tid % 8)), {"tid": 32, "i": 4})
     load = sl.Access("load", "ldmatrix.x4", tile, lambda tid: (tid % 16, 8 * (tid // 16)), excess=None)
     every = range(4)
-    return [touched(copy, every, "chunk", "global memory: 16x64"), in_memory(copy, every, "chunk", f"{name}: the copy"),
-            _phases(load.with_tile(LINE), "row-major", 0, (0,)), _phases(load, name, 0, (0,))]
+    return [touched(copy, every, "chunk", "global memory: 16x64 f16, by 16 bytes"),
+            in_memory(copy, every, "chunk", f"{name}: the copy"),
+            _phases(load.with_tile(LINE), "row after row", 0, (0,)), _phases(load, name, 0, (0,))]
+
+
+NAMES = {"none": "row after row", "xor": "XOR", "xor blocks": "one XOR", "xor interleaved": "a layout for each pattern",
+         "xor interleaved wide": "the same, wide"}
+"""What pictures call the tutorial's layouts."""
 
 
 def swizzled(shape, plain, layout):
@@ -127,8 +144,8 @@ def swizzled(shape, plain, layout):
     made = []
     for name in (plain, layout):
         load = accesses(shape, name)["load left"]
-        made += [replace(layouts.memory(_first(load.tile)), title=f"{shape} {name}: shared memory"),
-                 _phases(load, name, 0, (0,))]
+        made += [replace(layouts.memory(_first(load.tile)), title=f"{shape} f16, {NAMES[name]}: shared memory"),
+                 _phases(load, NAMES[name], 0, (0,))]
     return made
 
 
@@ -141,53 +158,65 @@ def _first(tile):
 
 def two_layers():
     """Rows and blocks of a 16x256 tile: no swizzle, its first layer alone, and both: first phase of the first warp."""
-    return [_phases(accesses("16x256", layout)[role], f"{layout}: {role}", 0, (0,))
-            for role in ("load rows", "load blocks") for layout in ("none", "xor blocks", "xor")]
+    names = {"none": "no XOR", "xor blocks": "one XOR", "xor": "two XORs"}
+    return [_phases(accesses("16x256", layout)[role], f"{what}, {name}", 0, (0,))
+            for role, what in (("load blocks", "a 16x16 block"), ("load rows", "a row")) for layout, name in names.items()]
 
 
 def problem():
-    """The two patterns of problem 2.1: a row read as a 16x16 matrix, and a 16x16 block."""
-    rows, blocks = (accesses("16x256", "none")[role] for role in ("load rows", "load blocks"))
-    return [touched(rows, [0], "phase", "pattern 2: row 0 of 256 is a 16x16 matrix"),
-            touched(blocks, [0], "phase", "pattern 1: the first 16x16 block")]
+    """The two patterns of problem 2.1 in its 16x256 tile: a 16x16 block, and a row read as a 16x16 matrix."""
+    made = []
+    for role, what in (("load blocks", "pattern 1: ldmatrix.x4 reads a block of 16 x 16"),
+                       ("load rows", "pattern 2: ldmatrix.x4 reads a row of 256 as 16 x 16")):
+        access = accesses("16x256", "none")[role]
+        made.append(touched(access, [0], "phase", f"{what}, f16: {costs(access.analyze())}", whole=True))
+    return made
 
 
 def interleaved():
     """The accesses of problem 3.1, where each pattern has a layout of its own, or one serves both."""
-    return [sheet_of(practical("3.1", layout).predict(), f"problem 3.1 (blocks, then rows): {layout}")
-            for layout in ("none", "xor", "xor interleaved", "xor interleaved wide")]
-
-
-def _sheets(made):
-    """Four sheets, two beside each other."""
-    figure = shown_figure(figsize=(13.3, 7.4))
-    room = {"left": 0.13, "right": 0.99, "top": 0.95, "bottom": 0.1, "wspace": 0.42, "hspace": 0.42}
-    axes = figure.subplots(2, 2, gridspec_kw=room)
-    reach = max(sheet(one, ax=ax).get_xlim()[1] for one, ax in zip(made, axes.flat))
-    for ax in axes.flat:
-        ax.set_xlim(0, reach)                            # one scale
-    return tuple(axes.flat)
+    names = {"none": "row after row", "xor": "one layout, two XORs", "xor interleaved": "a layout per pattern",
+             "xor interleaved wide": "the same, 32 bytes wide"}
+    return [sheet_of(practical("3.1", layout).predict(), name) for layout, name in names.items()]
 
 
 PICTURES = (
-    Picture("hgemm_copy_a", partial(hgemm, "copy A", "global to shared, A: warp 0", i=4), joined()),
-    Picture("hgemm_copy_b", partial(hgemm, "copy B", "global to shared, B: warp 0", i=2), joined()),
-    Picture("hgemm_phases", hgemm_phases, joined()),
-    Picture("hgemm_load_a", *hgemm_load_a()),
-    Picture("hgemm_store_c", partial(hgemm, "store C", "registers to shared, C: warp 0, 8 rows", "instruction"), joined(1)),
-    Picture("hgemm_read_c", partial(hgemm, "read C", "shared to global, C: warp 0", i=4), joined()),
-    Picture("cute_ldmatrix", cute_ldmatrix, joined(2)),
-    Picture("tutorial_fragments_k8", tutorial_fragments, joined(2)),
-    Picture("tutorial_crosswise", tutorial_crosswise, joined()),
-    Picture("swizzle_conflict", swizzle_conflict, joined()),
-    Picture("swizzle_rearranged", swizzle_rearranged, joined(2)),
-    Picture("swizzle_shift", partial(remapped, sl.Rotation(8, 8, 64) @ LINE, "shift"), joined(2)),
-    Picture("swizzle_xor", partial(remapped, sl.Swizzle(3, 3, 3) @ LINE, "xor"), joined(2)),
-    Picture("swizzle_16x16", partial(swizzled, "16x16", "none", "xor"), joined(2)),
-    Picture("swizzle_16x32", partial(swizzled, "16x32", "none", "xor"), joined(2)),
-    Picture("swizzle_patterns", problem, joined(1)),
-    Picture("swizzle_two_layers", two_layers, joined(3)),
-    Picture("swizzle_interleaved", interleaved, _sheets),
-    Picture("h100_accumulator", lambda: [table(sl.fragment("wgmma.m64n64k16.f32.bf16.bf16", "D"))], joined()),
-    Picture("h100_swizzle_128b", lambda: [landing(atom(0)), landing(atom(128))], joined()),
+    Picture("hgemm_copy_a", "cuda_hgemm copies A: mma_permuted rotates each line, at no cost",
+            partial(hgemm, "copy A", "A, warp 0", i=4), joined((1, 2))),
+    Picture("hgemm_copy_b", "cuda_hgemm copies B as it does A, behind A's 256 rows: no conflicts either way",
+            partial(hgemm, "copy B", "B, warp 0", i=2), joined((1, 2))),
+    Picture("hgemm_phases", "mma_base's rows meet in the banks after two; mma_permuted's eight rows fill all of them",
+            hgemm_phases, joined()),
+    Picture("hgemm_load_a", "Loading A costs mma_base 16 passes through the banks, and mma_permuted 4", *hgemm_load_a()),
+    Picture("hgemm_store_c", "Storing 8 rows of C: mma_base has four banks for them, mma_permuted all",
+            partial(hgemm, "store C", "C, warp 0, 8 rows", "instruction"), joined((1, 2))),
+    Picture("hgemm_read_c", "Reading C back costs the same in both: a line holds whole pieces, in whatever order",
+            partial(hgemm, "read C", "C, warp 0", i=4), joined((1, 2))),
+    Picture("cute_ldmatrix", "ldmatrix where k is contiguous, ldmatrix.trans where m or n is: A and B of m16n8k16",
+            cute_ldmatrix, joined(2)),
+    Picture("tutorial_fragments_k8", "mma m16n8k8: four lanes share a row of A and C, and a column of B", tutorial_fragments,
+            joined(2)),
+    Picture("tutorial_crosswise", "Copying A: a line of a 16x16 block has parts of four rows, crosswise of two",
+            tutorial_crosswise, joined((1, 2))),
+    Picture("swizzle_conflict", "Four rows of 32 bytes fill all banks: rows 4 to 7 meet rows 0 to 3", swizzle_conflict,
+            joined(1)),
+    Picture("swizzle_rearranged", "Without moving the tile: lanes ask for the other half, and exchange registers after it",
+            swizzle_rearranged, joined(2)),
+    Picture("swizzle_shift", "Each row shifted by one piece more than the row above: eight rows, eight places",
+            partial(remapped, sl.Rotation(8, 8, 64) @ LINE, "shift"), joined(2)),
+    Picture("swizzle_xor", "The piece's place XOR the row: eight rows, eight places",
+            partial(remapped, sl.Swizzle(3, 3, 3) @ LINE, "XOR"), joined(2)),
+    Picture("swizzle_16x16", "16x16: rows 4 to 7 exchange their halves, and no longer meet rows 0 to 3",
+            partial(swizzled, "16x16", "none", "xor"), joined(2)),
+    Picture("swizzle_16x32", "16x32: the place of a piece XOR half the row's number; eight rows, eight places",
+            partial(swizzled, "16x32", "none", "xor"), joined(2)),
+    Picture("swizzle_patterns", "Problem 2.1: one tile is read by blocks and by rows; a layout has to serve both",
+            problem, joined(1)),
+    Picture("swizzle_two_layers", "One XOR mends the blocks, and a second one the rows", two_layers, joined(3)),
+    Picture("swizzle_interleaved", "Problem 3.1: one layout of two XORs serves both patterns better than one "
+            "each", interleaved, lambda made, says: sheets(made, says)),
+    Picture("h100_accumulator", "wgmma's result: a warp holds 16 rows; of each 8x8 block every thread has two elements",
+            lambda: parts(sl.fragment("wgmma.m64n64k16.f32.bf16.bf16", "D")), joined()),
+    Picture("h100_swizzle_128b", "SWIZZLE_128B: in row r of the box, piece c lies in place c XOR r",
+            lambda: [landing(atom(0)), landing(atom(128))], joined()),
 )

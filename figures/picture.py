@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from hashlib import sha256
 
@@ -14,9 +14,11 @@ from simlayout.plots import comparison, phases, together
 
 @dataclass(frozen=True)
 class Picture:
-    """name: of its files; data: () -> what is drawn, as dataclasses, tuples and numbers; draw: data -> Axes."""
+    """name: of its files; says: the sentence that it is there to say, which stands above it; data: () -> what is drawn, as
+    dataclasses, tuples and numbers; draw: (data, the sentence) -> Axes."""
 
     name: str
+    says: str
     data: Callable
     draw: Callable
 
@@ -25,14 +27,27 @@ class Picture:
         return digest(self.data())
 
 
-def joined(across=None, title=""):
+def joined(across=None):
     """The draw function of a picture whose data are Panels."""
-    return partial(together, across=across, title=title)
+    return partial(_joined, across=across)
+
+
+def _joined(panels, says, across):
+    return together(panels, across, says)
+
+
+def headed(draw):
+    """The draw function of a picture whose data have a title: the sentence stands above it."""
+    return lambda data, says: draw(replace(data, title=f"{says}\n{data.title}"))
 
 
 def compared(analyses, titles, index=0):
     """(data, draw) of two bank grids side by side."""
-    return (lambda: (tuple(analyses), tuple(titles), index)), lambda made: comparison(*made[0], made[2], made[1])
+    return (lambda: (tuple(analyses), tuple(titles), index)), _compared
+
+
+def _compared(made, says):
+    return comparison(*made[0], made[2], made[1], title=says)
 
 
 def digest(data):

@@ -2,13 +2,18 @@
 
 from functools import partial
 
-from cuda_kernels.bench.rungs import rungs
+from cuda_kernels.bench.rungs import H100, rungs
 from cuda_kernels.bench.sets import MATMUL, TRITON
 from cuda_kernels.bench.steps import SIZE, ladder
 from simlayout.errors import SimlayoutError
 from simlayout.plots import performance
 from simlayout.plots.library import lone_figure
 from simlayout.plots.performance import SLIDE, TALL, Bar, Dot, ladder_height
+
+LAYOUTS = {"mma_base": "mma_base, rows as they are", "mma_padded": "mma_padded, 16 bytes after each row",
+           "mma_permuted": "mma_permuted, chunks rotated", "mma_blocks": "mma_blocks, blocks of 16 x 16",
+           "mma_crosswise": "mma_crosswise, chunks XORed"}
+"""Name of a kernel -> how its tiles lie in shared memory."""
 
 
 def by_size(record):
@@ -33,21 +38,23 @@ def sizes_of(record, name):
 
 
 def of_kernels(record, size):
-    """A Bar for each kernel that was measured at a size, in the order of the record."""
-    return [Bar(row.label, row.share) for row in record.of("kernels") if row.problem.M == size]
+    """A Bar for each kernel that was measured at a size, in the order of the record, in the group of its layout."""
+    return [Bar(row.label, row.share, group=LAYOUTS.get(row.label.split(",")[0], ""))
+            for row in record.of("kernels") if row.problem.M == size]
 
 
 def of_steps(record, size):
     """A Bar for each step of the ladder; published shares only at the size they were published for."""
     shares = {row.label: row.share for row in record.of("steps") if row.problem.M == size}
-    return [Bar(step.name, shares.get(step.name), step.published_share if size == SIZE else None, step.why)
+    return [Bar(step.name, shares.get(step.name), step.published_share if size == SIZE else None, step.why,
+                where=H100)
             for step, _ in ladder() if step.name in shares or step.why]
 
 
 def of_ladder(record, size):
     """A Bar for each rung that was measured at a size, with the share that its authors published for their own GPU."""
     shares = {row.label: row.share for row in record.of("ladder") if row.problem.M == size}
-    return [Bar(f"{rung.name}: {rung.changed}", shares[rung.label], rung.published)
+    return [Bar(f"{rung.name}: {rung.changed}", shares[rung.label], rung.published, group=rung.seed, where=rung.where)
             for rung in rungs() if rung.label in shares]
 
 

@@ -10,7 +10,7 @@ from simlayout.hardware.banks.phases import Phase, Served, phases
 from simlayout.plots.banks import BANKS_KIND, COMPARE_KIND, access, banks, comparison
 from simlayout.plots.copies import COPY_KIND, copies, copy_map, in_memory, touched
 from simlayout.plots.files import close, rendered, save
-from simlayout.plots.fragments import FRAGMENT_KIND, choice, fragment, table
+from simlayout.plots.fragments import FRAGMENT_KIND, choice, fragment, outline, table
 from simlayout.plots.lanes import PHASES_KIND, matrix_phases, phase_rows
 from simlayout.plots.layouts import LAYOUT_KIND, layout, layout_map, logical, memory
 from simlayout.plots.matrix import F2_KIND, bit_matrix, matrix
@@ -18,15 +18,16 @@ from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.performance import Bar, Dot, ladder, share_by_size, share_by_waves
 from simlayout.plots.pipeline import PIPELINE_KIND, of_kernel, pipeline, timeline
 from simlayout.plots.pipeline_tma import tma_timeline
-from simlayout.plots.sheet import PLAN_KIND, Sheet, plan, plan_sheet, sheet, sheet_of
+from simlayout.plots.sheet import PLAN_KIND, Sheet, plan, plan_sheet, sheet, sheet_of, sheets
 from simlayout.plots.timelines import Timeline, TmaTimeline
 from simlayout.plots.tma import TMA_KIND, atom, landing, tma, tma_modes
 
-__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "atom", "banks",
-           "bit_matrix", "choice", "close", "comparison", "copies", "copy_map", "draw", "fragment", "in_memory", "ladder",
-           "landing", "layout", "layout_map", "logical", "matrix", "matrix_phases", "memory", "of_kernel", "phase_rows",
-           "phases", "pipeline", "plan", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet",
-           "sheet_of", "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
+__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "atom",
+           "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map", "draw", "fragment", "in_memory",
+           "ladder", "landing", "layout", "layout_map", "logical", "matrix", "matrix_phases", "memory", "of_kernel",
+           "outline", "phase_rows", "phases", "pipeline", "plan", "plan_sheet", "rendered", "save",
+           "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets", "table", "timeline", "tma", "tma_modes",
+           "tma_timeline", "together", "touched"]
 
 KINDS = {kind.name: kind for kind in (BANKS_KIND, COMPARE_KIND, LAYOUT_KIND, PHASES_KIND, FRAGMENT_KIND, TMA_KIND, F2_KIND,
                                       COPY_KIND, PLAN_KIND, PIPELINE_KIND)}

@@ -12,15 +12,28 @@ from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.library import matplotlib
-from simlayout.plots.place import frame, one_axes, own_axes, part
-from simlayout.plots.style import COLOURS, LINE, SLIDE, TEXT, TITLE, legend, patch, wrapped
+from simlayout.plots.panel import CONFLICT
+from simlayout.plots.place import frame, one_axes, own_axes, part, write
+from simlayout.plots.style import (
+    BAR,
+    COLOURS,
+    LINE,
+    SLIDE,
+    TEXT,
+    TITLE,
+    legend,
+    mark,
+    mark_patch,
+    patch,
+    wrapped,
+)
 from simlayout.proofs import Access
 from simlayout.wording import counted
 
 TOTAL = 10                                  # points
 CELL, TITLE_LINE = 0.2, 0.2                 # inches: width of a bank and height of a line of the title
 LEFT, RIGHT, HEAD = 0.55, 1.35, 0.5         # inches: row numbers, totals, and bank numbers beside and above the grid
-GAP = 1.0                                   # rows between phases: room for two lines beside a phase of one row
+GAP = 0.65                                  # rows between phases: room for two lines beside a phase of one row
 
 
 def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str | None = None) -> Axes:
@@ -28,7 +41,7 @@ def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str
 
     Every cell is a word that a wavefront delivers, as wide as the access (16 bytes fill four banks), labelled with the
     lane it serves, or with all of them where a word is broadcast; the colour is the lane's too. Wavefronts beyond the
-    first of a phase are conflicts: their cells are hatched and framed. Which word of a full bank goes into which
+    first of a phase are conflicts: their cells have a frame and a bar. Which word of a full bank goes into which
     wavefront is a choice of presentation (first come by lane): the hardware's counters only tell how many there are.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`). title: None names the instruction.
@@ -58,14 +71,38 @@ def access(which: Access, index: int = 0, ax: Axes | None = None) -> Axes:
     >>> import simlayout as sl
     >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
     >>> access(load).get_title(loc="left")
-    'A: (16,64):(64,1)'
+    'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid & 15, column (tid >> 4) << 3'
     """
-    return banks(which.analyze(), index, ax, f"{which.name}: {which.tile}")
+    return banks(which.analyze(), index, ax, f"{which.name}: {named(which)}")
+
+
+LONG = 60
+"""Letters that a map of lanes may take in a title."""
+
+
+def named(access):
+    """An Access in a title: its instruction, tile and dtype, and, where it is short, its map of lanes to coordinates.
+
+    >>> import simlayout as sl
+    >>> named(sl.Access("A", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32"))
+    'ld.shared.b32 of (32,32):(32,1), f32\\nlane tid: row tid, column 0'
+    """
+    from simlayout.codegen.printer import expression_text
+    from simlayout.codegen.symbols import symbol
+
+    what = f"{access.instruction} of {access.tile}, {access.dtype}"
+    try:
+        parts = access.coordinate(*(symbol(name, size) for name, size in access.domain.items()))[:2]
+        texts = [str(part) if isinstance(part, int) else expression_text(part) for part in parts]
+    except Exception:                                    # the user's own function, which may be no formula: no map
+        return what
+    words = ", ".join(f"{name} {text}" for name, text in zip(("row", "column")[-len(texts):], texts))
+    return what if len(words) > LONG else f"{what}\nlane tid: {words}"
 
 
 def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),
-               ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
-    """Draws access `index` of two Analyses side by side, to one scale; returns the two Axes.
+               ax: SeveralAxes | None = None, title: str = "") -> tuple[Axes, ...]:
+    """Draws access `index` of two Analyses side by side, to one scale; returns the two Axes. title: of both, on one line.
 
     ax: where to draw: None makes a figure as wide as a slide; one Axes becomes a frame around both, and of two each gets
     one, as in `simlayout.plots.together`. Raises SimlayoutError as `banks` does, and for another number of Axes.
@@ -78,27 +115,29 @@ def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequen
     ['before', 'after']
     """
     analyses = before, after
-    phase_lists, titles = [phases(a, index) for a in analyses], [wrapped(t, 54, 3) for t in titles]
+    phase_lists, titles = [phases(a, index) for a in analyses], [wrapped(t, 62, 3) for t in titles]
     rows, separate = max(map(_rows, phase_lists)), own_axes(ax, 2)
     if separate:
         for own, analysis, title in zip(separate, analyses, titles, strict=True):
             banks(analysis, index, own, title).set_ylim(rows, 0)
         return separate
     entries = _legend_entries(analyses, phase_lists)
-    parent, axes = _axes(ax, 2, SLIDE, phase_lists, titles, entries)
+    parent, axes = _axes(ax, 2, SLIDE, phase_lists, titles, entries, title)
     for own, analysis, its, title in zip(axes, analyses, phase_lists, titles, strict=True):
         _draw(own, analysis, index, its, rows, title)
     legend(parent, entries, loc="lower center")
     return axes
 
 
-def _axes(ax, count, width, phase_lists, titles, entries):
+def _axes(ax, count, width, phase_lists, titles, entries, title=""):
     """(frame, axes): `count` Axes side by side with room around each, in an Axes, or in a new figure `width` inches wide."""
     grid = max(map(_rows, phase_lists)) * max(map(_row_height, phase_lists))
     foot = 0.25 + max(0.7 - grid, 0) + LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
     head = HEAD + TITLE_LINE * max(title.count("\n") + 1 for title in titles)
-    height = foot + grid + head
+    height = foot + grid + head + (0.35 if title else 0)
     parent = frame(ax, (width, height))
+    if title:
+        write(parent, LEFT / width, 1 - 0.12 / height, title, fontsize=TITLE, fontweight="bold", va="top")
     each = width / count
     across, up, wide, high = LEFT / width, foot / height, (each - LEFT - RIGHT) / width, grid / height
     return parent, tuple(part(parent, (n / count + across, up, wide, high)) for n in range(count))
@@ -112,7 +151,7 @@ def _rows(phase_list):
 def _row_height(phase_list):
     """Inches that the tallest label of a cell needs."""
     lines = max((label(s).count("\n") + 1 for phase in phase_list for s in phase.served), default=1)
-    return LINE * lines + 0.035
+    return LINE * lines + 0.03
 
 
 def label(served):
@@ -140,8 +179,8 @@ def _draw(ax, analysis, index, phase_list, rows, title):
         _frame(ax, top, number, phase)
         number += phase.wavefronts
         top += max(phase.wavefronts, 1) + GAP
-    _cells(ax, boxes)
     ax.set(xlim=(0, BANKS), ylim=(rows, 0))
+    _cells(ax, boxes)
     ax.set_xlabel("bank", fontsize=TEXT + 1)
     ax.xaxis.set_label_position("top")
     ax.set_ylabel("wavefront", fontsize=TEXT + 1, loc="top", labelpad=20)
@@ -174,20 +213,17 @@ def _beside(ax, text, y, **style):
 
 
 def _cells(ax, boxes):
-    """All cells in one collection, the hatch and the frames of conflicts in two more, and one text per cell."""
+    """All cells in one collection, the bars and the frames of conflicts in two more, and one text per cell."""
     make = matplotlib().collections.PolyCollection
     shapes = [[(x, y), (x + s.width, y), (x + s.width, y + 1), (x, y + 1)] for x, y, s in boxes]
-    extra = [shape for shape, (*_, s) in zip(shapes, boxes, strict=True) if s.wavefront]
+    extra = [(x, y, s.width, 1) for x, y, s in boxes if s.wavefront]
     colours = [_colour(s) for *_, s in boxes]
     ax.add_collection(make(shapes, facecolor=colours, edgecolor="white", linewidth=0.8, zorder=1, clip_on=False))
     if extra:
-        marks = {"facecolor": "none", "clip_on": False}
-        ax.add_collection(make(extra, edgecolor="0.45", linewidth=0, hatch="////", zorder=2, **marks))
-        ax.add_collection(make(extra, edgecolor="black", linewidth=1.1, zorder=3, **marks))
+        mark(ax, extra)
     for x, y, s in boxes:
-        clear = {"facecolor": _colour(s), "edgecolor": "none", "pad": 0.7} if s.wavefront else None
-        ax.text(x + s.width / 2, y + 0.5, label(s), fontsize=TEXT, ha="center", va="center_baseline", linespacing=0.95,
-                bbox=clear, zorder=4)
+        ax.annotate(label(s), (x + s.width / 2, y + 0.5), (0, BAR / 2 * (s.wavefront > 0)), "data", "offset points",
+                    fontsize=TEXT, ha="center", va="center_baseline", linespacing=0.95, zorder=4, annotation_clip=False)
 
 
 def _colour(served):
@@ -195,15 +231,14 @@ def _colour(served):
 
 
 def _legend_entries(analyses, phase_lists):
-    """[(handle, text)] of the legend: the meanings of the colours, numbers, hatches and frames that occur."""
+    """[(handle, text)] of the legend: the meanings of the colours, numbers and marks that occur."""
     served = [s for its in phase_lists for phase in its for s in phase.served]
     words = "number: the lane that gets its word here; colour: lane mod 8"
     if any("+" in label(s) for s in served):
         words += "; +n: and n more lanes"
     entries = [(tuple(patch(facecolor=c) for c in COLOURS), words)]
     if any(s.wavefront for s in served):
-        entries.append((patch(facecolor="white", edgecolor="black", hatch="////"),
-                        "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"))
+        entries.append((mark_patch(), CONFLICT))
     for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
         entries.append((patch(facecolor="none"), wrapped(f"not known exactly: {caveat}", 100, 3)))
     return entries
@@ -214,7 +249,8 @@ def _legend_entries(analyses, phase_lists):
 def _draw_banks(request):
     index = request.options.index[0]
     access, analysis = request.access()
-    title = f"{access.instruction}, instruction {index} of {len(analysis)}: {access.tile}"
+    what, *lanes = named(access).split("\n")
+    title = "\n".join([f"{what}, instruction {index} of {len(analysis)}", *lanes])
     return banks(analysis, index, title=title), counts(analysis, index)
 
 
@@ -224,7 +260,7 @@ def _draw_compare(request):
     index = request.options.index[0]
     first, analysis = request.access()
     second, other = request.access(layout=request.options.other)
-    titles = [f"{access.instruction} of {access.tile}" for access in (first, second)]
+    titles = [named(access) for access in (first, second)]
     return comparison(analysis, other, index, titles), f"{counts(analysis, index)}; then {counts(other, index)}"
 
 

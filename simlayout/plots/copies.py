@@ -4,9 +4,12 @@ An access is drawn instruction by instruction: `index` counts the rows of `Acces
 """
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
+from simlayout.algebra import dtype_of
+from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
@@ -20,7 +23,7 @@ from simlayout.proofs import Access
 from simlayout.proofs.source import analyze_copies
 from simlayout.wording import counted
 
-PIECE = "framed and hatched: a wavefront beyond the first of its line, read from another line of global memory"
+PIECE = "red frame and bar: one more wavefront for this line, because it is read from another line of global memory"
 """What `marked` means where what a copy reads is known."""
 
 COLOURINGS = {
@@ -28,6 +31,7 @@ COLOURINGS = {
     "instruction": "colour: the instruction, in the order of the loops",
     "warp": "colour: the warp",
     "chunk": "colour: the 16 bytes of a row that the lane moves, by their place in it",
+    "block": "colour: the 8x8 block of the tile, downwards first",
 }
 """What a colour may say, and the legend's words for it."""
 
@@ -79,11 +83,12 @@ def neighbour_step(access):
                       "column of its tile, so that they are no cell of a picture")
 
 
-def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "") -> Panel:
+def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
+            whole: bool = False) -> Panel:
     """The Panel of the tile's part that some instructions touch: each cell is what one lane moves, with its number.
 
     indices: of the instructions; colour: one of COLOURINGS. Threads have their tid where several warps are drawn, else their
-    lane. Only lanes whose address counts are shown (16 of ldmatrix.x2).
+    lane. Only lanes whose address counts are shown (16 of ldmatrix.x2). whole: with all else that the tile has, empty.
 
     >>> import simlayout as sl
     >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
@@ -93,22 +98,26 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
     """
     down, across = neighbour_step(access)
     instructions = list(_lanes(access, indices))
-    top, left = (min(int(c[k].min()) for *_, c in instructions) for k in (0, 1))
+    top, left = (0, 0) if whole else (min(int(c[k].min()) for *_, c in instructions) for k in (0, 1))
     boxes = []
     for order, index, active, (rows, columns) in instructions:
         for lane in active:
             row, column = int(rows[lane]), int(columns[lane])
             size = (1 + across * (access.elements - 1), 1 + down * (access.elements - 1))
             shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
-                     "chunk": column // access.elements if across else row // access.elements}[colour]
+                     "chunk": column // access.elements if across else row // access.elements,
+                     "block": _block(row, column)}[colour]
             boxes.append(Box(column - left, row - top, *size, shade, _name(access, indices, index, lane)))
     wide, high = int(max(b.x + b.width for b in boxes)), int(max(b.y + b.height for b in boxes))
+    if whole:
+        high, wide = (1, *(prod(flatten(mode)) for mode in access.tile.shape[:2]))[-2:]
     boxes = list(dict.fromkeys(boxes))
     step = int(boxes[0].width)
-    return Panel(title or f"{access.name}: {access.instruction}", wide, high, _joined(boxes),
+    return Panel(title or f"{access.name}: {access.instruction}, {access.dtype}", wide, high, _joined(boxes),
                  tuple((x + min(step, 8) / 2, str(x + left)) for x in range(0, wide, max(step, wide // 8, 1))),
-                 tuple((y + 0.5, str(y + top)) for y in range(high)), legend=_legend(boxes, colour), xlabel="column",
-                 ylabel="row")
+                 tuple((y + 0.5, str(y + top)) for y in range(high)), frames=((0, 0, wide, high),) * whole,
+                 legend=_legend(boxes, colour), xlabel="column", ylabel="row",
+                 bytes=dtype_of(access.dtype).bytes * across)
 
 
 def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
@@ -133,18 +142,20 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
             line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
             place = (columns if neighbour_step(access)[1] else rows)[lane] // access.elements
             shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
-                     "chunk": int(place)}[colour]
+                     "chunk": int(place), "block": _block(int(rows[lane]), int(columns[lane]))}[colour]
             boxes.append(Box(byte / WORD_BYTES, line, size / WORD_BYTES, 1, shade, _name(access, indices, index, lane),
                              lane in late))
     shown = sorted({b.y for b in boxes})[:lines]
     place = {line: float(y) for y, line in enumerate(shown)}
     boxes = [b._replace(y=place[b.y]) for b in boxes if b.y in place]
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
-    full_title = f"{title or access.tile}: {counted(count[0], 'wavefront')}, ideal {count[1]}"
+    exact = "" if analysis.exact else " (of what is written: what a copy reads is not known)"
+    named = title or f"{access.tile}, {access.dtype}"
+    full_title = f"{named}\n{counted(count[0], 'wavefront')}, ideal {count[1]}{exact}"
     rows = tuple((y + 0.5, str(n)) for n, y in place.items())
     return Panel(full_title, BANKS, len(shown), _joined(boxes), bank_numbers(), rows,
                  frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour),
-                 marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line")
+                 marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
 
 
 def _late(analysis, index):
@@ -175,6 +186,11 @@ def _phase_of(access, lane):
     from simlayout.hardware import instruction
 
     return next(k for k, group in enumerate(instruction(access.instruction).groups) if lane in group)
+
+
+def _block(row, column):
+    """The number of an 8x8 block in a tile of two by two: 0 and 1 below each other, 2 and 3 to the right of these."""
+    return row // 8 + 2 * (column // 8)
 
 
 def _tid(access, index, lane):
@@ -215,7 +231,7 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
     >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
     ...                  {"tid": 32, "i": 2})
     >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1))]
-    ['copy: st.shared.b128', '(8,64):(64,1): 8 wavefronts, ideal 8']
+    ['copy: st.shared.b128, f16', '(8,64):(64,1), f16']
     """
     panels = [touched(access, indices, colour), in_memory(access, indices, colour)]
     return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title, ax)
@@ -233,7 +249,8 @@ def _draw_copy(request):
     indices = request.options.index
     access, analysis = [request.access(index) for index in indices][0]
     total = sum(int(analysis.wavefronts[i]) for i in indices)
-    return copy_map(access, indices, title=f"{access.instruction}: {access.tile}"), f"{total} wavefronts"
+    title = f"{access.instruction} of {access.tile}, {access.dtype}"
+    return copy_map(access, indices, title=title), counted(total, "wavefront")
 
 
 COPY_KIND = Kind("copy", "a LAYOUT, --op: which element each lane moves, in the tile and in shared memory; --index may name "

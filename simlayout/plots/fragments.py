@@ -1,6 +1,7 @@
 """Fragments in the PTX manual's form, T0:{a0,a1}, and what a choice of ldmatrix loads."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from simlayout.hardware import fragment as fragment_of
 from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import numbers
-from simlayout.plots.panel import Box, Panel, draw
+from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 
 WHOLE, PERIOD = 32, 16
@@ -60,7 +61,7 @@ def table(fragment: Fragment, rows: int | None = None, columns: int | None = Non
     if (high, wide) == (1, 1) and _pairs(fragment):
         wide = 2
     holds = holders(fragment)
-    letter = (fragment.operand or "r").rsplit(".", 1)[-1][:1].lower()
+    letter = _letter(fragment)
     shown_rows = _rows(fragment.shape[0], high) if rows is None else list(range(0, min(rows, fragment.shape[0]), high))
     shown_columns = list(range(0, fragment.shape[1], wide))
     if columns is not None:
@@ -71,6 +72,65 @@ def table(fragment: Fragment, rows: int | None = None, columns: int | None = Non
     if fit >= len(shown_columns):
         return panel
     return _table(fragment, holds, letter, (high, wide), shown_rows, shown_columns[:fit])
+
+
+BLOCK = 8
+"""Rows and columns of the blocks in which a warp holds the accumulators of wgmma, and A and C of mma."""
+
+
+def outline(fragment: Fragment) -> Panel | None:
+    """The Panel of a Fragment in blocks of 8 x 8, each with the threads and the elements that hold it; None if it has none.
+
+    Blocks: each belongs to the 32 lanes of a warp, all of which hold in it elements of the same numbers.
+
+    >>> from simlayout.hardware import fragment
+    >>> panel = outline(fragment("wgmma.m64n64k16.f32.f16.f16", "D"))
+    >>> [box.text for box in panel.boxes[:2]], panel.boxes[-1].colour
+    (['T0-T31\\nd0, d1', 'T0-T31\\nd4, d5'], 3)
+    """
+    rows, columns = fragment.shape
+    if rows % BLOCK or columns % BLOCK or max(rows, columns) > MOST_COLUMNS * BLOCK:
+        return None
+    holds, letter, boxes = holders(fragment), _letter(fragment), []
+    for top, left in np.ndindex(rows // BLOCK, columns // BLOCK):
+        inside = [holder for row in range(BLOCK) for column in range(BLOCK)
+                  for holder in holds[BLOCK * top + row, BLOCK * left + column]]
+        lanes, values = ({holder[i] for holder in inside} for i in (0, 1))
+        if len(lanes) != 32 or max(lanes) - min(lanes) != 31 or len(inside) != 32 * len(values):
+            return None
+        names = ", ".join(f"{letter}{v}" for v in sorted(values))
+        boxes.append(Box(left, top, 1, 1, min(lanes) // 32, f"T{min(lanes)}-T{max(lanes)}\n{names}"))
+    ranges = [tuple((i + 0.5, f"{BLOCK * i}-{BLOCK * i + BLOCK - 1}") for i in range(size // BLOCK))
+              for size in (columns, rows)]
+    words = "T and two numbers: the threads that hold the block, and which of their elements; colour: the warp"
+    return Panel(f"{_title(fragment)}: its blocks of 8 x 8", columns // BLOCK, rows // BLOCK, boxes, ranges[0],
+                 ranges[1], legend=((tuple(sorted({b.colour for b in boxes})), words),), xlabel="column", ylabel="row")
+
+
+def _letter(fragment):
+    return (fragment.operand or "r").rsplit(".", 1)[-1][:1].lower()
+
+
+def _title(fragment):
+    operand = f", {fragment.operand}" if fragment.operand else ""
+    return f"{fragment.name}{operand}: {fragment.shape[0]} x {fragment.shape[1]} {fragment.dtype}"
+
+
+def parts(fragment: Fragment) -> list[Panel]:
+    """The Panels of a Fragment: its table; where that is no whole one, and blocks repeat, these and the first block.
+
+    >>> from simlayout.hardware import fragment
+    >>> [len(parts(fragment(name, "D"))) for name in ("m16n8k16.f32.f16.f16.f32", "wgmma.m64n64k16.f32.f16.f16")]
+    [1, 2]
+    """
+    whole = table(fragment)
+    blocks = outline(fragment) if whole.title.endswith("in part") else None
+    if blocks is None:
+        return [whole]
+    first = table(fragment, BLOCK, BLOCK)
+    words = "T and a number: a thread; in braces: which of its elements are here"
+    return [blocks, replace(first, title="the first block", legend=(((), words),),
+                            boxes=tuple(b._replace(colour=0) for b in first.boxes))]
 
 
 def _table(fragment, holds, letter, unit, rows, columns):
@@ -85,9 +145,7 @@ def _table(fragment, holds, letter, unit, rows, columns):
         last, y = row, y + 1
     names = ((x + 0.5, str(c) if wide == 1 else f"{c}-{c + wide - 1}") for x, c in enumerate(columns))
     cut = len(rows) * high < fragment.shape[0] or len(columns) * wide < fragment.shape[1]
-    operand = f", {fragment.operand}" if fragment.operand else ""
-    size = f"{fragment.shape[0]} x {fragment.shape[1]} {fragment.dtype}"
-    title = f"{fragment.name}{operand}: {size}" + (", in part" if cut else "")
+    title = _title(fragment) + (", in part" if cut else "")
     words = "T and a number: a thread; in braces: which of its elements are here; colour: its lane divided by 4"
     return Panel(title, len(columns), y, boxes, tuple(names), ticks, legend=((tuple(range(8)), words),),
                  xlabel="column", ylabel="row")
@@ -160,7 +218,7 @@ def choice(chosen: LdmatrixChoice, copy: int = 0) -> Panel:
 def _draw_fragment(request):
     operand = None if re.match(r"(ld|st)matrix", request.options.layout) else request.options.operand
     shown = fragment_of(request.options.layout, operand)
-    return fragment(shown), f"{shown.shape[0]} x {shown.shape[1]} {shown.dtype}, {shown.values} per thread"
+    return together(parts(shown)), f"{shown.shape[0]} x {shown.shape[1]} {shown.dtype}, {shown.values} per thread"
 
 
 FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}",

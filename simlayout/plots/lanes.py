@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
 from simlayout.hardware.banks.analysis import Analysis
-from simlayout.hardware.banks.model import BANKS
+from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind, counts
@@ -15,7 +15,9 @@ from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.proofs import Access
 from simlayout.wording import counted
 
-WORDS = "number: the wavefront of its phase that serves the lane, from 0 on; colour: the same, mod 8"
+FIRST = "served in the first wavefront of its phase, number 0"
+LATER = "served in a later one: its number"
+KIND = "ideal", "excess"
 GAP = 0.6                                   # rows between phases
 
 
@@ -23,8 +25,9 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
                coordinates: Sequence[ArrayLike] | None = None, title: str = "") -> Panel:
     """The Panel of instruction `index` of an Analysis: a row per lane, 32 banks across, phase by phase.
 
-    only: the phases to draw, all if None. coordinates: (rows, columns), ints [32] each, which the lanes give; None: not
-    written. The wavefront in which a word comes is a choice of presentation (`simlayout.hardware.banks.phases.phases`).
+    only: the phases to draw, all if None; the title then says which and what part of the cost they are. coordinates: (rows,
+    columns), ints [32] each, which the lanes give; None: not written. title: what is drawn; the costs follow it.
+    The wavefront in which a word comes is a choice of presentation (`simlayout.hardware.banks.phases.phases`).
 
     >>> import simlayout as sl
     >>> panel = phase_rows(sl.analyze("ldmatrix.x1", [128 * (lane % 8) for lane in range(32)]))
@@ -38,7 +41,7 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
             continue
         active = [lane for lane in phase.lanes if analysis.active[index, lane]]
         place = {lane: top + i for i, lane in enumerate(active)}
-        boxes += [Box(s.bank, place[lane], s.width, 1, s.wavefront, str(s.wavefront), s.wavefront > 0)
+        boxes += [Box(s.bank, place[lane], s.width, 1, KIND[s.wavefront > 0], str(s.wavefront), s.wavefront > 0)
                   for s in phase.served for lane in s.lanes if s.wavefront < phase.wavefronts // phase.times]
         rows += [(place[lane] + 0.5, _lane(lane, coordinates)) for lane in active]
         count = counted(phase.wavefronts, "wavefront")
@@ -47,15 +50,31 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
         frames.append((0, top, BANKS, len(active)))
         top += len(active) + GAP
     boxes.sort(key=lambda b: (b.y, b.x))
-    total = costs(analysis, index)
-    return Panel(title or f"{analysis.instruction}: {total}", BANKS, top - GAP, boxes, bank_numbers(), rows, sides, frames,
-                 ((tuple(sorted({b.colour % 8 for b in boxes})), WORDS),), CONFLICT, BANK_LABEL,
-                 "lane: row, column" if coordinates is not None else "lane")
+    legend = tuple(((kind,), words) for kind, words in (("ideal", FIRST), ("excess", LATER))
+                   if any(b.colour == kind for b in boxes))
+    full_title = f"{title or analysis.instruction}\n{costs(analysis, index, only)}"
+    return Panel(full_title, BANKS, top - GAP, boxes, bank_numbers(), rows, sides, frames, legend, CONFLICT, BANK_LABEL,
+                 "lane: row, column" if coordinates is not None else "lane", bytes=WORD_BYTES)
 
 
-def costs(analysis, index=0):
-    """The wavefronts of an instruction and its ideal, in words."""
-    return f"{counted(int(analysis.wavefronts[index]), 'wavefront')}, ideal {int(analysis.ideal[index])}"
+def costs(analysis, index=0, only=None):
+    """The wavefronts of an instruction and its ideal, in words; of the phases `only` what they are of it.
+
+    >>> from simlayout.hardware import analyze
+    >>> load = analyze("ldmatrix.x4", [128 * (lane % 16) + 16 * (lane // 16) for lane in range(32)])
+    >>> costs(load), costs(load, 0, (0,))
+    ('32 wavefronts, ideal 4', 'matrix 0 of 4: 8 of 32 wavefronts (ideal 1)')
+    """
+    total, ideal = int(analysis.wavefronts[index]), int(analysis.ideal[index])
+    found = phases(analysis, index)
+    exact = "" if analysis.exact else " (a bound: see `explain`)"
+    if only is None or set(only) >= set(range(len(found))):
+        return f"{counted(total, 'wavefront')}, ideal {ideal}{exact}"
+    chosen = [found[number] for number in only]
+    mine, least = sum(p.wavefronts for p in chosen), sum(bool(p.wavefronts) for p in chosen)
+    one, many = ("matrix", "matrices") if analysis.instruction.kind in ("ldmatrix", "stmatrix") else ("phase", "phases")
+    names = f"{one} {only[0]}" if len(only) == 1 else f"{many} {', '.join(map(str, only[:-1]))} and {only[-1]}"
+    return f"{names} of {len(found)}: {mine} of {counted(total, 'wavefront')} (ideal {least}){exact}"
 
 
 def _lane(lane, coordinates):
@@ -72,10 +91,11 @@ def _what(analysis, number, phase):
 
 
 def of_access(access, index=0, only=None, title=""):
-    """`phase_rows` of an Access, with the coordinates that its lanes give."""
+    """`phase_rows` of an Access, with the coordinates that its lanes give. title: of the access, by itself where "" is."""
     from simlayout.plots.copies import coordinates
 
-    return phase_rows(access.analyze(), index, only, coordinates(access, index), title)
+    return phase_rows(access.analyze(), index, only, coordinates(access, index),
+                      title or f"{access.instruction} of {access.tile}, {access.dtype}")
 
 
 def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
@@ -85,10 +105,10 @@ def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = N
 
     >>> import simlayout as sl
     >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
-    >>> matrix_phases(load, only=(0,)).get_title(loc="left").split(": ")[-1]
-    '32 wavefronts, ideal 4'
+    >>> matrix_phases(load, only=(0,)).get_title(loc="left").splitlines()[-1]
+    'matrix 0 of 4: 8 of 32 wavefronts (ideal 1)'
     """
-    title = f"{access.name}: {access.instruction} of {access.tile}: {costs(access.analyze(), index)}"
+    title = f"{access.name}: {access.instruction} of {access.tile}, {access.dtype}"
     return draw(of_access(access, index, only, title), ax)
 
 

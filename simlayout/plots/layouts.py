@@ -11,7 +11,7 @@ from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
-from simlayout.plots.panel import Box, Panel, draw, together
+from simlayout.plots.panel import MOST, Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 from simlayout.proofs.natural import CHUNK_BYTES
 
@@ -19,8 +19,10 @@ BANK_LABEL = "bank (a line is all of them: 128 bytes)"
 LINE_BYTES = BANKS * WORD_BYTES
 BY = ("offset", "bank", "chunk")
 
-CHUNK_COLOURS = (tuple(range(8)), "colour: the 16-byte chunk of a 128-byte line, which is four banks: 0 to 7")
-ROW_COLOURS = (tuple(range(8)), "colour: the row of the tile, mod 8")
+PLACE_COLOURS = (tuple(f"place {i}" for i in range(8)), "colour: the four banks, 0-3 to 28-31, in which it lies")
+"""What colours mean in both panels: an element has the same in the tile and in shared memory."""
+
+HIGH = 6.1                                  # inches that a panel may measure on a slide, below titles, above the legend
 
 
 def extents(tile):
@@ -76,28 +78,34 @@ def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") ->
     if by not in BY:
         raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}")
     size, at = dtype_of(dtype).bytes, offsets(tile)
-    for width in (run(at, size),) if by == "chunk" else (1, run(at, size)):
-        panel = _logical(tile, by, size, at, width)
+    for width in (run(at, size),) if by == "chunk" or at.size > MOST else (1, run(at, size)):
+        panel = _logical(tile, by, dtype_of(dtype), at, width)
         if panel.size()[0] <= SLIDE:
             break
-    return panel if panel.size()[0] <= SLIDE else panel.without_texts()
+    return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
 
 
-def _logical(tile, by, size, at, width):
-    rows, columns = at.shape
+def _logical(tile, by, dtype, at, width):
+    (rows, columns), size = at.shape, dtype.bytes
     boxes = []
     for (row, piece), offset in np.ndenumerate(at[:, ::width]):
         byte = int(offset) * size
         text = {"offset": str(offset), "bank": _banks(byte, width * size),
                 "chunk": f"{byte // LINE_BYTES}.{byte % LINE_BYTES // CHUNK_BYTES}"}[by]
-        boxes.append(Box(piece * width, row, width, 1, byte % LINE_BYTES // CHUNK_BYTES, text))
-    what = {"offset": "offset in elements" + (" of the first of them" if width > 1 else ""), "bank": "banks",
+        boxes.append(Box(piece * width, row, width, 1, _place(byte), text))
+    what = {"offset": "offset in elements" + (" of the first of them" if width > 1 else ""),
+            "bank": "the bank" if width * size <= WORD_BYTES else "the banks",
             "chunk": "line of 128 bytes . chunk of 16 bytes in it"}[by]
     words = f"{what}" + (f"; a cell is {width} neighbours" if width > 1 else "")
-    colours, meaning = CHUNK_COLOURS
+    colours, meaning = PLACE_COLOURS
     step = width if columns // width <= 32 else 4 * width
-    return Panel(str(tile), columns, rows, boxes, numbers(columns, step, 0.5 * min(width, step)), numbers(rows),
-                 legend=((colours, f"number: {words}; {meaning}"),), xlabel="column", ylabel="row")
+    return Panel(f"{tile}, {dtype}", columns, rows, boxes, numbers(columns, step, 0.5 * min(width, step)), numbers(rows),
+                 legend=((colours, meaning), ((), f"in the tile: {words}")), xlabel="column", ylabel="row", bytes=size)
+
+
+def _place(byte):
+    """The colour of the 16 bytes of a line in which a byte lies."""
+    return f"place {byte % LINE_BYTES // CHUNK_BYTES}"
 
 
 def _banks(byte, size):
@@ -134,14 +142,11 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     boxes = []
     for (row, piece), offset in np.ndenumerate(at[:, ::width]):
         line, byte = divmod(int(offset) * size, LINE_BYTES)
-        boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, row, f"{row}, {piece * width}"))
-    colours, meaning = ROW_COLOURS
-    words = "numbers: row, column" + (f" (of the first of {width} neighbours)" if width > 1 else "")
-    panel = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high, 1 if high <= 64 else 8),
-                 legend=((colours, f"{words}; {meaning}"),), xlabel=BANK_LABEL, ylabel="line")
-    if panel.size()[0] <= SLIDE:
-        return panel
-    return Panel(**{**vars(panel.without_texts()), "legend": (ROW_COLOURS,)})
+        boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, _place(byte), f"{row}, {piece * width}"))
+    words = "in shared memory: row, column" + (f" of the first of {width} neighbours" if width > 1 else "")
+    panel = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high),
+                 legend=(PLACE_COLOURS, ((), words)), xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
+    return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
 
 
 def bank_numbers():
@@ -156,7 +161,7 @@ def layout(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16", ax:
 
     >>> from simlayout.algebra import Layout
     >>> layout(Layout((16, 64), (64, 1)), by="bank").get_title(loc="left")
-    '(16,64):(64,1)'
+    '(16,64):(64,1), f16'
     """
     return draw(logical(tile, by, dtype), ax)
 
@@ -169,7 +174,7 @@ def layout_map(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16",
 
     >>> from simlayout.algebra import Layout
     >>> [ax.get_title(loc="left") for ax in layout_map(Layout((8, 8), (8, 1)))]
-    ['(8,8):(8,1)', 'in shared memory']
+    ['(8,8):(8,1), f16', 'in shared memory']
     """
     panels = [logical(tile, by, dtype), memory(tile, dtype)]
     wide = sum(p.size()[0] for p in panels) > SLIDE - 0.6

@@ -11,7 +11,7 @@ from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, draw
 
-WITHIN, BANK, LINE = 1, 0, 4
+WITHIN, BANK, LINE = "within", "bank", "line"
 """Colours of the bits of an address: below the bank, the bank, above it."""
 
 MEANING = {WITHIN: "a bit within a word of 4 bytes", BANK: "a bit of the bank (the word in a line of 128 bytes)",
@@ -59,11 +59,12 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16", title: str = "") 
     rows = tuple((y + 0.5, f"bit {out}") for y, out in enumerate(reversed(range(f2_map.outputs))))
     columns = tuple((x + 0.5, names[bit]) for x, bit in enumerate(reversed(range(f2_map.inputs))))
     shown = {b.colour for b in boxes} - {-1}
-    legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}, {dtype}") for kind, text in MEANING.items()
+    legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
               if kind in shown]
     constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""
-    return Panel(title or f"{layout}, rank {f2_map.rank}{constant}", f2_map.inputs, f2_map.outputs, boxes, columns, rows,
-                 legend=legend, xlabel="bit of the coordinate", ylabel="bit of the offset")
+    full_title = title or f"{layout}, {dtype_of(dtype)}, rank {f2_map.rank}{constant}"
+    return Panel(full_title, f2_map.inputs, f2_map.outputs, boxes, columns, rows, legend=legend,
+                 xlabel="bit of the coordinate", ylabel="bit of the offset")
 
 
 def matrix(layout: IndexFunction, dtype: AnyDType = "f16", ax: Axes | None = None) -> Axes:
@@ -73,7 +74,7 @@ def matrix(layout: IndexFunction, dtype: AnyDType = "f16", ax: Axes | None = Non
 
     >>> from simlayout.algebra import Layout, Swizzle
     >>> matrix(Swizzle(3, 3, 3) @ Layout((8, 64), (64, 1))).get_title(loc="left")
-    'Sw<3,3,3> o (8,64):(64,1), rank 9'
+    'Sw<3,3,3> o (8,64):(64,1), f16, rank 9'
     """
     return draw(bit_matrix(layout, dtype), ax)
 

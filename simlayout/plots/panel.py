@@ -11,28 +11,31 @@ from simlayout.errors import SimlayoutError
 from simlayout.plots import style
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.library import matplotlib
-from simlayout.plots.place import frame, inches, one_axes, own_axes, part, write
+from simlayout.plots.place import frame, one_axes, own_axes, part, write
 
-CONFLICT = "framed and hatched: a wavefront beyond the first of its lanes (a conflict)"
+CONFLICT = "red frame and bar: a wavefront beyond the first of its lanes (a conflict)"
 """What `marked` means in a picture of lanes."""
 
 MOST = 8192
 """Boxes that a panel draws: more are no picture for people."""
 
-NARROW, LOW, BANK = 0.14, 0.16, 0.1         # inches: the least that a box measures across and down, and a bank across
+NARROW, LOW, BANK = 0.14, 0.15, 0.1         # inches: the least that a box measures across and down, and a bank across
 WITH_TITLE = 3.3                            # inches across that a title may take for itself
 GAP, EDGE, HEAD, TITLE_LINE = 0.3, 0.12, 0.17, 0.2      # inches: between panels, around, column numbers, lines of a title
+HEADLINE = 6                                # inches across that a title above all panels may take for itself
+BOLD = 1.14                                 # width of bold text, in that of plain
+LINE_BYTES = 128
 FOOT = 0.16                                 # inches: a line of the legend
 
 
 class Box(NamedTuple):
-    """A rectangle from (x, y), y downwards, with a text; colour: of `style.colour_of`; marked: hatched and framed."""
+    """A rectangle from (x, y), y downwards, with a text; colour: of `style.colour_of`; marked: with a frame and a bar."""
 
     x: float
     y: float
     width: float
     height: float
-    colour: int
+    colour: int | str
     text: str = ""
     marked: bool = False
 
@@ -42,9 +45,10 @@ class Panel:
     """What one Axes shows, in units of its grid.
 
     width, height: of the grid; boxes: Boxes. columns, rows: ((position, text), ...) above and left of the grid; sides: the
-    same to its right. frames: ((x, y, width, height), ...) drawn thick. legend: ((colours, meaning), ...), the colours ints;
-    marked: what hatching means. xlabel, ylabel: what the numbers of columns and rows count. Raises SimlayoutError for more
-    boxes than MOST.
+    same to its right. frames: ((x, y, width, height), ...) drawn thick. legend: ((colours, meaning), ...), no colours where
+    it speaks of texts; marked: what the frame and the bar of a cell mean. xlabel, ylabel: what the numbers of columns and
+    rows count. low: inches that a box measures down at least. bytes: of a unit across, 0 if it is none of memory: panels of
+    bytes share a scale. Raises SimlayoutError for more boxes than MOST.
     """
 
     title: str
@@ -59,6 +63,8 @@ class Panel:
     marked: str = ""
     xlabel: str = ""
     ylabel: str = ""
+    low: float = LOW
+    bytes: float = 0
 
     def __post_init__(self):
         if len(self.boxes) > MOST:
@@ -74,7 +80,7 @@ class Panel:
     def unit(self) -> tuple[float, float]:
         """(width, height) in inches of a unit of the grid, in which every text has room."""
         wide = [(style.text_width(b.text) + 0.06) / b.width for b in self.boxes if b.text]
-        high = [(style.text_height(b.text) + 0.025) / b.height for b in self.boxes if b.text]
+        high = [(style.text_height(b.text) + 0.015) / b.height for b in self.boxes if b.text]
         wide += [(style.text_width(t) + style.text_width(u) + 0.12) / 2 / (q - p)
                  for (p, t), (q, u) in zip(self.columns, self.columns[1:])]
         high += [style.text_height(t) / (q - p) for (p, t), (q, _) in zip(self.rows, self.rows[1:])]
@@ -82,7 +88,7 @@ class Panel:
                  for (p, t), (q, u) in zip(self.sides, self.sides[1:])]
         least = min((b.width for b in self.boxes), default=1), min((b.height for b in self.boxes), default=1)
         narrow = max(NARROW / least[0], BANK if self.counts_banks else 0)
-        return max([narrow, *wide]), max([LOW / least[1], *high])
+        return max([narrow, *wide]), max([self.low / least[1], *high])
 
     def margins(self) -> tuple[float, float, float]:
         """Inches (left, right, above) that what stands around the grid needs, but for the title."""
@@ -96,8 +102,25 @@ class Panel:
         return self.width * wide + left + right, self.height * high + above
 
     def without_texts(self) -> "Panel":
-        """The same without the texts in its boxes."""
-        return replace(self, boxes=tuple(b._replace(text="") for b in self.boxes))
+        """The same without the texts in its boxes, and without what the legend says of them."""
+        return replace(self, boxes=tuple(b._replace(text="") for b in self.boxes),
+                       legend=tuple(entry for entry in self.legend if entry[0]))
+
+    def within(self, high: float) -> "Panel":
+        """The same at most so many inches high: itself, or without texts in boxes, which are lower, and with fewer numbers.
+
+        >>> one = Panel("tall", 1, 200, [Box(0, y, 1, 1, 0, str(y)) for y in range(200)])
+        >>> one.within(50) is one, round(one.within(5).size()[1], 3)
+        (True, 5.0)
+        """
+        if self.size()[1] <= high:
+            return self
+        low = (high - self.margins()[2]) / self.height
+        rows, step = self.rows, 1
+        while len(rows) > 1 and style.LINE > low * (rows[1][0] - rows[0][0]):
+            step *= 2
+            rows = self.rows[::step]
+        return replace(self.without_texts(), low=low * min((b.height for b in self.boxes), default=1), rows=rows, sides=())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draws it; see `draw`."""
@@ -108,7 +131,7 @@ def draw(panel: Panel, ax: Axes | None = None) -> Axes:
     """Draws a panel into Axes, or into a figure of the right size; returns the Axes.
 
     >>> ax = draw(Panel("two", 2, 1, [Box(0, 0, 1, 1, 0, "a"), Box(1, 0, 1, 1, 1, "b", True)], marked="late"))
-    >>> [text for *_, text in ax.artists[-1].texts], ax.get_title(loc="left")
+    >>> [text for label in ax.artists[-2:] for *_, text in label.texts], ax.get_title(loc="left")
     (['a', 'b'], 'two')
     """
     if (ax := one_axes(ax)) is None:
@@ -120,9 +143,11 @@ def draw(panel: Panel, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def together(panels: Sequence[Panel], across: int | None = None, title: str = "",
+def together(panels: Sequence[Panel], across: int | Sequence[int] | None = None, title: str = "",
              ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws several panels, `across` of them beside each other (None: all); returns a tuple of their Axes, in order.
+
+    across: an int; or for each column the number of panels that stand in it, one below the other.
 
     ax: where to draw; None makes a figure of the right size. One Axes becomes an invisible frame, in whose place panels,
     title and legend are laid out as in a figure of their own, all lengths but those of texts in proportion. Of a sequence of
@@ -141,28 +166,25 @@ def together(panels: Sequence[Panel], across: int | None = None, title: str = ""
                              "all")
     if separate:
         return tuple(draw(panel, own) for panel, own in zip(panels, separate, strict=True))
-    across = across or len(panels)
     slots = _slots(panels)
-    lines = [slots[i:i + across] for i in range(0, len(slots), across)]
-    columns = [max(s.wide for s in slots[i::across]) for i in range(min(across, len(slots)))]
+    stands = _grid if across is None or isinstance(across, int) else _stacks
+    placed, across_all, down_all = stands(slots, across or len(slots))
     entries = _entries(panels)
-    wide = max([sum(columns) + GAP * (len(columns) - 1) + 2 * EDGE, style.text_width(title, style.TITLE) * 1.1 + 2 * EDGE,
-                2.5, *map(_legend_width, entries)])
+    wide = max([across_all + 2 * EDGE, 2.5, *map(_legend_width, entries)])
+    title = style.fitted(title, max(wide - 2 * EDGE, HEADLINE) / BOLD, style.TITLE)
+    wide = max(wide, style.text_width(title, style.TITLE) * BOLD + 2 * EDGE)
     foot = sum(FOOT * (text.count("\n") + 1) for _, text in entries) + (0.15 if entries else 0.05)
-    top = EDGE + (0.28 if title else 0)
-    high = top + sum(_height(line) for line in lines) + GAP / 2 * (len(lines) - 1) + foot + EDGE
+    top = EDGE + (TITLE_LINE * (title.count("\n") + 1) + 0.1 if title else 0)
+    high = top + down_all + foot + EDGE
     parent, axes = frame(ax, (wide, high)), []
     if title:
         write(parent, EDGE / wide, 1 - EDGE / high, title, fontsize=style.TITLE, fontweight="bold", va="top")
-    for line in lines:
-        head = max(s.head for s in line)
-        for slot, x in zip(line, (EDGE + sum(columns[:i]) + GAP * i for i in range(len(line)))):
-            panel, (left, _, above), (unit_x, unit_y) = slot.panel, slot.panel.margins(), slot.unit
-            across, down = panel.width * unit_x, panel.height * unit_y
-            place = (x + left) / wide, 1 - (top + head + above + down) / high, across / wide, down / high
-            axes.append(part(parent, place))
-            _fill(axes[-1], panel, slot.title)
-        top += _height(line) + GAP / 2
+    for slot, x, y in placed:
+        panel, (left, _, above), (unit_x, unit_y) = slot.panel, slot.panel.margins(), slot.unit
+        width, down = panel.width * unit_x, panel.height * unit_y
+        place = (EDGE + x + left) / wide, 1 - (top + y + above + down) / high, width / wide, down / high
+        axes.append(part(parent, place))
+        _fill(axes[-1], panel, slot.title)
     if entries:
         style.legend(parent, entries, loc="lower left", bbox_to_anchor=(0.02 / wide, 0.0))
     return tuple(axes)
@@ -180,11 +202,17 @@ class _Slot(NamedTuple):
 
 
 def _slots(panels):
-    """The slots of all panels, in order; panels that show banks share one scale."""
-    banks = [p.unit() for p in panels if p.counts_banks]
+    """The slots of all panels, in order. Panels that show banks share one scale, and so do those of one size that count the
+    same; bytes of a row are as wide as bytes of a line, as long as that makes no panel wider than a line."""
+    scales = {}
+    for panel in panels:
+        scales.setdefault(_scale(panel), []).append(panel.unit())
+    byte = max([p.unit()[0] / p.bytes for p in panels if p.counts_banks and p.bytes], default=0)
     slots = []
     for panel in panels:
-        unit = tuple(map(max, *banks)) if panel.counts_banks and len(banks) > 1 else panel.unit()
+        unit = tuple(map(max, zip(*scales[_scale(panel)])))
+        if panel.width * panel.bytes <= LINE_BYTES:
+            unit = max(unit[0], byte * panel.bytes), unit[1]
         left, (wide, high) = panel.margins()[0], panel.size(unit)
         title = style.fitted(panel.title, max(wide - left, WITH_TITLE if len(panels) > 1 else style.SLIDE - 1 - left))
         wide = max(wide, left + style.text_width(title, style.TITLE) + 0.05)
@@ -192,8 +220,41 @@ def _slots(panels):
     return slots
 
 
-def _height(line):
-    return max(s.head for s in line) + max(s.high for s in line)
+def _grid(slots, across):
+    """([(slot, x, y)], width, height) in inches of slots line by line, in columns; y: below its title. A last line that is
+    shorter keeps its own widths."""
+    lines = [slots[i:i + across] for i in range(0, len(slots), across)]
+    full = [line for line in lines if len(line) == len(lines[0])]
+    columns = [max(line[i].wide for line in full) for i in range(len(full[0]))]
+    placed, y, widest = [], 0.0, 0.0
+    for line in lines:
+        head, x = max(s.head for s in line), 0.0
+        for i, slot in enumerate(line):
+            placed.append((slot, x, y + head))
+            x += (columns[i] if line in full else slot.wide) + GAP
+        widest = max(widest, x - GAP)
+        y += head + max(s.high for s in line) + GAP / 2
+    return placed, widest, y - GAP / 2
+
+
+def _stacks(slots, counts):
+    """The same of slots one below the other, so many in each column."""
+    if sum(counts) != len(slots) or min(counts, default=0) < 1:
+        raise SimlayoutError(f"{len(slots)} panels do not stand in columns of {', '.join(map(str, counts))}")
+    placed, x, highest, left = [], 0.0, 0.0, list(slots)
+    for count in counts:
+        stack, left, y = left[:count], left[count:], 0.0
+        for slot in stack:
+            placed.append((slot, x, y + slot.head))
+            y += slot.head + slot.high + GAP / 2
+        highest = max(highest, y - GAP / 2)
+        x += max(s.wide for s in stack) + GAP
+    return placed, x - GAP, highest
+
+
+def _scale(panel):
+    """Equal for panels that share a scale."""
+    return "banks" if panel.counts_banks else (panel.width, panel.height, panel.xlabel, panel.ylabel)
 
 
 def _legend_width(entry):
@@ -221,38 +282,24 @@ def _fill(ax, panel, title):
 
 
 def _boxes(ax, panel):
-    """All boxes in one collection, marks in two more, frames in another, and all texts in one artist."""
+    """All boxes in one collection, marks in two more, frames in another, and all texts in two artists."""
     make = matplotlib().collections.PolyCollection
     shapes = [_corners(*b[:4]) for b in panel.boxes]
     ax.add_collection(make(shapes, facecolor=[style.colour_of(b.colour) for b in panel.boxes], edgecolor="white",
                            linewidth=0.8, zorder=1, clip_on=False), autolim=False)
-    marked = [(b, shape) for b, shape in zip(panel.boxes, shapes) if b.marked]
+    marked = [b[:4] for b in panel.boxes if b.marked]
     if marked:
-        outlines = [shape for _, shape in marked]
-        common = {"facecolor": "none", "clip_on": False}
-        ax.add_collection(make(outlines, edgecolor="0.45", linewidth=0, hatch="////", zorder=2, **common), autolim=False)
-        ax.add_collection(make(outlines, edgecolor="black", linewidth=1.1, zorder=3, **common), autolim=False)
-        ax.add_collection(make([_behind(ax, b) for b, _ in marked if b.text], edgecolor="none", zorder=3.5, clip_on=False,
-                               facecolor=[style.colour_of(b.colour) for b, _ in marked if b.text]), autolim=False)
+        style.mark(ax, marked)
     if panel.frames:
         ax.add_collection(make([_corners(*f) for f in panel.frames], facecolor="none", edgecolor="black", linewidth=1.4,
                                zorder=5, clip_on=False), autolim=False)
-    style.add_labels(ax, [(b.x + b.width / 2, b.y + b.height / 2, b.text) for b in panel.boxes if b.text])
+    for with_bar in (False, True):
+        style.add_labels(ax, [(b.x + b.width / 2, b.y + b.height / 2, b.text) for b in panel.boxes
+                              if b.text and b.marked == with_bar], shift=(0, style.BAR / 2 * with_bar))
 
 
 def _corners(x, y, width, height):
     return (x, y), (x + width, y), (x + width, y + height), (x, y + height)
-
-
-def _behind(ax, box):
-    """The corners of what keeps the hatch clear of a text."""
-    wide, high = inches(ax)
-    left, right = ax.get_xlim()
-    bottom, top = ax.get_ylim()
-    unit_x, unit_y = wide / (right - left), high / (bottom - top)
-    width = (style.text_width(box.text) + 0.03) / unit_x
-    height = (style.text_height(box.text) - 0.015) / unit_y
-    return _corners(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
 
 
 def _entries(panels):
@@ -262,7 +309,7 @@ def _entries(panels):
         for colours, text in panel.legend:
             shown.setdefault(text, set()).update(colours)
         if panel.marked and any(b.marked for b in panel.boxes):
-            marks[panel.marked] = style.patch(facecolor="white", edgecolor="black", hatch="////")
-    entries = [(tuple(style.patch(facecolor=style.colour_of(c)) for c in sorted(colours)), text)
-               for text, colours in shown.items()]
+            marks[panel.marked] = style.mark_patch()
+    entries = [(tuple(style.patch(facecolor=style.colour_of(c)) for c in sorted(colours, key=str))
+                or (style.patch(facecolor="none"),), text) for text, colours in shown.items()]
     return [*entries, *((handle, text) for text, handle in marks.items())]

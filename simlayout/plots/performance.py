@@ -11,15 +11,20 @@ from simlayout.errors import SimlayoutError
 from simlayout.plots.aliases import Axes
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.place import one_axes
+from simlayout.plots.style import fitted, text_width
 
 SERIES = (("#0077BB", "o"), ("#EE7733", "s"), ("#009988", "D"), ("#CC3311", "^"), ("#555555", "X"), ("#33BBEE", "v"),
           ("#EE3377", "P"))
 """A colour and a marker per series: Paul Tol's "vibrant" scheme, distinct to the colour-blind, and markers for the rest."""
 
-BAR, PUBLISHED = "#0077BB", "#EE7733"
+BARS = ("#0077BB", "#CC3311", "#00806A", "#555555", "#8E44AD")
+"""A colour per group of bars, on which white text is read."""
+
+PUBLISHED = "#FFFFFF"                       # a diamond with a black edge
 TEXT, NOTE, TITLE = 12, 10, 14              # points
 SLIDE, TALL = 13.33, 6.6                    # inches: width and height of a picture of dots
 MANY = 20                                   # bars, from which on they are lower and their text smaller
+HEADLINE = 8.4                              # inches of a title and a legend above bars
 NAMED = 3                                   # of the lowest dots, if their names do not meet
 NUMBER, DIAMOND = 0.045, 0.014              # shares that the number of a bar, and half a diamond, take of the axis
 
@@ -36,13 +41,15 @@ class Dot:
 
 @dataclass(frozen=True)
 class Bar:
-    """A kernel in a ladder: its share of cuBLAS (None: not measured), the published one (None: none), and what to say where
-    nothing was measured."""
+    """A kernel in a ladder: its share of cuBLAS (None: not measured), the published one (None: none), what to say where
+    nothing was measured, the group that gives its colour, and the GPU of the published share."""
 
     label: str
     share: float | None
     published: float | None = None
     note: str = ""
+    group: str = ""
+    where: str = ""
 
 
 def share_by_size(dots: Sequence[Dot], ax: Axes | None = None, title: str = "matmul beside cuBLAS") -> Axes:
@@ -86,6 +93,8 @@ def share_by_waves(dots: Sequence[Dot], ax: Axes | None = None,
 def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of cuBLAS") -> Axes:
     """Draws Bars from the top downwards, measured shares as bars and published ones as diamonds; returns the Axes.
 
+    Bars of a group stand together, in the order in which groups first occur, and have one colour.
+
     ax, errors: as of `share_by_size`.
 
     >>> ax = ladder([Bar("tile 64x64", 0.4, 0.44), Bar("mbarriers in PTX", None, 0.98, "ours are from the start")])
@@ -94,11 +103,14 @@ def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of c
     """
     if not bars:
         raise SimlayoutError("no bars to draw: measure something first")
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    bars = sorted(bars, key=lambda bar: groups.index(bar.group))
     if (ax := one_axes(ax)) is None:
         ax = shown_figure(figsize=(SLIDE, ladder_height(len(bars))), layout="constrained").add_subplot()
     measured = [(i, bar.share) for i, bar in enumerate(bars) if bar.share is not None]
     published = [(i, bar.published) for i, bar in enumerate(bars) if bar.published is not None]
-    ax.barh([i for i, _ in measured], [share for _, share in measured], color=BAR, height=0.66, zorder=2)
+    ax.barh([i for i, _ in measured], [share for _, share in measured], height=0.66, zorder=2,
+            color=[_bar_colour(groups, bars[i]) for i, _ in measured])
     for i, share in measured:
         _write_share(ax, i, share, bars[i].published)
     for i, bar in enumerate(bars):
@@ -107,18 +119,38 @@ def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of c
     if published:
         ax.plot([share for _, share in published], [i for i, _ in published], "D", color=PUBLISHED, markeredgecolor="black",
                 markersize=8, zorder=4)
-        patches, lines = matplotlib().patches, matplotlib().lines
-        marks = [patches.Patch(color=BAR), lines.Line2D([], [], marker="D", color=PUBLISHED, markeredgecolor="black", ls="")]
-        ax.legend(marks, ["measured here", "published"], fontsize=TEXT, loc="upper right", framealpha=1).set_zorder(5)
+    lines = _ladder_legend(ax, bars, groups)
     ax.axvline(1, color="black", linewidth=1.2, zorder=1)
     ax.set_yticks(range(len(bars)), [bar.label for bar in bars])
     top = max([1.0, *(share for _, share in (*measured, *published))])
     ax.set(xlim=(0, 1.08 * top), ylim=(len(bars) - 0.4, -0.6))
-    ax.set_xlabel("share of cuBLAS (line: 1)", fontsize=TEXT)
-    _finish(ax, title)
+    ax.set_xlabel("share of cuBLAS's speed (line: 1); further right is better", fontsize=TEXT)
+    _finish(ax, fitted(title, HEADLINE, TITLE), 6 + 20 * lines)
     ax.tick_params("y", labelsize=TEXT if len(bars) <= MANY else NOTE)
     ax.xaxis.grid(True, color="0.9", zorder=0)
     return ax
+
+
+def _bar_colour(groups, bar):
+    return BARS[groups.index(bar.group) % len(BARS)]
+
+
+def _ladder_legend(ax, bars, groups):
+    """Writes above the bars what colours and diamonds mean, where that is more than one thing; returns in how many lines."""
+    patches, lines = matplotlib().patches, matplotlib().lines
+    entries = [(patches.Patch(color=_bar_colour(groups, bar)), bar.group or "measured here")
+               for bar in {bar.group: bar for bar in bars}.values()]
+    diamond = lines.Line2D([], [], marker="D", color=PUBLISHED, markeredgecolor="black", ls="")
+    for where in dict.fromkeys(bar.where for bar in bars if bar.published is not None):
+        entries.append((diamond, f"published: {where}" if where else "published"))
+    if len(entries) > 1:
+        handles, texts = zip(*entries, strict=True)
+        wide = [text_width(text, NOTE) + 0.6 for text in texts]
+        across = len(texts) if sum(wide) < HEADLINE else max(int(HEADLINE / max(wide)), 1)
+        ax.legend(handles, texts, fontsize=NOTE, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False,
+                  ncols=across)
+        return -(-len(entries) // across)
+    return 0
 
 
 def _write_share(ax, i, share, published):
@@ -135,7 +167,7 @@ def _write_share(ax, i, share, published):
 
 def ladder_height(count):
     """Inches that a ladder of so many bars needs."""
-    return 1.3 + count * (0.3 if count <= MANY else 0.2)
+    return 1.6 + count * (0.29 if count <= MANY else 0.185)
 
 
 def _scatter(dots, ax, title):
@@ -158,7 +190,7 @@ def _scatter(dots, ax, title):
     ax.set_ylim(min(0.9, low) - 0.06, max(1.1, high) + 0.06)
     ax.set_xlim(min(d.x for d in dots) / 1.25, max(d.x for d in dots) * 1.25)
     ax.yaxis.grid(True, color="0.9", zorder=0)
-    ax.set_ylabel("share of cuBLAS (line: 1)", fontsize=TEXT)
+    ax.set_ylabel("share of cuBLAS's speed (line: 1); higher is better", fontsize=TEXT)
     ax.legend(fontsize=TEXT, loc="best", title="set (rows): geometric mean", title_fontsize=TEXT)
     _finish(ax, title)
     _name_lowest(ax, dots)
@@ -177,8 +209,8 @@ def _name_lowest(ax, dots):
             places.append((x, y))
 
 
-def _finish(ax, title):
+def _finish(ax, title, pad=6):
     ax.set_axisbelow(True)
     ax.tick_params(labelsize=TEXT, length=3)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False)
+    ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False, pad=pad)

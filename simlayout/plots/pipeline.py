@@ -24,6 +24,7 @@ COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[
 
 WIDE, ROW, HEAD, FOOT = 11, 0.42, 0.45, 0.85       # inches: the figure, a stage, the title, the axis and the legend
 ACROSS = 3                                  # entries in a row of the legend
+SECOND = "dotted: the second tile of C, B0, B1 ...; the first is A"
 FEWEST = 0.012                              # of the width: spans from which on a number has room
 
 
@@ -109,7 +110,8 @@ def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
     if not copies:
         raise SimlayoutError(f"{kernel.name} has no stages that its threads copy into, or TMA: draw one that has")
     events = run_watched(work)
-    title = f"{kernel.name}, {fitted.plan.stages} stages, {steps} K steps: shared memory of one CTA"
+    title = (f"{kernel.name}, {kernel.dtypes[0]}, {fitted.plan.stages} stages, {steps} K steps: shared memory of one CTA in "
+             "time")
     return timeline(events, copies, loads, title)
 
 
@@ -125,13 +127,18 @@ def pipeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     shown = [kind for kind in COLOURS if any(s.kind == kind for s in timeline.spans)]
     rows = timeline.rows
     if (ax := one_axes(ax)) is None:
-        foot = FOOT + style.LINE * ((len(shown) - 1) // ACROSS)
-        high = HEAD + foot + ROW * len(rows)
+        foot = FOOT + style.LINE * (len(shown) // ACROSS)
+        high = HEAD + 0.2 * timeline.title.count("\n") + foot + ROW * len(rows)
         ax = shown_figure(figsize=(WIDE, high)).add_axes((0.07, foot / high, 0.91, ROW * len(rows) / high))
     shapes = [[(s.start, y - 0.4), (s.end, y - 0.4), (s.end, y + 0.4), (s.start, y + 0.4)] for s in timeline.spans
               for y in (s.stage,)]
-    ax.add_collection(matplotlib().collections.PolyCollection(
-        shapes, facecolor=[COLOURS[s.kind] for s in timeline.spans], edgecolor="0.4", linewidth=0.6), autolim=False)
+    make = matplotlib().collections.PolyCollection
+    ax.add_collection(make(shapes, facecolor=[COLOURS[s.kind] for s in timeline.spans], edgecolor="0.4", linewidth=0.6,
+                           clip_on=False), autolim=False)
+    second = [shape for shape, s in zip(shapes, timeline.spans, strict=True) if timeline.tile(s) % 2]
+    if second:
+        ax.add_collection(make(second, facecolor="none", edgecolor="0.55", hatch="...", linewidth=0, clip_on=False),
+                          autolim=False)
     style.add_labels(ax, [((s.start + s.end) / 2, s.stage, timeline.label(s)) for s in timeline.spans
                           if timeline.label(s) and s.end - s.start > FEWEST * timeline.clocks])
     ax.set(xlim=(0, max(s.end for s in timeline.spans)), ylim=(len(rows) - 0.5, -0.5))
@@ -142,6 +149,8 @@ def pipeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_title(timeline.title, fontsize=style.TITLE, loc="left", parse_math=False)
     entries = [(style.patch(facecolor=COLOURS[kind], edgecolor="0.4"), timeline.meaning[kind]) for kind in shown]
+    if second:
+        entries.append((style.patch(facecolor="white", edgecolor="0.55", hatch="..."), SECOND))
     style.legend(ax, entries, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(rows))), ncols=ACROSS)
     return ax
 

@@ -65,7 +65,8 @@ def of_tma_kernel(kernel, steps):
         execute(kernel.work(a, b.T), hazards="off")
     of_tiles = f"{tiles} tiles of " if tiles > 1 else ""
     stages = f"{kernel.options.stages} stage{'s' * (kernel.options.stages > 1)}"
-    return tma_timeline(events, steps, f"{kernel.name}, {stages}, {of_tiles}{steps} K steps: shared memory of one CTA")
+    title = f"{kernel.name}, {kernel.dtypes[0]}, {stages}, {of_tiles}{steps} K steps: shared memory of one CTA in time"
+    return tma_timeline(events, steps, title)
 
 
 def _costs(events, cta):

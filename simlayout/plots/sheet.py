@@ -1,6 +1,6 @@
 """A kernel's plan as one sheet: each access, its wavefronts, and its share of the shared-memory clocks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +11,23 @@ from simlayout.plots import style
 from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
+from simlayout.plots.panel import BOLD
 from simlayout.plots.place import inches, one_axes
 
 PROBLEM = 4096, 4096, 4096
-IDEAL, EXCESS = style.COLOURS[0], style.COLOURS[1]
+IDEAL, EXCESS = style.NAMED["ideal"], style.NAMED["excess"]
 ROW, HEAD, FOOT = 0.44, 0.62, 0.95          # inches: an access, the title, the axis and the legend
+CLOCKS = 0.85                               # inches below: the two clocks that bound a kernel
 WIDE = 10                                   # inches: the figure
+STEP = "a K step of a CTA"
+NOTE = 10                                   # points: what decides
+HATCHED: dict[str, Any] = {"edgecolor": style.MARK, "hatch": "////", "linewidth": 0.8}
 
 
 @dataclass(frozen=True)
 class Line:
     """An access on the sheet: its name, its PTX name, warp instructions, wavefronts and ideal of the whole problem, the
-    share of all accesses' wavefronts, and the bytes that TMA moves without any."""
+    share of all accesses' wavefronts, the bytes that TMA moves without any, and whether the wavefronts are exact."""
 
     name: str
     instruction: str
@@ -31,18 +36,25 @@ class Line:
     ideal: int
     share: float
     bytes: int = 0
+    exact: bool = True
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts beyond the ideal."""
+        return max(self.wavefronts - self.ideal, 0)
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is drawn of a plan: a title, a Line per access, and what the two bounds say."""
+    """What is drawn of a plan: a title, a Line per access, what the two bounds say, and their ((name, clocks), ...)."""
 
     title: str
     lines: tuple
     bounds: str
+    clocks: tuple = ()
 
 
-def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "") -> Sheet:
+def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks: tuple = ()) -> Sheet:
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
     >>> from simlayout.kernel import AccessCount
@@ -54,15 +66,17 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "") -> She
         raise SimlayoutError("a plan without accesses is no sheet")
     total = sum(c.wavefronts for c in counts) or 1
     return Sheet(title, tuple(Line(c.name, c.instruction, c.instructions, c.wavefronts, c.ideal, c.wavefronts / total,
-                                   getattr(c, "bytes", 0)) for c in counts), bounds)
+                                   getattr(c, "bytes", 0), c.exact) for c in counts), bounds, clocks)
 
 
-def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "") -> Sheet:
-    """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem."""
+def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "", dtype: str = "") -> Sheet:
+    """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title."""
     prediction = plan.predict(*problem)
-    title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {' x '.join(map(str, problem))}"
+    size = " x ".join(map(str, problem)) + (f", {dtype}" if dtype else "")
+    title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {size}"
     bounds = f"per K step of a CTA: {prediction.clocks}: bound by {prediction.bound}; {prediction.steps} K steps"
-    return sheet_of(prediction.counts, title, bounds)
+    clocks = ("shared memory", prediction.shared_clocks), (prediction.multiplied_by, round(prediction.mma_clocks))
+    return sheet_of(prediction.counts, title, bounds, clocks)
 
 
 def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[2], ax: Axes | None = None) -> Axes:
@@ -74,75 +88,170 @@ def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[
 
 
 def sheet(summary: Sheet, ax: Axes | None = None) -> Axes:
-    """Draws a Sheet: a bar per access, as long as its wavefronts, the excess hatched; returns the Axes.
+    """Draws a Sheet: a bar per access, as long as its wavefronts, the excess red; returns the Axes.
 
-    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+    ax: where to draw; None makes a figure of the right size (`ax.figure`), with the clocks of the bounds below.
 
     >>> from simlayout.kernel import AccessCount
     >>> ax = sheet(sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8)], "one"))
     >>> [int(bar.get_width()) for bar in ax.patches]
     [8, 16]
     """
+    below = None
     if (ax := one_axes(ax)) is None:
-        high = HEAD + FOOT + ROW * len(summary.lines)
-        left = max(style.text_width(_label(line)) for line in summary.lines) + 0.2
-        ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
-                                                          ROW * len(summary.lines) / high))
+        foot = FOOT + (CLOCKS if summary.clocks else 0)
+        high = HEAD + 0.2 * summary.title.count("\n") + foot + ROW * len(summary.lines)
+        left = max(style.text_width(text) for text in (STEP, *map(_label, summary.lines))) + 0.2
+        figure = shown_figure(figsize=(WIDE, high))
+        across = left / WIDE, 1 - (left + 0.2) / WIDE
+        ax = figure.add_axes((across[0], foot / high, across[1], ROW * len(summary.lines) / high))
+        if summary.clocks:
+            grid = ROW * len(summary.lines)
+            below = ax.inset_axes((0, (0.12 - foot) / grid, 1, (CLOCKS - 0.1) / grid))
     places = range(len(summary.lines))
     ideals = [min(line.ideal, line.wavefronts) for line in summary.lines]
     ax.barh(places, ideals, color=IDEAL, height=0.62, zorder=2)
-    excess = [(y, i, line.wavefronts - i) for y, i, line in zip(places, ideals, summary.lines) if line.wavefronts > i]
+    excess = [(y, i, line.excess) for y, i, line in zip(places, ideals, summary.lines) if line.excess]
     if excess:
         y, left, width = zip(*excess)
-        ax.barh(y, width, left=left, color=EXCESS, edgecolor="0.3", hatch="////", height=0.62, zorder=2, linewidth=0.8)
+        ax.barh(y, width, left=left, color=EXCESS, height=0.62, zorder=2, **HATCHED)
     style.add_labels(ax, [(line.wavefronts, y, _written(line)) for y, line in zip(places, summary.lines)], "left", (5, 0))
     style.add_labels(ax, [(0, y, _label(line)) for y, line in zip(places, summary.lines)], "right", (-4, 0))
-    ax.set(xlim=(0, _reach(ax, summary.lines)), ylim=(len(summary.lines) - 0.5, -0.5))
-    ax.set_yticks([])
-    ax.xaxis.set_major_formatter(matplotlib().ticker.EngFormatter(sep=" "))
-    ax.tick_params(labelsize=style.TEXT, length=2)
-    ax.set_xlabel("wavefronts of shared memory, all CTAs together", fontsize=style.TEXT)
-    ax.set_title(summary.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=22 if summary.bounds else 6)
-    if summary.bounds:
-        ax.annotate(summary.bounds, (0, 1), (0, 8), "axes fraction", "offset points", fontsize=style.TEXT)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
-    if excess:
-        marks.append((style.patch(facecolor=EXCESS, edgecolor="0.3", hatch="////"), _meaning(summary.lines)))
-    style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (ROW * len(summary.lines))), ncols=2)
+    ax.set(xlim=(0, _reach(ax, [(line.wavefronts, _written(line)) for line in summary.lines])),
+           ylim=(len(summary.lines) - 0.5, -0.5))
+    _axis(ax, "wavefronts of shared memory, all CTAs together (fewer is better)")
+    ax.set_title(summary.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=24)
+    ax.annotate(_verdict(summary), (0, 1), (0, 8), "axes fraction", "offset points", fontsize=NOTE, fontweight="bold")
+    below_axis = 0, -0.36 / (ROW * len(summary.lines))
+    style.legend(ax, _marks(summary.lines), loc="upper left", bbox_to_anchor=below_axis, ncols=2)
+    if below is not None:
+        _clocks(below, summary)
     return ax
 
 
-def _meaning(lines):
-    """What excess comes from."""
-    copies = any(is_copy(line.instruction) and line.wavefronts > line.ideal for line in lines)
-    return "excess: bank conflicts" + "; of copies: 128-byte lines moved in parts" * copies
+def sheets(summaries: Sequence[Sheet], title: str = "", ax: Axes | None = None) -> Axes:
+    """Draws several Sheets as a bar each, to compare them: ideal, then the excess of each access; returns the Axes.
+
+    ax: where to draw; None makes a figure of the right size (`ax.figure`). SimlayoutError for none.
+
+    >>> from simlayout.kernel import AccessCount
+    >>> one = sheet_of([AccessCount("load", "ldmatrix.x4", 2, 24, 8)], "plain")
+    >>> [int(bar.get_width()) for bar in sheets([one]).patches]
+    [8, 16]
+    """
+    if not summaries:
+        raise SimlayoutError("no sheets to draw")
+    row = 0.7
+    if (ax := one_axes(ax)) is None:
+        high = HEAD + FOOT + row * len(summaries)
+        left = max(style.text_width(one.title, NOTE) for one in summaries) + 0.25
+        ax = shown_figure(figsize=(WIDE, high)).add_axes((left / WIDE, FOOT / high, 1 - (left + 0.2) / WIDE,
+                                                          row * len(summaries) / high))
+        title = style.fitted(title, (WIDE - left - 0.3) / BOLD, style.TITLE)
+    ends, inside = [], []
+    for y, one in enumerate(summaries):
+        at = sum(min(line.ideal, line.wavefronts) for line in one.lines)
+        ax.barh(y, at, color=IDEAL, height=0.62, zorder=2)
+        inside.append((at, at / 2, y, f"{at:,}"))
+        for line in one.lines:
+            if line.excess:
+                ax.barh(y, line.excess, left=at, color=EXCESS, height=0.62, zorder=2, **{**HATCHED, "hatch": None})
+                inside.append((line.excess, at + line.excess / 2, y, f"{line.name.split(' (')[0]}\n{line.excess:,}"))
+                at += line.excess
+        excess = sum(line.excess for line in one.lines)
+        ends.append((at, y, f"{at:,} wavefronts" + (f", {excess:,} excess" if excess else ", no excess")))
+    reach = _reach(ax, [(at, text) for at, _, text in ends])
+    ax.set(xlim=(0, reach), ylim=(len(summaries) - 0.5, -0.5))
+    wide, _ = inches(ax)
+    fit = [style.text_width(text) < size / reach * wide for size, *_, text in inside]
+    style.add_labels(ax, [entry[1:] for entry, fits in zip(inside, fit, strict=True) if fits])
+    small = [[text.replace("\n", " ") for (*_, at, text), fits in zip(inside, fit, strict=True) if at == y and not fits]
+             for y in range(len(summaries))]
+    ends = [(at, y, "\n".join([text, *(f"of it {name}" for name in small[y])])) for at, y, text in ends]
+    style.add_labels(ax, ends, "left", (5, 0))
+    style.add_labels(ax, [(0, y, one.title) for y, one in enumerate(summaries)], "right", (-6, 0), NOTE)
+    _axis(ax, "wavefronts of shared memory (fewer is better)")
+    ax.set_title(title, fontsize=style.TITLE, fontweight="bold", loc="left", parse_math=False)
+    marks = [(style.patch(facecolor=IDEAL), "ideal, all accesses together"),
+             (style.patch(facecolor=EXCESS, edgecolor=style.MARK), "excess, and the access that has it")]
+    style.legend(ax, marks, loc="upper left", bbox_to_anchor=(0, -0.36 / (row * len(summaries))), ncols=2)
+    return ax
+
+
+def _axis(ax, words):
+    """What the axis of wavefronts looks like."""
+    ax.set_yticks([])
+    ax.xaxis.set_major_locator(matplotlib().ticker.MaxNLocator(6))
+    ax.xaxis.set_major_formatter(matplotlib().ticker.EngFormatter(sep=" "))
+    ax.tick_params(labelsize=style.TEXT, length=2)
+    ax.set_xlabel(words, fontsize=style.TEXT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _clocks(ax, summary):
+    """The clocks of a K step as bars: the longer one bounds the kernel."""
+    most = max(clocks for _, clocks in summary.clocks)
+    bound = [clocks == most for _, clocks in summary.clocks]
+    ax.barh(range(len(bound)), [clocks for _, clocks in summary.clocks], height=0.7,
+            color=["0.35" if longest else "0.75" for longest in bound])
+    ends = [(clocks, y, f"{clocks} clocks" + ": the longer one bounds the kernel" * bound[y])
+            for y, (_, clocks) in enumerate(summary.clocks)]
+    style.add_labels(ax, ends, "left", (5, 0))
+    style.add_labels(ax, [(0, y, f"{name},\n{STEP}") for y, (name, _) in enumerate(summary.clocks)], "right", (-4, 0))
+    ax.set(xlim=(0, _reach(ax, [(at, text) for at, _, text in ends])), ylim=(len(bound) - 0.5, -0.5))
+    ax.set_axis_off()
+
+
+def _verdict(summary):
+    """The wavefronts of all accesses, and how many of them are excess."""
+    total, excess = sum(line.wavefronts for line in summary.lines), sum(line.excess for line in summary.lines)
+    share = f"{_short(excess)} ({excess / total:.0%}) of them excess" if excess else "none of them excess"
+    return f"{_short(total)} wavefronts, {share}"
+
+
+def _short(number):
+    """A count in few letters.
+
+    >>> _short(67_108_864), _short(262_144), _short(1_024)
+    ('67.1 M', '262 k', '1,024')
+    """
+    return f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number / 1e3:.0f} k" if number >= 1e5 else f"{number:,}"
+
+
+def _marks(lines):
+    """The entries of the legend."""
+    marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
+    if any(line.excess for line in lines):
+        copies = any(is_copy(line.instruction) and line.excess for line in lines)
+        words = "excess: bank conflicts" + "; of copies: 128-byte lines moved in parts" * copies
+        marks.append((style.patch(facecolor=EXCESS, **HATCHED), words))
+    return marks
 
 
 def _label(line):
     return f"{line.name}\n{line.instruction}"
 
 
-def _reach(ax, lines):
-    """Wavefronts up to which the axis goes, so that what stands behind each bar has room."""
+def _reach(ax, ends):
+    """Units up to which the axis goes, so that what stands behind each bar has room. ends: [(units, text)]."""
     wide, _ = inches(ax)
-    rooms = [max(wide - style.text_width(_written(line)) - 0.15, 0.2 * wide) for line in lines]
-    return max(1, *(line.wavefronts * wide / room for line, room in zip(lines, rooms)))
+    rooms = [max(wide - style.text_width(text) - 0.15, 0.2 * wide) for _, text in ends]
+    return max(1, *(units * wide / room for (units, _), room in zip(ends, rooms)))
 
 
 def _written(line):
     """What stands behind a bar."""
     if line.bytes:
         return f"{line.bytes / 2**20:.0f} MiB by TMA, no wavefronts of threads"
-    excess = line.wavefronts - line.ideal
     share = "<1%" if 0 < line.share < 0.005 else f"{line.share:.0%}"
-    return f"{share}: {line.wavefronts:,} wavefronts" + (f", {excess:,} of them excess" if excess else "")
+    bound = "" if line.exact else " at least"
+    return f"{share}:{bound} {_short(line.wavefronts)}" + (f", {_short(line.excess)} of them excess" if line.excess else "")
 
 
 def _draw_plan(request):
     problem = [getattr(request.options, name) or size for name, size in zip("MNK", PROBLEM, strict=True)]
     kernel = request.kernel().fitted(Problem(*problem))
-    summary = plan_sheet(kernel.plan, problem, kernel.name)
+    summary = plan_sheet(kernel.plan, problem, kernel.name, kernel.dtypes[0])
     return sheet(summary), f"{sum(line.wavefronts for line in summary.lines)} wavefronts"
 
 

@@ -11,7 +11,20 @@ import numpy as np
 from simlayout.plots.library import matplotlib
 
 COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
-"""Eight that carry black text. Paul Tol's "light" scheme: distinct to the colour-blind."""
+"""Eight that carry black text, of what is only told apart: lanes, warps, matrices, pieces of a row. Paul Tol's "light"
+scheme: distinct to the colour-blind."""
+
+PLACES = ("#F7A8A8", "#F9C98B", "#F3E38A", "#C5E38B", "#8FD9B6", "#8CCBEA", "#A3AEEF", "#D2A3E6")
+"""Of the eight places of 16 bytes in a line of shared memory, in the order of the rainbow: only of banks."""
+
+MARK = "#A50026"
+"""Of what is one wavefront too many: the frame and the bar of a cell, the frame of a bar. Of nothing else."""
+
+NAMED = {"ideal": "#A8C3DC", "excess": "#F4A08F", "within": "#DDDDDD", "bank": "#8CCBEA", "line": "#BBCC33",
+         **{f"place {i}": colour for i, colour in enumerate(PLACES)}}
+"""Colours with a meaning of their own: ideal wavefronts, excess, the bits of an address, places in a line."""
+
+BAR = 2.4                                   # points: height of the bar of a marked cell
 
 EMPTY = "#F2F2F2"
 """Of a cell that belongs to nobody."""
@@ -26,11 +39,13 @@ CAPITAL = 0.73                              # of DejaVu Sans: height of a digit,
 
 
 def colour_of(index):
-    """The colour of a cell: COLOURS, over and over; EMPTY for an index below 0.
+    """The colour of a cell: one of NAMED by its name; else COLOURS, over and over; EMPTY for an index below 0.
 
-    >>> colour_of(8) == colour_of(0), colour_of(-1)
-    (True, '#F2F2F2')
+    >>> colour_of(8) == colour_of(0), colour_of(-1), colour_of("place 0") == PLACES[0]
+    (True, '#F2F2F2', True)
     """
+    if isinstance(index, str):
+        return NAMED[index]
     return EMPTY if index < 0 else COLOURS[index % len(COLOURS)]
 
 
@@ -192,3 +207,26 @@ def legend(parent, entries, **place):
 def patch(**style):
     """A rectangle of a legend."""
     return matplotlib().patches.Patch(**style)
+
+
+def mark(ax, boxes):
+    """Marks cells of an Axes, whatever their size: a frame and, at the lower edge, a bar of BAR points.
+
+    boxes: [(x, y, width, height)] in data coordinates, y downwards.
+    """
+    make = matplotlib().collections.PolyCollection
+    bottom, top = ax.get_ylim()
+    bar = BAR / 72 * abs(bottom - top) / (ax.bbox.height / ax.figure.dpi)
+    bars = [_corners(x, y + max(height - bar, 0), width, min(bar, height)) for x, y, width, height in boxes]
+    ax.add_collection(make(bars, facecolor=MARK, linewidth=0, zorder=2, clip_on=False), autolim=False)
+    ax.add_collection(make([_corners(*box) for box in boxes], facecolor="none", edgecolor=MARK, linewidth=1.1, zorder=3,
+                           clip_on=False), autolim=False)
+
+
+def mark_patch():
+    """The handle of a marked cell in a legend."""
+    return patch(facecolor=NAMED["excess"], edgecolor=MARK, linewidth=1.4)
+
+
+def _corners(x, y, width, height):
+    return (x, y), (x + width, y), (x + width, y + height), (x, y + height)

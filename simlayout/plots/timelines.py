@@ -34,8 +34,8 @@ class Timeline:
     clocks: int
     spans: tuple
 
-    axis = ("clocks of shared memory: wavefronts so far (copies by what they write), in the order in which the CPU machine "
-            "executes")
+    axis = ("time, in clocks of shared memory: wavefronts so far (copies by what they write), in the order in which the CPU "
+            "machine executes")
     meaning = {"copy": "copies into the stage are issued (number: the chunk of K)",
                "wait": "under way from global memory, or waiting to be read",
                "read": "fragments are read from the stage"}
@@ -48,6 +48,10 @@ class Timeline:
     def label(self, span: Span) -> str:
         """The text that a Span shows if it has room."""
         return str(span.chunk) if span.kind in LABELLED else ""
+
+    def tile(self, span: Span) -> int:
+        """The tile of C that a Span belongs to, from 0 on."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class TmaTimeline(Timeline):
     steps: int = 1
     reader: str = "wgmma"
 
-    axis = ("clocks of shared memory: wavefronts (of wgmma: its operands') and TMA bytes / 128, in the order in which the "
-            "CPU machine executes: as late as PTX allows")
+    axis = ("time, in clocks of shared memory: wavefronts (of wgmma: its operands') and TMA bytes / 128, in the order of "
+            "the CPU machine: as late as PTX allows")
 
     @property
     def meaning(self) -> dict[str, str]:             # type: ignore[override]
@@ -80,8 +84,18 @@ class TmaTimeline(Timeline):
         return [*super().rows, *["C"] * any(span.kind == "store" for span in self.spans)]
 
     def label(self, span: Span) -> str:
-        """The text that a Span shows if it has room: the number of the chunk within its tile."""
-        return str(span.chunk % self.steps) if span.kind in LABELLED else ""
+        """The text that a Span shows if it has room: the number of the chunk within its tile, and of several tiles which."""
+        if span.kind not in LABELLED:
+            return ""
+        several = any(s.kind != "store" and self.tile(s) for s in self.spans)
+        return ("A", "B")[self.tile(span) % 2] * several + str(span.chunk % self.steps)
+
+    def tile(self, span: Span) -> int:
+        """The tile of C that a Span belongs to, from 0 on; what passes of C itself, by the order in time."""
+        if span.kind != "store":
+            return span.chunk // self.steps
+        reads = [s.chunk for s in self.spans if s.kind == "read" and s.start < span.start]
+        return max(reads, default=0) // self.steps
 
 
 def wavefronts(accesses):

@@ -40,9 +40,10 @@ def landing(tensor_map: TensorMap, most: int = 64) -> Panel:
         if line < most:
             boxes.append(Box(inside / WORD_BYTES, line, CHUNK_BYTES / WORD_BYTES, 1, chunk, f"{row}.{chunk}"))
     high = min(most, -(-tensor_map.box_bytes // LINE_BYTES))
-    title = f"{swizzle_mode(tensor_map.swizzle)}: rows of {tensor_map.row_bytes} bytes"
+    title = f"{swizzle_mode(tensor_map.swizzle)}: rows of {tensor_map.row_bytes} bytes, {tensor_map.dtype}"
     return Panel(title, BANKS, high, boxes, bank_numbers(), tuple((y + 0.5, str(y)) for y in range(high)),
-                 legend=((tuple(range(places.shape[1])[:8]), WORDS),), xlabel=BANK_LABEL, ylabel="line")
+                 legend=((tuple(range(places.shape[1])[:8]), WORDS),), xlabel=BANK_LABEL, ylabel="line",
+                 bytes=WORD_BYTES)
 
 
 def atom(span: int) -> TensorMap:
@@ -58,7 +59,7 @@ def tma(tensor_map: TensorMap, ax: Axes | None = None) -> Axes:
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
 
     >>> tma(atom(64)).get_title(loc="left")
-    'SWIZZLE_64B: rows of 64 bytes'
+    'SWIZZLE_64B: rows of 64 bytes, f16'
     """
     return draw(landing(tensor_map), ax)
 

@@ -34,6 +34,29 @@ def test_every_picture_has_both_files_and_no_file_is_left_over():
     assert set(DIGESTS) == set(draw.PICTURES)
 
 
+def test_the_page_shows_every_picture_under_the_sentence_that_it_says():
+    text = (FIGURES / "README.md").read_text()
+    assert text == draw.page(), "run `python figures/draw.py NAME`, with a name, for the page alone"
+    for made in draw.PICTURES.values():
+        assert made.says and f"**{made.name}**: {made.says}." in text
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_the_sentence_stands_above_the_picture(name):
+    words = " ".join(draw.PICTURES[name].says.split()[:3])
+    assert words in (FIGURES / f"{name}.svg").read_text().replace("&lt;", "<").replace("&gt;", ">")
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_what_is_drawn_of_several_phases_says_which_and_every_access_its_type(name):
+    made = draw.PICTURES[name].data()
+    for panel in (p for p in made if isinstance(p, Panel)) if isinstance(made, list) else ():
+        if panel.ylabel.startswith("lane"):
+            assert ", f16" in panel.title and "1 wavefronts" not in panel.title
+            drawn, total = (set(t.split("\n")[0] for _, t in panel.sides), panel.title.split("\n")[1])
+            assert len(drawn) == 4 or total.startswith("matrix 0 of 4: ")
+
+
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_the_file_says_what_the_data_say(name):
     made = draw.PICTURES[name].data()
@@ -68,7 +91,7 @@ def test_what_is_no_data_has_no_digest():
 @pytest.mark.parametrize("name", slow_but([*draw.PICTURES][::4], draw.PICTURES))
 def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
     made = draw.PICTURES[name]
-    figure = figure_of(made.draw(made.data()))
+    figure = figure_of(made.draw(made.data(), made.says))
     try:
         wide, high = figure.get_size_inches()
         assert wide <= LIMIT[0] and high <= LIMIT[1]

@@ -23,6 +23,7 @@ from simlayout.plots import (
     share_by_waves,
 )
 from simlayout.plots.banks import COLOURS, label
+from simlayout.plots.style import MARK
 from simlayout.proofs.natural import natural_access
 
 
@@ -71,7 +72,10 @@ def test_an_atomic_that_retries_has_no_phases():
 
 def drawn_cells(ax):
     """{(bank, y): colour} of the drawn cells, and the set of those framed as conflicts."""
-    cells, *marks = ax.collections[-3:] if any(c.get_hatch() for c in ax.collections) else ax.collections[-1:]
+    from matplotlib.colors import to_rgba
+
+    marked = [c for c in ax.collections if tuple(c.get_edgecolors()[:1].ravel()) == to_rgba(MARK)]
+    cells, *marks = ax.collections[-3:] if marked else ax.collections[-1:]
     corners = [tuple(path.vertices[0]) for path in cells.get_paths()]
     framed = {tuple(path.vertices[0]) for path in marks[1].get_paths()} if marks else set()
     return dict(zip(corners, map(tuple, cells.get_facecolors()), strict=True)), framed
@@ -131,7 +135,8 @@ def test_an_access_plots_itself_into_given_axes():
     ax = Figure().add_subplot()
     access = natural_access(sl.parse("(16,64):(64,1)"), "ldmatrix.x4", "f16", name="load A")
     assert access.plot(ax=ax) is ax
-    assert ax.get_title(loc="left") == "load A: (16,64):(64,1)"
+    assert ax.get_title(loc="left") == ("load A: ldmatrix.x4 of (16,64):(64,1), f16\n"
+                                          "lane tid: row tid & 15, column (k << 4) + ((tid >> 4) << 3)")
 
 
 def test_a_picture_of_what_is_not_known_exactly_says_so():

@@ -43,6 +43,7 @@ ONE = {                                                  # functions that draw o
     "share_by_size": partial(plots.share_by_size, DOTS),
     "share_by_waves": partial(plots.share_by_waves, DOTS),
     "sheet": partial(plots.sheet, plots.sheet_of(COUNTS, "a plan", "its bounds")),
+    "sheets": partial(plots.sheets, [plots.sheet_of(COUNTS, "one"), plots.sheet_of(COUNTS[1:], "two")], "above both"),
     "tma": partial(plots.tma, plots.atom(64)),
 }
 SEVERAL = {                                              # functions that draw several: how many, and the function
@@ -57,6 +58,7 @@ DATA = {                                                 # functions that draw n
     "bit_matrix": lambda: plots.bit_matrix(SWIZZLED),
     "choice": lambda: plots.choice(sl.hardware.choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A")),
     "in_memory": lambda: plots.in_memory(LOAD),
+    "outline": lambda: plots.outline(sl.fragment("wgmma.m64n16k16.f32.f16.f16", "D")),
     "landing": lambda: plots.landing(plots.atom(32)),
     "logical": lambda: plots.logical(PLAIN),
     "memory": lambda: plots.memory(PLAIN),

@@ -64,7 +64,7 @@ def test_a_sheet_shows_what_the_sources_of_copies_cost():
     made = plan_sheet(KERNELS["mma_permuted"].fitted(Problem(4096, 4096, 4096)).plan)
     assert [round(line.share, 3) for line in made.lines] == [0.35, 0.175, 0.234, 0.234, 0.004, 0.004]
     ax = sheet(made)
-    assert "35%: 25,165,824 wavefronts, 16,777,216 of them excess" in [text for a in ax.artists for *_, text in a.texts]
+    assert "35%: 25.2 M, 16.8 M of them excess" in [text for a in ax.artists for *_, text in a.texts]
     assert "704 clocks of shared memory (copies by what they write), 834 of mma: bound by mma" in made.bounds
     assert "copies" not in plan_sheet(KERNELS["mma_permuted"].variant(stages=1).plan).bounds
 

@@ -59,7 +59,7 @@ def test_a_cell_of_a_layout_says_where_its_first_element_lies(text, dtype):
         for box in panel.boxes:
             byte = at(tile, box.y, box.x) * size
             first, last = byte // 4 % 32, (byte + box.width * size - 1) // 4 % 32
-            assert box.colour == byte % 128 // 16
+            assert box.colour == f"place {byte % 128 // 16}"
             assert box.text in ("", {"offset": str(byte // size), "chunk": f"{byte // 128}.{byte % 128 // 16}",
                                      "bank": str(first) if first == last else f"{first}-{last}"}[by])
     assert columns > 64 or all(box.text for panel in said.values() for box in panel.boxes)
@@ -140,7 +140,7 @@ def test_what_is_marked_are_the_words_beyond_the_first_of_their_bank(places):
         by_bank.setdefault(word % 32, set()).add(word)
     panel, most = in_memory(access), max(map(len, by_bank.values()))
     assert sum(b.marked for b in panel.boxes) == sum(len(found) - 1 for found in by_bank.values())
-    assert panel.title.endswith(f": {most} wavefront{'s' * (most > 1)}, ideal 1")
+    assert panel.title.endswith(f"\n{most} wavefront{'s' * (most > 1)}, ideal 1")
 
 
 @pytest.mark.parametrize("name", ["mma_base", "mma_padded", "mma_permuted", "mma_swizzled", "mma_blocks", "mma_crosswise"])
@@ -148,7 +148,7 @@ def test_what_is_marked_are_the_words_beyond_the_first_of_their_bank(places):
 def test_the_first_wavefront_of_a_line_that_a_copy_writes_is_not_marked_and_the_others_are(name, leading):
     access = KERNELS[name].fitted(Problem(512, 512, 512)).plan.access("copy A")
     panel, analysis = in_memory(access, [5], leading=leading), analyze_copies(access, leading)
-    assert panel.title.endswith(f": {analysis.wavefronts[5]} wavefronts, ideal 4")
+    assert panel.title.endswith(f"\n{analysis.wavefronts[5]} wavefronts, ideal 4")
     numbers = wavefront_of(*(x[[5]] for x in (analysis.addresses, analysis.sources, analysis.active)))[0]
     first = {}
     for lane, number in enumerate(numbers.tolist()):
@@ -292,6 +292,40 @@ def test_a_panel_is_drawn_with_every_box_and_text_of_its_data():
     written = [text for label in ax.artists for *_, text in label.texts]
     around = [text for _, text in (*panel.rows, *panel.columns)]
     assert sorted(written) == sorted([*(b.text for b in panel.boxes), *around, panel.xlabel])
+
+
+@pytest.mark.parametrize("ways", [2, 8, 32])
+def test_every_mark_of_a_conflict_is_seen_however_many_there_are(ways):
+    from simlayout.plots.style import BAR, COLOURS, MARK, NAMED
+
+    load = sl.Access("load", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid % ways, tid // ways),
+                     dtype="f32", excess=None)
+    for ax in (draw(in_memory(load)), sl.plots.banks(load.analyze()), sl.plots.matrix_phases(load)):
+        bars = next(c for c in ax.collections if len(c.get_facecolor()) and luminance(c.get_facecolor()[0]) < 0.1)
+        points = 72 / ax.figure.dpi
+        boxes = [path.get_extents(ax.transData) for path in bars.get_paths()]
+        assert len(boxes) == 32 - 32 // ways
+        assert all(box.width * points >= 5 and box.height * points >= BAR - 0.01 for box in boxes)
+        sl.plots.close(ax)
+    assert all(luminance(colour) > 3 * luminance(MARK) + 0.1 for colour in (*COLOURS, *NAMED.values()))
+
+
+def luminance(colour):
+    """Relative luminance of a colour, as WCAG defines it."""
+    from matplotlib.colors import to_rgba
+
+    if to_rgba(colour)[3] == 0:
+        return 1
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgba(colour)[:3]]
+    return sum(part * c for part, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+@pytest.mark.parametrize("text", ["(128,64):(64,1)", "Sw<3,3,3> o (128,64):(64,1)", "(128,128):(128,1)"])
+def test_a_large_layout_fits_a_slide(text):
+    axes = sl.plots.layout_map(sl.parse(text))
+    wide, high = axes[0].figure.get_size_inches()
+    assert wide <= 13.34 and high <= 7.51
+    sl.plots.close(axes)
 
 
 def test_texts_of_a_panel_are_texts_in_svg(tmp_path):
