@@ -1,110 +1,100 @@
-"""The answers of the explorer: takes a State, returns a dict of plain values. Everything the page draws is computed here."""
+"""The answers of the explorer: takes a State, returns a dict of plain values. Everything the page draws is computed here,
+but for the bank of an offset, which is a division."""
 
 import shlex
-from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
+from dataclasses import replace
 
 import numpy as np
 
 from simlayout.algebra import Composed, Swizzle, dtype_of
 from simlayout.algebra.composed import join
 from simlayout.algebra.layout import flatten
-from simlayout.codegen import emit
 from simlayout.errors import SimlayoutError
-from simlayout.explorer.state import State, access_of, blamed
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.explorer.copies import copies
+from simlayout.explorer.sources import NONE
+from simlayout.explorer.state import Use
+from simlayout.explorer.worked import formula, of_before, worked
 from simlayout.hardware.banks.phases import phases
-from simlayout.proofs import verify
-from simlayout.proofs.natural import CHUNK_BYTES
 
 MAX_SHOWN = 512             # rows and columns of the tile that are drawn
-LINE_CHUNKS = BANKS * WORD_BYTES // CHUNK_BYTES
 
 
-@dataclass(frozen=True, eq=False)
-class Worked:
-    """The results that all instructions of an access share.
-
-    offsets: of the tile's elements, in elements, int64 [rows, columns]. formula: a dict for the page.
-    """
-
-    access: object
-    certificate: object
-    analysis: object
-    offsets: np.ndarray
-    formula: dict
-
-
-def answer(state):
+def answer(state, sources=NONE):
     """The answer to a State, as plain values for JSON. Offsets count elements, words 4 bytes, from the start of the tile.
 
-    tile: offset, bank and 16-byte chunk of the line for every element, row by row. counts: a list entry per instruction.
-    instruction: of the one at `state.index`, its phases and what each lane touches. formula: the emitted index function.
-    Raises Refusal, which names the field, for what simlayout refuses.
+    accesses: what each costs, and in the pinned layout. tile: the offset of every element, row by row. counts: of the shown
+    access a list entry per instruction. instruction: of the one at `state.index`, its phases and what each lane touches;
+    before: the same of the pinned layout, or None. Raises Refusal, which names the field, for what simlayout refuses.
 
+    >>> from simlayout.explorer.state import State
     >>> result = answer(State(layout="(16,64):(64,1)", index=3))
     >>> result["instruction"]["wavefronts"], result["instruction"]["loops"], result["instruction"]["lanes"][1][:3]
     (32, 'k = 3', [112, 113, 114])
     """
-    worked = _worked(state.without_index())
-    index = min(state.index, len(worked.analysis) - 1)
-    return {**_shared(state, worked), "state": {**state.as_dict(), "index": index},
-            "instruction": _instruction(worked, index)}
+    works, pinned = worked(state.without_view(), sources), of_before(state, sources)
+    shown = min(state.shown, len(works) - 1)
+    work = works[shown]
+    index = min(state.index, len(work.analysis) - 1)
+    seen = {**state.as_dict(), "shown": shown, "index": index}
+    return {"state": seen, "accesses": [_access(state, *both) for both in zip(works, pinned or [None] * len(works))],
+            **_shared(state, work, shown), "instruction": _instruction(work, index),
+            "before": pinned and _before(pinned[shown], index)}
 
 
-def answers(state, limit):
-    """(the answer to a State, the "instruction" of every index up to `limit` of them): what a page without Python needs."""
-    worked = _worked(state.without_index())
-    return answer(state), [_instruction(worked, index) for index in range(min(len(worked.analysis), limit))]
+def answers(state, sources, limit):
+    """(the answer to a State, "{shown}" -> the "instruction" of every index up to `limit` of them, of all accesses): what a
+    page without Python needs."""
+    found = answer(state, sources)
+    works = worked(state.without_view(), sources)
+    pinned = of_before(state, sources)
+    parts = []
+    for number, work in enumerate(works):
+        some = range(min(len(work.analysis), limit))
+        at = replace(state, shown=number)
+        parts.append({**_shared(at, work, number), "copies": copies(replace(at, index=0), sources),
+                      "instructions": [_instruction(work, index) for index in some],
+                      "befores": pinned and [_before(pinned[number], index) for index in some]})
+        del parts[-1]["tile"]
+    return found, parts
 
 
-@lru_cache(8)
-def _worked(state):
-    access = access_of(state)
-    field, text = ("lanes", state.lanes) if state.lanes.strip() else ("layout", state.layout)
-    with blamed(field, text):
-        certificate = verify(access, arch=state.arch)
-        analysis = access.analyze(state.arch)
-    return Worked(access, certificate, analysis, _rows(access.tile), _formula(access, state.arch))
+def _access(state, work, pinned):
+    """A row of the table of accesses."""
+    access = work.access
+    threads = access.domain["tid"]
+    loops = ", ".join(f"{name}={trips}" for name, trips in access.domain.items() if name != "tid" or threads != 32)
+    return {"name": access.name, "op": access.instruction, "loops": loops, "instructions": len(work.analysis),
+            **work.total(), "exact": bool(work.analysis.exact), "before": pinned and pinned.total()}
 
 
-def _rows(tile):
-    """The offsets as rows and columns: one mode is one row, and of more than two all but the first are columns."""
-    rows = prod(flatten(tile.shape[0])) if tile.rank > 1 else 1
-    return tile.offsets().reshape(rows, -1, order="F")
+def _before(pinned, index):
+    """What the page draws of the pinned layout."""
+    index = min(index, len(pinned.analysis) - 1)
+    return {"layout": str(pinned.access.tile), "tile": _tile(pinned), "instruction": _instruction(pinned, index)}
 
 
-def _formula(access, arch):
-    """The emitted index function as text, or why there is none."""
-    try:
-        emitted = emit(access, arch=arch)
-    except SimlayoutError as error:
-        return {"error": str(error).splitlines()[0]}
-    return {"python": emitted.source, "cuda": emitted.cuda, "operations": emitted.operations}
-
-
-def _shared(state, worked):
+def _shared(state, work, number):
     """The parts of the answer that every instruction of the access has."""
-    access, analysis = worked.access, worked.analysis
+    access, analysis = work.access, work.analysis
     return {
         "layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "arch": analysis.arch.name,
-        "command": _command(state), "swizzle": _outermost(access.tile), "tile": _tile(worked),
+        "name": access.name, "command": _command(state, number), "swizzle": _outermost(access.tile), "tile": _tile(work),
         "counts": {name: getattr(analysis, name).tolist() for name in ("wavefronts", "ideal", "excess", "conflicts")},
-        "claims": list(worked.certificate.claims), "provenance": str(analysis.provenance), "formula": worked.formula,
+        "claims": list(work.certificate.claims) if work.certificate else [], "provenance": str(analysis.provenance),
+        "formula": formula(work, state.arch),
     }
 
 
-def _tile(worked):
-    """The tile's size, and offset, bank and chunk of the elements that are drawn, row by row."""
-    tile, element = worked.access.tile, dtype_of(worked.access.dtype)
-    rows, columns = worked.offsets.shape
-    shown = worked.offsets[:MAX_SHOWN, :MAX_SHOWN]
-    addresses = shown * element.bytes
+def _tile(work):
+    """The tile's size, its modes, and the offsets of the elements that are drawn, row by row."""
+    tile, element = work.access.tile, dtype_of(work.access.dtype)
+    rows, columns = work.offsets.shape
+    shown = work.offsets[:MAX_SHOWN, :MAX_SHOWN]
+    shape = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
     return {"rows": rows, "columns": columns, "shown_rows": shown.shape[0], "shown_columns": shown.shape[1],
+            "modes": [list(flatten(mode)) for mode in shape],
             "size": tile.size, "wasted": tile.cosize - tile.size, "element_bytes": element.bytes,
-            "offsets": shown.ravel().tolist(), "banks": (addresses // WORD_BYTES % BANKS).ravel().tolist(),
-            "chunks": (addresses // CHUNK_BYTES % LINE_CHUNKS).ravel().tolist()}
+            "bits": max(int(tile.cosize) - 1, 1).bit_length(), "offsets": shown.ravel().tolist()}
 
 
 def _outermost(tile):
@@ -115,26 +105,33 @@ def _outermost(tile):
     return {"b": 0, "m": None, "s": None, "base": str(tile)}
 
 
-def _command(state):
-    """The command line that counts the same, quoted for a POSIX shell."""
-    words = ["simlayout", "check", state.layout, "--dtype", state.dtype, "--op", state.op]
-    if state.lanes.strip():
-        words += ["--lanes", state.lanes]
-    if loops := state.domain.replace(",", " ").replace(";", " ").split():
+def _command(state, number):
+    """The command line that counts the same, quoted for a POSIX shell; "" for what has none."""
+    use = state.accesses[number] if number < len(state.accesses) else Use()
+    if state.kernel:
+        return shlex.join(["simlayout", "kernels", state.kernel])
+    if use.addresses.strip():
+        return ""
+    words = ["simlayout", "check", state.layout, "--dtype", state.dtype, "--op", use.op]
+    if use.lanes.strip():
+        words += ["--lanes", use.lanes]
+    if loops := use.domain.replace(",", " ").replace(";", " ").split():
         words += ["--domain", *loops]
-    if state.arch != State.arch:
+    if state.arch != type(state).arch:
         words += ["--arch", state.arch]
     return shlex.join(words)
 
 
-def _instruction(worked, index):
+def _instruction(work, index):
     """One instruction: its counts, its phases, what each lane touches, and why it costs what it does."""
-    analysis = worked.analysis
-    loops = [f"{name} = {value}" for name, value in worked.access.point(index, 0).items() if name != "tid"]
+    analysis, access = work.analysis, work.access
+    loops = [f"{name} = {value}" for name, value in access.point(index, 0).items() if name != "tid"]
+    if access.domain["tid"] > 32:
+        loops.append(f"warp {access.point(index, 0)['tid'] // 32}")
     counts = {name: int(getattr(analysis, name)[index]) for name in ("wavefronts", "ideal", "excess", "conflicts")}
     drawn, note = _phases(analysis, index)
     return {"index": index, "loops": ", ".join(loops), **counts, "exact": analysis.exact, "caveat": analysis.caveat,
-            "phases": drawn, "note": note, "lanes": _touched(worked, index), "explanation": analysis.explain(index)}
+            "phases": drawn, "note": note, "lanes": _touched(work, index), "explanation": analysis.explain(index)}
 
 
 def _phases(analysis, index):
@@ -153,14 +150,13 @@ def _phases(analysis, index):
     return drawn, ""
 
 
-def _touched(worked, index):
+def _touched(work, index):
     """For each lane the elements that it moves, as row * columns + column; none for a lane that is not active."""
-    access, analysis = worked.access, worked.analysis
-    element, offsets = dtype_of(access.dtype).bytes, worked.offsets.ravel()
+    access, analysis = work.access, work.analysis
+    element, offsets = dtype_of(access.dtype).bytes, work.offsets.ravel()
     owner = np.full(int(offsets.max()) + 1, -1)
     owner[offsets] = np.arange(offsets.size)
-    first = analysis.addresses[index][:, None] // element
-    offsets_moved = first + np.arange(access.elements)
+    offsets_moved = analysis.addresses[index][:, None] // element + np.arange(access.elements)
     elements = np.where(offsets_moved < owner.size, owner[np.minimum(offsets_moved, owner.size - 1)], -1)
     return [[int(e) for e in row if e >= 0] if active else []
             for row, active in zip(elements, analysis.active[index], strict=True)]

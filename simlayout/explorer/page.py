@@ -13,40 +13,54 @@ from simlayout import __version__
 from simlayout.algebra.dtypes import DTYPES
 from simlayout.explorer.model import answers
 from simlayout.explorer.presets import PRESETS
+from simlayout.explorer.sources import NONE
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.arch import ARCHES
 from simlayout.plots.style import COLOURS
 
-SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "panels.js", "main.js")
+SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "bits.js", "panels.js", "bench.js", "main.js", "events.js")
 """The parts of the script, in their order."""
 
-MAX_INSTRUCTIONS = 64       # that an exported page holds
+MAX_INSTRUCTIONS = 16       # of each access, that an exported page holds
 
 
-def served_page(state):
+KINDS = {"load": "loads: each lane reads", "store": "stores: each lane writes",
+         "ldmatrix": "ldmatrix: 8x8 matrices into the registers of a warp; a lane gives a row of",
+         "stmatrix": "stmatrix: 8x8 matrices from the registers of a warp; a lane gives a row of",
+         "copy": "cp.async: from global memory, past the registers; each lane",
+         "reduction": "reductions: each lane adds to", "atomic": "atomics: each lane reads and changes"}
+"""Kind of instruction -> what it does, up to its bytes."""
+
+
+def served_page(state, sources=NONE):
     """(HTML, Content-Security-Policy) of the page that asks this server; it starts with a State."""
     presets = [{"title": p.title, "state": p.state.as_dict()} for p in PRESETS]
-    return _page({**_tables(), "presets": presets, "state": state.as_dict()}, "connect-src 'self'")
+    own = {"presets": presets, "state": state.as_dict(), "kernels": list(sources.kernels), "lines": sources.lines,
+           "report": sources.title}
+    return _page({**_tables(), **own}, "connect-src 'self'")
 
 
-def exported_page(state):
-    """One HTML text that shows a State without a server or a network: the instructions, lanes, banks and phases of it.
+def exported_page(state, sources=NONE):
+    """One HTML text that shows a State without a server or a network: the instructions, lanes, banks and phases of all its
+    accesses, and their texts in other languages.
 
-    Instructions after the 64th are left out, which the page says. Raises Refusal for a State without an answer.
+    Instructions after the 16th of an access are left out, which the page says. Raises Refusal for a State without an answer.
 
     >>> from simlayout.explorer.state import State
     >>> page = exported_page(State("(16,64):(64,1)"))
     >>> page[:15], "https://" in page
     ('<!DOCTYPE html>', False)
     """
-    answer, instructions = answers(state, MAX_INSTRUCTIONS)
-    data = {**_tables(), "presets": [], "state": answer["state"], "answer": answer, "instructions": instructions}
+    answer, parts = answers(state, sources, MAX_INSTRUCTIONS)
+    data = {**_tables(), "presets": [], "kernels": [], "lines": [], "state": answer["state"], "answer": answer,
+            "parts": parts}
     return _page(data, "connect-src 'none'")[0]
 
 
 def _tables():
     """What the fields offer, and the colours of the lanes."""
-    return {"version": __version__, "colours": COLOURS, "dtypes": list(DTYPES), "ops": list(INSTRUCTIONS),
+    ops = [[op.name, op.kind, op.bytes, len(op.groups)] for op in INSTRUCTIONS.values()]
+    return {"version": __version__, "colours": COLOURS, "dtypes": list(DTYPES), "ops": ops, "kinds": KINDS,
             "arches": list(ARCHES)}
 
 

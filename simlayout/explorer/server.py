@@ -1,7 +1,10 @@
 """The explorer's server: one page, one question, on 127.0.0.1. It opens no file that a request names and evaluates nothing.
 
 GET /             the page
-POST /api/answer  a State as JSON -> the answer; 400 or 422 with {error, field, column, shown, caret}
+POST /api/answer  a State as JSON -> the answer; 400 or 422 with {error, field, column, shown, caret, access}
+POST /api/fix     a State as JSON -> the layouts that end its conflicts, within some seconds
+POST /api/copies  a State as JSON -> the shown access in other languages
+POST /api/plan    a State as JSON -> the rows of its kernel's plan
 POST /api/export  a State as JSON -> the self-contained page
 
 A request must come from this machine's own page: another Host or Origin is refused (403), which stops other sites, and those
@@ -15,8 +18,11 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from simlayout.errors import SimlayoutError
+from simlayout.explorer.copies import copies
+from simlayout.explorer.fix import fix
 from simlayout.explorer.model import answer
 from simlayout.explorer.page import exported_page, served_page
+from simlayout.explorer.sources import NONE, plan_rows
 from simlayout.explorer.state import Refusal, State, state_of
 
 ADDRESS = "127.0.0.1"
@@ -27,7 +33,7 @@ REST_BYTES, REST_SECONDS = 16 * MAX_BODY, 1         # of what a client still wri
 
 class Server(ThreadingHTTPServer):
     """Listens on 127.0.0.1 alone. port: 0 for any that is free; state: what the page starts with; patience: seconds that a
-    request may take to arrive.
+    request may take to arrive; sources: kernels and lines of a report that the page may show.
 
     Raises SimlayoutError where the port is taken.
 
@@ -39,13 +45,13 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64         # clients that may wait until they are accepted; one more is kept waiting for seconds
 
-    def __init__(self, port=0, state=None, patience=PATIENCE):
+    def __init__(self, port=0, state=None, patience=PATIENCE, sources=NONE):
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
             raise SimlayoutError(f"cannot listen on {ADDRESS}:{port}: {error.strerror or error}; use another --port, or "
                                  "none for any that is free") from None
-        self.state, self.patience = state or State(), patience
+        self.state, self.patience, self.sources = state or State(), patience, sources
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
 
     @property
@@ -123,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.split("?")[0] != "/":
             self._refuse(404, "there is nothing but /")
             return
-        page, policy = served_page(self.server.state)
+        page, policy = served_page(self.server.state, self.server.sources)
         self._send(200, "text/html; charset=utf-8", page, {"Content-Security-Policy": policy})
 
     def do_POST(self):
@@ -143,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         kind, make = _QUESTIONS[self.path]
         try:
-            answer = make(state)
+            answer = make(state, self.server.sources)
         except Refusal as refusal:
             self._send_json(422, refusal.as_dict())
         except (SimlayoutError, ArithmeticError, MemoryError, RecursionError) as error:
@@ -218,8 +224,17 @@ def _decoded(body):
         raise Refusal("the request is not JSON in UTF-8", "request") from None
 
 
+def _json_of(question):
+    """The content type, and the function that makes a question's answer into text."""
+    return "application/json", lambda state, sources: json.dumps(question(state, sources), separators=(",", ":"),
+                                                                 allow_nan=False)
+
+
 _QUESTIONS = {
-    "/api/answer": ("application/json", lambda state: json.dumps(answer(state), separators=(",", ":"), allow_nan=False)),
+    "/api/answer": _json_of(answer),
+    "/api/fix": _json_of(fix),
+    "/api/copies": _json_of(copies),
+    "/api/plan": _json_of(lambda state, sources: plan_rows(state.kernel, sources)),
     "/api/export": ("text/html; charset=utf-8", exported_page),
 }
-"""Path -> (content type, a function of the State that makes the text)."""
+"""Path -> (content type, a function of the State and the Sources that makes the text)."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from os.path import basename
 from time import perf_counter
 
+import numpy as np
+
+from simlayout.hardware import analyze
 from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.listing import line_text
 from simlayout.programs.device import Launched
@@ -20,7 +23,7 @@ NUMBERS = ("executions", "instructions", "wavefronts", "ideal", "sectors", "leas
 class Line:
     """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
     wavefronts, ideal: of shared memory; sectors, least: of global memory (`machine.engine.sectors`). exact: False where the
-    model only bounds an instruction."""
+    model only bounds an instruction. worst: the instruction of shared memory that cost the most wavefronts at once."""
 
     file: str
     line: int
@@ -32,6 +35,7 @@ class Line:
     sectors: int = 0
     least: int = 0
     exact: bool = True
+    worst: "Worst | None" = None
 
     @property
     def excess(self) -> int:
@@ -45,7 +49,21 @@ class Line:
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess}
+        worst = self.worst and self.worst.as_dict()
+        return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess, "worst": worst}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """An instruction of shared memory. addresses: bytes that its 32 lanes asked for, None of a lane that took no part."""
+
+    instruction: str
+    wavefronts: int
+    addresses: tuple[int | None, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {**vars(self), "addresses": list(self.addresses)}
 
 
 @dataclass
@@ -97,6 +115,7 @@ class Kernel:
             at = self._line(c.file, c.line)
             at.instructions, at.wavefronts = at.instructions + c.instructions, at.wavefronts + c.wavefronts
             at.ideal, at.exact = at.ideal + c.ideal, at.exact and c.exact
+        self._keep_worst(trace)
         for s in trace.sectors:
             at = self._line(s.file, s.line)
             at.sectors, at.least = at.sectors + s.sectors, at.least + s.least
@@ -105,6 +124,15 @@ class Kernel:
             known = self.faults.get(key)
             self.faults[key] = h if known is None else replace(known, count=known.count + h.count)
         self.notes.update(dict.fromkeys(trace.notes))
+
+    def _keep_worst(self, trace):
+        """Of each line the instruction that cost most, for whoever wants to see its banks."""
+        for seen in trace.patterns:
+            wavefronts = analyze(seen.instruction, seen.addresses, seen.active).wavefronts
+            first, at = int(np.argmax(wavefronts)), self._line(seen.file, seen.line)
+            if at.worst is None or at.worst.wavefronts < wavefronts[first]:
+                lanes = zip(seen.addresses[first].tolist(), seen.active[first].tolist())
+                at.worst = Worst(seen.instruction, int(wavefronts[first]), tuple(a if on else None for a, on in lanes))
 
     def _line(self, file, line):
         at = self.places.get((file, line))

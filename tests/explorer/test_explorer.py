@@ -14,7 +14,7 @@ from simlayout.cli import main
 from simlayout.explorer.model import MAX_SHOWN, answer
 from simlayout.explorer.page import exported_page, served_page
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.state import MAX_TEXT, Refusal, State, access_of, state_of
+from simlayout.explorer.state import MAX_TEXT, Refusal, State, access_of, single, state_of
 
 TILE = "(16,64):(64,1)"
 
@@ -26,14 +26,13 @@ def test_every_element_has_the_offset_and_the_bank_that_the_layout_gives_it(pres
     found, tile, size = answer(preset.state)["tile"], sl.parse(preset.state.layout), sl.dtype_of(preset.state.dtype).bytes
     offsets = [tile(r, c) for r in range(found["rows"]) for c in range(found["columns"])]
     assert found["offsets"] == offsets
-    assert found["banks"] == [offset * size % 128 // 4 for offset in offsets]
-    assert found["chunks"] == [offset * size % 128 // 16 for offset in offsets]
+    assert found["element_bytes"] == size
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.title)
 def test_counts_are_what_analyze_says_of_addresses_made_by_hand(preset):
     addresses = by_hand(preset.state)
-    analysis, found = sl.analyze(preset.state.op, addresses), answer(preset.state)
+    analysis, found = sl.analyze(preset.state.accesses[0].op, addresses), answer(preset.state)
     for name in ("wavefronts", "ideal", "excess", "conflicts"):
         assert found["counts"][name] == getattr(analysis, name).tolist()
         assert found["instruction"][name] == found["counts"][name][0]
@@ -44,23 +43,23 @@ def by_hand(state):
     """Byte addresses [n, 32] of a preset: blocks of 16 x 16 along the columns, then down; or row tid of column k."""
     tile, size = sl.parse(state.layout), sl.dtype_of(state.dtype).bytes
     rows, columns = tile.shape
-    if state.lanes:
+    if state.accesses[0].lanes:
         return [[tile(tid, k) * size for tid in range(32)] for k in range(columns)]
     return [[tile(i + lane % 16, k + 8 * (lane // 16)) * size for lane in range(32)]
             for i in range(0, rows, 16) for k in range(0, columns, 16)]
 
 
 @pytest.mark.parametrize("state", [
-    State(TILE), State("Sw<3,3,3> o (32,64):(64,1)", index=5),
-    State("(32,33):(33,1)", "f32", "ld.shared.b32", "tid, 3*k", "k=8"),
-    State("(32,64):(72,1)", "f16", "st.shared.v4.b32"), State("(64,64):(64,1)", "f64", "ld.shared.b64", index=9),
-    State("(16,64):(64,1)", "f16", "ldmatrix.x2", index=3), State("(32,32):(32,1)", "f32", "atom.shared.cas.b32"),
-    State("(32,64):(64,1)", "f16", "cp.async.cg.16"), State("(32,64):(64,1)", "f16", "cp.async.ca.8")])
+    single(TILE), single("Sw<3,3,3> o (32,64):(64,1)", index=5),
+    single("(32,33):(33,1)", "f32", "ld.shared.b32", "tid, 3*k", "k=8"),
+    single("(32,64):(72,1)", "f16", "st.shared.v4.b32"), single("(64,64):(64,1)", "f64", "ld.shared.b64", index=9),
+    single("(16,64):(64,1)", "f16", "ldmatrix.x2", index=3), single("(32,32):(32,1)", "f32", "atom.shared.cas.b32"),
+    single("(32,64):(64,1)", "f16", "cp.async.cg.16"), single("(32,64):(64,1)", "f16", "cp.async.ca.8")])
 def test_every_lane_is_served_where_its_elements_are_and_no_bank_twice_in_a_wavefront(state):
     found = answer(state)
     tile, shown, lanes = found["tile"], found["instruction"], found["instruction"]["lanes"]
     addresses = access_of(state).addresses()[state.index]
-    width, served, busy = sl.instruction(state.op).bytes, {}, set()
+    width, served, busy = sl.instruction(state.accesses[0].op).bytes, {}, set()
     for phase in shown["phases"]:
         for cell in phase["served"]:
             for bank in range(cell["bank"], cell["bank"] + cell["width"]):
@@ -69,7 +68,7 @@ def test_every_lane_is_served_where_its_elements_are_and_no_bank_twice_in_a_wave
             for lane in cell["lanes"]:
                 served[lane] = served.get(lane, 0) + 1
                 assert lane in phase["lanes"] and cell["word"] == addresses[lane] // 4 and cell["bank"] == cell["word"] % 32
-    times = sl.instruction(state.op).times
+    times = sl.instruction(state.accesses[0].op).times
     assert served == {lane: times for lane in range(32) if lanes[lane]}
     assert sum(phase["wavefronts"] for phase in shown["phases"]) == shown["wavefronts"]
     for lane, elements in enumerate(lanes):
@@ -78,14 +77,14 @@ def test_every_lane_is_served_where_its_elements_are_and_no_bank_twice_in_a_wave
 
 
 def test_an_index_beyond_the_last_instruction_means_the_last():
-    assert answer(State(TILE, index=99))["instruction"]["index"] == 3
-    assert answer(State(TILE, index=99))["state"]["index"] == 3
+    assert answer(single(TILE, index=99))["instruction"]["index"] == 3
+    assert answer(single(TILE, index=99))["state"]["index"] == 3
 
 
 def test_tiles_of_one_mode_and_of_nested_modes_are_drawn_by_rows_and_columns():
-    line = answer(State("1024", "f32", "ld.shared.b32"))["tile"]
+    line = answer(single("1024", "f32", "ld.shared.b32"))["tile"]
     assert (line["rows"], line["columns"], line["offsets"]) == (1, MAX_SHOWN * 2, list(range(MAX_SHOWN)))
-    nested = answer(State("((8,2),64):((64,512),1)"))["tile"]
+    nested = answer(single("((8,2),64):((64,512),1)"))["tile"]
     assert (nested["rows"], nested["columns"], nested["offsets"]) == (16, 64, list(range(1024)))
 
 
@@ -95,7 +94,7 @@ def test_tiles_of_one_mode_and_of_nested_modes_are_drawn_by_rows_and_columns():
 def test_the_sliders_read_back_the_swizzle_that_they_wrote(b, m, s, base):
     text = f"Sw<{b},{m},{s}> o {base}"
     try:
-        found = answer(State(text, "f16", "ld.shared.b16"))["swizzle"]
+        found = answer(single(text, "f16", "ld.shared.b16"))["swizzle"]
     except Refusal as refusal:
         assert refusal.field == "layout"
     else:
@@ -110,7 +109,7 @@ def rebuilt(found):
 def test_the_command_of_an_answer_prints_the_same_counts(capsys):
     import shlex
 
-    for state in (State(TILE), State("(32,32):(32,1)", "f32", "ld.shared.b32", "tid, k", "k=32, tid=32", "sm_80")):
+    for state in (single(TILE), single("(32,32):(32,1)", "f32", "ld.shared.b32", "tid, k", "k=32, tid=32", "sm_80")):
         found = answer(state)
         name, *words = shlex.split(found["command"])
         assert name == "simlayout" and main([*words, "--json"]) == 0
@@ -146,7 +145,7 @@ def test_the_message_of_a_fault_is_the_parsers_own():
         with pytest.raises(sl.ParseError) as wanted:
             sl.parse(text)
         with pytest.raises(Refusal) as found:
-            answer(State(text))
+            answer(single(text))
         assert str(found.value) == str(wanted.value).splitlines()[0]
 
 
@@ -172,27 +171,27 @@ class Outside(HTMLParser):
         self.ids += [value for name, value in attributes if name == "id"]
 
 
-def test_the_page_weighs_under_300_kB_and_loads_nothing():
+def test_the_page_weighs_under_120_kB_and_with_its_answers_under_250_and_loads_nothing():
     served, policy = served_page(State())
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy and "unsafe" not in policy
-    for page in (served, exported_page(State("Sw<3,3,3> o (128,64):(64,1)"))):
+    for page, most in ((served, 120_000), (exported_page(single("Sw<3,3,3> o (128,64):(64,1)")), 250_000)):
         reader = Outside()
         reader.feed(page)
-        assert set(reader.loaded) == {"data:,"} and len(page.encode()) < 300_000
+        assert set(reader.loaded) == {"data:,"} and len(page.encode()) < most
         assert len(set(reader.ids)) == len(reader.ids)
 
 
 def test_an_exported_page_holds_every_instruction_and_may_ask_nobody():
-    state = State(TILE, index=2)
+    state = single(TILE, index=2)
     page = exported_page(state)
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
-    assert [i["index"] for i in data["instructions"]] == [0, 1, 2, 3]
+    assert [i["index"] for i in data["parts"][0]["instructions"]] == [0, 1, 2, 3]
     assert data["answer"] == json.loads(json.dumps(answer(state)))
     assert "connect-src 'none'" in page and "connect-src 'self'" not in page
 
 
 def test_no_text_of_a_state_ends_the_script_that_holds_it():
-    state = State("</script><script>alert(1)</script><!-- @SCRIPT@ @DATA@")
+    state = single("</script><script>alert(1)</script><!-- @SCRIPT@ @DATA@")
     page = served_page(state)[0]
     assert page.count("</script>") == 2 and page.count("<script") == 2
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
@@ -204,7 +203,7 @@ def test_no_text_of_a_state_ends_the_script_that_holds_it():
 def test_explore_writes_a_page_whole_or_not_at_all(tmp_path, capsys):
     path = tmp_path / "page.html"
     assert main(["explore", TILE, "-o", str(path)]) == 0
-    assert path.read_text() == exported_page(State(TILE)) and "wrote" in capsys.readouterr().out
+    assert path.read_text() == exported_page(single(TILE)) and "wrote" in capsys.readouterr().out
     assert main(["explore", "(16,64", "-o", str(tmp_path / "no.html")]) == 2
     assert list(tmp_path.iterdir()) == [path]
 

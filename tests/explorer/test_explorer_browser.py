@@ -10,7 +10,7 @@ import pytest
 
 from simlayout.explorer.model import answer
 from simlayout.explorer.server import Server
-from simlayout.explorer.state import State
+from simlayout.explorer.state import single
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
 from selenium import webdriver  # noqa: E402
@@ -30,7 +30,7 @@ FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-ru
 
 @pytest.fixture(scope="module")
 def server():
-    with Server(state=State(TILE)) as made:
+    with Server(state=single(TILE)) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         yield made
         made.shutdown()
@@ -106,9 +106,9 @@ def test_it_loads_with_the_counts_of_its_layout(page):
     assert element(page, "layout").get_attribute("value") == TILE
     assert counts(page) == [32, 4, 28, 28]
     assert len(page.find_elements(By.CSS_SELECTOR, "#grid [data-cell]")) == 32
-    assert "banks 0-3: words 0-3 (lane 0)" in element(page, "explanation").text
-    drawn = page.execute_script("return [answer.tile.offsets, answer.tile.banks]")
-    assert drawn == [answer(State(TILE))["tile"][name] for name in ("offsets", "banks")]
+    assert "banks 0-3: words 0-3 (lane 0)" in element(page, "explanation").get_property("textContent")
+    offsets, banks = page.execute_script("return [answer.tile.offsets, answer.tile.banks]")
+    assert offsets == answer(single(TILE))["tile"]["offsets"] and banks == [offset * 2 // 4 % 32 for offset in offsets]
 
 
 def test_what_is_typed_is_answered(page):
@@ -163,7 +163,7 @@ def test_hovering_an_element_lights_its_lane_and_its_bank(page):
     mouse = ActionChains(page)
     mouse.w3c_actions.pointer_action.move_to_location(x, y)
     mouse.perform()
-    assert "row 2, column 11: offset 139, bank 5, moved by lane 18" in element(page, "about").text
+    assert "row 2, column 11: offset 139, byte 278, bank 5, moved by lane 18" in element(page, "about").text
     assert lit(page, "lane")[0] == {18} and lit(page, "bank")[0] >= {5}
 
 
@@ -174,7 +174,7 @@ def test_the_keyboard_alone_reaches_lanes_elements_and_steps(page):
     page.switch_to.active_element.send_keys(Keys.TAB)
     assert page.switch_to.active_element.get_dom_attribute("data-bank") == "0"
     element(page, "tile").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
-    assert "row 1, column 1: offset 65, bank 0, moved by lane 1" in element(page, "about").text
+    assert "row 1, column 1: offset 65, byte 130, bank 0, moved by lane 1" in element(page, "about").text
     element(page, "tile").send_keys(Keys.ESCAPE)
     element(page, "grid").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     assert element(page, "step-now").text == "1 of 32, phase 0"
@@ -230,7 +230,7 @@ def test_a_link_reproduces_the_state_and_the_view(page):
     settle(page)
     ActionChains(page).move_to_element(element(page, "counts-title")).perform()
     assert page.execute_script("return [state, view]") == shown[:2]
-    assert shown[0] == State("(16,64):(72,1)", index=2).as_dict()
+    assert shown[0] == single("(16,64):(72,1)", index=2).as_dict()
     assert element(page, "index-now").text == "k = 2" and lit(page, "lane")[0] == {7}
 
 
@@ -279,7 +279,7 @@ def test_the_exported_page_works_without_the_server(page, server, downloads):
     for _ in range(5):
         page.find_element(By.CSS_SELECTOR, "[data-step='index'][data-by='1']").click()
     assert element(page, "index-now").text == "i = 1, k = 1"
-    wanted = answer(State("(32,64):(64,1)", index=5))["instruction"]["lanes"][3]
+    wanted = answer(single("(32,64):(64,1)", index=5))["instruction"]["lanes"][3]
     assert page.execute_script("return answer.instruction.lanes[3]") == wanted
     page.find_element(By.CSS_SELECTOR, "[data-lane='3']").click()
     assert lit(page, "lane")[0] == {3} and "row 19, column 16" in element(page, "about").text
@@ -327,12 +327,12 @@ def test_every_field_has_a_name_and_the_order_of_tabs_is_that_of_the_page(page):
         .map(e => e.id)""")
     assert nameless == []
     assert page.execute_script("return [...document.querySelectorAll('[tabindex]')].filter(e => e.tabIndex > 0).length") == 0
-    element(page, "preset").send_keys(Keys.TAB)
+    element(page, "kernel").send_keys(Keys.TAB)
     reached = [page.switch_to.active_element.get_dom_attribute("id")]
     for _ in range(5):
         page.switch_to.active_element.send_keys(Keys.TAB)
         reached.append(page.switch_to.active_element.get_dom_attribute("id"))
-    assert reached == ["layout", "dtype", "arch", "op", "lanes", "domain"]
+    assert reached == ["layout", "b", "m", "s", "dtype", "arch"]
 
 
 def test_a_server_that_is_gone_is_told(page):
@@ -343,4 +343,4 @@ def test_a_server_that_is_gone_is_told(page):
 
 def test_json_in_the_page_is_the_models(page):
     assert page.execute_script("return JSON.stringify(answer.counts)") == json.dumps(
-        answer(State(TILE))["counts"], separators=(",", ":"))
+        answer(single(TILE))["counts"], separators=(",", ":"))

@@ -21,11 +21,11 @@ from simlayout.explorer import server as serving
 from simlayout.explorer.model import answer
 from simlayout.explorer.presets import PRESETS
 from simlayout.explorer.server import MAX_BODY, Arriving, Server
-from simlayout.explorer.state import State
+from simlayout.explorer.state import State, single
 
 TILE = "(16,64):(64,1)"
 JSON = {"Content-Type": "application/json"}
-QUESTIONS = ("/api/answer", "/api/export")
+QUESTIONS = ("/api/answer", "/api/export", "/api/copies", "/api/fix")
 PATIENT = 600               # seconds, of both sides: a busy machine fails no test
 
 
@@ -60,7 +60,7 @@ def posted(server, value, path="/api/answer"):
 # ---- requests ----------------------------------------------------------------------------------------------------
 
 def test_the_answer_over_http_is_the_answer_of_the_model(server):
-    state = State("Rot<8,4,64> o (64,32):(32,1)", index=3)
+    state = single("Rot<8,4,64> o (64,32):(32,1)", index=3)
     status, found = posted(server, state.as_dict())
     assert status == 200 and found == json.loads(json.dumps(answer(state)))
 
@@ -88,7 +88,7 @@ def test_arbitrary_bodies_are_refused_and_the_server_lives(server, body):
 def test_arbitrary_texts_are_answered_or_refused_by_field(server, value):
     status, found = posted(server, value)
     answered = status == 200 and found["tile"]["offsets"]
-    assert answered or (status == 422 and found["field"] in (*State().as_dict(), "request"))
+    assert answered or (status == 422 and found["field"] in (*State().as_dict(), "op", "lanes", "domain", "request"))
 
 
 @pytest.mark.parametrize("path", QUESTIONS)

@@ -69,7 +69,7 @@ const starts = {
     const its = cells.filter((cell) => covers(cell, bank) && cell.lanes.some((lane) => lanes.includes(lane)));
     return { cells: its, lanes, banks: [bank], elements: [id], meets: "in the same banks:",
              nearElements: lanes.flatMap((lane) => instruction.lanes[lane]),
-             text: `${place(id, tile)}: offset ${tile.offsets[where]}, bank ${bank}` +
+             text: `${place(id, tile)}: offset ${tile.offsets[where]}, byte ${tile.offsets[where] * tile.element_bytes}, bank ${bank}` +
                (lanes.length ? `, moved by ${plural("lane", lanes)}` : ", not touched by this instruction") };
   },
   cell(id, instruction, tile, cells) {
@@ -92,7 +92,16 @@ function shownElements(tile) {
   return tile.banks.map((_, i) => Math.floor(i / tile.shown_columns) * tile.columns + i % tile.shown_columns);
 }
 
-const place = (element, tile) => `row ${Math.floor(element / tile.columns)}, column ${element % tile.columns}`;
+/** Where an element is: its row and column, and of a tile of more or nested modes its coordinate, the first number fastest. */
+function place(element, tile) {
+  const row = Math.floor(element / tile.columns), column = element % tile.columns;
+  if (tile.modes.length < 3 && tile.modes.every((mode) => mode.length === 1)) return `row ${row}, column ${column}`;
+  const split = (number, sizes) => sizes.map((size) => { const digit = number % size; number = Math.floor(number / size); return digit; });
+  const first = tile.modes.length > 1 ? 1 : 0, sizes = tile.modes.slice(first).map((mode) => mode.reduce((a, b) => a * b, 1));
+  const digits = [...(first ? [row] : []), ...split(column, sizes)];
+  const shown = digits.map((digit, i) => (tile.modes[i].length > 1 ? `(${split(digit, tile.modes[i]).join(", ")})` : digit));
+  return `coordinate (${shown.join(", ")}), row ${row}, column ${column}`;
+}
 const span = (what, first, width) => (width > 1 ? `${what}s ${first}–${first + width - 1}` : `${what} ${first}`);
 
 /** "lane 3", "lanes 0–3, 8". */

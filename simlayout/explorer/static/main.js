@@ -1,8 +1,9 @@
-// The page's state and its events.
+// The bench's state, the question to Python, and the drawing of its answer.
 let { state, view } = readLink();
-let answer = null, cells = [], svg = null, runs = [], size = null, hover = null, cursor = null;
-let slid = false, base = "", busy = false, again = false;
+let answer = null, cells = [], svg = null, runs = [], size = null, hover = null, cursor = null, moved = null;
+let beforeSvg = null, beforeCells = [], slid = false, base = "", busy = false, again = false, changed = "", playing = 0;
 const baseImage = document.createElement("canvas");
+const scaleOf = () => (size && size.width * size.height > 4e6 ? 1 : window.devicePixelRatio || 1);
 
 const picked = {
   enter(pick) { hover = pick; light(); },
@@ -15,17 +16,17 @@ const picked = {
   },
 };
 
-/** Sends the state to Python and shows what comes back; what is typed meanwhile is sent after it. */
-async function ask() {
-  writeLink(state, view);
-  if (exported) { show({ ...data.answer, instruction: stored(state.index) }); return; }
+/** Sends the state to Python and shows what comes back; what is typed meanwhile is sent after it. what: that has changed, a
+    step of undo. */
+async function ask(what = "") {
+  changed = what || changed;
+  writeLink(state, view, what);
+  if (exported) { show(storedAnswer()); return; }
   if (busy) { again = true; return; }
   busy = true;
   do {
     again = false;
-    const began = performance.now();
-    const [good, found] = await question("/api/answer").then(async (reply) => [reply.ok, await reply.json()])
-      .catch(() => [false, { error: "the server does not answer: is `simlayout explore` still running?", field: "request" }]);
+    const began = performance.now(), [good, found] = await question("/api/answer");
     if (good && !again) show(found);
     if (!again) showFault(good ? null : found);
     document.body.dataset.answered = (performance.now() - began).toFixed(1);
@@ -34,27 +35,68 @@ async function ask() {
   document.body.dataset.asked = Number(document.body.dataset.asked || 0) + 1;
 }
 
-const question = (path) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json" },
-                                         body: JSON.stringify(state) });
-const stored = (index) => data.instructions[Math.min(index, data.instructions.length - 1)];
+/** [whether it was answered, the answer or the refusal] of a question about the state. */
+async function question(path, asked = state) {
+  try {
+    const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) });
+    return [reply.ok, path === "/api/export" && reply.ok ? await reply.text() : await reply.json()];
+  } catch {
+    return [false, { error: "the server does not answer: is `simlayout explore` still running?", field: "request" }];
+  }
+}
+
+/** The answer of an exported page, for the access and the instruction that are looked at. */
+function storedAnswer() {
+  state.shown = Math.min(state.shown, data.parts.length - 1);
+  const part = data.parts[state.shown], index = Math.min(state.index, part.instructions.length - 1);
+  return { ...data.answer, ...part, state, tile: data.answer.tile, instruction: part.instructions[index],
+           before: part.befores && { ...data.answer.before, instruction: part.befores[Math.min(index, part.befores.length - 1)].instruction } };
+}
 
 /** Draws an answer. */
 function show(found) {
   answer = found;
   state.index = answer.instruction.index;
+  state.shown = answer.state.shown;
+  if (state.kernel && !state.layout) { state.layout = answer.layout; state.dtype = answer.dtype; showState(state); }
+  if (state.kernel) { byId("op").value = answer.op; sayOp(answer.op); }
+  withBanks(answer.tile);
+  moved = answer.before && answer.before.tile.offsets.length === answer.tile.offsets.length
+    ? answer.tile.offsets.flatMap((offset, i) => (offset === answer.before.tile.offsets[i] ? [] : [i])) : [];
   cells = cellsOf(answer.instruction);
+  beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
   byId("swizzle").disabled = false;
+  const drawn = slid ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
+  byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
+  byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";
+  byId("pin").textContent = answer.before ? "Unpin" : "Pin as before";
   showCounts(answer);
-  const last = (exported ? data.instructions : answer.counts.wavefronts).length - 1;
+  showAccesses(answer, state, change);
+  const last = (exported ? data.parts[state.shown].instructions : answer.counts.wavefronts).length - 1;
   const fewer = last + 1 < answer.counts.wavefronts.length ? ` (of ${answer.counts.wavefronts.length}, the first ${last + 1} are stored)` : "";
   showStepper("index", last, state.index, (answer.instruction.loops || `${state.index}`) + fewer);
-  svg = drawGrid(answer.instruction, cells);
-  byId("grid").replaceChildren(svg);
-  byId("grid").hidden = !cells.length;
+  drawGrids();
   size = null;
   showStep();
   writeLink(state, view);
+}
+
+/** The grid of the layout, and beside it that of the pinned one. */
+function drawGrids() {
+  const before = answer.before, box = byId("grids").getBoundingClientRect();
+  byId("before-box").hidden = !before;
+  const say = (where, what, layout, its) => byId(where).replaceChildren(made("b", {}, what), ` ${layout}: ${its.wavefronts} wavefront${its.wavefronts === 1 ? "" : "s"}, excess ${its.excess}`);
+  const wide = matchMedia("(min-width: 901px)").matches;
+  const room = { width: before && wide ? (box.width - 12) / 2 : box.width, height: wide ? Math.max(box.height - 22, 120) : 420 };
+  say("after-title", before ? "after" : "", answer.layout, answer.instruction);
+  svg = drawGrid(answer.instruction, cells, gridSize(answer.instruction, room));
+  byId("grid").replaceChildren(svg);
+  byId("grid").hidden = !cells.length;
+  if (!before) { beforeSvg = null; byId("grid-before").replaceChildren(); return; }
+  say("before-title", "before", before.layout, before.instruction);
+  beforeSvg = drawGrid(before.instruction, beforeCells, gridSize(before.instruction, room));
+  byId("grid-before").replaceChildren(beforeSvg);
 }
 
 /** The current wavefront, counted over the instruction; null for all of them. */
@@ -71,39 +113,61 @@ function showStep() {
   light();
 }
 
-/** The tile without marks, drawn once for every answer and step. */
+/** The tile without marks, drawn once for every answer and step, and the overview beside it. */
 function paintTile() {
   runs = tileRuns(answer, view.colour, row());
-  size = tileSize(answer.tile, byId("tile-box").clientWidth);
-  const scale = window.devicePixelRatio || 1;
+  const area = byId("tile-area"), wide = matchMedia("(min-width: 901px)").matches;
+  if (!area.clientWidth) { size = null; return; }              // another tab is open
+  size = tileSize(answer.tile, { width: area.clientWidth, height: wide ? area.clientHeight : 340 }, view.zoom - (view.zoom > 20 ? 40 : 0));
+  const scale = scaleOf();
   for (const canvas of [baseImage, byId("tile")]) {
-    canvas.width = size.width * scale;
-    canvas.height = size.height * scale;
+    canvas.width = Math.ceil(size.width * scale);
+    canvas.height = Math.ceil(size.height * scale);
   }
   byId("tile").style.width = `${size.width}px`;
   byId("tile").style.height = `${size.height}px`;
   const context = baseImage.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  drawTile(context, answer.tile, runs, size);
+  drawTile(context, answer.tile, runs, size, moved);
+  paintOverview();
+}
+
+/** A small picture of the whole tile with a frame around the part in sight; hidden where all of it is. */
+function paintOverview() {
+  const box = byId("tile-box"), map = byId("overview");
+  map.hidden = !size || (size.width <= box.clientWidth + 4 && size.height <= box.clientHeight + 4);
+  if (map.hidden) return;
+  const by = Math.min(150 / size.width, 110 / size.height), context = map.getContext("2d");
+  map.width = size.width * by;
+  map.height = size.height * by;
+  context.drawImage(baseImage, 0, 0, map.width, map.height);
+  context.strokeStyle = "#d1242f";
+  context.lineWidth = 2;
+  context.strokeRect(box.scrollLeft * by, box.scrollTop * by, box.clientWidth * by, box.clientHeight * by);
 }
 
 /** Lights up what the pointer or the focus is on, or what is held, everywhere at once. */
 function light() {
-  if (!answer || !size) return;
-  const pick = hover || view.pinned, found = pick && partners(pick, answer, cells);
+  if (!answer) return;
+  const began = performance.now(), pick = hover || view.pinned, found = pick && partners(pick, answer, cells);
   lightGrid(svg, cells, found, row());
   const none = new Set(), active = new Set(answer.instruction.lanes.flatMap((its, lane) => (its.length ? [lane] : [])));
   const wanted = new Set(cells.flatMap((c) => Array.from({ length: c.width }, (_, i) => c.bank + i)));
   const held = (kind) => (view.pinned && view.pinned.kind === kind ? view.pinned.id : -1);
   lightKeys(laneKeys, found ? found.lanes : none, found ? found.nearLanes : none, active, held("lane"));
   lightKeys(bankKeys, found ? found.banks : none, none, wanted, held("bank"));
-  const context = byId("tile").getContext("2d"), scale = window.devicePixelRatio || 1;
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  context.drawImage(baseImage, 0, 0);
-  context.setTransform(scale, 0, 0, scale, 0, 0);
-  lightTile(context, answer.tile, found, cursor, size);
+  if (beforeSvg) lightGrid(beforeSvg, beforeCells, pick && (pick.kind === "lane" || pick.kind === "bank")
+    ? partners(pick, { ...answer, tile: answer.tile, instruction: answer.before.instruction }, beforeCells) : null, row());
+  if (size) {
+    const context = byId("tile").getContext("2d"), scale = scaleOf();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(baseImage, 0, 0);
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    lightTile(context, answer.tile, found, cursor, size, baseImage, scale);
+  }
   byId("about").textContent = found ? found.text
     : "Point at a lane, a bank, a cell or an element, or reach it with Tab and the arrow keys; a click or Enter holds it.";
+  document.body.dataset.lit = (performance.now() - began).toFixed(1);
 }
 
 function step(name, by) {
@@ -144,103 +208,14 @@ function moveCursor(event) {
   picked.enter({ kind: "element", id: cursor });
 }
 
-/** Grid and tile as one SVG file, with what is lit. */
+/** Grid and tile as one SVG file, in light colours. */
 function picture() {
-  const made = svg.cloneNode(true), [, , width, height] = made.getAttribute("viewBox").split(" ").map(Number);
-  const wide = Math.max(width, size.width + 10), high = height + size.height + 60;
-  for (const [key, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, width: wide, height: high })) made.setAttribute(key, value);
-  const ground = shape(null, "rect", { width: wide, height: high, fill: "#fff" });
-  made.prepend(ground);
-  shape(made, "text", { x: 4, y: height + 16, "text-anchor": "start", "font-size": 12 },
+  const drawn = drawGrid(answer.instruction, cells, NORMAL, palette(true)), [, , width, height] = drawn.getAttribute("viewBox").split(" ").map(Number);
+  const at = tileSize(answer.tile, { width: width - 10, height: 520 }, 0), wide = Math.max(width, at.width + 10), high = height + at.height + 60;
+  for (const [key, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, width: wide, height: high })) drawn.setAttribute(key, value);
+  drawn.prepend(shape(null, "rect", { width: wide, height: high, fill: "#fff" }));
+  shape(drawn, "text", { x: 4, y: height + 16, "text-anchor": "start", "font-size": 12 },
     `${answer.op}, ${answer.dtype}: ${answer.layout}: ${answer.instruction.wavefronts} wavefronts, ideal ${answer.instruction.ideal}`);
-  tileShapes(shape(made, "g", { transform: `translate(0 ${height + 30})` }), answer.tile, runs, size);
-  return new XMLSerializer().serializeToString(made);
+  tileShapes(shape(drawn, "g", { transform: `translate(0 ${height + 30})` }), answer.tile, runs, at);
+  return new XMLSerializer().serializeToString(drawn);
 }
-
-preparePanels();
-showState(state);
-byId("colour").value = view.colour;
-const laneKeys = makeKeys(byId("lane-keys"), "lane", picked), bankKeys = makeKeys(byId("bank-keys"), "bank", picked);
-laneKeys.forEach((key, lane) => { key.style.background = data.colours[lane % data.colours.length]; });
-
-for (const name of FIELDS) byId(name).addEventListener(byId(name).tagName === "SELECT" ? "change" : "input", () => {
-  state[name] = byId(name).value;
-  slid = false;
-  if (name === "layout") byId("swizzle").disabled = true;      // until Python has read the text
-  view.pinned = null;
-  ask();
-});
-byId("layout").addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
-byId("question").addEventListener("submit", (event) => event.preventDefault());
-byId("preset").addEventListener("change", () => {
-  const chosen = data.presets[byId("preset").value];
-  if (!chosen) return;
-  state = { ...chosen.state };
-  view = { ...view, step: 0, pinned: null };
-  slid = false;
-  showState(state);
-  ask();
-});
-for (const name of ["b", "m", "s"]) byId(name).addEventListener("input", () => {
-  const [b, m, s] = ["b", "m", "s"].map((part) => Number(byId(part).value));
-  state.layout = b ? `Sw<${b},${m},${s}> o ${base}` : base;
-  byId("layout").value = state.layout;
-  slid = true;
-  sayLabels();
-  ask();
-});
-byId("index").addEventListener("input", () => { state.index = Number(byId("index").value); ask(); });
-byId("step").addEventListener("input", () => { view.step = Number(byId("step").value); showStep(); writeLink(state, view); });
-for (const button of document.querySelectorAll("[data-step]"))
-  button.addEventListener("click", () => step(button.dataset.step, Number(button.dataset.by)));
-byId("colour").addEventListener("change", () => { view.colour = byId("colour").value; showStep(); writeLink(state, view); });
-
-byId("grid").addEventListener("pointerover", (event) => { const pick = gridPick(event); if (pick) picked.enter(pick); else picked.leave(); });
-byId("grid").addEventListener("pointerleave", picked.leave);
-byId("grid").addEventListener("click", (event) => { const pick = gridPick(event); if (pick) picked.hold(pick); });
-byId("grid").addEventListener("keydown", (event) => {
-  const [name, by] = { ArrowLeft: ["step", -1], ArrowUp: ["step", -1], ArrowRight: ["step", 1], ArrowDown: ["step", 1],
-                       PageUp: ["index", -1], PageDown: ["index", 1] }[event.key] || [];
-  if (!name) return;
-  event.preventDefault();
-  step(name, by);
-});
-byId("tile").addEventListener("pointermove", (event) => {
-  const id = elementAt(event);
-  if (id === null) picked.leave();
-  else if (!hover || hover.kind !== "element" || hover.id !== id) picked.enter({ kind: "element", id });
-});
-byId("tile").addEventListener("pointerleave", picked.leave);
-byId("tile").addEventListener("click", (event) => { const id = elementAt(event); if (id !== null) picked.hold({ kind: "element", id }); });
-byId("tile").addEventListener("keydown", moveCursor);
-byId("tile").addEventListener("blur", () => { cursor = null; picked.leave(); });
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  view.pinned = hover = cursor = null;
-  writeLink(state, view);
-  light();
-});
-
-byId("copy").addEventListener("click", async () => {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    byId("told").textContent = "The link is copied.";
-  } catch {
-    byId("told").textContent = `The link: ${location.href}`;
-  }
-});
-byId("export-svg").addEventListener("click", () => offer("simlayout.svg", "image/svg+xml", picture()));
-byId("export-html").addEventListener("click", async () => {
-  const reply = await question("/api/export").catch(() => null);
-  if (reply && reply.ok) offer("simlayout.html", "text/html", await reply.text());
-  else byId("told").textContent = "Nothing to export: mend the fault first.";
-});
-window.addEventListener("hashchange", () => {
-  ({ state, view } = readLink());
-  slid = false;
-  showState(state);
-  byId("colour").value = view.colour;
-  ask();
-});
-window.addEventListener("resize", () => { if (answer) showStep(); });
-ask();

@@ -1,77 +1,96 @@
 // Fields, counts, texts and errors: what is not a picture.
 
+/** An element with a text, attributes and children. */
+function made(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
 /** Fills the choices, and says what an exported page cannot do. */
 function preparePanels() {
-  const option = (parent, value, text) => { const o = new Option(text, value); parent.append(o); };
+  const option = (parent, value, text) => parent.append(new Option(text, value));
   data.dtypes.forEach((name) => option(byId("dtype"), name, name));
   data.arches.forEach((name) => option(byId("arch"), name, name));
-  data.ops.forEach((name) => option(byId("ops"), name, name));
   data.presets.forEach((preset, i) => option(byId("preset"), i, preset.title));
+  data.kernels.forEach((name) => option(byId("kernel"), name, name));
+  option(byId("ops"), "", "\u2026");
+  for (const [kind, what] of Object.entries(data.kinds)) {
+    const group = made("optgroup", { label: what.split(":")[0] });
+    for (const [name, of] of data.ops) if (of === kind) option(group, name, name);
+    byId("ops").append(group);
+  }
+  for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["triton", "Triton"],
+                               ["command", "command line"]]) option(byId("copy-as"), value, text);
   byId("foot").textContent = `simlayout ${data.version}; every number is computed by Python` +
     (exported ? " and was stored in this page." : ", on this machine.");
   if (!exported) return;
   byId("only-shown").hidden = false;
-  for (const id of ["preset-field", "swizzle", "export-html"]) byId(id).hidden = true;
+  for (const id of ["preset-field", "kernel-field", "swizzle", "export-html", "fix", "pin", "tab-fix", "tab-plan", "tab-report", "ops"]) byId(id).hidden = true;
   for (const name of FIELDS) byId(name)[byId(name).tagName === "SELECT" ? "disabled" : "readOnly"] = true;
 }
+
+/** The text of a field in a state: of the bench, or of the access that is shown. */
+const fieldOf = (state, name) => (OF_ACCESS.includes(name) ? (state.accesses[state.shown] || { [name]: "" })[name] : state[name]);
 
 /** The fields show a state. */
 function showState(state) {
   for (const name of FIELDS) {
-    const field = byId(name);
-    if (field.tagName === "SELECT" && ![...field.options].some((o) => o.value === state[name]))
-      field.append(new Option(state[name], state[name]));
-    field.value = state[name];
+    const field = byId(name), text = fieldOf(state, name);
+    if (field.tagName === "SELECT" && ![...field.options].some((o) => o.value === text)) field.append(new Option(text, text));
+    if (field.value !== text) field.value = text;
   }
+  byId("kernel").value = state.kernel;
+  for (const name of OF_ACCESS) byId(name).disabled = Boolean(state.kernel);
+  byId("ops").disabled = Boolean(state.kernel);
+  sayOp(byId("op").value);
+}
+
+/** What an instruction is, below its field. */
+function sayOp(name) {
+  const found = data.ops.find(([known]) => known === name.trim());
+  byId("op-what").textContent = found ? `${data.kinds[found[1]].split(": ")[1]} ${found[2]} bytes, ${found[3]} phase${found[3] > 1 ? "s" : ""}` : "";
+  byId("ops").value = "";
 }
 
 /** The error of a refusal under its field, with a caret where the parser stopped; null clears all of them. */
 function showFault(fault) {
   for (const name of [...FIELDS, "request"]) {
     const mine = fault && (fault.field === name || (name === "request" && !FIELDS.includes(fault.field)));
-    const place = byId(`error-${name}`);
-    const said = [];
+    const place = byId(`error-${name}`), said = [];
     if (mine) {
-      said.push(fault.error);
-      if (fault.caret) {
-        const pre = document.createElement("pre");
-        pre.textContent = `${fault.shown}\n${fault.caret}`;
-        said.push(pre);
-      }
+      said.push(fault.access === null || fault.access === undefined || state.accesses.length === 1 || fault.access === state.shown
+        ? fault.error : `access ${fault.access + 1}: ${fault.error}`);
+      if (fault.caret) said.push(made("pre", {}, `${fault.shown}\n${fault.caret}`));
     }
     place.replaceChildren(...said);
     if (byId(name)) byId(name)[mine ? "setAttribute" : "removeAttribute"]("aria-invalid", "true");
   }
-  byId("pictures").classList.toggle("stale", Boolean(fault));
+  for (const part of ["pictures", "bits"]) byId(part).classList.toggle("stale", Boolean(fault));
 }
 
-/** Counts, totals and texts of an answer. */
+/** Counts of the shown instruction, and the texts of an answer. */
 function showCounts(answer) {
   const { instruction, counts, tile } = answer, n = counts.wavefronts.length;
-  const sum = (list) => list.reduce((a, b) => a + b, 0);
-  byId("what").textContent = `${answer.op} on ${answer.arch}, instruction ${instruction.index} of ${n}` +
+  byId("what").textContent = `one instruction: ${answer.op} on ${answer.arch}, ${instruction.index + 1} of ${n}` +
     (instruction.loops ? ` (${instruction.loops})` : "");
-  byId("counts").replaceChildren(...["wavefronts", "ideal", "excess", "conflicts"].map((name) => {
-    const made = document.createElement("div"), term = document.createElement("dt"), value = document.createElement("dd");
-    term.textContent = name;
-    value.textContent = instruction[name];
-    value.id = `count-${name}`;
-    made.append(term, value);
-    if (name === "excess") made.className = instruction.excess ? "bad" : "good";
-    return made;
-  }));
-  byId("totals").textContent = `All ${n} instruction${n > 1 ? "s" : ""}: ${sum(counts.wavefronts)} wavefronts, ideal ` +
-    `${sum(counts.ideal)}, excess ${sum(counts.excess)}.`;
+  byId("counts").replaceChildren(...["wavefronts", "ideal", "excess", "conflicts"].map((name) => made("div",
+    name === "excess" ? { class: instruction.excess ? "bad" : "good" } : {}, made("dt", {}, name), made("dd", { id: `count-${name}` }, `${instruction[name]}`))));
   byId("caveat").textContent = instruction.exact ? "" : `Not known exactly: ${instruction.caveat}.`;
   byId("note").textContent = instruction.note;
-  byId("tile-size").textContent = `${tile.rows} x ${tile.columns} ${answer.dtype}, ${tile.size * tile.element_bytes} bytes` +
-    (tile.wasted ? `, ${tile.wasted} elements wasted` : "");
+  const shape = tile.modes.length > 2 || tile.modes.some((m) => m.length > 1)
+    ? `modes (${tile.modes.map((m) => (m.length > 1 ? `(${m.join(",")})` : m[0])).join(", ")}), drawn as ` : "";
+  byId("tile-size").textContent = `${shape}${tile.rows} x ${tile.columns} ${answer.dtype}, ${tile.size * tile.element_bytes} bytes` +
+    (tile.wasted ? `, ${tile.wasted} elements wasted` : "") +
+    (answer.before ? `, ${moved.length} of ${tile.offsets.length} lie elsewhere than before (dark corner)` : "");
   const cut = tile.shown_rows < tile.rows || tile.shown_columns < tile.columns;
   byId("cropped").textContent = cut ? `The first ${tile.shown_rows} x ${tile.shown_columns} elements are drawn.` : "";
   byId("explanation").textContent = instruction.explanation;
+  byId("claims").replaceChildren(...[...answer.claims, answer.provenance].map((claim) => made("li", {}, claim)));
   byId("python").textContent = answer.formula.python || answer.formula.error;
   byId("cuda").textContent = answer.formula.cuda || answer.formula.error;
-  byId("command").textContent = answer.command;
+  byId("command").textContent = answer.command || "a report's line has none";
 }
 
 /** The positions of the sliders, from Python's reading of the layout. */

@@ -2,11 +2,20 @@
 const MARGIN = { left: 34, top: 18 };
 const UNTOUCHED = "#eceff2";
 
-/** {cw, ch, width, height}: the size of an element and of the picture, in CSS pixels. */
-function tileSize(tile, room) {
-  const cw = Math.max(6, Math.min(36, Math.floor((room - MARGIN.left - 2) / tile.shown_columns)));
-  const ch = Math.max(6, Math.min(24, Math.floor(520 / tile.shown_rows)));
-  return { cw, ch, width: MARGIN.left + cw * tile.shown_columns + 2, height: MARGIN.top + ch * tile.shown_rows + 2 };
+/** {cw, ch, width, height}: the size of an element and of the picture, in CSS pixels. zoom: steps from what fits; room: a box. */
+function tileSize(tile, room, zoom) {
+  const by = 1.5 ** zoom, w = room.width - MARGIN.left - 14, h = room.height - MARGIN.top - 12;
+  const limited = (least, most, size) => Math.max(least, Math.min(most, size));
+  const cw = limited(1, 60, limited(1, 36, w / tile.shown_columns) * by), ch = limited(1, 40, limited(2, 24, h / tile.shown_rows) * by);
+  const whole = (x) => (x >= 4 ? Math.floor(x) : x);
+  return { cw: whole(cw), ch: whole(ch), width: MARGIN.left + whole(cw) * tile.shown_columns + 2, height: MARGIN.top + whole(ch) * tile.shown_rows + 2 };
+}
+
+/** The bank and the 16-byte chunk of every element, of the offsets that Python sent. */
+function withBanks(tile) {
+  tile.banks = tile.offsets.map((offset) => Math.floor(offset * tile.element_bytes / 4) % 32);
+  tile.chunks = tile.offsets.map((offset) => Math.floor(offset * tile.element_bytes / 16) % 8);
+  return tile;
 }
 
 /** {element: lane} of an instruction; of several lanes the lowest. */
@@ -45,8 +54,9 @@ function tileRuns(answer, colour, row) {
 }
 
 /** Draws the runs and the numbers of rows and columns. */
-function drawTile(context, tile, runs, size) {
-  context.fillStyle = "#fff";
+function drawTile(context, tile, runs, size, moved) {
+  const ink = palette();
+  context.fillStyle = ink.paper;
   context.fillRect(0, 0, size.width, size.height);
   context.textBaseline = "middle";
   context.textAlign = "center";
@@ -56,23 +66,38 @@ function drawTile(context, tile, runs, size) {
     context.fillStyle = run.fill;
     context.fillRect(x, y, w, size.ch);
     context.globalAlpha = 1;
-    context.strokeStyle = "#fff";
+    context.strokeStyle = ink.paper;
     context.lineWidth = 1;
     if (size.ch >= 10) context.strokeRect(x + 0.5, y + 0.5, w - 1, size.ch - 1);
-    else { context.fillStyle = "#fff"; context.fillRect(x, y, 1, size.ch); }  // a low row keeps its height
+    else if (w >= 4) { context.fillStyle = ink.paper; context.fillRect(x, y, 1, size.ch); }  // a low row keeps its height
     const font = Math.min(12, size.ch - 3);
     if (font >= 8 && run.text && run.text.length * font * 0.62 < w - 2) {
       context.font = `${font}px system-ui, sans-serif`;
-      context.fillStyle = run.touched ? "#000" : "#4a525a";
+      context.fillStyle = run.touched ? "#000" : run.alpha < 1 ? ink.ink : "#333";
       context.fillText(run.text, x + w / 2, y + size.ch / 2 + 0.5);
     }
   }
+  if (moved) drawMoved(context, tile, moved, runs, size);
   for (const [text, x, y, align] of tileNumbers(tile, size)) {
     context.font = "10px system-ui, sans-serif";
-    context.fillStyle = "#57606a";
+    context.fillStyle = ink.soft;
     context.textAlign = align;
     context.fillText(text, x, y);
   }
+}
+
+/** A dark corner on every run with an element that lies elsewhere than in the pinned layout. */
+function drawMoved(context, tile, moved, runs, size) {
+  const side = Math.max(1.5, Math.min(7, size.ch / 2)), elsewhere = new Set(moved);
+  context.fillStyle = "#000";
+  context.beginPath();
+  for (const run of runs) {
+    const first = run.row * tile.shown_columns + run.first;
+    if (!Array.from({ length: run.count }, (_, i) => first + i).some((i) => elsewhere.has(i))) continue;
+    const x = MARGIN.left + (run.first + run.count) * size.cw - 1, y = MARGIN.top + run.row * size.ch + 1;
+    context.moveTo(x - side, y); context.lineTo(x, y); context.lineTo(x, y + side); context.closePath();
+  }
+  context.fill();
 }
 
 /** [text, x, y, align] of the numbers beside rows and above columns, as many as have room. */
@@ -85,17 +110,19 @@ function tileNumbers(tile, size) {
   return made;
 }
 
-/** Frames what is picked, its partners in dashes, and pales the rest. */
-function lightTile(context, tile, found, cursor, size) {
+/** Frames what is picked, its partners in dashes, and pales the rest. base: the canvas without marks; scale: its pixels. */
+function lightTile(context, tile, found, cursor, size, base, scale) {
+  const ink = palette();
   if (found) {
-    context.fillStyle = "rgba(255,255,255,.62)";
-    for (let i = 0; i < tile.banks.length; i++) {
-      const r = Math.floor(i / tile.shown_columns), c = i % tile.shown_columns, e = r * tile.columns + c;
-      if (!found.elements.has(e) && !found.nearElements.has(e))
-        context.fillRect(MARGIN.left + c * size.cw, MARGIN.top + r * size.ch, size.cw, size.ch);
+    context.fillStyle = ink.veil;
+    context.fillRect(MARGIN.left, MARGIN.top, size.width, size.height);
+    for (const e of [...found.elements, ...found.nearElements]) {
+      if (at(e, tile) < 0) continue;
+      const [x, y] = [MARGIN.left + e % tile.columns * size.cw, MARGIN.top + Math.floor(e / tile.columns) * size.ch];
+      context.drawImage(base, x * scale, y * scale, size.cw * scale, size.ch * scale, x, y, size.cw, size.ch);
     }
-    outline(context, tile, found.nearElements, size, 1, [3, 2]);
-    outline(context, tile, found.elements, size, 2.5, []);
+    outline(context, tile, found.nearElements, size, 1, [3, 2], ink.ink);
+    outline(context, tile, found.elements, size, 2.5, [], ink.ink);
   }
   if (cursor !== null) {
     const r = Math.floor(cursor / tile.columns), c = cursor % tile.columns;
@@ -107,7 +134,7 @@ function lightTile(context, tile, found, cursor, size) {
 }
 
 /** The border of a set of elements. */
-function outline(context, tile, elements, size, width, dash) {
+function outline(context, tile, elements, size, width, dash, colour) {
   context.beginPath();
   const inside = (r, c) => r >= 0 && c >= 0 && c < tile.columns && elements.has(r * tile.columns + c);
   for (const e of elements) {
@@ -121,7 +148,7 @@ function outline(context, tile, elements, size, width, dash) {
     side(inside(r, c + 1), x + size.cw, y, x + size.cw, y + size.ch);
   }
   context.setLineDash(dash);
-  context.strokeStyle = "#000";
+  context.strokeStyle = colour;
   context.lineWidth = width;
   context.stroke();
   context.setLineDash([]);

@@ -1,0 +1,72 @@
+"""The shown access in other languages, each text proved where it comes from, or the reason why there is none."""
+
+from functools import lru_cache
+
+from simlayout.codegen.translation import translate
+from simlayout.errors import SimlayoutError
+from simlayout.explorer.sources import NONE
+from simlayout.explorer.worked import Recorded, formula, worked
+
+NAMES = {"python": "Python (simlayout)", "cuda": "CUDA C++", "numba": "Numba", "cute": "CuTe", "triton": "Triton"}
+
+
+@lru_cache(16)
+def copies(state, sources=NONE):
+    """{language: {title, text}}, or {title, error} for one that cannot say it.
+
+    >>> from simlayout.explorer.state import State
+    >>> copies(State())["cute"]["text"]
+    'Sw<3,3,3> o (16,64):(64,1)'
+    """
+    works = worked(state.without_view(), sources)
+    work = works[min(state.shown, len(works) - 1)]
+    made = {"python": lambda: _python(state, work), "cuda": lambda: _emitted(work, state.arch, "cuda"),
+            "numba": lambda: _numba(_emitted(work, state.arch, "python")),
+            "cute": lambda: _translated(work, "cute"), "triton": lambda: _translated(work, "triton")}
+    return {name: {"title": title, **_attempt(made[name])} for name, title in NAMES.items()}
+
+
+def _attempt(make):
+    try:
+        return {"text": make()}
+    except SimlayoutError as error:
+        return {"error": str(error).splitlines()[0]}
+
+
+def _emitted(work, arch, language):
+    found = formula(work, arch)
+    if "error" in found:
+        raise SimlayoutError(found["error"])
+    return found[language]
+
+
+def _numba(source):
+    return f"from numba import cuda\n\n\n@cuda.jit(device=True)\n{source}"
+
+
+def _translated(work, into):
+    tile = getattr(work.access.tile, "layout", work.access.tile)
+    if isinstance(work.access, Recorded):
+        raise SimlayoutError("a report has addresses, no layout")
+    if tile.rank != 2:
+        raise SimlayoutError(f"a tile of {tile.rank} modes has no rows and columns, which {NAMES[into]}'s text is about")
+    return translate(work.access.tile, into, dtype=work.access.dtype).text
+
+
+def _python(state, work):
+    """A program that counts the same; of an access whose thread map is Python of a kernel the tile alone."""
+    access = work.access
+    if isinstance(access, Recorded):
+        numbers = ", ".join(map(str, access.addresses.tolist()))
+        taken = "" if access.active.all() else f", active={access.active.tolist()}"
+        return f'import simlayout as sl\n\nprint(sl.analyze("{access.instruction}", [{numbers}]{taken}))\n'
+    head = f'import simlayout as sl\nfrom simlayout.codegen.notations import tile\n\nTILE = tile({str(access.tile)!r})\n'
+    use = state.accesses[min(state.shown, len(state.accesses) - 1)]
+    if state.kernel:
+        return f"{head}# {access.name}: cuda_kernels.KERNELS[{state.kernel!r}].plan.access({access.name!r})\n"
+    if not use.lanes.strip():
+        return (f'{head}from simlayout.proofs.natural import natural_access\n\nACCESS = natural_access(TILE, '
+                f'{access.instruction!r}, {access.dtype!r})\nprint(sl.verify(ACCESS))\n')
+    return (f"from simlayout.codegen.index_text import parse_index\n{head}\nACCESS = sl.Access({access.name!r}, "
+            f"{access.instruction!r}, TILE, parse_index({use.lanes!r}, {tuple(access.domain)!r}), {access.domain!r}, "
+            f"{access.dtype!r}, excess=None)\nprint(sl.verify(ACCESS))\n")

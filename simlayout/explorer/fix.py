@@ -1,0 +1,77 @@
+"""What would end the conflicts of a State: the layouts that simlayout's search finds for all its accesses at once."""
+
+import time
+from threading import Lock
+
+from simlayout.errors import SimlayoutError
+from simlayout.explorer.sources import NONE
+from simlayout.explorer.state import Refusal, blamed
+from simlayout.explorer.worked import Recorded, worked
+from simlayout.synthesis import FAMILIES, costs, search
+from simlayout.synthesis.cost import replaceable
+
+SECONDS = 8                 # that a search may take; it then says how much it has tried
+LIMIT = 6                   # layouts that are listed
+_one_at_a_time = Lock()     # a second search would only make both slower
+
+
+def fix(state, sources=NONE, seconds=SECONDS):
+    """The layouts for all accesses of a State, best first, with what each costs and its proof, for JSON.
+
+    rows: layout, family, excess, wasted bytes, operations and claims of the certificate; said: what was tried and what is
+    proved; why: a sentence for each access that no layout found frees. Raises Refusal while another search runs.
+
+    >>> from simlayout.explorer.state import State
+    >>> fix(State("(16,64):(64,1)"))["rows"][0]["layout"]
+    'Sw<3,3,3> o (16,64):(64,1)'
+    """
+    works = worked(state.without_view(), sources)
+    accesses = [work.access for work in works]
+    if any(isinstance(access, Recorded) for access in accesses):
+        raise Refusal("a report keeps addresses, no index function to lay out anew: `simlayout run` tells the edit that "
+                      "mends an array", "request")
+    if not _one_at_a_time.acquire(timeout=seconds):
+        raise Refusal("another search is still running: try again in some seconds", "request")
+    try:
+        with blamed("layout"):
+            plain = replaceable(accesses[0].tile)
+            result = search([a.with_tile(plain) for a in accesses], FAMILIES, limit=LIMIT, progress=_until(seconds))
+    finally:
+        _one_at_a_time.release()
+    now = sum(work.total()["excess"] for work in works)
+    return {"now": now, "plain": str(plain), "rows": [_row(candidate) for candidate in result], "said": _said(result),
+            "exhausted": result.exhausted, "why": _why(result)}
+
+
+def _until(seconds):
+    """A progress function that ends the search, which then keeps what it has, when its time is over."""
+    end = time.monotonic() + seconds
+
+    def moved(done, total):
+        if time.monotonic() > end:
+            raise KeyboardInterrupt
+    return moved
+
+
+def _row(candidate):
+    try:
+        claims = list(candidate.certificate.claims)
+    except SimlayoutError as error:
+        claims = [f"not proved: {str(error).splitlines()[0]}"]
+    return {"layout": str(candidate.layout), "family": candidate.family, "excess": candidate.excess,
+            "wasted": candidate.wasted_bytes, "operations": candidate.ops, "claims": claims}
+
+
+def _said(result):
+    """What was tried, in a line, and a line for each family."""
+    tried = f"all {result.total} layouts tried or excluded" if result.exhausted else (
+        f"time is over after {result.examined} of {result.total} layouts; `simlayout search` goes on to the end")
+    return [f"{tried}: {result.conflict_free} without conflicts", *result.proof.splitlines()]
+
+
+def _why(result):
+    """Sentences: what keeps each access from being free in the best layout."""
+    if not result or not result[0].excess:
+        return [] if result else ["no layout of the families fits this tile"]
+    return [f"{cost.access.name} keeps {cost.excess} of {cost.wavefronts} wavefronts"
+            + (f": {cost.reason}" if cost.reason else "") for cost in costs(result[0].accesses) if cost.excess]

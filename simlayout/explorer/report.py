@@ -1,0 +1,80 @@
+"""A report or a Trace as JSON, as `simlayout run --json` and `simlayout trace --json` print it: its lines, and where a line
+kept the addresses of its costliest instruction, a State that shows its banks."""
+
+import json
+import re
+from pathlib import Path
+
+from simlayout.errors import SimlayoutError
+from simlayout.explorer.state import State, Use
+
+MOST_BYTES = 64 << 20       # of a report
+MOST_LINES = 2000
+NUMBERS = ("instructions", "wavefronts", "ideal", "excess", "sectors", "least")
+ELEMENT = {1: "s8", 2: "f16"}           # bytes of an instruction -> elements that it moves; wider ones are words of f32
+
+
+def read_report(path):
+    """The lines of a report's file: dicts for the page. Raises SimlayoutError for what is no such file."""
+    try:
+        data = Path(path).read_bytes()
+        if len(data) > MOST_BYTES:
+            raise SimlayoutError(f"{path}: {len(data)} bytes; a report has at most {MOST_BYTES}")
+        value = json.loads(data)
+    except OSError as error:
+        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise SimlayoutError(f"{path} is no JSON: write it with `simlayout run --json report.json program.py`") from None
+    lines = report_lines(value)
+    if not lines:
+        raise SimlayoutError(f"{path} has no lines that access memory: expected what `simlayout run --json`, or "
+                             "`simlayout trace --json`, prints")
+    return lines
+
+
+def report_lines(value):
+    """The lines of a decoded report that access memory, by kernel and file: {kernel, file, line, source, counts, state}.
+
+    >>> report_lines({"kernel": "k", "lines": [{"file": "a.py", "line": 3, "source": "x", "instructions": 1,
+    ...               "wavefronts": 4, "ideal": 1}]})[0]["excess"]
+    3
+    """
+    if not isinstance(value, dict):
+        return ()
+    kernels = value.get("kernels") if isinstance(value.get("kernels"), list) else [value]
+    found = []
+    for kernel in kernels:
+        lines = kernel.get("lines") if isinstance(kernel, dict) else None
+        name = kernel.get("name", kernel.get("kernel", "")) if isinstance(kernel, dict) else ""
+        found += [row for line in (lines if isinstance(lines, list) else ()) if (row := _row(name, line))]
+    return tuple(found[:MOST_LINES])
+
+
+def _row(kernel, line):
+    """One line for the page; None for what is none, or accesses no memory."""
+    if not isinstance(line, dict) or type(line.get("line")) is not int:
+        return None
+    counts = {name: line[name] for name in NUMBERS if type(line.get(name)) is int}
+    if not counts.get("instructions") and not counts.get("sectors"):
+        return None
+    counts["excess"] = counts.get("wavefronts", 0) - counts.get("ideal", 0)
+    file = str(line.get("file", ""))
+    source = str(line.get("source", "")).strip()
+    return {"kernel": str(kernel), "file": file, "line": line["line"], "source": source, **counts,
+            "state": _state(file, line["line"], line.get("worst"))}
+
+
+def _state(file, line, worst):
+    """The State of a line's costliest instruction, as a dict; None where the report has no addresses of it."""
+    if not isinstance(worst, dict) or not isinstance(worst.get("addresses"), list):
+        return None
+    addresses = worst["addresses"]
+    known = [a for a in addresses if type(a) is int and 0 <= a < 1 << 20]
+    if len(addresses) != 32 or not known or not isinstance(worst.get("instruction"), str):
+        return None
+    width = max((int(n) for n in re.findall(r"\.b(\d+)$", worst["instruction"])), default=128) // 8
+    dtype, size = (ELEMENT[width], width) if width in ELEMENT else ("f32", 4)
+    rows = (max(known) + width - 1) // 128 + 1
+    text = " ".join(str(a) if type(a) is int else "-" for a in addresses)
+    use = Use(f"{Path(file).name}:{line}", worst["instruction"], addresses=text)
+    return State(f"({rows},{128 // size}):({128 // size},1)", dtype, accesses=(use,)).as_dict()
