@@ -12,7 +12,7 @@ EXAMPLES = """
     simlayout explore 'Sw<3,3,3> o (128,64):(64,1)' --op ldmatrix.x4 --port 8000 --no-browser
     simlayout explore '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans        # several accesses of one tile
     simlayout explore --kernel mma_permuted
-    simlayout run --json report.json program.py; simlayout explore report.json
+    simlayout explore report.json                   # what `simlayout run --json report.json program.py` wrote
     simlayout explore '(16,64):(64,1)' -o page.html
     """
 
