@@ -4,7 +4,7 @@ import sys
 
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own
-from simlayout.cli.text import fit, json_text
+from simlayout.cli.text import fit, json_text, paint
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
 from simlayout.progress import progress
@@ -17,11 +17,11 @@ EXAMPLES = """
     """
 
 NOTES = """
-    A line per rung: what changed; excess wavefronts per warp instruction of each access that has any; clocks of one K step
-    for the shared memory and for mma, the larger of which bounds the kernel; the share of cuBLAS that its authors published
-    for their GPU. On a GPU then a line per rung with TFLOP/s and the share of cuBLAS here; on the CPU machine each rung
-    multiplies one tile and its counts are compared. --json holds the rungs: as measured on a GPU, else as predicted and as
-    the CPU machine found them. --sizes are of a GPU's products (default: 8192).
+    A line per rung: what changed; clocks of one K step for the shared memory and for mma, the larger of which bounds the
+    kernel; the share of cuBLAS that its authors published for their GPU; excess wavefronts per warp instruction of each
+    access that has any. On a GPU then a line per rung with TFLOP/s and the share of cuBLAS here; on the CPU machine each
+    rung multiplies one tile and its counts are compared. --json holds the rungs: as measured on a GPU, else as predicted
+    and as the CPU machine found them. --sizes are of a GPU's products (default: 8192).
     """
 
 SIZES = (8192,)
@@ -54,10 +54,11 @@ def ladder(options):
     if options.sizes and not on_gpu:
         raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
                              "out --sizes")
-    say = (lambda text: None) if options.json == STDIO else (lambda text: print(fit(text), flush=True))
+    say = _silent if options.json == STDIO else _say
     rungs = registry.rungs(options.tutorial)
-    for rung in rungs:
-        say(line(rung))
+    column = max(map(len, (head(0).split("  ")[0], *(rung.label for rung in rungs))))
+    if options.json != STDIO:
+        print(fit("\n".join([head(column), *(line(rung, column) for rung in rungs)])), flush=True)
     if on_gpu:
         return _measure(options, say)
     print(f"simlayout: {counted(len(rungs), 'rung')}, each multiplies one tile on the CPU machine", file=sys.stderr,
@@ -66,18 +67,35 @@ def ladder(options):
     with progress("rungs") as moved:
         for rung in rungs:
             moved(len(rows), len(rungs))
-            rows.append(_on_cpu(rung, say))
+            rows.append(_on_cpu(rung, say, column))
     if options.json:
         deliver(options.json, json_text({"device": "CPU machine", "rungs": rows}) + "\n")
     return 0 if all(row["right"] and row["as_predicted"] for row in rows) else 1
 
 
-def line(rung):
-    """A rung as predicted."""
-    published = "" if rung.published is None else f"   published {rung.published:.0%} of cuBLAS"
+def _say(text, colour=None):
+    print(paint(fit(text), colour), flush=True)
+
+
+def _silent(text, colour=None):
+    pass
+
+
+FORM = "{:{}}  {:>7}  {:>7}  {:>9}  {}"
+HEAD = "shared", "mma", "published", "excess"
+
+
+def head(column):
+    """The heading of the lines of rungs. column: letters of their labels."""
+    return FORM.format("rung (clocks of a K step, share of cuBLAS)", column, *HEAD)
+
+
+def line(rung, column):
+    """A rung as predicted: clocks of shared memory and of mma in a K step, the published share, excess per instruction."""
+    published = "" if rung.published is None else f"{rung.published:.0%}"
     shared, mma = rung.bounds()
     excess = ", ".join(f"{name} {value:g}" for name, value in rung.excess.items()) or "none"
-    return f"{rung.label}\n    excess: {excess}; a K step: shared memory {shared}, mma {mma:.0f} clocks{published}"
+    return FORM.format(rung.label, column, shared, f"{mma:.0f}", published, excess)
 
 
 def _measure(options, say):
@@ -88,13 +106,14 @@ def _measure(options, say):
     return 0
 
 
-def _on_cpu(rung, say):
+def _on_cpu(rung, say, column):
     """A rung multiplies one tile on the CPU machine: what it predicts, whether it is right, and with the counts of its plan;
     a dict, for JSON. Says so."""
     rows, cols, _ = rung.kernel.plan.tile
     report = registry.main_job(rung.kernel, rows, cols, CPU_DEPTH, device="cpu")
-    right, rest = report.error <= 1, "as predicted" if report.ok else "NOT as predicted"
-    say(f"{rung.label}: {'right' if right else 'WRONG'}{', counts ' + rest if right else ''}")
+    right = report.error <= 1
+    verdict = ("right, counts as predicted" if report.ok else "right, counts NOT as predicted") if right else "WRONG"
+    say(f"{rung.label:{column}}  {verdict}", None if report.ok and right else "red")
     shared, mma = rung.bounds()
     return {"label": rung.label, "published": rung.published, "excess_per_instruction": rung.excess,
             "shared_clocks_per_step": shared, "mma_clocks_per_step": mma, "right": right, "as_predicted": report.ok}

@@ -34,14 +34,15 @@ def _terminal():
 def fit(text):
     """A text as wide as COLUMNS or a terminal: tables lose spaces between their columns, and lines that are still too wide
     go on below, further in. A file gets it as it is."""
-    if not _is_shown():
+    if not is_shown():
         return text
     columns = width()
     blocks = text.split("\n\n")
     return "\n\n".join(_fitted(block.split("\n"), columns) for block in blocks)
 
 
-def _is_shown():
+def is_shown():
+    """Whether text is for a terminal, or for somebody who says how wide it may be."""
     return bool(os.environ.get("COLUMNS") or _terminal())
 
 
@@ -75,7 +76,33 @@ def _continued(line, columns):
 
 def cut(line):
     """A line of source that ends in dots where COLUMNS or a terminal does. A file gets it as it is."""
-    return f"{line[:width() - 4]} ..." if _is_shown() and len(line) > width() else line
+    return f"{line[:width() - 4]} ..." if is_shown() and len(line) > width() else line
+
+
+CODES = {"red": "31", "green": "32", "blue": "34", "bold": "1", "dim": "2"}
+
+
+def coloured():
+    """Whether stdout takes colours: never with NO_COLOR (no-color.org), always with FORCE_COLOR, else on a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
+
+
+def paint(text, colour=None):
+    """The text in one of CODES where stdout takes colours, else as it is. Lines have to be as long as they stay."""
+    return f"\033[{CODES[colour]}m{text}\033[0m" if colour and text and coloured() else text
+
+
+def shades():
+    """Two letters for the parts of a bar, the light and the dark one: blocks on a terminal that has them."""
+    try:
+        "\N{LIGHT SHADE}\N{FULL BLOCK}".encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "-", "#"
+    return ("\N{LIGHT SHADE}", "\N{FULL BLOCK}") if _terminal() else ("-", "#")
 
 
 def one_line(text, limit=600):

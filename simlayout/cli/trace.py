@@ -1,10 +1,11 @@
-"""trace: one GEMM kernel on the CPU machine, counts beside every line of its source, and its hazards."""
+"""trace: one GEMM kernel on the CPU machine: its statements by their excess, counts beside every line, and its hazards."""
 
 import numpy as np
 
 from simlayout.cli import registry
 from simlayout.cli.gemm import announce_cost, chosen_kernel, kernel_options
-from simlayout.cli.text import cut, field, fit, tell
+from simlayout.cli.ranked import ranked
+from simlayout.cli.text import cut, field, fit, paint, tell
 from simlayout.errors import SimlayoutError
 from simlayout.progress import progress
 
@@ -34,8 +35,16 @@ def _text(kernel, problem, traced, every_line):
     return "\n".join([
         field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
         field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
-        "", *map(_line, traced.listing(every_line).splitlines()), "", fit(str(traced)), "",
-        field("hazards", f"{len(traced.hazards)}, see above" if traced.hazards else "none")])
+        "", ranked(traced.source_lines()), "", fit(str(traced)), "", *_every(traced, every_line),
+        paint(field("hazards", f"{len(traced.hazards)}, see above"), "red") if traced.hazards else field("hazards", "none")])
+
+
+def _every(traced, every_line):
+    """The listing of all executed lines in the order of the source, if it is wanted; hazards and notes in any case."""
+    if every_line:
+        return [*map(_line, traced.listing().splitlines()), ""]
+    found = [f"{h.count} times " * (h.count > 1) + str(h) for h in traced.hazards]
+    return [line for text in (*found, *traced.notes) for line in (fit(text), "")]
 
 
 def _line(text):
