@@ -15,12 +15,13 @@ _ROWS = (
     (6, "6_choice", "Padding, rotation or XOR", 35),
     (7, "7_kernel", "From formula to kernel", 45),
     (8, "8_hopper", "Hopper: TMA, descriptors, wgmma", 45),
+    (9, "9_races", "Races and asynchronous copies", 40),
 )
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. number: 1 to 8; file: name of its source and of its notebook, without ending; minutes: that it takes."""
+    """One lesson. number: 1 to 9; file: name of its source and of its notebook, without ending; minutes: that it takes."""
 
     number: int
     file: str

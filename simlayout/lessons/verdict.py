@@ -9,7 +9,8 @@ from simlayout.hardware.banks.explain import WIDTH
 from simlayout.lessons.exercises.asking import Refused
 from simlayout.testing.counterexample import CounterexampleError, wrapped
 
-_MODULES = {1: "banks", 2: "wide", 3: "matrices", 4: "fragments", 5: "swizzles", 6: "choice", 7: "kernels", 8: "hopper"}
+_MODULES = {1: "banks", 2: "wide", 3: "matrices", 4: "fragments", 5: "swizzles", 6: "choice", 7: "kernels", 8: "hopper",
+            9: "races"}
 """Lesson -> module of `simlayout.lessons.exercises` with the dict EXERCISES: {id: Exercise}."""
 
 
@@ -43,7 +44,7 @@ def exercises(number):
 def check(exercise, answer):
     """Checks an answer to an exercise.
 
-    exercise: its id, "1.1" to "8.3". answer: what the exercise asks for; None: not answered yet. Any answer with the
+    exercise: its id, "1.1" to "9.2". answer: what the exercise asks for; None: not answered yet. Any answer with the
     property that is asked for is right. Returns a Verdict, which a notebook prints; a wrong answer never raises, whatever it
     does. Raises SimlayoutError for an exercise that there is not.
 

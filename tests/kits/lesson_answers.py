@@ -3,6 +3,9 @@
 import simlayout as sl
 from cuda_kernels.intrinsics import (
     bar_sync,
+    cp_async_cg_16,
+    cp_async_commit_group,
+    cp_async_wait_group,
     dynamic_shared,
     ld_global_b32,
     ld_shared_b32,
@@ -14,6 +17,8 @@ from simlayout.hardware import Descriptor, choose_ldmatrix
 
 OPERAND = sl.OperandTile(128, 64, "f16")
 B_OF_TWO = choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "B", (1, 2, 1), "MN")
+
+wait_2 = cp_async_wait_group(2)
 
 
 def transposed(a, c):
@@ -74,6 +79,102 @@ def past_shared_memory(a, c):
         st_global_b32(c + 4 * (32 * row + col), ld_global_b32(a + 4 * (32 * col + row)))
 
 
+def piped(a, c, chunks):
+    tid, smem = tid_x(), dynamic_shared()
+    for k in range(3):
+        if k < chunks:
+            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+        cp_async_commit_group()
+    total = 0
+    for k in range(chunks):
+        wait_2()
+        bar_sync()
+        coming = k + 3
+        if coming < chunks:
+            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
+        cp_async_commit_group()
+        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
+    st_global_b32(c + 4 * tid, total)
+
+
+def piped_with_commits_that_depend(a, c, chunks):
+    tid, smem = tid_x(), dynamic_shared()
+    for k in range(3):
+        if k < chunks:
+            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+        cp_async_commit_group()
+    total = 0
+    for k in range(chunks):
+        wait_2()
+        bar_sync()
+        coming = k + 3
+        if coming < chunks:
+            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
+            cp_async_commit_group()
+        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
+    st_global_b32(c + 4 * tid, total)
+
+
+def piped_beyond_the_end(a, c, chunks):
+    tid, smem = tid_x(), dynamic_shared()
+    for k in range(3):
+        cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+        cp_async_commit_group()
+    total = 0
+    for k in range(chunks):
+        wait_2()
+        bar_sync()
+        coming = k + 3
+        if coming < chunks:
+            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
+        cp_async_commit_group()
+        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
+    st_global_b32(c + 4 * tid, total)
+
+
+def piped_without_barrier(a, c, chunks):
+    tid, smem = tid_x(), dynamic_shared()
+    for k in range(3):
+        if k < chunks:
+            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+        cp_async_commit_group()
+    total = 0
+    for k in range(chunks):
+        wait_2()
+        coming = k + 3
+        if coming < chunks:
+            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
+        cp_async_commit_group()
+        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
+    st_global_b32(c + 4 * tid, total)
+
+
+def piped_in_order(a, c, chunks):
+    tid, smem = tid_x(), dynamic_shared()
+    for k in range(3):
+        if k < chunks:
+            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+        cp_async_commit_group()
+    total = 0
+    for k in range(chunks):
+        wait_2()
+        bar_sync()
+        coming = k + 3
+        if coming < chunks:
+            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
+        cp_async_commit_group()
+        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (tid))
+    st_global_b32(c + 4 * tid, total)
+
+
+def added_without_copies(a, c, chunks):
+    tid = tid_x()
+    total = 0
+    for k in range(chunks):
+        total += ld_global_b32(a + 1024 * k + 16 * (63 - tid))
+    st_global_b32(c + 4 * tid, total)
+
+
 RIGHT = {
     "1.1": [lambda lane: 32 * lane, [4 * (lane % 4 + 32 * (lane // 4)) for lane in range(32)]],
     "1.2": [sl.Layout((32, 32), (33, 1)), sl.Layout((32, 32), (35, 1))],
@@ -102,6 +203,8 @@ RIGHT = {
     "8.2": [[OPERAND.descriptor(4096).encode() + 2 * i for i in range(4)],
             [Descriptor(4096 + start, 16, 1024, 128) for start in OPERAND.starts]],
     "8.3": [(86, 9)],
+    "9.1": [lambda stages: stages - 2],
+    "9.2": [piped],
 }
 
 WRONG = {
@@ -168,4 +271,10 @@ WRONG = {
             ([Descriptor(4096 + 32 * i, 16, 512, 128) for i in range(4)], "element (row 8, k 0) lies at byte 5120"),
             ([1, 2], "a list of 4 descriptors")],
     "8.3": [((85, 9), "value 9 of thread 85 (warp 2, lane 21) is element (37, 19)"), ((0, 32), "values 0 to 31")],
+    "9.1": [(lambda stages: stages - 1, "stages = 2, step 0: 1 group committed, and wait_group 1 leaves 1 of them"),
+            (lambda stages: 0, "stages = 3, step 0: wait_group 0 waits for chunks 0 to 1"),
+            (lambda stages: stages - 3, "wait_group takes 0 or more"), (2, "a function of stages")],
+    "9.2": [(piped_with_commits_that_depend, "not defined on a GPU"), (piped_beyond_the_end, "with 1 chunk: "),
+            (piped_without_barrier, "nothing orders the two"), (piped_in_order, "the words of thread 63 add up to"),
+            (added_without_copies, "copies with cp.async"), ("x", "a kernel")],
 }

@@ -158,7 +158,7 @@ def answer_forms():
 # ---- the exercises ---------------------------------------------------------------------------------------------------
 
 def test_the_answers_here_are_those_of_all_exercises():
-    assert list(RIGHT) == IDS == list(WRONG) and len(IDS) == 24
+    assert list(RIGHT) == IDS == list(WRONG) and len(IDS) == 26
 
 
 @pytest.mark.parametrize("exercise", IDS)
@@ -176,7 +176,7 @@ def test_wrong_answers_get_a_hint_that_names_where_they_fail(exercise):
         assert part in " ".join(str(verdict).split()), (part, str(verdict))
         assert all(len(line) <= 100 for line in str(verdict).splitlines()) and len(str(verdict).splitlines()) <= 20
     first = str(check(exercise, WRONG[exercise][0][0]))
-    assert re.search(r"\blanes? \d|thread \d|\(\d+, \d+\)|row = \d|row \d|tid = \d|line \d", first), first
+    assert re.search(r"\blanes? \d|thread \d|\(\d+, \d+\)|step \d|row = \d|row \d|tid = \d|line \d", first), first
 
 
 def test_an_exercise_without_an_answer_says_what_it_asks():
@@ -188,10 +188,10 @@ def test_an_exercise_without_an_answer_says_what_it_asks():
 
 
 def test_an_unknown_exercise_is_refused():
-    with pytest.raises(SimlayoutError, match="no exercise '9.1'; there are 1.1, 1.2, "):
-        check("9.1", 3)
-    with pytest.raises(SimlayoutError, match="no lesson 9; there are 1, 2, "):
-        lesson(9)
+    with pytest.raises(SimlayoutError, match="no exercise '10.1'; there are 1.1, 1.2, "):
+        check("10.1", 3)
+    with pytest.raises(SimlayoutError, match="no lesson 10; there are 1, 2, "):
+        lesson(10)
 
 
 # ---- a GPU, if there is one ------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
 
 def test_what_is_no_lesson_or_folder_is_refused_in_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    for arguments in (["9"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
+    for arguments in (["10"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
         assert main(["lesson", *arguments]) == 2
         out = capsys.readouterr()
         assert not out.out and len(out.err.splitlines()) == 1
