@@ -45,7 +45,7 @@ PICTURES = (
             by_size, partial(_scatter, share_by_size)),
     Picture("matmul_by_waves", "matmul keeps up with cuBLAS whether its tiles fill the GPU in part, once or fifty times",
             by_waves, partial(_scatter, share_by_waves)),
-    Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes it twice as fast",
+    Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes mma_base about twice as fast",
             partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
     Picture("rungs", "Two tutorials' ladders climbed on an H200, and two rungs more",
             partial(bars, pictures.of_ladder, "h200_ladder.json", "ladder"), _ladder),

@@ -134,8 +134,7 @@ def remapped(tile, name):
             _phases(load.with_tile(LINE), "row after row", 0, (0,)), _phases(load, name, 0, (0,))]
 
 
-NAMES = {"none": "row after row", "xor": "XOR", "xor blocks": "one XOR", "xor interleaved": "a layout for each pattern",
-         "xor interleaved wide": "the same, wide"}
+NAMES = {"none": "row after row", "xor": "XOR"}
 """What pictures call the tutorial's layouts."""
 
 
@@ -176,7 +175,7 @@ def problem():
 def interleaved():
     """The accesses of problem 3.1, where each pattern has a layout of its own, or one serves both."""
     names = {"none": "row after row", "xor": "one layout, two XORs", "xor interleaved": "a layout per pattern",
-             "xor interleaved wide": "the same, 32 bytes wide"}
+             "xor interleaved wide": "the same, Sw<3,3,3> for rows"}
     return [sheet_of(practical("3.1", layout).predict(), name) for layout, name in names.items()]
 
 

@@ -23,7 +23,7 @@ from simlayout.proofs import Access
 from simlayout.proofs.source import analyze_copies
 from simlayout.wording import counted
 
-PIECE = "red frame and bar: one more wavefront for this line, because it is read from another line of global memory"
+PIECE = "red frame and bar: in a later wavefront than the first of its line, because read from another line of global memory"
 """What `marked` means where what a copy reads is known."""
 
 COLOURINGS = {
