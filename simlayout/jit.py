@@ -4,13 +4,15 @@ Numba is imported with this module, so whoever can do without it imports this on
 """
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 
 from numba import njit
+from numba.core.caching import NullCache
 
 from simlayout.interrupts import apart
+from simlayout.progress import waiting
 
 
 class _Forgiving:
@@ -49,6 +51,8 @@ def kept(function: Callable) -> bool:
         return False
 
 
+ONCE = "once for this installation, which takes about half a minute"
+
 ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "numerics"
 """Where functions are compiled that call those of other files."""
 
@@ -76,8 +80,16 @@ def jit(function: Callable) -> Callable:
         if hasattr(compiled._cache, "_cache_file"):      # type: ignore[attr-defined]
             compiled._cache._cache_file._source_stamp = source_stamp()          # type: ignore[attr-defined]
         compiled._cache = _Forgiving(compiled._cache)    # type: ignore[attr-defined]
-        compiled._compile_for_args = partial(apart, compiled._compile_for_args)      # type: ignore[attr-defined]
+        compiled._compile_for_args = partial(_told, compiled, compiled._compile_for_args)    # type: ignore[attr-defined]
     return compiled
+
+
+def _told(compiled, compile, *args, **named):
+    """compile(*args, **named), apart; whoever waits for long is told for what, wherever the call came from."""
+    once = isinstance(compiled._cache._cache, NullCache)
+    told = f"simlayout: compiles the machine, {'for this process alone: set NUMBA_CACHE_DIR' if once else ONCE}"
+    with nullcontext() if kept(compiled) else waiting(told):
+        return apart(compile, *args, **named)
 
 
 def inlined(function: Callable) -> Callable:

@@ -2,7 +2,9 @@
 
 import sys
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import Event, Thread
 
 EVERY = 0.1
 """Seconds between two drawings."""
@@ -49,3 +51,45 @@ def progress(what, stays=False):
             print("\r\x1b[K", end="", file=stream, flush=True)
         if stays and last is not None and stream is not None:
             print(f"{last[0]} of {last[1]} {what}", file=stream, flush=True)
+
+
+PATIENCE = 1.5
+"""Seconds that pass before somebody who waits is told."""
+
+_said: set[str] = set()
+
+
+class Console:
+    """Where `waiting` writes. shown: makes a context in which stderr is what the user sees; pytest's plugin sets it, because
+    pytest keeps what a test writes."""
+
+    shown: Callable[[], AbstractContextManager] = nullcontext
+
+
+@contextmanager
+def waiting(text: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Tells on stderr what is waited for, once that takes longer than `patience` seconds: a log gets the text as one line,
+    once in a process; on a terminal it stands with the seconds until the wait is over."""
+    over = Event()
+    teller = Thread(target=_tell, args=(text, patience, over), daemon=True, name="simlayout: waiting")
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def _tell(text, patience, over):
+    started = time.monotonic()
+    if over.wait(patience):
+        return
+    with suppress(OSError, ValueError), Console.shown():             # ValueError: it is closed
+        stream = sys.stderr
+        if stream is not None and stream.isatty():
+            while not over.wait(EVERY):
+                print(f"\r{text}: {time.monotonic() - started:.0f} s\x1b[K", end="", file=stream, flush=True)
+            print("\r\x1b[K", end="", file=stream, flush=True)
+        elif stream is not None and text not in _said:
+            _said.add(text)
+            print(text, file=stream, flush=True)

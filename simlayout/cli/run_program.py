@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from functools import cache
 
 from simlayout.cli.options import add
 from simlayout.cli.text import fit, json_text
@@ -32,10 +31,6 @@ def add_options(group):
     group.add_argument("--quiet", action="store_true", help="no report on stderr")
     add(group, "--strict")
     return [action for action in group._group_actions if action not in known]
-
-
-FIRST_TIME = ("simlayout: the first long launch compiles the machine, once for this installation, which takes about half a "
-              "minute")
 
 
 def run(options):
@@ -84,21 +79,6 @@ def _tell(options, report):
 @contextmanager
 def _progress(name):
     """How far a launch is, once it takes long."""
-    _tell_of_the_first_time()
     started = time.monotonic()
     with progress(f"CTAs of {name}") as moved:
         yield lambda done, total: moved(done, total) if time.monotonic() - started > PATIENCE else None
-
-
-@cache
-def _tell_of_the_first_time():
-    """Why nothing moves on a terminal where nothing has been compiled yet."""
-    from importlib.util import find_spec
-
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("numba") is None:
-        return
-    from simlayout import jit
-    from simlayout.machine.ptx.compiled.executor import execute
-
-    if not jit.kept(execute):
-        print(FIRST_TIME, file=sys.stderr, flush=True)

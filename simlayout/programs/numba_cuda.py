@@ -1,13 +1,14 @@
 """numba-cuda over a SimulatedDevice: everything above its driver runs as it is."""
 
+import sys
+import weakref
 from functools import partial, wraps
 from importlib import import_module
 from inspect import unwrap
 from threading import RLock
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 from warnings import warn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def _kernel_names(dispatcher):
 def _per_device(load):
     """In place of `CUDACodeLibrary.get_cufunc`, which is `load`: code that was made or loaded for another device, of NVIDIA
     or simulated, is none of this one's, and the other way round."""
-    known: WeakKeyDictionary = WeakKeyDictionary()
+    known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
     load = unwrap(load)                                  # of a simulation in which this one is
 
     @wraps(load)
@@ -188,7 +189,15 @@ def _tell_of_copy(arrays):
 
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(errors.NumbaPerformanceWarning("Host array used in CUDA kernel will incur copy overhead to/from device."),
-             stacklevel=2)
+             stacklevel=_users_frame())
+
+
+def _users_frame():
+    """How many frames above its caller the first is that is not of Numba or simlayout."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numba", "simlayout"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _wait_for(stream):
@@ -211,15 +220,18 @@ def _to_device(arrays, device, argument, after, stream=0):
 class NumbaOnDevice:
     """A context in which numba-cuda uses a SimulatedDevice, whether there is a GPU or not; it may be entered again.
 
-    Arrays on the device must not be used outside of it. settings: of numba.cuda's config meanwhile. Raises MachineError
-    without numba-cuda.
+    Arrays on the device must not be used outside of it, and what is left of them is freed with the device. settings: of
+    numba.cuda's config meanwhile. Raises MachineError without numba-cuda.
     """
+
+    _entered: list["NumbaOnDevice"] = []                 # the last one is what numba-cuda uses
 
     def __init__(self, device: SimulatedDevice, **settings: Any):
         self._modules = _numba() | numba_arrays.modules()
         made = replacements(device) | numba_arrays.replacements(device)
         self._names = {module: dict(names) for module, names in made.items()}      # which change, each on its own
         self._names["core.config"] |= settings
+        self._names["cudadrv.driver"]["weakref"] = SimpleNamespace(proxy=weakref.proxy, finalize=self._finalize)
         self._state, self._runtime, self._lock = None, self._modules["cudadrv.devices"]._Runtime(), RLock()
 
     def __enter__(self):
@@ -232,15 +244,24 @@ class NumbaOnDevice:
             driver.__init__()
         else:
             vars(driver).update(state)
+        self._entered.append(self)
         return self
 
     def __exit__(self, *error):
+        self._entered.remove(self)
         driver = self._modules["cudadrv.driver"].driver
         self._state = dict(vars(driver))
         vars(driver).clear()
         vars(driver).update(self._outside)
         self._swap()
         self._lock.release()
+
+    def _finalize(self, one, function, *args):
+        """As `weakref.finalize`, for numba-cuda's handles: outside of this context, at the interpreter's exit say, they are
+        no handles of the driver that is in place, or there is none."""
+        made = weakref.finalize(one, lambda: function(*args) if self._entered[-1:] == [self] else None)
+        made.atexit = False
+        return made
 
     def _swap(self):
         """Names that numba.cuda has, and those of this device, change places."""

@@ -8,6 +8,8 @@ from functools import partial
 
 import pytest
 
+from simlayout.progress import Console
+
 MARKER = ("simlayout(arch='sm_90', hazards='raise', strict=True): options of the fixture `simulate` in this test, as of "
           "simlayout.simulate; strict=False: hazards and excess of its launches are no failure under --simlayout-strict")
 
@@ -25,6 +27,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Puts the simulated device in the driver's place, before anything is collected."""
     config.addinivalue_line("markers", MARKER)
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if capture is not None:
+        Console.shown = capture.global_and_fixture_disabled
     if config.getoption("simlayout") or config.getoption("simlayout_strict"):
         from simlayout.testing.session import Session
 

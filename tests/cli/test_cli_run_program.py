@@ -15,7 +15,6 @@ from texts import GUIDE, blocks
 
 pytest.importorskip("numba.cuda")
 
-from simlayout.cli import run_program
 from simlayout.cli.run import program_words
 from simlayout.programs.report import shown_path
 
@@ -97,17 +96,6 @@ def test_files_in_the_working_folder_are_named_without_it(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     assert [shown_path(str(path)) for path in (tmp_path / "a" / "b.py", tmp_path.parent / "c.py")] == [
         os.path.join("a", "b.py"), str(tmp_path.parent / "c.py")]
-
-
-def test_that_the_machine_is_compiled_once_is_told_on_a_terminal_where_it_has_not_been(capsys, monkeypatch):
-    for terminal, kept, told in ((True, False, 1), (True, True, 0), (False, False, 0)):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
-        monkeypatch.setattr("simlayout.jit.kept", lambda _, kept=kept: kept)
-        run_program._tell_of_the_first_time.cache_clear()
-        for _ in range(2):
-            with run_program._progress("kernel"):
-                pass
-        assert capsys.readouterr().err.count("compiles the machine, once") == told
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_a_launch_has_the_arrays_of_its_kernel_and_of_device_functions_with_thei
 
     device, out = SimulatedDevice(), np.zeros(32, np.float32)
     with NumbaOnDevice(device):
-        kernel[1, 32](out)
+        kernel[1, 32](cuda.to_device(out))
     (launched,) = device.launches
     arrays = {(a.line, a.shape): a for a in launched.trace.arrays}
     tile = arrays[lines_of(kernel)["tile = cuda.shared.array((SIDE, 4), dtype=float32)"], (8, 4)]

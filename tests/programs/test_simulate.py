@@ -1,5 +1,7 @@
 """Kernels of Numba, launched through simlayout.simulate."""
 
+import subprocess
+import sys
 from datetime import datetime
 
 import numpy as np
@@ -189,3 +191,33 @@ def test_without_numba_cuda_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(adapter, "MODULES", ("no_such_module",))
     with pytest.raises(MachineError, match=r"simlayout\[cuda\]"):
         sl.simulate(transpose)
+
+
+LEFT = """
+import sys
+import numpy as np
+from numba import cuda
+from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.numba_cuda import NumbaOnDevice
+
+@cuda.jit
+def kernel(a):
+    a[0] += 1
+
+with NumbaOnDevice(SimulatedDevice()):
+    left = [cuda.to_device(np.zeros(1)), cuda.pinned_array(1), cuda.mapped_array(1), cuda.managed_array(1), cuda.stream(),
+            cuda.event()]
+    kernel[1, 1](left[0])
+    kernel[1, 1](np.zeros(1))                            # the warning of a copy
+if sys.argv[1:]:
+    del left
+"""
+
+
+@pytest.mark.parametrize("early", ([], ["early"]))
+def test_what_a_simulation_leaves_ends_without_a_driver_and_warnings_name_the_users_line(tmp_path, early):
+    (tmp_path / "left.py").write_text(LEFT)
+    done = subprocess.run([sys.executable, "-W", "always", str(tmp_path / "left.py"), *early], capture_output=True,
+                          text=True, check=True)
+    warned, line = [each for each in done.stderr.splitlines() if "occupancy" not in each]
+    assert "left.py:16: NumbaPerformanceWarning: Host array" in warned and line.strip().startswith("kernel[1, 1](np")

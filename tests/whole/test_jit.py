@@ -58,3 +58,16 @@ def test_whether_a_function_is_kept_is_known_before_it_is_called(tmp_path):
                            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}).stdout
             for _ in range(2)]
     assert told == ["False 6 True True\n", "True 6 True True\n"]
+
+
+@pytest.mark.slow
+def test_whoever_calls_it_is_told_of_a_long_compilation_and_of_none_that_is_kept(tmp_path):
+    import os
+
+    (tmp_path / "own.py").write_text("import simlayout.progress as p\np.waiting.__wrapped__.__defaults__ = 0.0,\n"
+                                     "from simlayout.jit import jit\n@jit\ndef twice(x):\n    return 2 * x\n"
+                                     "print(twice(3))\n")
+    told = [subprocess.run([sys.executable, "own.py"], capture_output=True, text=True, check=True, cwd=tmp_path,
+                           env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}).stderr
+            for _ in range(2)]
+    assert told == ["simlayout: compiles the machine, once for this installation, which takes about half a minute\n", ""]
