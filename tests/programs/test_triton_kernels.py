@@ -1,6 +1,7 @@
 """Kernels of Triton on NumPy arrays, launched through simlayout.simulate."""
 
 import inspect
+import runpy
 
 import numpy as np
 import pytest
@@ -220,3 +221,24 @@ def test_a_descriptor_of_the_host_is_refused_by_name():
     given = TensorDescriptor(np.zeros((32, 32), np.float32).view(Tensor), [32, 32], [32, 1], [32, 32])
     with pytest.raises(MachineError, match="tl.make_tensor_descriptor"):
         sl.simulate(loaded)[(1,)](given, np.zeros(32, np.float32), SIZE=32)
+
+
+KEPT = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def copied(x, out):
+    tl.store(out, tl.load(x))
+"""
+
+
+def test_equal_kernels_of_two_files_have_the_lines_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "kept"))
+    files = []
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(KEPT)
+        kernel = runpy.run_path(str(tmp_path / name))["copied"]
+        trace = sl.simulate(kernel)[1](np.ones(1, np.float32), np.zeros(1, np.float32))
+        files.append({s.file for s in trace.source_lines() if s.line})
+    assert files == [{str(tmp_path / "one.py")}, {str(tmp_path / "two.py")}]
