@@ -14,7 +14,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.engine.trace import Trace
-from simlayout.programs import numba_arrays
+from simlayout.programs import numba_arrays, numba_vectorize
 from simlayout.programs.device import SimulatedDevice, move
 
 INSTALL = 'Numba kernels need numba-cuda, which is not installed: pip install "simlayout[cuda]"'
@@ -227,8 +227,8 @@ class NumbaOnDevice:
     _entered: list["NumbaOnDevice"] = []                 # the last one is what numba-cuda uses
 
     def __init__(self, device: SimulatedDevice, **settings: Any):
-        self._modules = _numba() | numba_arrays.modules()
-        made = replacements(device) | numba_arrays.replacements(device)
+        self._modules = _numba() | numba_arrays.modules() | numba_vectorize.modules()
+        made = replacements(device) | numba_arrays.replacements(device) | numba_vectorize.replacements()
         self._names = {module: dict(names) for module, names in made.items()}      # which change, each on its own
         self._names["core.config"] |= settings
         self._names["cudadrv.driver"]["weakref"] = SimpleNamespace(proxy=weakref.proxy, finalize=self._finalize)

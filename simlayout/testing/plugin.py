@@ -13,6 +13,8 @@ from simlayout.progress import Console
 MARKER = ("simlayout(arch='sm_90', hazards='raise', strict=True): options of the fixture `simulate` in this test, as of "
           "simlayout.simulate; strict=False: hazards and excess of its launches are no failure under --simlayout-strict")
 
+NO_GPU = "Numba found no GPU. `pytest --simlayout` runs the launches without one."
+
 
 def pytest_addoption(parser):
     """--simlayout, --simlayout-strict, --simlayout-arch."""
@@ -34,6 +36,15 @@ def pytest_configure(config):
         from simlayout.testing.session import Session
 
         config.pluginmanager.register(Session(config), "simlayout-session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Says what to do where a kernel was launched and there is no GPU."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.typename == "CudaSupportError":
+        report.sections.append(("simlayout", NO_GPU))
+    return report
 
 
 def options_of(item):

@@ -1,15 +1,18 @@
 """Kernels of Numba, launched through simlayout.simulate."""
 
+import linecache
 import subprocess
 import sys
 from datetime import datetime
 
 import numpy as np
 import pytest
-from numba import cuda, types
+from numba import cuda, guvectorize, types, vectorize
 
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
+from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.numba_cuda import NumbaOnDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning")
 
@@ -221,3 +224,21 @@ def test_what_a_simulation_leaves_ends_without_a_driver_and_warnings_name_the_us
                           text=True, check=True)
     warned, line = [each for each in done.stderr.splitlines() if "occupancy" not in each]
     assert "left.py:16: NumbaPerformanceWarning: Host array" in warned and line.strip().startswith("kernel[1, 1](np")
+
+
+def test_kernels_of_vectorize_and_guvectorize_have_the_names_and_lines_of_the_users_functions():
+    device = SimulatedDevice()
+    with NumbaOnDevice(device):
+        @vectorize(["float32(float32, float32)"], target="cuda")
+        def added(a, b):
+            return a + b
+
+        @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
+        def first(a, out):
+            out[0] = a[0]
+
+        x = np.ones((64, 4), np.float32)
+        assert (added(x, x) == 2).all() and (first(x) == 1).all()
+    told = [(launched.name, {(s.file, linecache.getline(s.file, s.line).strip()) for s in launched.trace.sectors})
+            for launched in device.launches]
+    assert told == [("added", {(__file__, "return a + b")}), ("first", {(__file__, "out[0] = a[0]")})]
