@@ -16,12 +16,13 @@ _ROWS = (
     (7, "7_kernel", "From formula to kernel", 45),
     (8, "8_hopper", "Hopper: TMA, descriptors, wgmma", 45),
     (9, "9_races", "Races and asynchronous copies", 40),
+    (10, "10_own", "Your own kernel", 40),
 )
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. number: 1 to 9; file: name of its source and of its notebook, without ending; minutes: that it takes."""
+    """One lesson. number: 1 to 10; file: name of its source and of its notebook, without ending; minutes: that it takes."""
 
     number: int
     file: str
@@ -46,7 +47,7 @@ class Lesson:
         return _text("notebooks", f"{self.file}.ipynb")
 
     def __str__(self):
-        return f"{self.number}  {self.title:<44}  {self.minutes} minutes  exercises {', '.join(self.exercises)}"
+        return f"{self.number:<2} {self.title:<44}  {self.minutes} minutes  exercises {', '.join(self.exercises)}"
 
 
 def lessons():

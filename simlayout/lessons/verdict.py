@@ -10,7 +10,7 @@ from simlayout.lessons.exercises.asking import Refused
 from simlayout.testing.counterexample import CounterexampleError, wrapped
 
 _MODULES = {1: "banks", 2: "wide", 3: "matrices", 4: "fragments", 5: "swizzles", 6: "choice", 7: "kernels", 8: "hopper",
-            9: "races"}
+            9: "races", 10: "own"}
 """Lesson -> module of `simlayout.lessons.exercises` with the dict EXERCISES: {id: Exercise}."""
 
 
@@ -44,7 +44,7 @@ def exercises(number):
 def check(exercise, answer):
     """Checks an answer to an exercise.
 
-    exercise: its id, "1.1" to "9.2". answer: what the exercise asks for; None: not answered yet. Any answer with the
+    exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. Any answer with the
     property that is asked for is right. Returns a Verdict, which a notebook prints; a wrong answer never raises, whatever it
     does. Raises SimlayoutError for an exercise that there is not.
 

@@ -175,6 +175,14 @@ def added_without_copies(a, c, chunks):
     st_global_b32(c + 4 * tid, total)
 
 
+def padded(text):
+    for old, new in (("tile[4096]", "tile[4224]"), ("shl.b32 \t%r11, %r8, 7", "mul.lo.s32 \t%r11, %r8, 132"),
+                     ("shl.b32 \t%r19, %r4, 7", "mul.lo.s32 \t%r19, %r4, 132"), ("+1024]", "+1056]"), ("+2048]", "+2112]"),
+                     ("+3072]", "+3168]")):
+        text = text.replace(old, new)
+    return text
+
+
 RIGHT = {
     "1.1": [lambda lane: 32 * lane, [4 * (lane % 4 + 32 * (lane // 4)) for lane in range(32)]],
     "1.2": [sl.Layout((32, 32), (33, 1)), sl.Layout((32, 32), (35, 1))],
@@ -205,6 +213,8 @@ RIGHT = {
     "8.3": [(86, 9)],
     "9.1": [lambda stages: stages - 2],
     "9.2": [piped],
+    "10.1": [padded],
+    "10.2": [(5, 9)],
 }
 
 WRONG = {
@@ -277,4 +287,9 @@ WRONG = {
     "9.2": [(piped_with_commits_that_depend, "not defined on a GPU"), (piped_beyond_the_end, "with 1 chunk: "),
             (piped_without_barrier, "nothing orders the two"), (piped_in_order, "the words of thread 63 add up to"),
             (added_without_copies, "copies with cp.async"), ("x", "a kernel")],
+    "10.1": [(lambda text: text, "line 9: ld.shared.b32 takes 1024 wavefronts for 32 instructions"),
+             (lambda text: text.replace("%r8, 7", "%r8, 8"), "write after write"), (lambda text: 1, "PTX is a text"),
+             (lambda text: text.replace("%r4, 7", "%r4, 6"), "do stores and loads agree"), ("x", "a function of the text")],
+    "10.2": [((9, 5), "which of them should come first"), ((6, 9), "that stores shared memory"),
+             ((5, 6), "that loads shared memory"), (5, "a pair of lines")],
 }

@@ -114,7 +114,7 @@ def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(number):
     code, text = ("\n\n".join(text for _, text in cells_of(number, kind)) for kind in ("code", "markdown"))
-    asked = tuple(dict.fromkeys(re.findall(r'check\("(\d\.\d)"', code)))
+    asked = tuple(dict.fromkeys(re.findall(r'check\("(\d+\.\d)"', code)))
     assert asked == lesson(number).exercises and 2 <= len(asked) <= 3
     assert re.findall(r"^## Exercise (\S+)$", text, re.M) == list(asked)
     assert leaked(code, text, asked) == []
@@ -158,7 +158,7 @@ def answer_forms():
 # ---- the exercises ---------------------------------------------------------------------------------------------------
 
 def test_the_answers_here_are_those_of_all_exercises():
-    assert list(RIGHT) == IDS == list(WRONG) and len(IDS) == 26
+    assert list(RIGHT) == IDS == list(WRONG) and len(IDS) == 28
 
 
 @pytest.mark.parametrize("exercise", IDS)
@@ -188,10 +188,10 @@ def test_an_exercise_without_an_answer_says_what_it_asks():
 
 
 def test_an_unknown_exercise_is_refused():
-    with pytest.raises(SimlayoutError, match="no exercise '10.1'; there are 1.1, 1.2, "):
-        check("10.1", 3)
-    with pytest.raises(SimlayoutError, match="no lesson 10; there are 1, 2, "):
-        lesson(10)
+    with pytest.raises(SimlayoutError, match="no exercise '11.1'; there are 1.1, 1.2, "):
+        check("11.1", 3)
+    with pytest.raises(SimlayoutError, match="no lesson 11; there are 1, 2, "):
+        lesson(11)
 
 
 # ---- a GPU, if there is one ------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def test_the_theory_page_does_what_it_shows():
 def test_the_command_lists_the_lessons_and_prints_the_theory(capsys):
     assert main(["lesson"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line[:1] for line in lines] == [*map(str, NUMBERS), "t"] and "exercises 3.1, 3.2, 3.3" in lines[2]
+    assert [line.split()[0] for line in lines] == [*map(str, NUMBERS), "theory:"] and "exercises 3.1, 3.2, 3.3" in lines[2]
     assert main(["lesson", "theory"]) == 0
     assert capsys.readouterr().out == theory()
 
@@ -330,7 +330,7 @@ def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
 
 def test_what_is_no_lesson_or_folder_is_refused_in_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    for arguments in (["10"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
+    for arguments in (["11"], ["x"], ["-1"], ["1", "--to", str(tmp_path / "file"), "--no-open"]):
         assert main(["lesson", *arguments]) == 2
         out = capsys.readouterr()
         assert not out.out and len(out.err.splitlines()) == 1

@@ -1,0 +1,69 @@
+"""Lesson 10: a kernel as a compiler translated it."""
+
+from importlib.resources import files
+
+import numpy as np
+
+from simlayout.errors import HazardError
+from simlayout.lessons.exercises.asking import Exercise, Refused, integer
+
+GRID, BLOCK, SIZE = (2, 2), (32, 8), 64
+NAME, BARRIER = "transpose", "bar.sync \t0;"
+
+
+def published():
+    """The PTX that the lesson shows."""
+    return files("simlayout.guide").joinpath("transpose.ptx").read_text("utf-8")
+
+
+def judge_mended(answer):
+    """10.1: a function from the PTX to one of the same kernel without conflicts."""
+    if not callable(answer):
+        raise Refused(f"a function of the text is asked for, not {answer!r}")
+    text = answer(published())
+    if not isinstance(text, str):
+        raise Refused(f"the function returns {type(text).__name__}, and PTX is a text")
+    trace, c, a = _run(text)
+    wrong = np.argwhere(c != a.T)
+    if wrong.size:
+        row, col = (int(i) for i in wrong[0])
+        raise Refused(f"c[{row}, {col}] is {c[row, col]}, and a[{col}, {row}] is {a[col, row]}: do stores and loads agree, "
+                      "and the constants too that step 8 rows further?")
+    lines = trace.lines
+    if not any(one.instructions for one in lines):
+        raise Refused("the kernel does not use shared memory")
+    worst = max(lines, key=lambda one: one.excess)
+    if worst.excess:
+        raise Refused(f"line {worst.line}: {worst.instruction} takes {worst.wavefronts} wavefronts for {worst.instructions} "
+                      f"instructions, {worst.ideal} without conflicts")
+
+
+def judge_lines(answer):
+    """10.2: the lines of the race that is left without the barrier."""
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise Refused(f"a pair of lines is asked for, not {answer!r}")
+    first, second = (integer(line, "a line") for line in answer)
+    try:
+        _run(published().replace(BARRIER, ""))
+    except HazardError as error:
+        hazard = error.hazard
+    if (first, second) == (hazard.second.line, hazard.first.line):
+        raise Refused(f"line {first} and line {second} are the two, but which of them should come first?")
+    for line, place, what in ((first, hazard.first, "stores"), (second, hazard.second, "loads")):
+        if line != place.line:
+            raise Refused(f"line {line} is not the one: look for the line of transpose.cu that {what} shared memory")
+
+
+def _run(text):
+    """(Trace, c, a) of the kernel in a text."""
+    import simlayout as sl
+
+    a = np.random.default_rng(10).standard_normal((SIZE, SIZE)).astype(np.float32)
+    c = np.full_like(a, np.nan)
+    return sl.ptx.load(text)[NAME].run(GRID, BLOCK, a, c, SIZE), c, a
+
+
+EXERCISES = {
+    "10.1": Exercise("a function of the PTX that returns PTX without bank conflicts", judge_mended),
+    "10.2": Exercise("a pair: the line that should come first, and the other", judge_lines),
+}
