@@ -123,7 +123,7 @@ def _of_kernel(state, sources):
         return accesses
     with blamed("layout", state.layout):
         tile = parse_tile(state.layout, None, accesses[0].dtype)
-        return tuple(access.with_tile(tile) for access in accesses)
+        return tuple(replace(access.with_tile(tile), excess=None) for access in accesses)       # told, not refused
 
 
 def _recorded(state, use, number):

@@ -1,105 +1,23 @@
 """The explorer in a real headless Chromium: load, type, hover, step, slide, export, bad input, two tabs, a phone's width."""
 
 import json
-import shutil
-import threading
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from explorer_pages import counts, element, lit, settle, slid, typed
 
 from simlayout.explorer.model import answer
-from simlayout.explorer.server import Server
 from simlayout.explorer.state import single
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="the browser tests need chromium and chromedriver")
-
+pytestmark = pytest.mark.slow
 TILE, SWIZZLED = "(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)"
-FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-         "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1400,1000").split()
-
-
-@pytest.fixture(scope="module")
-def server():
-    with Server(state=single(TILE)) as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
-        yield made
-        made.shutdown()
-
-
-@pytest.fixture(scope="module")
-def downloads(tmp_path_factory):
-    return tmp_path_factory.mktemp("downloads")
-
-
-@pytest.fixture(scope="module")
-def driver(downloads, tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield made
-    made.quit()
-
-
-@pytest.fixture
-def page(driver, server):
-    """A fresh page; at the end of a test its console must be silent, but for the refusals that the test asked for."""
-    driver.get("about:blank")
-    driver.get_log("browser")
-    driver.get(server.url)
-    settle(driver)
-    yield driver
-    complaints = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
-    assert [text for text in complaints if "status of 422" not in text] == []
-
-
-def settle(driver):
-    """Waits until what was asked is answered."""
-    WebDriverWait(driver, 300).until(lambda d: d.execute_script(
-        "return typeof busy !== 'undefined' && !busy && Number(document.body.dataset.asked || exported) > 0"))
-
-
-def element(driver, name):
-    return driver.find_element(By.ID, name)
-
-
-def typed(driver, name, text):
-    field = element(driver, name)
-    field.send_keys(Keys.CONTROL, "a")
-    field.send_keys(Keys.DELETE, text)
-    settle(driver)
-
-
-def slid(driver, name, value):
-    """Moves a range input as its keys do: from its start to the value."""
-    field = element(driver, name)
-    field.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * (value - int(field.get_attribute("min"))))
-    settle(driver)
-
-
-def counts(driver):
-    return [int(element(driver, f"count-{name}").text) for name in ("wavefronts", "ideal", "excess", "conflicts")]
-
-
-def lit(driver, kind):
-    """({numbers that are on}, {numbers that are near}) of the lane or bank buttons, or of the cells of the grid."""
-    parts = driver.find_elements(By.CSS_SELECTOR, f"#grid [data-cell].{'on'}, #grid [data-cell].{'near'}"
-                                 if kind == "cell" else f"#{kind}-keys button.on, #{kind}-keys button.near")
-    found = [(int(part.get_dom_attribute(f"data-{kind}")), part.get_dom_attribute("class").split()) for part in parts]
-    return {n for n, classes in found if "on" in classes}, {n for n, classes in found if "near" in classes}
 
 
 def test_it_loads_with_the_counts_of_its_layout(page):
@@ -269,7 +187,7 @@ def test_the_svg_is_a_file_of_its_own(page, downloads):
     assert not any(name.endswith("href") or name == "style" for node in root.iter() for name in node.attrib)
 
 
-def test_the_exported_page_works_without_the_server(page, server, downloads):
+def test_the_exported_page_works_without_the_server(page, downloads):
     typed(page, "layout", "(32,64):(64,1)")
     path = exported(page, downloads, "export-html", "simlayout.html")
     assert "127.0.0.1" not in path.read_text("utf-8").replace("on 127.0.0.1", "")
@@ -286,11 +204,11 @@ def test_the_exported_page_works_without_the_server(page, server, downloads):
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_two_tabs_do_not_mix(page, server):
+def test_two_tabs_do_not_mix(page, explorer):
     first = page.current_window_handle
     page.switch_to.new_window("tab")
     try:
-        page.get(server.url)
+        page.get(explorer.url)
         settle(page)
         typed(page, "layout", SWIZZLED)
         second = page.current_window_handle

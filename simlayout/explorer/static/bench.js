@@ -22,12 +22,7 @@ function showAccesses(answer, state, change) {
       cell(`${number(a.excess)} ${a.excess ? "\u2717" : "\u2713"}`, `n ${a.excess ? "bad" : "good"}`),
       ...(pinned ? [cell(number(a.before.excess), "n"), cell(by ? `${by > 0 ? "+" : "\u2212"}${number(Math.abs(by))}` : "same", `n ${by > 0 ? "bad" : by < 0 ? "good" : ""}`)] : []), tools);
   });
-  if (own && answer.accesses.length < 8 && !state.accesses.some((use) => use.addresses)) {
-    const add = made("select", { id: "add-access", "aria-label": "add an access to this tile" }, new Option("+ another access to this tile", ""));
-    for (const op of ["st.shared.b128", "ld.shared.b128", "ld.shared.b32", "st.shared.b32", "ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4", "cp.async.cg.16"]) add.append(new Option(op, op));
-    add.addEventListener("change", () => { if (add.value) change.add(add.value); });
-    byId("add-place").replaceChildren(add);
-  } else byId("add-place").replaceChildren();
+  byId("add-place").hidden = !own || answer.accesses.length >= 8 || state.accesses.some((use) => use.addresses);
   const focused = document.activeElement?.dataset?.access;
   byId("accesses").tBodies[0].replaceChildren(...rows);
   if (focused !== undefined) byId("accesses").querySelector(`[data-access="${focused}"]`)?.focus();

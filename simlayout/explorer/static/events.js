@@ -49,6 +49,7 @@ async function runFix() {
 async function openKernel(name) {
   if (!name) return become({ ...data.state, kernel: "" }, "kernel");
   const [good, rows] = await question("/api/plan", { ...state, kernel: name });
+  if (byId("kernel").value !== name) return;           // another one was chosen meanwhile
   if (!good) { showFault(rows); return; }
   const open = (row) => become({ kernel: name, part: row.part, shown: row.shown, layout: "", dtype: row.dtype, accesses: [useOf("", "ldmatrix.x4")] }, `plan ${row.name}`);
   showPlan(name, rows, open);
@@ -157,6 +158,7 @@ for (const part of document.querySelectorAll("[data-step]")) part.addEventListen
 on("colour", "change", () => { view.colour = byId("colour").value; showStep(); writeLink(state, view); });
 on("play", "click", play);
 on("fix", "click", runFix);
+on("add", "click", () => change.add(byId("add-access").value));
 on("pin", "click", () => { state.before = state.before ? "" : answer.layout; ask("pin"); });
 on("undo", "click", () => history.back());
 on("redo", "click", () => history.forward());
@@ -164,7 +166,7 @@ on("zoom-in", "click", () => zoomBy(1));
 on("zoom-out", "click", () => zoomBy(-1));
 on("zoom-fit", "click", () => zoomBy(0));
 on("inspect", "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); inspect(byId("inspect").value); } });
-on("tile-box", "scroll", paintOverview);
+on("tile-box", "scroll", () => { paintOverview(); light(); });
 on("overview", "click", (event) => {
   const box = byId("tile-box"), map = byId("overview"), by = size.width / map.width;
   box.scrollTo(event.offsetX * by - box.clientWidth / 2, event.offsetY * by - box.clientHeight / 2);

@@ -129,6 +129,7 @@ function paintTile() {
   const context = baseImage.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
   drawTile(context, answer.tile, runs, size, moved);
+  byId("tile").getContext("2d").drawImage(baseImage, 0, 0);
   paintOverview();
 }
 
@@ -160,10 +161,13 @@ function light() {
     ? partners(pick, { ...answer, tile: answer.tile, instruction: answer.before.instruction }, beforeCells) : null, row());
   if (size) {
     const context = byId("tile").getContext("2d"), scale = scaleOf();
+    const box = byId("tile-box"), [x, y] = [Math.floor(box.scrollLeft), Math.floor(box.scrollTop)];
+    const seen = { x, y, w: Math.min(box.clientWidth + 1, size.width - x), h: Math.min(box.clientHeight + 1, size.height - y) };
+    const place = [x * scale, y * scale, seen.w * scale, seen.h * scale];
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(baseImage, 0, 0);
+    context.drawImage(baseImage, ...place, ...place);
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    lightTile(context, answer.tile, found, cursor, size, baseImage, scale);
+    lightTile(context, answer.tile, found, cursor, size, baseImage, scale, seen);
   }
   byId("about").textContent = found ? found.text
     : "Point at a lane, a bank, a cell or an element, or reach it with Tab and the arrow keys; a click or Enter holds it.";

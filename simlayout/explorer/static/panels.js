@@ -8,6 +8,9 @@ function made(name, attributes = {}, ...children) {
   return element;
 }
 
+/** What one adds to a tile, the most usual first; the instruction can then be any other. */
+const TYPICAL = ["st.shared.b128", "ld.shared.b128", "ld.shared.b32", "st.shared.b32", "ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4", "cp.async.cg.16"];
+
 /** Fills the choices, and says what an exported page cannot do. */
 function preparePanels() {
   const option = (parent, value, text) => parent.append(new Option(text, value));
@@ -21,6 +24,7 @@ function preparePanels() {
     for (const [name, of] of data.ops) if (of === kind) option(group, name, name);
     byId("ops").append(group);
   }
+  for (const op of TYPICAL) option(byId("add-access"), op, op);
   for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["triton", "Triton"],
                                ["command", "command line"]]) option(byId("copy-as"), value, text);
   byId("foot").textContent = `simlayout ${data.version}; every number is computed by Python` +

@@ -1,20 +1,28 @@
 // The tile on a canvas: every element, coloured by its banks or by the lane that moves it.
 const MARGIN = { left: 34, top: 18 };
+const MOST_PIXELS = 16e6;          // of the picture: what browsers draw without delay
 const UNTOUCHED = "#eceff2";
 
 /** {cw, ch, width, height}: the size of an element and of the picture, in CSS pixels. zoom: steps from what fits; room: a box. */
 function tileSize(tile, room, zoom) {
-  const by = 1.5 ** zoom, w = room.width - MARGIN.left - 14, h = room.height - MARGIN.top - 12;
+  const by = 1.5 ** zoom, most = Math.sqrt(MOST_PIXELS / (tile.shown_rows * tile.shown_columns));
+  const w = room.width - MARGIN.left - 14, h = room.height - MARGIN.top - 12;
   const limited = (least, most, size) => Math.max(least, Math.min(most, size));
-  const cw = limited(1, 60, limited(1, 36, w / tile.shown_columns) * by), ch = limited(1, 40, limited(2, 24, h / tile.shown_rows) * by);
+  const cw = limited(1, Math.min(60, most * 1.4), limited(1, 36, w / tile.shown_columns) * by), ch = limited(1, Math.min(40, most), limited(2, 24, h / tile.shown_rows) * by);
   const whole = (x) => (x >= 4 ? Math.floor(x) : x);
   return { cw: whole(cw), ch: whole(ch), width: MARGIN.left + whole(cw) * tile.shown_columns + 2, height: MARGIN.top + whole(ch) * tile.shown_rows + 2 };
 }
 
 /** The bank and the 16-byte chunk of every element, of the offsets that Python sent. */
 function withBanks(tile) {
-  tile.banks = tile.offsets.map((offset) => Math.floor(offset * tile.element_bytes / 4) % 32);
-  tile.chunks = tile.offsets.map((offset) => Math.floor(offset * tile.element_bytes / 16) % 8);
+  const n = tile.offsets.length;
+  tile.banks = new Uint8Array(n);
+  tile.chunks = new Uint8Array(n);
+  for (let i = 0; i < n; i++) {
+    const byte = Math.floor(tile.offsets[i] * tile.element_bytes);
+    tile.banks[i] = (byte >> 2) & 31;
+    tile.chunks[i] = (byte >> 4) & 7;
+  }
   return tile;
 }
 
@@ -111,18 +119,19 @@ function tileNumbers(tile, size) {
 }
 
 /** Frames what is picked, its partners in dashes, and pales the rest. base: the canvas without marks; scale: its pixels. */
-function lightTile(context, tile, found, cursor, size, base, scale) {
+function lightTile(context, tile, found, cursor, size, base, scale, seen) {
   const ink = palette();
   if (found) {
     context.fillStyle = ink.veil;
     context.fillRect(MARGIN.left, MARGIN.top, size.width, size.height);
-    for (const e of [...found.elements, ...found.nearElements]) {
-      if (at(e, tile) < 0) continue;
+    const near = new Set([...found.nearElements].filter((e) => inSight(e, tile, size, seen)));
+    const own = new Set([...found.elements].filter((e) => inSight(e, tile, size, seen)));
+    for (const e of [...own, ...near]) {
       const [x, y] = [MARGIN.left + e % tile.columns * size.cw, MARGIN.top + Math.floor(e / tile.columns) * size.ch];
       context.drawImage(base, x * scale, y * scale, size.cw * scale, size.ch * scale, x, y, size.cw, size.ch);
     }
-    outline(context, tile, found.nearElements, size, 1, [3, 2], ink.ink);
-    outline(context, tile, found.elements, size, 2.5, [], ink.ink);
+    outline(context, tile, near, size, 1, [3, 2], ink.ink);
+    outline(context, tile, own, size, 2.5, [], ink.ink);
   }
   if (cursor !== null) {
     const r = Math.floor(cursor / tile.columns), c = cursor % tile.columns;
@@ -131,6 +140,13 @@ function lightTile(context, tile, found, cursor, size, base, scale) {
     context.lineWidth = 3;
     context.strokeRect(MARGIN.left + c * size.cw - 1, MARGIN.top + r * size.ch - 1, size.cw + 2, size.ch + 2);
   }
+}
+
+/** Whether an element is drawn in the part of the picture that is in sight: {x, y, w, h}. */
+function inSight(e, tile, size, seen) {
+  if (at(e, tile) < 0) return false;
+  const x = MARGIN.left + e % tile.columns * size.cw, y = MARGIN.top + Math.floor(e / tile.columns) * size.ch;
+  return x + size.cw >= seen.x && y + size.ch >= seen.y && x <= seen.x + seen.w && y <= seen.y + seen.h;
 }
 
 /** The border of a set of elements. */

@@ -1,0 +1,258 @@
+"""What people come to the explorer for, each done twice: by keyboard alone and by mouse, in a real headless Chromium."""
+
+import pytest
+from explorer_pages import counts, element, settle, typed
+
+pytest.importorskip("selenium", reason="the browser tests need selenium")
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+TILE, SWIZZLED = "(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)"
+both = pytest.mark.parametrize("how", ["keyboard", "mouse"])
+
+
+def press(page, how, css):
+    """Presses a button: by a click, or by the keyboard, which must be able to reach it."""
+    part = page.find_element(By.CSS_SELECTOR, css)
+    if how == "mouse":
+        ActionChains(page).move_to_element(part).click().perform()
+    elif part.get_dom_attribute("role") == "tab":        # arrows go from one to the next
+        page.find_element(By.CSS_SELECTOR, "[role=tab][aria-selected=true]").send_keys(Keys.ARROW_LEFT)
+        assert part.get_dom_attribute("aria-selected") == "true"
+    else:
+        assert page.execute_script("arguments[0].focus(); return document.activeElement === arguments[0]", part)
+        assert part.get_property("tabIndex") >= 0
+        part.send_keys(Keys.ENTER)
+    settle(page)
+
+
+def choose(page, how, name, text):
+    """Chooses of a list: with the mouse, or by typing its text until it is the chosen one."""
+    field = Select(element(page, name))
+    if how == "mouse":
+        field.select_by_visible_text(text)
+    else:
+        element(page, name).send_keys(text)
+        assert Select(element(page, name)).first_selected_option.text == text
+    settle(page)
+
+
+def add(page, how, op):
+    """Adds an access to the tile."""
+    choose(page, how, "add-access", op)
+    press(page, how, "#add")
+    until(page, "state.accesses.length === answer.accesses.length && !busy")
+
+
+def until(page, script):
+    return WebDriverWait(page, 120).until(lambda d: d.execute_script(f"return {script}"))
+
+
+def fixed(page, how):
+    press(page, how, "#fix")
+    until(page, "document.querySelector('[data-fix]')")
+
+
+@both
+def test_two_layouts_are_compared(page, how):
+    press(page, how, "#pin")
+    typed(page, "layout", SWIZZLED)
+    row = page.find_element(By.CSS_SELECTOR, "#accesses tbody tr").text
+    assert "16 16 0" in row and "112" in row and "\u2212112" in row
+    assert "before" in element(page, "before-title").text
+    assert len(page.find_elements(By.CSS_SELECTOR, "#grid-before [data-cell]")) == 32
+    assert page.execute_script("return moved.length") == 896
+    press(page, how, "#pin")
+    assert not element(page, "before-box").is_displayed()
+
+
+@both
+@pytest.mark.slow
+def test_one_layout_is_found_for_three_accesses(page, how):
+    for op in ("st.shared.b128", "ld.shared.b128"):
+        add(page, how, op)
+    fixed(page, how)
+    assert "no excess (112 when" in element(page, "fixes").text
+    press(page, how, "[data-fix='0']")
+    until(page, "answer.layout !== '(16,64):(64,1)'")
+    assert page.execute_script("return answer.accesses.map((a) => a.excess)") == [0, 0, 0]
+    assert page.execute_script("return answer.accesses.map((a) => a.before.excess)") == [112, 0, 0]
+    claims = element(page, "fixes").find_element(By.TAG_NAME, "li").get_property("textContent")
+    assert claims == "one-to-one on its 1024 coordinates"
+
+
+@both
+@pytest.mark.slow
+def test_no_layout_is_told_with_its_reason(page, how):
+    typed(page, "layout", "(64,64):(64,1)")
+    typed(page, "op", "ld.shared.b32")
+    typed(page, "domain", "k=32")
+    typed(page, "lanes", "tid, 2*k")
+    add(page, how, "st.shared.b128")
+    fixed(page, how)
+    assert "None ends all conflicts" in element(page, "fixes").text
+    assert "no layout has less that keeps chunks of 16 bytes whole" in element(page, "fixes").text
+
+
+@both
+@pytest.mark.slow
+def test_cuda_is_copied_and_what_a_language_lacks_is_refused_by_name(page, how):
+    typed(page, "layout", SWIZZLED)
+    for language, wanted in (("CUDA C++", "__device__ __forceinline__"), ("Numba", "@cuda.jit(device=True)"),
+                             ("CuTe", "Sw<3,3,3>"), ("Triton", "perPhase = 1"), ("Python", "natural_access")):
+        choose(page, how, "copy-as", language)
+        page.execute_script("document.body.dataset.copied = ''")
+        press(page, how, "#copy")
+        assert wanted in until(page, "document.body.dataset.copied")
+    typed(page, "layout", "(16,64):(72,1)")
+    choose(page, how, "copy-as", "Triton")
+    press(page, how, "#copy")
+    until(page, "byId('told').textContent.startsWith('Triton cannot say this')")
+
+
+@both
+def test_an_address_is_inspected(page, how):
+    for text, said in (("3, 8", "row 3, column 8: offset 200, byte 400, bank 4"),
+                       ("@130", "row 1, column 1: offset 65, byte 130, bank 0")):
+        field = element(page, "inspect")
+        if how == "mouse":
+            field.click()
+        field.clear()
+        field.send_keys(text, Keys.ENTER)
+        assert said in element(page, "about").text
+    field.clear()
+    field.send_keys("@99999", Keys.ENTER)
+    assert "no element that is drawn lies there" in element(page, "about").text
+
+
+@both
+@pytest.mark.slow
+def test_a_conflict_is_stepped_through_and_played(page, how):
+    press(page, how, "[data-step='step'][data-by='1']")
+    press(page, how, "[data-step='step'][data-by='1']")
+    assert element(page, "step-now").text == "1 of 32, phase 0"
+    press(page, how, "#play")
+    until(page, "view.step > 3")
+    press(page, how, "#play")
+    now = page.execute_script("return view.step")
+    assert element(page, "play").text == "Play" and page.execute_script("return playing") == 0 and now > 3
+
+
+@both
+@pytest.mark.slow
+def test_the_accesses_of_a_kernel_are_shown_by_name(page, how):
+    choose(page, how, "kernel", "mma_permuted")
+    until(page, "answer.name === 'copy A' && !busy")
+    press(page, how, "[data-plan='0-2']")
+    until(page, "answer.name === 'load A' && !busy")
+    assert counts(page) == [4, 4, 0, 0] and element(page, "op").get_property("value") == "ldmatrix.x4"
+    element(page, "tab-tile").click()
+    page.execute_script("inspect('5, 33')")
+    assert "coordinate (5, 1, 1), row 5, column 33" in element(page, "about").text
+    choose(page, how, "kernel", "wgmma_tma")
+    until(page, "byId('plan').textContent.includes('wgmma_tma')")
+    assert "the tensor core reads both operands itself" in element(page, "plan").text
+
+
+@both
+@pytest.mark.slow
+def test_a_line_of_a_report_shows_its_banks(page, how):
+    press(page, how, "#tab-report")
+    press(page, how, "[data-line='9']")
+    until(page, "answer.name === 'prog.py:9' && !busy")
+    assert counts(page)[0] == 31 and "excess" in element(page, "report").text
+    press(page, how, "#fix")
+    until(page, "byId('fixes').textContent.includes('a report keeps addresses')")
+
+
+@both
+def test_what_was_done_is_undone_and_done_again(page, how):
+    typed(page, "layout", SWIZZLED)
+    typed(page, "op", "ldmatrix.x2")
+    assert page.execute_script("return [state.layout, state.accesses[0].op]") == [SWIZZLED, "ldmatrix.x2"]
+    press(page, how, "#undo")
+    until(page, "state.accesses[0].op === 'ldmatrix.x4' && !busy")
+    press(page, how, "#undo")
+    until(page, f"state.layout === '{TILE}' && !busy")
+    assert counts(page)[2] == 28 and not element(page, "undo").is_enabled()
+    press(page, how, "#redo")
+    until(page, f"state.layout === '{SWIZZLED}' && !busy")
+    assert counts(page)[2] == 0
+
+
+@both
+@pytest.mark.slow
+def test_a_link_holds_the_whole_bench(page, how):
+    press(page, how, "#pin")
+    typed(page, "layout", SWIZZLED)
+    add(page, how, "st.shared.b128")
+    choose(page, how, "copy-as", "link")
+    press(page, how, "#copy")
+    link, shown = until(page, "document.body.dataset.copied"), page.execute_script("return [state, view]")
+    page.get("about:blank")
+    page.get(link)
+    settle(page)
+    assert page.execute_script("return [state, view]") == shown
+    assert page.execute_script("return answer.accesses.map((a) => a.before.excess)") == [112, 0]
+
+
+@both
+@pytest.mark.slow
+def test_an_exported_bench_shows_all_its_accesses_without_python(page, how, downloads):
+    press(page, how, "#pin")
+    typed(page, "layout", SWIZZLED)
+    add(page, how, "st.shared.b128")
+    for old in downloads.iterdir():
+        old.unlink()
+    press(page, how, "#export-html")
+    path = downloads / "simlayout.html"
+    WebDriverWait(page, 120).until(lambda _: path.exists() and path.stat().st_size and not [*downloads.glob("*.crdownload")])
+    page.get(path.as_uri())
+    settle(page)
+    assert page.execute_script("return answer.op") == "st.shared.b128"
+    press(page, how, "[data-access='0']")
+    assert page.execute_script("return [answer.op, answer.before.instruction.excess]") == ["ldmatrix.x4", 28]
+    choose(page, how, "copy-as", "CUDA C++")
+    press(page, how, "#copy")
+    assert "__device__" in until(page, "document.body.dataset.copied")
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_controls_and_result_fit_on_one_screen_and_counts_stay_in_sight_on_a_phone(page):
+    try:
+        for width, height, mobile in ((1280, 800, False), (390, 844, True)):
+            page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                 {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
+            page.refresh()
+            settle(page)
+            assert page.execute_script("return document.documentElement.scrollWidth") == width
+            if mobile:
+                page.execute_script("byId('s').scrollIntoView({block: 'end'})")
+                element(page, "s").send_keys(Keys.ARROW_RIGHT)
+            every = ("layout", "lanes", "domain", "count-excess", "grid", "tile", "fix", "about")
+            for name in ("count-excess", "s") if mobile else every:
+                box = page.execute_script("const b = byId(arguments[0]).getBoundingClientRect(); return [b.top, b.bottom]",
+                                          name)
+                assert box[0] >= 0 and (name == "tile" or box[1] <= height), name
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.slow
+def test_the_bits_are_dragged(page):
+    typed(page, "layout", SWIZZLED)
+    source = page.find_element(By.CSS_SELECTOR, "#bits [data-drag='s']")
+    wide = page.execute_script("return document.querySelector('#bits svg').getBoundingClientRect().width / 184 * 18")
+    ActionChains(page).move_to_element(source).click_and_hold().move_by_offset(-round(wide), 0).release().perform()
+    settle(page)
+    assert page.execute_script("return state.layout") == "Sw<3,3,4> o (16,64):(64,1)"
+
+
+@pytest.mark.slow
+def test_a_fault_fades_what_it_does_not_describe(page):
+    typed(page, "layout", "(16,64")
+    assert page.execute_script("return Number(getComputedStyle(byId('pictures')).opacity)") < 0.5
+    typed(page, "layout", TILE)
+    assert page.execute_script("return Number(getComputedStyle(byId('pictures')).opacity)") == 1
