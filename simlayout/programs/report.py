@@ -99,7 +99,7 @@ class Kernel:
         """Plain values, for JSON."""
         shapes = [{"grid": grid, "block": block, "launches": n} for (grid, block), n in self.shapes.items()]
         return {"name": self.name, "launches": self.launches, "seconds": self.seconds, "shapes": shapes,
-                "total": {k: v for k, v in self.total().as_dict().items() if k not in ("file", "line", "source")},
+                "total": {k: v for k, v in self.total().as_dict().items() if k not in ("file", "line", "source", "worst")},
                 "lines": [line.as_dict() for line in self.lines], "hazards": [h.as_dict() for h in self.hazards],
                 "notes": list(self.notes)}
 

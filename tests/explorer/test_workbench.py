@@ -99,7 +99,8 @@ def test_a_line_of_a_report_is_counted_from_its_addresses():
 
 
 @pytest.mark.parametrize("value", [
-    None, [], 3, {}, {"kernels": 3}, {"kernels": [3, {"lines": 4}, {"lines": [3, {"line": "x"}]}]}, {"lines": [{"line": 1}]}])
+    None, [], 3, {}, {"kernels": 3}, {"kernels": [3, {"lines": 4}, {"lines": [3, {"line": "x"}]}]},
+    {"lines": [{"line": 1}]}])
 def test_json_that_is_no_report_has_no_lines(value):
     assert report_lines(value) == ()
 
