@@ -5,6 +5,7 @@ streams do everything at once, in the order of the calls, which is one of the or
 """
 
 import ctypes
+import os
 from threading import local
 from time import perf_counter
 from typing import Any
@@ -39,6 +40,7 @@ class SimulatedBinding:
     def __init__(self, device: SimulatedDevice):
         self.device = device
         self._stacks, self._handles, self._events = local(), 100, {}
+        self._process: int | None = None                     # that began: one that is forked from it has no device
         self._attributes = attributes_of(device.arch)
 
     def __getattr__(self, name: str) -> Any:
@@ -53,6 +55,7 @@ class SimulatedBinding:
     # ---- device and context --------------------------------------------------------------------------------------
 
     def cuInit(self, flags):
+        self._process = os.getpid()
         return (SUCCESS,)
 
     def cuDriverGetVersion(self):
@@ -86,6 +89,9 @@ class SimulatedBinding:
         return self._stacks.contexts
 
     def cuCtxGetCurrent(self):
+        self._process = self._process or os.getpid()
+        if self._process != os.getpid():
+            return real.CUresult.CUDA_ERROR_NOT_INITIALIZED, real.CUcontext(0)
         return SUCCESS, real.CUcontext(self._stack[-1] if self._stack else 0)
 
     def cuCtxPushCurrent(self, context):

@@ -5,11 +5,13 @@ import math
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 from numba import cuda, float32, float64, guvectorize, int64, types, vectorize
+from numba.cuda.cudadrv.error import CudaDriverError
 
 from simlayout.errors import MachineError
 from simlayout.programs.children import inherited
@@ -305,6 +307,14 @@ def test_a_process_that_a_program_starts_is_simulated_and_finds_what_another_has
         said = [subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True).stdout.split()
                 for _ in range(2)]
     assert said == [["32.0", "0"], ["32.0", "1"]]
+
+
+def test_a_process_that_is_forked_after_the_device_was_used_is_refused_as_by_a_gpu():
+    cuda.to_device(np.zeros(1))
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as processes:
+        asked = processes.submit(cuda.to_device, np.zeros(1))
+    with pytest.raises(CudaDriverError, match="CUDA initialized before forking"):
+        asked.result()
 
 
 def test_no_gpu_would_find_in_the_cache_what_a_simulation_has_put_there():

@@ -69,6 +69,7 @@ def test_a_module_is_read_also_with_what_the_machine_lacks_and_its_entry_refuses
 @pytest.mark.parametrize("target, line, least", [
     ("sm_90a", "add.f32.f16 %f1, %h1, %f2;", "sm_100"), ("sm_90", "fma.rn.f32.bf16 %f1, %h1, %h2, %f2;", "sm_100"),
     ("sm_80", "add.bf16 %h1, %h1, %h2;", "sm_90"), ("sm_75", "cvt.rn.bf16.f32 %h1, %f1;", "sm_80"), ("sm_75", "ret;", None),
+    ("sm_20", "add.f32 %f1, %f1, %f2;", None), ("sm_52", "add.bf16 %h1, %h1, %h2;", "sm_90"),
     ("sm_100a", "sub.f32.f16 %f1, %h1, %f2;", None), ("sm_120", "add.f32.bf16 %f1, %h1, %f2;", None),
 ])
 def test_arithmetic_that_the_architecture_of_the_module_lacks_is_refused_as_the_driver_does(target, line, least):

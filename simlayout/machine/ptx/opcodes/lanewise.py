@@ -7,6 +7,10 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.rows import Lanewise
 
+FLOOR = "sm_75"
+"""The oldest architecture of the rows: they do not say which of what is before it lacks an instruction. A driver takes PTX
+of any older .target."""
+
 
 def bind_lanewise(instruction, names):
     """The step of a lane-wise instruction."""
@@ -25,7 +29,7 @@ def bind_lanewise(instruction, names):
 
 def _check_target(name, least, target):
     """Refuses what ptxas refuses because the module is for an older architecture."""
-    if _number(least) > _number(target):
+    if least != FLOOR and _number(least) > _number(target):
         raise InstructionError(f"{name} needs {least} or newer, and .target is {target}: compile for {target}, or write "
                                f".target {least}")
 
