@@ -68,23 +68,26 @@ function drawTile(context, tile, runs, size, moved) {
   context.fillRect(0, 0, size.width, size.height);
   context.textBaseline = "middle";
   context.textAlign = "center";
+  let fill = "";
   for (const run of runs) {
     const [x, y, w] = [MARGIN.left + run.first * size.cw, MARGIN.top + run.row * size.ch, run.count * size.cw];
-    context.globalAlpha = run.alpha;
-    context.fillStyle = run.fill;
+    if (context.globalAlpha !== run.alpha) context.globalAlpha = run.alpha;
+    if (fill !== run.fill) context.fillStyle = fill = run.fill;
     context.fillRect(x, y, w, size.ch);
+    if (size.ch < 10) continue;                    // too low for a frame or a number
     context.globalAlpha = 1;
     context.strokeStyle = ink.paper;
     context.lineWidth = 1;
-    if (size.ch >= 10) context.strokeRect(x + 0.5, y + 0.5, w - 1, size.ch - 1);
-    else if (w >= 4) { context.fillStyle = ink.paper; context.fillRect(x, y, 1, size.ch); }  // a low row keeps its height
+    context.strokeRect(x + 0.5, y + 0.5, w - 1, size.ch - 1);
     const font = Math.min(12, size.ch - 3);
     if (font >= 8 && run.text && run.text.length * font * 0.62 < w - 2) {
       context.font = `${font}px system-ui, sans-serif`;
       context.fillStyle = run.touched ? "#000" : run.alpha < 1 ? ink.ink : "#333";
+      fill = "";
       context.fillText(run.text, x + w / 2, y + size.ch / 2 + 0.5);
     }
   }
+  context.globalAlpha = 1;
   if (moved) drawMoved(context, tile, moved, runs, size);
   for (const [text, x, y, align] of tileNumbers(tile, size)) {
     context.font = "10px system-ui, sans-serif";
