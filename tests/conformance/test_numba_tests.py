@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from cuda_kernels.conformance.programs.numba_reasons import reason_of
+from cuda_kernels.conformance.programs.numba_reasons import DRIVER, KNOWN, area_of, reason_of
 from cuda_kernels.conformance.programs.numba_tests import OUTCOMES, Result, Table, _once, modules_of_tests, read, run
+
+ROOT = Path(__file__).parents[2]
+RECORD = read(ROOT / "tests" / "data" / "numba_tests.json")
 
 
 def table(**modules):
-    rest = [{"test": f"{name}::test", "outcome": "failed", "reason": "it is"} for name in modules]
+    rest = [{"test": f"{name}::test", "outcome": "failed", "reason": "it is", "area": ""} for name in modules]
     return Table({}, {name: {"machine": row} for name, row in modules.items()}, tuple(rest))
 
 
@@ -34,6 +39,45 @@ def test_what_the_machine_refuses_is_told_from_what_fails_also_within_an_asserti
     assert reason_of("test", refused) == ("refused", "cuCtxCreate of the CUDA driver is not simulated")
     assert reason_of("test", f"{refused}\nE   AssertionError: wrong")[0] == "failed"
     assert reason_of("test", "Exception: whatever") == ("failed", "Exception: whatever")
+
+
+def test_a_cause_that_was_looked_into_does_not_stand_for_another_fault_of_the_same_test():
+    assert reason_of("T::test_struct_model_type_arr", "E   AssertionError: 3 != 4") == ("failed", "AssertionError: 3 != 4")
+    assert reason_of("T::test_struct_model_type_arr", "E   simlayout.errors.AddressError: out of bounds")[0] == "refused"
+
+
+def test_what_needs_a_driver_that_is_not_simulated_is_not_in_the_share_and_what_is_stopped_before_a_launch_is():
+    seen = {outcome: Result("a", outcome, outcome, "", 1) for outcome in OUTCOMES}
+    assert [outcome for outcome, test in seen.items() if test.needs_launch] == ["refused", "failed"]
+    rest = ({"test": "a::x", "outcome": "refused", "reason": "", "area": "contexts"},
+            {"test": "a::y", "outcome": "failed", "reason": "", "area": ""})
+    assert Table({}, {"a": {"machine": [9, 1, 5, 1, 0], "launching": [3, 1, 0, 1, 0]}}, rest).share() == 3 / 4
+
+
+def test_at_least_nine_tenths_of_the_recorded_tests_pass_and_none_of_the_rest_is_a_wrong_result():
+    assert min(RECORD.share("launching"), RECORD.share("machine")) >= 0.9 and RECORD.counts("launching")["passed"] > 500
+    causes = {(outcome, cause) for _, _, outcome, cause in KNOWN}
+    for test in RECORD.rest:
+        assert test["reason"] and test["area"] == area_of(test["reason"]), test
+        assert test["outcome"] != "failed" or ("failed", test["reason"]) in causes, test
+    assert {test["area"] for test in RECORD.rest} - {""} == {area for _, area in DRIVER}
+    assert sorted(RECORD.modules) == sorted(modules_of_tests()) or RECORD.about["numba-cuda"] != version("numba-cuda")
+
+
+def test_the_guide_has_the_numbers_of_the_record():
+    said = " ".join((ROOT / "simlayout" / "guide" / "numba.md").read_text().split())
+    all_of, launching, cudasim = (RECORD.counts(where) for where in ("machine", "launching", "cudasim"))
+    outside = sum(bool(test["area"]) for test in RECORD.rest)
+    for phrase in (f"numba-cuda {RECORD.about['numba-cuda']}", f"{launching['passed']} of {total(launching) - outside}",
+                   f"{RECORD.share():.1%}", f"{all_of['passed']} of {total(all_of) - outside}", f"{outside} tests that need",
+                   f"{all_of['not applicable']} skip themselves", f"{cudasim['passed']} of them",
+                   f"{RECORD.cudasim_share():.0%}", f"{RECORD.seconds('cudasim'):.0f} s",
+                   f"{RECORD.seconds('machine'):.0f} s"):
+        assert phrase in said, phrase
+
+
+def total(counts):
+    return counts["passed"] + counts["refused"] + counts["failed"]
 
 
 def test_the_installed_tests_are_found_by_their_modules():

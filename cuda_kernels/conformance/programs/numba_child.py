@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import pytest
 
 from cuda_kernels.conformance.programs.numba_reasons import TOO_LARGE
+from simlayout.programs.device import SimulatedDevice
 
 PACKAGE = "numba.cuda.tests"
 
@@ -32,9 +33,15 @@ class Told:
     def __init__(self, module: str, path: Path, limit: float):
         self._module, self._limit = module, limit
         self._file = open(path, "w", buffering=1)        # noqa: SIM115 (until the process ends)
+        self._launched = False
+        _watch_launches(self._launch)
+
+    def _launch(self):
+        self._launched = True
 
     def _tell(self, name, outcome, text, seconds):
-        print(json.dumps({"name": name, "outcome": outcome, "text": text, "seconds": round(seconds, 2)}), file=self._file)
+        row = {"name": name, "outcome": outcome, "text": text, "seconds": round(seconds, 2), "launched": self._launched}
+        print(json.dumps(row), file=self._file)
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
         """The module, imported as a part of numba.cuda: by its path pytest would take it for one of numba_cuda."""
@@ -76,6 +83,7 @@ class Told:
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins: if it never ends, the line says which."""
+        self._launched = False
         self._tell(nodeid.partition("::")[2], "begun", "", 0)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -95,6 +103,21 @@ class Told:
     def pytest_sessionfinish(self) -> None:
         """All are over."""
         self._tell("", "end", "", 0)
+
+
+def _watch_launches(tell: Callable[[], None]) -> None:
+    """tell: called when a kernel is launched on the machine, and when a process begins, which may launch some."""
+    def begun(event: str, _: Any) -> None:
+        if event in ("subprocess.Popen", "os.posix_spawn", "os.fork"):
+            tell()
+
+    def counted(*args: Any, **options: Any) -> Any:
+        tell()
+        return launch(*args, **options)
+
+    sys.addaudithook(begun)
+    launch = SimulatedDevice.launch
+    SimulatedDevice.launch = counted                     # type: ignore[method-assign]
 
 
 def tested(module: str, folder: Path, limit: float) -> NoReturn:

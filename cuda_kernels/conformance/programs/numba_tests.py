@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cuda_kernels.conformance.programs.numba_reasons import reason_of
+from cuda_kernels.conformance.programs.numba_reasons import TOO_LARGE, area_of, reason_of
 from simlayout.programs.children import inherited
 
 FOLDERS = "doc_examples", "cudapy", "cudadrv", "nrt", "core", "nocuda"
@@ -36,26 +36,34 @@ LIMIT = 300
 @dataclass(frozen=True)
 class Result:
     """A test. module, name: such as "cudapy.test_print" and "TestPrint::test_cuhello"; outcome: one of OUTCOMES; reason: why
-    it did not pass, "" where it did; seconds: it took."""
+    it did not pass, "" where it did; seconds: it took; launched: whether it launched a kernel on the machine, or began a
+    process, which may have."""
 
     module: str
     name: str
     outcome: str
     reason: str
     seconds: float
+    launched: bool = False
+
+    @property
+    def needs_launch(self) -> bool:
+        """Whether it counts among the tests of launches: also what the machine stopped before one."""
+        return self.launched or self.outcome in ("refused", "failed")
 
 
 @dataclass(frozen=True)
 class Table:
     """What a run found. about: versions, date, cores; modules: {module: {"machine" or "cudasim": [tests of each of OUTCOMES,
-    seconds of a core]}}; rest: what did not pass on the machine: its name, outcome and reason."""
+    seconds of a core]}}, and "launching": those of the machine that need a launch; rest: what did not pass on the
+    machine: its name, outcome, reason, and the area of driver API that it needs, "" if none."""
 
     about: dict[str, str]
     modules: dict[str, dict[str, list[float]]]
     rest: tuple[dict[str, str], ...] = ()
 
     def counts(self, where: str) -> dict[str, int]:
-        """{outcome: tests}. where: "machine" or "cudasim"."""
+        """{outcome: tests}. where: "machine", "cudasim" or "launching"."""
         rows = [row[where] for row in self.modules.values() if where in row]
         return {outcome: int(sum(row[i] for row in rows)) for i, outcome in enumerate(OUTCOMES)}
 
@@ -63,10 +71,23 @@ class Table:
         """Of a core, for all modules."""
         return sum(row[where][-1] for row in self.modules.values() if where in row)
 
+    def share(self, where: str = "launching") -> float:
+        """Of the tests that need no driver API beyond what is simulated, how many pass on the machine. where: "launching",
+        only of those that need a launch, or "machine", of all. Tests that do not apply are in neither."""
+        counts = self.counts(where)
+        outside = sum(bool(test["area"]) for test in self.rest)
+        return counts["passed"] / (counts["passed"] + counts["refused"] + counts["failed"] - outside)
+
+    def cudasim_share(self) -> float:
+        """Of the tests that apply to either, how many pass under CUDASIM: what it skips although the machine runs it does
+        not pass."""
+        total = sum(sum(row["machine"][i] for i in (0, 1, 3)) for row in self.modules.values() if "machine" in row)
+        return self.counts("cudasim")["passed"] / total
+
     def text(self) -> str:
         """The counts and times as lines."""
-        rows = [f"{where:8} " + ", ".join(f"{n} {what}" for what, n in self.counts(where).items())
-                + f", {self.seconds(where):.0f} s of a core" for where in ("machine", "cudasim")]
+        rows = [f"{where:9} " + ", ".join(f"{n} {what}" for what, n in self.counts(where).items())
+                + f", {self.seconds(where):.0f} s of a core" for where in ("machine", "launching", "cudasim")]
         causes = Counter((test["outcome"], test["reason"]) for test in self.rest)
         return "\n".join([*rows, *(f"{n:5} {outcome}: {reason}" for (outcome, reason), n in causes.most_common())])
 
@@ -115,7 +136,7 @@ def _read(folder, module):
     for row in rows:
         begun = row["name"] if row["outcome"] == "begun" else ""
         if row["outcome"] not in ("begun", "end"):
-            tests.append(Result(module, row["name"], *_judged(row), row["seconds"]))
+            tests.append(Result(module, row["name"], *_judged(row), row["seconds"], row["launched"]))
     if not rows or rows[-1]["outcome"] != "end":
         tests.append(Result(module, begun, "failed", end["end"], end["seconds"]))
     return tests, end["seconds"]
@@ -126,24 +147,33 @@ def _judged(row):
     if row["outcome"] == "passed":
         return "passed", ""
     if row["outcome"] == "skipped":
-        return "not applicable", row["text"].removeprefix("Skipped: ")
+        reason = row["text"].removeprefix("Skipped: ")
+        return "refused" if reason in TOO_LARGE.values() else "not applicable", reason
     return reason_of(row["name"], row["text"])
 
 
 def run(modules: Sequence[str], where: Iterable[str], limit: float = LIMIT) -> Table:
     """A Table of modules of tests, run one after another."""
     about = {"numba-cuda": version("numba-cuda"), "numba": version("numba"), "python": sys.version.split()[0],
-             "date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())}
+             "date": time.strftime("%Y-%m-%d"),
+             "cores": str(os.cpu_count()), "limit": f"{limit:g} s a test"}
     rows: dict[str, dict[str, list[float]]] = {module: {} for module in modules}
     rest: list[dict[str, str]] = []
     for place in where:
         for module, (tests, took) in run_modules(modules, place, limit).items():
-            here = Counter(test.outcome for test in _once(tests))
-            rows[module][place] = [*(here[outcome] for outcome in OUTCOMES), took]
+            rows[module][place] = _row(_once(tests), took)
             if place == "machine":
-                rest += [{"test": f"{module}::{test.name}", "outcome": test.outcome, "reason": test.reason}
-                         for test in _once(tests) if test.outcome != "passed"]
+                launching = [test for test in _once(tests) if test.needs_launch]
+                rows[module]["launching"] = _row(launching, round(sum(test.seconds for test in launching), 1))
+                rest += [{"test": f"{module}::{test.name}", "outcome": test.outcome, "reason": test.reason,
+                          "area": area_of(test.reason)} for test in _once(tests) if test.outcome != "passed"]
     return Table(about, rows, tuple(rest))
+
+
+def _row(tests, seconds):
+    """[tests of each of OUTCOMES, seconds]."""
+    here = Counter(test.outcome for test in tests)
+    return [*(here[outcome] for outcome in OUTCOMES), seconds]
 
 
 def _once(tests):
