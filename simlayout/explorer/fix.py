@@ -8,7 +8,7 @@ from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Refusal, blamed
 from simlayout.explorer.worked import Recorded, worked
 from simlayout.synthesis import FAMILIES, costs, search
-from simlayout.synthesis.cost import replaceable
+from simlayout.synthesis.kernels import plain_tile
 
 SECONDS = 8                 # that a search may take; it then says how much it has tried
 LIMIT = 6                   # layouts that are listed
@@ -34,7 +34,7 @@ def fix(state, sources=NONE, seconds=SECONDS):
         raise Refusal("another search is still running: try again in some seconds", "request")
     try:
         with blamed("layout"):
-            plain = replaceable(accesses[0].tile)
+            plain = plain_tile(accesses[0].tile)
             result = search([a.with_tile(plain) for a in accesses], FAMILIES, limit=LIMIT, progress=_until(seconds))
     finally:
         _one_at_a_time.release()

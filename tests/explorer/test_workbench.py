@@ -44,6 +44,12 @@ def test_what_fix_finds_is_what_the_answer_then_counts_and_each_is_proved():
         assert "one-to-one on its 1024 coordinates" in row["claims"]
 
 
+def test_fix_begins_at_the_plain_tile_whatever_lies_over_it():
+    for layout in ("Sw<2,3,3> o (16,64):(64,1)", "(16,64):(72,1)", "((2,8),64):((64,128),1)"):
+        found = fix(State(layout))
+        assert found["plain"] == TILE and found["rows"][0]["layout"] == "Sw<3,3,3> o (16,64):(64,1)"
+
+
 def test_fix_gives_reasons_where_no_layout_is_free():
     columns = Use("columns", "ld.shared.b32", "tid, 2*k", "k=32")
     found = fix(State("(64,64):(64,1)", accesses=(Use("rows", "st.shared.b128"), columns)))
