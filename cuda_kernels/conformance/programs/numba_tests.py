@@ -55,8 +55,8 @@ class Result:
 @dataclass(frozen=True)
 class Table:
     """What a run found. about: versions, date, cores; modules: {module: {"machine" or "cudasim": [tests of each of OUTCOMES,
-    seconds of a core]}}, and "launching": those of the machine that need a launch; rest: what did not pass on the
-    machine: its name, outcome, reason, and the area of driver API that it needs, "" if none."""
+    seconds of a core]}}, and "launching": those of the machine that need a launch, with seconds by the clock; rest:
+    what did not pass on the machine: its name, outcome, reason, and the area of driver API that it needs, "" if none."""
 
     about: dict[str, str]
     modules: dict[str, dict[str, list[float]]]
@@ -87,7 +87,8 @@ class Table:
     def text(self) -> str:
         """The counts and times as lines."""
         rows = [f"{where:9} " + ", ".join(f"{n} {what}" for what, n in self.counts(where).items())
-                + f", {self.seconds(where):.0f} s of a core" for where in ("machine", "launching", "cudasim")]
+                + (f", {self.seconds(where):.0f} s of a core" if where != "launching" else "")
+                for where in ("machine", "launching", "cudasim")]
         causes = Counter((test["outcome"], test["reason"]) for test in self.rest)
         return "\n".join([*rows, *(f"{n:5} {outcome}: {reason}" for (outcome, reason), n in causes.most_common())])
 
