@@ -10,6 +10,7 @@ from simlayout.machine.engine import patterns
 from simlayout.machine.engine.patterns import PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer
 from simlayout.machine.engine.trace import Recorder
+from simlayout.machine.ptx.compiled.noted import count_sectors
 
 WIDTHS = st.sampled_from([1, 2, 4, 8, 16])
 
@@ -30,12 +31,15 @@ def twin(nbytes, addresses, active):
 
 
 @given(accesses(), st.booleans())
-def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, together):
+def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, compiled):
     nbytes, given_ones = case
     buffer, addresses = SectorBuffer(nbytes), np.array([a for a, _ in given_ones])
     active = np.array([on for _, on in given_ones])
-    if together:
-        buffer.add_all(addresses, active)
+    if compiled:
+        bits = (active << np.arange(32)).sum(axis=1).astype(np.uint32)
+        counts = np.zeros((1, 3), np.int64)
+        count_sectors(np.zeros(len(bits), np.int64), bits, addresses, len(bits), np.array([nbytes]), counts)
+        buffer.add_counts(*counts[0].tolist())
     else:
         for row, mask in zip(addresses, active):
             buffer.add(row, mask)

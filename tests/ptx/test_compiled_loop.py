@@ -61,7 +61,7 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
 
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
-    steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.places)
+    steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.copies, e.places)
     log = (np.zeros(1, np.int64), np.zeros(1, np.uint32), np.zeros((1, 32), np.int64), np.zeros(1, np.int64))
     for _ in range(50):
         rows = np.zeros((program.rows + ROOM, 32), np.uint64)

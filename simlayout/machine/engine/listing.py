@@ -2,7 +2,9 @@
 
 import linecache
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from simlayout.errors import SimlayoutError
 
@@ -40,6 +42,41 @@ class SourceLine:
     def as_dict(self):
         """Plain values, for JSON."""
         return {**vars(self), "excess": self.excess}
+
+
+class Later(Sequence):
+    """A tuple that is made when somebody looks at it: most launches of a program are never looked at line by line.
+
+    >>> Later(lambda: (1, 2))[1:], Later(lambda: (1, 2)) == (1, 2)
+    ((2,), True)
+    """
+
+    def __init__(self, make: Callable[[], tuple]):
+        self._make: Callable[[], tuple] | None = make
+        self._made: tuple = ()
+
+    def _tuple(self) -> tuple:
+        if self._make is not None:
+            self._made, self._make = self._make(), None
+        return self._made
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._tuple()[index]
+
+    def __len__(self) -> int:
+        return len(self._tuple())
+
+    def __eq__(self, other: object) -> bool:
+        return self._tuple() == (other._tuple() if isinstance(other, Later) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._tuple())
+
+    def __repr__(self) -> str:
+        return repr(self._tuple())
+
+    def __reduce__(self) -> Any:
+        return tuple, (self._tuple(),)
 
 
 def source_lines(trace, ptx=False):

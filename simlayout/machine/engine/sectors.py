@@ -76,10 +76,11 @@ class SectorBuffer:
         self._held[self._used] = np.where(active, addresses, first)
         self._used += 1
 
-    def add_all(self, addresses: np.ndarray, active: np.ndarray) -> None:
-        """Many at once: int64 [n, 32], bool [n, 32], of which one is True in each row."""
-        first = np.take_along_axis(addresses, active.argmax(axis=1)[:, None], axis=1)
-        self._count(np.where(active, addresses, first))
+    def add_counts(self, instructions: int, sectors: int, least: int) -> None:
+        """What has been counted elsewhere."""
+        self.instructions += instructions
+        self.sectors += sectors
+        self.least += least
 
     def flush(self) -> None:
         """Counts what has been added."""

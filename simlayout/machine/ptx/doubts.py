@@ -37,7 +37,7 @@ def is_plain(program):
     """Whether a quick look understands all that a Program does."""
     return all(step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
                or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
-               or step.compute is not None for step in program.steps)
+               or step.compute is not None or step.moves is not None for step in program.steps)
 
 
 class Doubts:

@@ -69,6 +69,9 @@ class Parts:
         many it has run."""
         loop = self.running.loop
         if loop is not None:
+            done = self._run_parts(loop, part, patience)
+            if done:
+                return done
             done = self._run_compiled(loop, part, patience)
         else:
             done = self._run_in_numpy(part, min(patience, PATIENCE))
@@ -76,6 +79,25 @@ class Parts:
         self.steps_run += done
         part.ran = self.steps_run
         return done
+
+    def _run_parts(self, loop, part, patience):
+        """The same of all parts, where nothing keeps any of them; 0 where `part` is at a step that is not compiled."""
+        if (not loop.is_compiled(part.at) or self._favourite is not None
+                or any(other.parked or other.waits is not None for other in self.parts)):
+            return 0
+        done = loop.run_parts(self, patience, PATIENCE)
+        self.steps_run += done
+        return done
+
+    def set_parts(self, at, lanes, ran):
+        """All parts are at other places, and may have other lanes: lists, and bool [n, 32]."""
+        for part, mine in zip(self.parts, lanes):
+            if (part.lanes != mine).any():
+                part.lanes = mine
+        del self.parts[len(at):]
+        self.parts += [Part(mine, 0, 0) for mine in lanes[len(self.parts):]]
+        for part, place, when in zip(self.parts, at, ran):
+            part.at, part.ran = place, when
 
     def _run_compiled(self, loop, part, patience):
         program, total = self.program, 0
@@ -97,8 +119,8 @@ class Parts:
                 part.at += 1
             elif not self._special(part, step, active):
                 break
-            if len(self.parts) > 1 and program.places[part.at] >= limit:
-                break
+            if program.places[part.at] >= limit or loop.is_compiled(part.at):
+                break                                    # all parts may go on at once
         return total
 
     def _run_in_numpy(self, part, patience):

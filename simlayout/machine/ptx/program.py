@@ -29,6 +29,8 @@ class Step:
     Just one of these does it: lanewise: arithmetic, as data, and compute(rows, mask), the same in NumPy (mask None: all
     lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`.
+    moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
+    known, and of what takes its results.
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
     joins, what it counts as. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the text gives
     it, or None.
@@ -46,6 +48,7 @@ class Step:
     memory: object | None = None
     jump: Callable | None = None
     run: Callable | None = None
+    moves: Callable | None = None
     together: Callable | None = None
     joined: Joined | None = None
     meets: int | None = None

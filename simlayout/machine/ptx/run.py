@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.hazards import located
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
-from simlayout.machine.engine.listing import SourceLine
+from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import packed
@@ -137,19 +137,29 @@ class Entry:
             before.give_back()
             raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
         running.end()
-        executed = program.executed.tolist()
-        for at, site, unread in self._instructions:
+        self._record(launch.recorder, program.executed)
+        return replace(launch.trace(), ptx=Later(partial(self._executed, program.executed)))
+
+    def _record(self, recorder, executed):
+        """Tells how often the instructions of each site were executed: int64 [steps]."""
+        steps, which, sites, unread = self._instructions
+        sums = np.zeros(len(sites), np.int64)
+        np.add.at(sums, which, executed[steps])
+        for at in np.flatnonzero(sums).tolist():
+            recorder.executed[sites[at]] += int(sums[at])
+        for at, site in unread:
             if executed[at]:
-                launch.recorder.executed[site] += executed[at]
-                if unread:
-                    launch.recorder.note(site, NOTE)
-        return replace(launch.trace(), ptx=self._executed(executed))
+                recorder.note(site, NOTE)
 
     @cached_property
     def _instructions(self):
-        """[(index, site, whether it is a load whose result nothing reads)] of its steps that are instructions."""
-        return [(at, step.site, (step.line, step.text) in self._unread) for at, step in enumerate(self.program.steps)
-                if not step.is_latch]
+        """Of its steps that are instructions: (index int64 [n]; which site int64 [n]; the sites; [(index, site)] of loads
+        whose results nothing reads)."""
+        steps = [(at, step) for at, step in enumerate(self.program.steps) if not step.is_latch]
+        sites = {site: i for i, site in enumerate(dict.fromkeys(step.site for _, step in steps))}
+        unread = [(at, step.site) for at, step in steps if (step.line, step.text) in self._unread]
+        return (np.array([at for at, _ in steps], np.int64), np.array([sites[step.site] for _, step in steps], np.int64),
+                list(sites), unread)
 
     @cached_property
     def _texts(self):
@@ -162,8 +172,9 @@ class Entry:
         return sorted(made.items())
 
     def _executed(self, executed):
-        """The SourceLines of the PTX text, by how often each step was executed; each names the source that it is of."""
-        path, lines = self.module.syntax.path, []
+        """The SourceLines of the PTX text, by how often each step was executed, int64 [steps]; each names the source that it
+        is of."""
+        path, lines, executed = self.module.syntax.path, [], executed.tolist()
         for line, steps in self._texts:
             done = {text: source for at, text, source in steps if executed[at]}
             if done:

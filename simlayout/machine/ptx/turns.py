@@ -19,6 +19,10 @@ LONGEST_LOOP = 2048
 """Steps of the longest loop that is seen to do nothing."""
 
 
+LONG = 4096
+"""The same of a warp that is alone."""
+
+
 class PtxTurns:
     """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it executes at most; left: how many of
     them it still may."""
@@ -48,7 +52,7 @@ class PtxTurns:
         warp.waiting, warp.polls, warp.idle = None, False, False
         before = self.left
         with np.errstate(all="ignore"):
-            self._run(TURN)
+            self._run(LONG if warp.is_lone else TURN)
             if warp.cta.launch.changes != self._changes:
                 self._changes, self._idle = warp.cta.launch.changes, 0
             self._idle += before - self.left

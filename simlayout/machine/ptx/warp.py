@@ -63,6 +63,11 @@ class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, Orde
         return len(self.cta.cluster.ctas)
 
     @property
+    def is_lone(self):
+        """Whether no other warp runs at the same time."""
+        return self.cta.grid_barrier.warps == 1
+
+    @property
     def counted_at(self):
         """As of Warp."""
         return self.doing.counted_at

@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.ptx.opcodes.control import Branch
+from simlayout.machine.ptx.opcodes.control import Branch, Call, Return
 from simlayout.machine.ptx.rows import Lanewise
 
-SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER = range(9)
+SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN = range(12)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
-one, and one two; a barrier of the whole CTA."""
+one, and one two; a barrier of the whole CTA; a call of a function that is known, what takes its results, and its end."""
 
 GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
 """Spaces of loads and stores; generic addresses are tried as global ones."""
@@ -29,8 +29,12 @@ class Encoded:
     kinds: see above; code: of `rows.compute`; targets: of branches; operands: int32 [n, 7], rows of two results, four
     sources and the guard, -1 for none; hows: int64 [n, 7]: how sources are read (`executor._read`), at 2 to 5, and at 6
     whether the guard is negated; of loads and stores at 0 the space, at 1 the bytes of an element, at 2 how many, at 3 how
-    one is read; of JOIN and SPLIT at 0 the bits of the low part; of BARRIER which; keeps: uint64, the bits that a result
-    keeps; elements: int32 [n, 8], rows; offsets: int64; places: of the order.
+    one is read; of JOIN and SPLIT at 0 the bits of the low part; of BARRIER which; of CALL and RETURN the operands are the
+    rows of where each lane returns to, and of whether it is inside (-1: nobody asks), and of CALL and TAKE at 2 and 3 the
+    first of their copies, and one past the last; keeps: uint64, the bits that a result keeps; elements: int32 [n, 8], rows;
+    offsets: int64; places: of the order; shared: whether it loads or stores shared memory; global_bytes: int64, what each
+    lane loads or stores of global memory. Not by step: copies: int64 [m, 5], what calls pass: the row (-1: local memory)
+    and, in local memory, where it is, of a source and of a target, and the bytes.
     """
 
     kinds: np.ndarray
@@ -41,6 +45,9 @@ class Encoded:
     keeps: np.ndarray
     elements: np.ndarray
     offsets: np.ndarray
+    copies: np.ndarray
+    shared: np.ndarray
+    global_bytes: np.ndarray
     places: np.ndarray
 
 
@@ -55,7 +62,9 @@ def _encoded(program, watched):
     n = len(program.steps)
     made = Encoded(np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((n, 7), -1, np.int32),
                    np.zeros((n, 7), np.int64), np.zeros(n, np.uint64), np.full((n, MOST_ELEMENTS), -1, np.int32),
-                   np.zeros(n, np.int64), np.array(program.places, np.int64))
+                   np.zeros(n, np.int64), np.zeros((0, 5), np.int64), np.zeros(n, bool), np.zeros(n, np.int64),
+                   np.array(program.places, np.int64))
+    copies: list[tuple] = []
     for at, step in enumerate(program.steps):
         if step.guard is not None:
             made.operands[at, 6], made.hows[at, 6] = step.guard, step.negated
@@ -65,9 +74,38 @@ def _encoded(program, watched):
             made.kinds[at], made.hows[at, 0] = BARRIER, step.meets
         elif isinstance(step.jump, Branch):
             made.kinds[at], made.targets[at] = BRANCH, step.jump.targets[0][0]
+        elif isinstance(step.jump, Return):
+            made.kinds[at], made.operands[at, :2] = RETURN, _rows_of(step.jump.names)
+        elif step.moves is not None and not watched:
+            _call(made, at, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
             _memory(made, at, step.memory)
+        if step.memory is not None and step.memory.space in ("global", ""):
+            made.global_bytes[at] = step.memory.size * len(step.memory.elements)
+        made.shared[at] = step.memory is not None and step.memory.space == "shared"
+    made.copies = np.array(copies, np.int64).reshape(-1, 5)
     return made
+
+
+def _rows_of(function):
+    """Where each lane of a function returns to, and whether it is inside."""
+    return function.returns_to, -1 if function.inside is None else function.inside
+
+
+def _call(made, at, step, copies):
+    moves = [(source, target, min(source[2], target[2])) for source, target in step.moves()]
+    if any(n not in (1, 2, 4, 8) and (source[0] is not None or target[0] is not None) for source, target, n in moves):
+        return
+    made.kinds[at] = TAKE
+    if isinstance(step.jump, Call):
+        made.kinds[at], made.targets[at], made.operands[at, :2] = CALL, step.jump.known.start, _rows_of(step.jump.known)
+    made.operands[at, 2:4] = len(copies), len(copies) + len(moves)
+    copies += [(*_from(source), *_from(target), n) for source, target, n in moves]
+
+
+def _from(place):
+    row, at, _ = place
+    return (-1, at) if row is None else (row, 0)
 
 
 def _arithmetic(made, at, lanewise: Lanewise):

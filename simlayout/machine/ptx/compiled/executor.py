@@ -12,6 +12,7 @@ from simlayout.machine.ptx.compiled.doubts import global_load, global_store, sha
 from simlayout.machine.ptx.compiled.encode import (
     BARRIER,
     BRANCH,
+    CALL,
     COMPUTE,
     GLOBAL,
     JOIN,
@@ -19,9 +20,11 @@ from simlayout.machine.ptx.compiled.encode import (
     LOCAL,
     MOVE,
     PARAMETERS,
+    RETURN,
     SHARED,
     SPECIAL,
     STORE,
+    TAKE,
 )
 from simlayout.machine.ptx.compiled.rows import LANES, compute
 from simlayout.machine.ptx.doubts import CTA, WROTE
@@ -228,9 +231,68 @@ def _all(rows, lanes):
 
 
 @jit
-def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, places,
-            executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state, who, shared_wrote, shared_read,
-            global_wrote, global_read):
+def _enter(rows, operands, lanes, at):
+    """Notes that lanes call a function; False if some are inside already."""
+    inside = operands[1]
+    for i in range(LANES):
+        if inside >= 0 and rows[lanes, i] and rows[inside, i]:
+            return False
+    for i in range(LANES):
+        if rows[lanes, i]:
+            rows[operands[0], i] = U64(at + 1)
+            if inside >= 0:
+                rows[inside, i] = U64(1)
+    return True
+
+
+@jit
+def _return(rows, operands, lanes):
+    """Where lanes go on that leave a function; -1 if not all of them go to the same place."""
+    to = I64(-1)
+    for i in range(LANES):
+        if rows[lanes, i]:
+            here = I64(rows[operands[0], i])
+            if to >= 0 and here != to:
+                return I64(-1)
+            to = here
+    for i in range(LANES):
+        if operands[1] >= 0 and rows[lanes, i]:
+            rows[operands[1], i] = _ZERO
+    return to
+
+
+@jit
+def _copy(rows, copies, lanes, memory, who):
+    """Copies what a call passes: see `encode.Encoded`."""
+    for c in range(len(copies)):
+        row, at, to_row, to, n = copies[c]
+        for i in range(LANES):
+            if not rows[lanes, i]:
+                continue
+            local = i * memory[3]
+            if row >= 0 and to_row >= 0:
+                rows[to_row, i] = rows[row, i]
+                continue
+            value = rows[row, i] if row >= 0 else _ZERO
+            for b in range(n):
+                if row < 0:
+                    byte = _load_8(memory[2] + local + at + b)
+                    if to_row >= 0:
+                        value |= byte << U64(8 * b)
+                else:
+                    byte = value >> U64(8 * b)
+                if to_row < 0:
+                    _store_8(memory[2] + local + to + b, byte)
+                    if who[WROTE]:
+                        _store_8(who[WROTE] + local + to + b, U64(1))
+            if to_row >= 0:
+                rows[to_row, i] = value
+
+
+@jit
+def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, copies,
+            places, executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state, who, shared_wrote,
+            shared_read, global_wrote, global_read):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
     adds the stores that others may see to state[1]; state[2] becomes 1 where it stopped at an access that may have something
     to tell of.
@@ -256,7 +318,7 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
             for i in range(LANES):
                 rows[guarded, i] = rows[part, i] & (_ZERO - (rows[guard, i] ^ flip))
             lanes, whole = guarded, full and _all(rows, guarded)
-        if kind == BRANCH:
+        if kind == BRANCH or kind == CALL or kind == RETURN:
             goes = guard < 0 or _some(rows, lanes)
             if goes and guard >= 0 and not whole:
                 stays = _ZERO
@@ -264,9 +326,21 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
                     stays |= rows[part, i] & ~rows[guarded, i]
                 if stays != _ZERO:
                     break
+            to = at + 1
+            if goes and kind == BRANCH:
+                to = targets[at]
+            elif goes and kind == RETURN:
+                to = _return(rows, operands[at], lanes)
+            elif goes and _enter(rows, operands[at], lanes, at):
+                _copy(rows, copies[operands[at, 2]:operands[at, 3]], lanes, memory, who)
+                to = targets[at]
+            elif goes:
+                to = -1
+            if to < 0:
+                break
             executed[at] += 1
             done += 1
-            at = targets[at] if goes else at + 1
+            at = to
             if places[at] >= limit:
                 break
             continue
@@ -301,6 +375,8 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
                     elif elements[at, e] >= 0:
                         _get(rows, room, found, e * size, size, lanes)
                         _write(rows, elements[at, e], _read(rows, room, hows[at, 3], room + 1), keeps[at], whole, lanes)
+        elif kind == TAKE:
+            _copy(rows, copies[a:operands[at, 3]], lanes, memory, who)
         elif kind == JOIN:
             shift = U64(hows[at, 0])
             for i in range(LANES):

@@ -3,9 +3,10 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.compiled.encode import BARRIER, encoded
+from simlayout.machine.ptx.compiled.encode import BARRIER, SPECIAL, encoded
 from simlayout.machine.ptx.compiled.executor import execute
-from simlayout.machine.ptx.compiled.together import execute_all
+from simlayout.machine.ptx.compiled.noted import count_sectors
+from simlayout.machine.ptx.compiled.together import execute_all, execute_parts
 from simlayout.machine.ptx.doubts import Doubt
 
 NOTED = 4096
@@ -25,11 +26,15 @@ class Loop:
     def __init__(self, program, launch, space):
         self._program, self._launch, self._space = program, launch, space
         e = encoded(program, launch.shadowed or launch.watch is not None)
-        self._steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.places)
+        self._steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.copies, e.places)
         self._ranges, self._known = np.zeros((0, 5), np.int64), -1
         self._log = (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32), np.zeros((NOTED, LANES), np.int64),
                      np.zeros(1, np.int64))
         self._state = np.zeros(3, np.int64)
+        self._shared, self._global_bytes = e.shared, e.global_bytes
+        self._counts = np.zeros((len(e.shared), 3), np.int64)
+        self._compiled = (e.kinds != SPECIAL).tolist()
+        self._parts = np.zeros(LANES, np.int64), np.zeros((LANES, LANES), np.uint64), np.zeros(LANES, np.int64)
 
     def run(self, warp, part, limit, patience):
         """Executes what is compiled, from where a part is on; moves the part, and returns how many steps that was."""
@@ -38,6 +43,24 @@ class Loop:
                           self._ranges, *self._log, self._state, warp.who, *self._doubts(warp.cta))
         self._look()
         return int(self._state[0])
+
+    def run_parts(self, warp, patience, longest):
+        """Executes what is compiled of all parts of a warp, also where they part and meet; moves them, and returns how many
+        steps that was. longest: most steps that a part stands while others run."""
+        at, masks, ran = self._parts
+        for i, part in enumerate(warp.parts):
+            at[i], masks[i], ran[i] = part.at, part.mask, part.ran
+        self._ready(1)
+        count = execute_parts(*self._parts, len(warp.parts), warp.steps_run, patience, longest, self._program.end, warp.rows,
+                              *self._steps, self._program.executed, warp.places, self._ranges, *self._log, self._state,
+                              warp.who, *self._doubts(warp.cta))
+        warp.set_parts(at[:count].tolist(), masks[:count] != 0, ran[:count].tolist())
+        self._look()
+        return int(self._state[0])
+
+    def is_compiled(self, at):
+        """Whether a step may be executed here."""
+        return self._compiled[at]
 
     def run_all(self, turns, turn):
         """Executes what is compiled of all warps of a CTA that have not ended, each for `turn` steps at a time."""
@@ -85,23 +108,26 @@ class Loop:
         """Gives the recorder what has been noted."""
         at, lanes, addresses, used = self._log
         n, used[0] = int(used[0]), 0
-        for step in np.unique(at[:n]).tolist():
+        count_sectors(at, lanes, addresses, n, self._global_bytes, self._counts)
+        for step in np.flatnonzero(self._counts[:, 0]).tolist():
+            move, nbytes = self._program.steps[step].memory, int(self._global_bytes[step])
+            name, site = f"{'st' if move.store else 'ld'}.global.b{8 * nbytes}", self._program.steps[step].counted_at
+            self._launch.recorder.sectors(name, site, nbytes).add_counts(*self._counts[step].tolist())
+        self._counts[:] = 0
+        for step in np.unique(at[:n][self._shared[at[:n]]]).tolist():
             these = np.flatnonzero(at[:n] == step)
             active = (lanes[these, None] >> _BITS & 1).astype(bool)
             self._tell(self._program.steps[step], addresses[these], active)
 
     def _tell(self, step, addresses, active):
-        """Gives the recorder accesses of one step: int64 [n, 32], bool [n, 32]."""
+        """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
         move, recorder = step.memory, self._launch.recorder
         nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
-        if move.space == "shared":
-            name, joined = f"{what}.shared.b{8 * nbytes}", step.joined
-            if joined is None:
-                recorder.add_all(name, step.counted_at, addresses, active)
-            elif joined.bytes:
-                recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
-        elif move.space != "const":
-            recorder.sectors(f"{what}.global.b{8 * nbytes}", step.counted_at, nbytes).add_all(addresses, active)
+        name, joined = f"{what}.shared.b{8 * nbytes}", step.joined
+        if joined is None:
+            recorder.add_all(name, step.counted_at, addresses, active)
+        elif joined.bytes:
+            recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
 
     def _find_arrays(self):
         self._known = self._space.count

@@ -21,9 +21,11 @@ NAMES = (
     # Choice
     + _each("selp.{}", "b32 s32 f32 f64")
     + [f"setp.{test}.{type}" for test in "eq ne lt le gt ge".split() for type in "u32 s32 f32 f64".split()]
+    + [f"setp.{test}.{type}" for test in "equ neu ltu leu gtu geu num nan".split() for type in _FLOATS.split()]
     # Floating point
     + [f"{op}.{type}" for op in "add sub mul fma.rn div.rn neg abs min max sqrt.rn rcp.rn".split()
        for type in _FLOATS.split()]
+    + ["rcp.approx.ftz.f64"]
     + "add.ftz.f32 sub.ftz.f32 mul.ftz.f32 fma.rn.ftz.f32 max.ftz.f32".split()
     # Conversion
     + [f"cvt.rn.{to}.{type}" for to in _FLOATS.split() for type in _WORDS.split()]

@@ -93,55 +93,72 @@ f70 = _compiled("setp", "ge", "u32")
 f71 = _compiled("setp", "ge", "s32")
 f72 = _compiled("setp", "ge", "f32")
 f73 = _compiled("setp", "ge", "f64")
-f74 = _compiled("add", "f32")
-f75 = _compiled("add", "f64")
-f76 = _compiled("sub", "f32")
-f77 = _compiled("sub", "f64")
-f78 = _compiled("mul", "f32")
-f79 = _compiled("mul", "f64")
-f80 = _compiled("fma", "rn", "f32")
-f81 = _compiled("fma", "rn", "f64")
-f82 = _compiled("div", "rn", "f32")
-f83 = _compiled("div", "rn", "f64")
-f84 = _compiled("neg", "f32")
-f85 = _compiled("neg", "f64")
-f86 = _compiled("abs", "f32")
-f87 = _compiled("abs", "f64")
-f88 = _compiled("min", "f32")
-f89 = _compiled("min", "f64")
-f90 = _compiled("max", "f32")
-f91 = _compiled("max", "f64")
-f92 = _compiled("sqrt", "rn", "f32")
-f93 = _compiled("sqrt", "rn", "f64")
-f94 = _compiled("rcp", "rn", "f32")
-f95 = _compiled("rcp", "rn", "f64")
-f96 = _compiled("add", "ftz", "f32")
-f97 = _compiled("sub", "ftz", "f32")
-f98 = _compiled("mul", "ftz", "f32")
-f99 = _compiled("fma", "rn", "ftz", "f32")
-f100 = _compiled("max", "ftz", "f32")
-f101 = _compiled("cvt", "rn", "f32", "u32")
-f102 = _compiled("cvt", "rn", "f32", "s32")
-f103 = _compiled("cvt", "rn", "f32", "u64")
-f104 = _compiled("cvt", "rn", "f32", "s64")
-f105 = _compiled("cvt", "rn", "f64", "u32")
-f106 = _compiled("cvt", "rn", "f64", "s32")
-f107 = _compiled("cvt", "rzi", "u32", "f32")
-f108 = _compiled("cvt", "rzi", "s32", "f32")
-f109 = _compiled("cvt", "rzi", "u64", "f32")
-f110 = _compiled("cvt", "rzi", "s64", "f32")
-f111 = _compiled("cvt", "rzi", "u32", "f64")
-f112 = _compiled("cvt", "rzi", "s32", "f64")
-f113 = _compiled("cvt", "rzi", "u64", "f64")
-f114 = _compiled("cvt", "rzi", "s64", "f64")
-f115 = _compiled("cvt", "f64", "f32")
-f116 = _compiled("cvt", "rn", "f32", "f64")
-f117 = _compiled("cvt", "f32", "f16")
-f118 = _compiled("cvt", "rn", "f16", "f32")
-f119 = _compiled("cvt", "rn", "f16x2", "f32")
-f120 = _compiled("cvt", "f32", "bf16")
-f121 = _compiled("cvt", "rn", "bf16", "f32")
-f122 = _compiled("cvt", "rn", "bf16x2", "f32")
+f74 = _compiled("setp", "equ", "f32")
+f75 = _compiled("setp", "equ", "f64")
+f76 = _compiled("setp", "neu", "f32")
+f77 = _compiled("setp", "neu", "f64")
+f78 = _compiled("setp", "ltu", "f32")
+f79 = _compiled("setp", "ltu", "f64")
+f80 = _compiled("setp", "leu", "f32")
+f81 = _compiled("setp", "leu", "f64")
+f82 = _compiled("setp", "gtu", "f32")
+f83 = _compiled("setp", "gtu", "f64")
+f84 = _compiled("setp", "geu", "f32")
+f85 = _compiled("setp", "geu", "f64")
+f86 = _compiled("setp", "num", "f32")
+f87 = _compiled("setp", "num", "f64")
+f88 = _compiled("setp", "nan", "f32")
+f89 = _compiled("setp", "nan", "f64")
+f90 = _compiled("add", "f32")
+f91 = _compiled("add", "f64")
+f92 = _compiled("sub", "f32")
+f93 = _compiled("sub", "f64")
+f94 = _compiled("mul", "f32")
+f95 = _compiled("mul", "f64")
+f96 = _compiled("fma", "rn", "f32")
+f97 = _compiled("fma", "rn", "f64")
+f98 = _compiled("div", "rn", "f32")
+f99 = _compiled("div", "rn", "f64")
+f100 = _compiled("neg", "f32")
+f101 = _compiled("neg", "f64")
+f102 = _compiled("abs", "f32")
+f103 = _compiled("abs", "f64")
+f104 = _compiled("min", "f32")
+f105 = _compiled("min", "f64")
+f106 = _compiled("max", "f32")
+f107 = _compiled("max", "f64")
+f108 = _compiled("sqrt", "rn", "f32")
+f109 = _compiled("sqrt", "rn", "f64")
+f110 = _compiled("rcp", "rn", "f32")
+f111 = _compiled("rcp", "rn", "f64")
+f112 = _compiled("rcp", "approx", "ftz", "f64")
+f113 = _compiled("add", "ftz", "f32")
+f114 = _compiled("sub", "ftz", "f32")
+f115 = _compiled("mul", "ftz", "f32")
+f116 = _compiled("fma", "rn", "ftz", "f32")
+f117 = _compiled("max", "ftz", "f32")
+f118 = _compiled("cvt", "rn", "f32", "u32")
+f119 = _compiled("cvt", "rn", "f32", "s32")
+f120 = _compiled("cvt", "rn", "f32", "u64")
+f121 = _compiled("cvt", "rn", "f32", "s64")
+f122 = _compiled("cvt", "rn", "f64", "u32")
+f123 = _compiled("cvt", "rn", "f64", "s32")
+f124 = _compiled("cvt", "rzi", "u32", "f32")
+f125 = _compiled("cvt", "rzi", "s32", "f32")
+f126 = _compiled("cvt", "rzi", "u64", "f32")
+f127 = _compiled("cvt", "rzi", "s64", "f32")
+f128 = _compiled("cvt", "rzi", "u32", "f64")
+f129 = _compiled("cvt", "rzi", "s32", "f64")
+f130 = _compiled("cvt", "rzi", "u64", "f64")
+f131 = _compiled("cvt", "rzi", "s64", "f64")
+f132 = _compiled("cvt", "f64", "f32")
+f133 = _compiled("cvt", "rn", "f32", "f64")
+f134 = _compiled("cvt", "f32", "f16")
+f135 = _compiled("cvt", "rn", "f16", "f32")
+f136 = _compiled("cvt", "rn", "f16x2", "f32")
+f137 = _compiled("cvt", "f32", "bf16")
+f138 = _compiled("cvt", "rn", "bf16", "f32")
+f139 = _compiled("cvt", "rn", "bf16x2", "f32")
 
 
 @jit
@@ -369,150 +386,201 @@ def compute(code, rows, r, a, b, c, d):
     elif code == 73:  # setp.ge.f64
         for i in range(LANES):
             rows[r, i] = U64(f73(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
-    elif code == 74:  # add.f32
+    elif code == 74:  # setp.equ.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f74(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 75:  # add.f64
+            rows[r, i] = U64(f74(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 75:  # setp.equ.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f75(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 76:  # sub.f32
+            rows[r, i] = U64(f75(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 76:  # setp.neu.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f76(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 77:  # sub.f64
+            rows[r, i] = U64(f76(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 77:  # setp.neu.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f77(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 78:  # mul.f32
+            rows[r, i] = U64(f77(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 78:  # setp.ltu.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f78(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 79:  # mul.f64
+            rows[r, i] = U64(f78(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 79:  # setp.ltu.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f79(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 80:  # fma.rn.f32
+            rows[r, i] = U64(f79(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 80:  # setp.leu.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f80(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
-    elif code == 81:  # fma.rn.f64
+            rows[r, i] = U64(f80(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 81:  # setp.leu.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f81(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
-    elif code == 82:  # div.rn.f32
+            rows[r, i] = U64(f81(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 82:  # setp.gtu.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f82(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 83:  # div.rn.f64
+            rows[r, i] = U64(f82(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 83:  # setp.gtu.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f83(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 84:  # neg.f32
+            rows[r, i] = U64(f83(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 84:  # setp.geu.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f84(float_f32(rows[a, i])))
-    elif code == 85:  # neg.f64
+            rows[r, i] = U64(f84(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 85:  # setp.geu.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f85(float_f64(rows[a, i])))
-    elif code == 86:  # abs.f32
+            rows[r, i] = U64(f85(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 86:  # setp.num.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f86(float_f32(rows[a, i])))
-    elif code == 87:  # abs.f64
+            rows[r, i] = U64(f86(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 87:  # setp.num.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f87(float_f64(rows[a, i])))
-    elif code == 88:  # min.f32
+            rows[r, i] = U64(f87(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 88:  # setp.nan.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f88(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 89:  # min.f64
+            rows[r, i] = U64(f88(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+    elif code == 89:  # setp.nan.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f89(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 90:  # max.f32
+            rows[r, i] = U64(f89(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+    elif code == 90:  # add.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f90(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 91:  # max.f64
+    elif code == 91:  # add.f64
         for i in range(LANES):
             rows[r, i] = bits_f64(f91(float_f64(rows[a, i]), float_f64(rows[b, i])))
-    elif code == 92:  # sqrt.rn.f32
+    elif code == 92:  # sub.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f92(float_f32(rows[a, i])))
-    elif code == 93:  # sqrt.rn.f64
+            rows[r, i] = bits_f32(f92(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 93:  # sub.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f93(float_f64(rows[a, i])))
-    elif code == 94:  # rcp.rn.f32
+            rows[r, i] = bits_f64(f93(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 94:  # mul.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f94(float_f32(rows[a, i])))
-    elif code == 95:  # rcp.rn.f64
+            rows[r, i] = bits_f32(f94(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 95:  # mul.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f95(float_f64(rows[a, i])))
-    elif code == 96:  # add.ftz.f32
+            rows[r, i] = bits_f64(f95(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 96:  # fma.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f96(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 97:  # sub.ftz.f32
+            rows[r, i] = bits_f32(f96(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 97:  # fma.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f97(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 98:  # mul.ftz.f32
+            rows[r, i] = bits_f64(f97(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
+    elif code == 98:  # div.rn.f32
         for i in range(LANES):
             rows[r, i] = bits_f32(f98(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 99:  # fma.rn.ftz.f32
+    elif code == 99:  # div.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f99(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
-    elif code == 100:  # max.ftz.f32
+            rows[r, i] = bits_f64(f99(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 100:  # neg.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f100(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 101:  # cvt.rn.f32.u32
+            rows[r, i] = bits_f32(f100(float_f32(rows[a, i])))
+    elif code == 101:  # neg.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f101(rows[a, i]))
-    elif code == 102:  # cvt.rn.f32.s32
+            rows[r, i] = bits_f64(f101(float_f64(rows[a, i])))
+    elif code == 102:  # abs.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f102(I64(rows[a, i])))
-    elif code == 103:  # cvt.rn.f32.u64
+            rows[r, i] = bits_f32(f102(float_f32(rows[a, i])))
+    elif code == 103:  # abs.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f103(rows[a, i]))
-    elif code == 104:  # cvt.rn.f32.s64
+            rows[r, i] = bits_f64(f103(float_f64(rows[a, i])))
+    elif code == 104:  # min.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f104(I64(rows[a, i])))
-    elif code == 105:  # cvt.rn.f64.u32
+            rows[r, i] = bits_f32(f104(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 105:  # min.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f105(rows[a, i]))
-    elif code == 106:  # cvt.rn.f64.s32
+            rows[r, i] = bits_f64(f105(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 106:  # max.f32
         for i in range(LANES):
-            rows[r, i] = bits_f64(f106(I64(rows[a, i])))
-    elif code == 107:  # cvt.rzi.u32.f32
+            rows[r, i] = bits_f32(f106(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 107:  # max.f64
         for i in range(LANES):
-            rows[r, i] = U64(f107(float_f32(rows[a, i])))
-    elif code == 108:  # cvt.rzi.s32.f32
+            rows[r, i] = bits_f64(f107(float_f64(rows[a, i]), float_f64(rows[b, i])))
+    elif code == 108:  # sqrt.rn.f32
         for i in range(LANES):
-            rows[r, i] = U64(f108(float_f32(rows[a, i])))
-    elif code == 109:  # cvt.rzi.u64.f32
+            rows[r, i] = bits_f32(f108(float_f32(rows[a, i])))
+    elif code == 109:  # sqrt.rn.f64
         for i in range(LANES):
-            rows[r, i] = U64(f109(float_f32(rows[a, i])))
-    elif code == 110:  # cvt.rzi.s64.f32
+            rows[r, i] = bits_f64(f109(float_f64(rows[a, i])))
+    elif code == 110:  # rcp.rn.f32
         for i in range(LANES):
-            rows[r, i] = U64(f110(float_f32(rows[a, i])))
-    elif code == 111:  # cvt.rzi.u32.f64
+            rows[r, i] = bits_f32(f110(float_f32(rows[a, i])))
+    elif code == 111:  # rcp.rn.f64
         for i in range(LANES):
-            rows[r, i] = U64(f111(float_f64(rows[a, i])))
-    elif code == 112:  # cvt.rzi.s32.f64
+            rows[r, i] = bits_f64(f111(float_f64(rows[a, i])))
+    elif code == 112:  # rcp.approx.ftz.f64
         for i in range(LANES):
-            rows[r, i] = U64(f112(float_f64(rows[a, i])))
-    elif code == 113:  # cvt.rzi.u64.f64
+            rows[r, i] = bits_f64(f112(float_f64(rows[a, i])))
+    elif code == 113:  # add.ftz.f32
         for i in range(LANES):
-            rows[r, i] = U64(f113(float_f64(rows[a, i])))
-    elif code == 114:  # cvt.rzi.s64.f64
+            rows[r, i] = bits_f32(f113(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 114:  # sub.ftz.f32
         for i in range(LANES):
-            rows[r, i] = U64(f114(float_f64(rows[a, i])))
-    elif code == 115:  # cvt.f64.f32
+            rows[r, i] = bits_f32(f114(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 115:  # mul.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f64(f115(float_f32(rows[a, i])))
-    elif code == 116:  # cvt.rn.f32.f64
+            rows[r, i] = bits_f32(f115(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 116:  # fma.rn.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f116(float_f64(rows[a, i])))
-    elif code == 117:  # cvt.f32.f16
+            rows[r, i] = bits_f32(f116(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+    elif code == 117:  # max.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f117(rows[a, i]))
-    elif code == 118:  # cvt.rn.f16.f32
+            rows[r, i] = bits_f32(f117(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 118:  # cvt.rn.f32.u32
         for i in range(LANES):
-            rows[r, i] = U64(f118(float_f32(rows[a, i])))
-    elif code == 119:  # cvt.rn.f16x2.f32
+            rows[r, i] = bits_f32(f118(rows[a, i]))
+    elif code == 119:  # cvt.rn.f32.s32
         for i in range(LANES):
-            rows[r, i] = U64(f119(float_f32(rows[a, i]), float_f32(rows[b, i])))
-    elif code == 120:  # cvt.f32.bf16
+            rows[r, i] = bits_f32(f119(I64(rows[a, i])))
+    elif code == 120:  # cvt.rn.f32.u64
         for i in range(LANES):
-            rows[r, i] = U64(f120(rows[a, i]))
-    elif code == 121:  # cvt.rn.bf16.f32
+            rows[r, i] = bits_f32(f120(rows[a, i]))
+    elif code == 121:  # cvt.rn.f32.s64
         for i in range(LANES):
-            rows[r, i] = U64(f121(float_f32(rows[a, i])))
-    elif code == 122:  # cvt.rn.bf16x2.f32
+            rows[r, i] = bits_f32(f121(I64(rows[a, i])))
+    elif code == 122:  # cvt.rn.f64.u32
         for i in range(LANES):
-            rows[r, i] = U64(f122(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            rows[r, i] = bits_f64(f122(rows[a, i]))
+    elif code == 123:  # cvt.rn.f64.s32
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f123(I64(rows[a, i])))
+    elif code == 124:  # cvt.rzi.u32.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f124(float_f32(rows[a, i])))
+    elif code == 125:  # cvt.rzi.s32.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f125(float_f32(rows[a, i])))
+    elif code == 126:  # cvt.rzi.u64.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f126(float_f32(rows[a, i])))
+    elif code == 127:  # cvt.rzi.s64.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f127(float_f32(rows[a, i])))
+    elif code == 128:  # cvt.rzi.u32.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f128(float_f64(rows[a, i])))
+    elif code == 129:  # cvt.rzi.s32.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f129(float_f64(rows[a, i])))
+    elif code == 130:  # cvt.rzi.u64.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f130(float_f64(rows[a, i])))
+    elif code == 131:  # cvt.rzi.s64.f64
+        for i in range(LANES):
+            rows[r, i] = U64(f131(float_f64(rows[a, i])))
+    elif code == 132:  # cvt.f64.f32
+        for i in range(LANES):
+            rows[r, i] = bits_f64(f132(float_f32(rows[a, i])))
+    elif code == 133:  # cvt.rn.f32.f64
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f133(float_f64(rows[a, i])))
+    elif code == 134:  # cvt.f32.f16
+        for i in range(LANES):
+            rows[r, i] = bits_f32(f134(rows[a, i]))
+    elif code == 135:  # cvt.rn.f16.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f135(float_f32(rows[a, i])))
+    elif code == 136:  # cvt.rn.f16x2.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f136(float_f32(rows[a, i]), float_f32(rows[b, i])))
+    elif code == 137:  # cvt.f32.bf16
+        for i in range(LANES):
+            rows[r, i] = U64(f137(rows[a, i]))
+    elif code == 138:  # cvt.rn.bf16.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f138(float_f32(rows[a, i])))
+    elif code == 139:  # cvt.rn.bf16x2.f32
+        for i in range(LANES):
+            rows[r, i] = U64(f139(float_f32(rows[a, i]), float_f32(rows[b, i])))

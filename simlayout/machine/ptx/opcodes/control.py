@@ -78,12 +78,12 @@ class Return:
     falls = False
 
     def __init__(self, names):
-        self._names = names
+        self.names = names
 
     def __call__(self, warp, part, active):
-        back = warp.rows[self._names.returns_to]
-        if self._names.inside is not None:
-            warp.rows[self._names.inside][active] = 0
+        back = warp.rows[self.names.returns_to]
+        if self.names.inside is not None:
+            warp.rows[self.names.inside][active] = 0
         ways = [(active & (back == at), at) for at in np.unique(back[active]).tolist()]
         return _spread(warp, part, [(part.lanes & ~active, part.at + 1), *ways])
 
@@ -91,12 +91,13 @@ class Return:
 class Call:
     """call: lanes go to the first step of a function and come back to the step after this one.
 
-    callees: gives [(lanes, Names)] for the active lanes of a warp; pass_on(warp, lanes, Names): copies arguments."""
+    callees: gives [(lanes, Names)] for the active lanes of a warp; pass_on(warp, lanes, Names): copies arguments; known: the
+    Names of the only function that it may be of, or None."""
 
     falls = True
 
-    def __init__(self, callees, pass_on, chosen):
-        self._callees, self._pass_on, self._chosen = callees, pass_on, chosen
+    def __init__(self, callees, pass_on, chosen, known=None):
+        self._callees, self._pass_on, self._chosen, self.known = callees, pass_on, chosen, known
 
     def __call__(self, warp, part, active):
         ways = [(part.lanes & ~active, part.at + 1)]
@@ -165,13 +166,13 @@ def call(instruction, names):
                                    f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
             return BUILTINS[callee.name](names, returns, arguments)
         _check_call(function, arguments, returns)
-        target = lowering.names[callee.name]
+        target = known = lowering.names[callee.name]
         chosen = None
 
         def callees(warp, active):
             return [(active, target)]
     else:
-        row, chosen = names.register(callee), lowering.new_row()
+        row, chosen, known = names.register(callee), lowering.new_row(), None
 
         def callees(warp, active):
             held = warp.rows[row]
@@ -192,7 +193,14 @@ def call(instruction, names):
             for to, result in zip(wanted, function.function.returns, strict=False):
                 _copy(warp, lanes, _place(function, result), to)
 
-    return [{"jump": Call(callees, pass_on, chosen)}, {"run": take}]
+    def passed():
+        return [(source, _place(target, parameter)) for source, parameter in zip(given, target.function.parameters)]
+
+    def taken():
+        return [(_place(target, result), to) for to, result in zip(wanted, target.function.returns)]
+
+    calls = {"jump": Call(callees, pass_on, chosen, known)}
+    return [calls, {"run": take}] if known is None else [calls | {"moves": passed}, {"run": take, "moves": taken}]
 
 
 def _check_call(function, arguments, returns):
