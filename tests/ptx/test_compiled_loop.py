@@ -138,15 +138,84 @@ DONE:
 """
 
 
-def both_ways(monkeypatch, hazards):
-    """[(result, trace)] of PROGRAM, in NumPy and compiled."""
+CALLING = """
+.version 9.0
+.target sm_90a
+.address_size 64
+.func (.param .b32 r) twice(.param .b32 x)
+{
+    .reg .b32 %r<4>;
+    ld.param.b32 %r1, [x];
+    shl.b32 %r2, %r1, 1;
+    st.param.b32 [r], %r2;
+    ret;
+}
+.func (.reg .b32 r) of_both(.param .align 4 .b8 pair[12], .reg .b16 less)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<8>;
+    ld.param.b32 %r1, [pair];
+    ld.param.b32 %r2, [pair+8];
+    cvt.u32.u16 %r5, less;
+    setp.lt.u32 %p1, %r1, %r5;
+    mov.u32 r, %r2;
+    @%p1 ret;
+    {
+    .param .b32 given; .param .b32 taken;
+    st.param.b32 [given], %r2;
+    call (taken), twice, (given);
+    ld.param.b32 %r3, [taken];
+    }
+    add.u32 r, %r3, %r1;
+    ret;
+}
+.visible .entry mixed(.param .u64 p, .param .u64 q, .param .u32 n)
+{
+    .reg .pred %p<4>;
+    .reg .b16 %h<4>;
+    .reg .b32 %r<20>;
+    .reg .b64 %rd<12>;
+    .param .align 4 .b8 pair[12];
+    ld.param.u64 %rd1, [p];
+    ld.param.u64 %rd2, [q];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mad.lo.s32 %r5, %r3, 64, %r2;
+    mul.wide.u32 %rd3, %r5, 8;
+    add.s64 %rd4, %rd1, %rd3;
+    add.s64 %rd5, %rd2, %rd3;
+    ld.global.u32 %r6, [%rd4];
+    and.b32 %r7, %r2, 5;
+    and.b32 %r9, %r6, 3;
+    mov.u16 %h1, 20;
+AGAIN:
+    setp.lt.u32 %p1, %r9, 2;
+    st.param.b32 [pair], %r2;
+    st.param.b32 [pair+8], %r9;
+    @%p1 call (%r9), of_both, (pair, %h1);
+    add.u32 %r9, %r9, 1;
+    setp.eq.u32 %p2, %r7, 0;
+    @%p2 bra DONE;
+    sub.u32 %r7, %r7, 1;
+    bra AGAIN;
+DONE:
+    setp.gt.u32 %p3, %r2, 40;
+    @%p3 exit;
+    st.global.v2.u32 [%rd5], {%r9, %r7};
+    ret;
+}
+"""
+
+
+def both_ways(monkeypatch, hazards, text=PROGRAM):
+    """[(result, trace)] of a program, in NumPy and compiled."""
     made = []
     for warmth in (1 << 60, 0):
         monkeypatch.setattr(running, "WARMTH", warmth)
         monkeypatch.setattr(running, "LOOP", "nowhere" if warmth else "simlayout.machine.ptx.compiled.loop")
         values = np.random.default_rng(1).normal(size=(256, 2)).astype(np.float32)
         out = np.zeros((256, 2), np.float32)
-        trace = load(PROGRAM)["mixed"].run(4, 64, values, out, 256, hazards=hazards)
+        trace = load(text)["mixed"].run(4, 64, values, out, 256, hazards=hazards)
         seen = sorted((p.line, p.ptx_line, p.instruction, p.addresses.tolist(), p.active.tolist(), p.times.tolist())
                       for p in trace.patterns)
         made.append((out.tobytes(), trace.lines, trace.executed, [(h.kind, h.lines) for h in trace.hazards], trace.sectors,
@@ -159,3 +228,10 @@ def both_ways(monkeypatch, hazards):
 def test_a_whole_program_does_the_same_compiled(monkeypatch, hazards):
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards)
     assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and all(in_numpy_alone[4:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hazards", ["off", "report"])
+def test_lanes_that_part_in_calls_and_loops_do_the_same_compiled(monkeypatch, hazards):
+    in_numpy_alone, compiled = both_ways(monkeypatch, hazards, CALLING)
+    assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and in_numpy_alone[4]

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
@@ -74,8 +74,9 @@ def results_of(text: str, module: str) -> list[Result]:
     return made
 
 
-def run(folder: Path, modules: Sequence[str]) -> Table:
-    """A Table of modules of tests. Before it the smallest one runs on the machine, which compiles it if that is needed."""
+def run(folder: Path, modules: Sequence[str]) -> Iterator[Table]:
+    """A Table of modules of tests, after each of them. Before that the smallest one runs on the machine, whose loop is
+    compiled then if it is not kept from another run."""
     about = {name: version(name) for name in ("stumpy", "numba-cuda", "numba")}
     about |= {"python": sys.version.split()[0], "date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())}
     smallest = min(modules, key=lambda module: (folder / f"{module}.py").stat().st_size)
@@ -90,21 +91,21 @@ def run(folder: Path, modules: Sequence[str]) -> Table:
             rows[module][where] = [*(found[outcome] for outcome in OUTCOMES), round(seconds, 1)]
             rest += [{"test": f"{module}::{test.name}", "outcome": test.outcome, "reason": test.reason}
                      for test in tests if test.outcome != "passed" and where == "machine"]
-        print(module, rows[module], file=sys.stderr, flush=True)
-    return Table(about, rows, tuple(rest))
+        yield Table(about, rows, tuple(rest))
 
 
 def main() -> None:
     """Runs the tests and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])      # type: ignore[union-attr]
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="stumpy's tests")
-    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where the table is written")
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE",
+                        help="where the table is written, after each module")
     parser.add_argument("--modules", nargs="+", metavar="NAME", help="such as test_gpu_stump; all by default")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    table = run(folder, given.modules or modules_of_tests(folder))
-    given.json.write_text(json.dumps(asdict(table), indent=1) + "\n")
-    print(table.text())
+    for table in run(folder, given.modules or modules_of_tests(folder)):
+        given.json.write_text(json.dumps(asdict(table), indent=1) + "\n")
+        print(table.text(), flush=True)
 
 
 if __name__ == "__main__":
