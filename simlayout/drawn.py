@@ -19,7 +19,7 @@ def drawn_by(figure: str, says: str) -> Callable[..., Any]:
 
     >>> from simlayout.algebra import Layout
     >>> Layout((16, 64), (64, 1)).plot("bank").get_title(loc="left")
-    '(16,64):(64,1)'
+    '(16,64):(64,1), f16'
     """
     def plot(self: Any, *arguments: Any, **options: Any) -> Any:
         return getattr(import_module(FIGURES), figure)(self, *arguments, **options)

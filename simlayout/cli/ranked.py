@@ -7,7 +7,6 @@ from os.path import basename
 from textwrap import wrap
 
 from simlayout.cli.text import is_shown, paint, shades, width
-from simlayout.machine.engine.listing import FOOT
 
 BAR = 20
 """Letters of the longest bar."""
@@ -47,6 +46,8 @@ def ranked(lines) -> str:
             rows += wrap(f"{place}  {text}", width(), initial_indent=" " * 10, subsequent_indent=" " * 12)
         else:
             rows.append(f"{excess}  {_bar(s, most)}  {place:<{column}}  {text}".rstrip())
+    from simlayout.machine.engine.listing import FOOT  # there is a Trace, so the machine is loaded
+
     return "\n".join(rows + ([] if all(s.exact for s in shown) else ["", FOOT]))
 
 

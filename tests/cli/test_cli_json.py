@@ -28,7 +28,7 @@ def test_pages_tell_their_titles_and_one_of_them_its_text(capsys, command):
 
 
 def test_lessons_are_listed_and_copied(capsys, tmp_path):
-    assert [lesson["exercises"][0] for lesson in answered(capsys, "lesson").values()] == [f"{i}.1" for i in range(1, 9)]
+    assert {lesson["exercises"][0] for lesson in answered(capsys, "lesson").values()} == {f"{i}.1" for i in range(1, 11)}
     copied = answered(capsys, "lesson", "1", "--to", str(tmp_path))["copied"]
     assert json.loads(open(copied).read())["nbformat"] == 4
     assert answered(capsys, "lesson", "theory")["theory"].startswith("#")

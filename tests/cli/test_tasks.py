@@ -167,10 +167,11 @@ def test_one_instruction_twice_with_different_lanes_are_two_accesses(capsys):
 
 def test_the_explorer_takes_a_formula(capsys):
     from simlayout.explorer.model import answer as explored
-    from simlayout.explorer.state import State
+    from simlayout.explorer.state import State, Use
 
     plain = explored(State("(16,64):(64,1)"))
-    for state in (State("row * 64 + col", domain="row=16, col=64"), State("row * 64 + col; for row<16, col<64")):
+    for state in (State("row * 64 + col", accesses=(Use(domain="row=16, col=64"),)),
+                  State("row * 64 + col; for row<16, col<64")):
         found = explored(state)
         assert found["counts"] == plain["counts"] and found["tile"] == plain["tile"]
         assert main([*shlex.split(found["command"])[1:], "--json"]) == 0

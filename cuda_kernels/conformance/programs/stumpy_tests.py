@@ -60,7 +60,7 @@ def results_of(text: str, module: str) -> list[Result]:
     """The Results in what pytest writes as XML.
 
     >>> results_of('<a><testcase name="test_x" time="0.5"><failure>E   ValueError: no</failure></testcase></a>', "m")
-    [Result(module='m', name='test_x', outcome='failed', reason='ValueError: no', seconds=0.5)]
+    [Result(module='m', name='test_x', outcome='failed', reason='ValueError: no', seconds=0.5, launched=False)]
     """
     made = []
     for case in ElementTree.fromstring(text).iter("testcase"):
