@@ -138,7 +138,8 @@ def outcome(text, chance):
     return "ran"
 
 
-@pytest.mark.parametrize("count, seed", [(2000, 1), pytest.param(10000, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count, seed", [(2000, 1), pytest.param(5000, 2, marks=pytest.mark.slow),
+                                         pytest.param(10000, 3, marks=pytest.mark.sweep)])
 def test_a_mutated_module_runs_or_is_refused_in_one_line(count, seed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     chance, found = random.Random(seed), {}
@@ -152,7 +153,8 @@ def test_a_mutated_module_runs_or_is_refused_in_one_line(count, seed, tmp_path, 
                 raise AssertionError(f"mutation {i}: {type(error).__name__}: {error}\n{text}") from error
             found[kind] = found.get(kind, 0) + 1
     assert found["ran"] > count // 20 and found["ParseError"] > count // 10 and len(found) >= 5, found
-    assert list(tmp_path.iterdir()) == [] and capsys.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out == ""                 # stderr may announce the first compilation of the machine
 
 
 @pytest.mark.parametrize("text", [EVERYTHING, TRANSPOSE], ids=["everything", "transpose"])
