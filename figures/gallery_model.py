@@ -100,7 +100,7 @@ PICTURES = (
             partial(plan_of, "mma_base"), headed(sheet)),
     Picture("plan_mma_permuted", "The loads are free of conflicts: mma bounds the kernel",
             partial(plan_of, "mma_permuted"), headed(sheet)),
-    Picture("plan_wgmma_persistent", "wgmma reads its operands without conflicts: mma bounds the kernel",
+    Picture("plan_wgmma_persistent", "wgmma reads its operands without conflicts, and bounds the kernel",
             partial(plan_of, "wgmma_persistent"), headed(sheet)),
     Picture("pipeline_2_stages", "Two stages: a chunk is copied into one while the other is read",
             partial(of_kernel, KERNELS["mma_permuted"].variant(stages=2, accumulate="f16"), 3), headed(pipeline)),

@@ -22,9 +22,10 @@ class Prediction:
     """A plan's prediction for one problem.
 
     counts: one AccessCount per access. shared_clocks and mma_clocks: the least clocks that the accesses to shared memory and
-    the mma instructions of one CTA take on an SM in a K step; the larger one bounds the kernel. A wavefront of a load or a
-    store takes one clock of one pipe. A wavefront of a copy does not, because in whole kernels more wavefronts passed than
-    there were clocks (tests/data/h200_stalls.json), so copies count here only with the cost of their destinations.
+    the multiplications of one CTA take on an SM in a K step; the larger one bounds the kernel. multiplied_by: what takes the
+    mma_clocks, "mma", "wgmma" or "fma". A wavefront of a load or a store takes one clock of one pipe. A wavefront of a copy
+    does not, because in whole kernels more wavefronts passed than there were clocks (tests/data/h200_stalls.json), so
+    copies count here only with the cost of their destinations.
     """
 
     counts: tuple[AccessCount, ...]
@@ -32,13 +33,11 @@ class Prediction:
     steps: int
     shared_clocks: int
     mma_clocks: float
-
-    multiplied_by = "mma"
-    """The instruction that takes the mma_clocks."""
+    multiplied_by: str = "mma"
 
     @property
     def bound(self) -> str:
-        """Which of the two is the larger: "shared memory" or "mma"."""
+        """Which of the two is the larger: "shared memory" or `multiplied_by`."""
         return "shared memory" if self.shared_clocks > self.mma_clocks else self.multiplied_by
 
     @property
@@ -176,7 +175,7 @@ class Plan:
                   for access, count in zip(self.each_step, counts)]
         counts += [self._count(access, None, ctas) for access in self.each_tile]
         shared = sum(int(self._per_stage(access, "wavefronts")[0]) for access in self.each_step)
-        return self.prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks())
+        return Prediction(tuple(counts), ctas, steps, shared, self.multiply_clocks(), self.multiplied_by)
 
     def _with_sources(self, access, count, problem, leading, address):
         """The AccessCount of a copy, with the cost of its sources; unchanged if the instruction cannot read these."""
@@ -191,8 +190,8 @@ class Plan:
         times = self.ctas(problem) // -(-rows // down)
         return replace(count, wavefronts=times * once.wavefronts, ideal=times * once.ideal, exact=once.exact)
 
-    prediction = Prediction
-    """What `predict` returns."""
+    multiplied_by = "mma"
+    """As of the Predictions of this plan."""
 
     plot = drawn_by("plan", "Draws one sheet: the accesses with their wavefronts and shares of the clocks.")
 

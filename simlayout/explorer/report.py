@@ -7,6 +7,8 @@ from pathlib import Path
 
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.state import State, Use
+from simlayout.explorer.worked import MOST_RECORDED
+from simlayout.hardware.tables.arch import LANES
 
 MOST_BYTES = 64 << 20       # of a report
 MOST_LINES = 2000
@@ -69,8 +71,8 @@ def _state(file, line, worst):
     if not isinstance(worst, dict) or not isinstance(worst.get("addresses"), list):
         return None
     addresses = worst["addresses"]
-    known = [a for a in addresses if type(a) is int and 0 <= a < 1 << 20]
-    if len(addresses) != 32 or not known or not isinstance(worst.get("instruction"), str):
+    known = [a for a in addresses if type(a) is int and 0 <= a < MOST_RECORDED]
+    if len(addresses) != LANES or not known or not isinstance(worst.get("instruction"), str):
         return None
     width = max((int(n) for n in re.findall(r"\.b(\d+)$", worst["instruction"])), default=128) // 8
     dtype, size = (ELEMENT[width], width) if width in ELEMENT else ("f32", 4)

@@ -9,13 +9,11 @@ from simlayout.errors import SimlayoutError
 from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short
 from simlayout.nsight.source_page import Counted
+from simlayout.programs.report import SUMMED
 
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "DIFFERENT", "not compared"
 
 MISREAD = "Nsight Compute misreads an LDGSTS whose predicate is P0"
-
-
-SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses
 from simlayout.wording import counted
 
-NUMBERS = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
+SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
+"""The counts of a line that add up over launches, and over lines."""
 
 
 @dataclass
@@ -91,7 +92,7 @@ class Kernel:
 
     def total(self) -> Line:
         """One Line over everything."""
-        made = Line("", 0, "", *(sum(getattr(line, name) for line in self.places.values()) for name in NUMBERS))
+        made = Line("", 0, "", *(sum(getattr(line, name) for line in self.places.values()) for name in SUMMED))
         made.exact = all(line.exact for line in self.places.values())
         return made
 

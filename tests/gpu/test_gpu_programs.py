@@ -9,7 +9,8 @@ import random_expressions
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from random_expressions import CAST, EDGES
-from random_kernels import compiled, on_the_machine, programs
+from random_kernels import on_the_machine, programs
+from written_source import functions_of
 
 from cuda_kernels.run.device import gpu_problem
 from simlayout.machine.python.numbers import UNIFIED
@@ -24,7 +25,7 @@ def on_the_gpu(text, n, block=32):
     from cuda_kernels.build.compile import bound_kernel, signature
     from cuda_kernels.intrinsics import st_global_b32, tid_x
 
-    program = compiled(text)["program"]
+    program = functions_of(text)["program"]
 
     def kernel(out, n):
         t = tid_x()

@@ -1,5 +1,7 @@
 """Answers to the exercises, right and wrong: what the lessons themselves do not contain."""
 
+from written_source import changed
+
 import simlayout as sl
 from cuda_kernels.intrinsics import (
     bar_sync,
@@ -32,36 +34,12 @@ def transposed(a, c):
         st_global_b32(c + 4 * (32 * row + col), ld_shared_b32(smem + 4 * (33 * col + row)))
 
 
-def transposed_by_xor(a, c):
-    tid, smem = tid_x(), dynamic_shared()
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_shared_b32(smem + 4 * (32 * row + (col ^ row)), ld_global_b32(a + 4 * (32 * row + col)))
-    bar_sync()
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_global_b32(c + 4 * (32 * row + col), ld_shared_b32(smem + 4 * (32 * col + (row ^ col))))
+STORED = "33 * row + col"
+LOADED = "33 * col + row"
 
-
-def with_conflicts(a, c):
-    tid, smem = tid_x(), dynamic_shared()
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_shared_b32(smem + 4 * (32 * row + col), ld_global_b32(a + 4 * (32 * row + col)))
-    bar_sync()
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_global_b32(c + 4 * (32 * row + col), ld_shared_b32(smem + 4 * (32 * col + row)))
-
-
-def without_barrier(a, c):
-    tid, smem = tid_x(), dynamic_shared()
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_shared_b32(smem + 4 * (33 * row + col), ld_global_b32(a + 4 * (32 * row + col)))
-    for i in range(16):
-        row, col = 2 * i + tid // 32, tid % 32
-        st_global_b32(c + 4 * (32 * row + col), ld_shared_b32(smem + 4 * (33 * col + row)))
+transposed_by_xor = changed(transposed, (STORED, "32 * row + (col ^ row)"), (LOADED, "32 * col + (row ^ col)"))
+with_conflicts = changed(transposed, (STORED, "32 * row + col"), (LOADED, "32 * col + row"))
+without_barrier = changed(transposed, ("    bar_sync()\n", ""))
 
 
 def copied(a, c):
@@ -97,74 +75,14 @@ def piped(a, c, chunks):
     st_global_b32(c + 4 * tid, total)
 
 
-def piped_with_commits_that_depend(a, c, chunks):
-    tid, smem = tid_x(), dynamic_shared()
-    for k in range(3):
-        if k < chunks:
-            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
+COMMIT = """\
         cp_async_commit_group()
-    total = 0
-    for k in range(chunks):
-        wait_2()
-        bar_sync()
-        coming = k + 3
-        if coming < chunks:
-            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
-            cp_async_commit_group()
-        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
-    st_global_b32(c + 4 * tid, total)
+        total +="""
 
-
-def piped_beyond_the_end(a, c, chunks):
-    tid, smem = tid_x(), dynamic_shared()
-    for k in range(3):
-        cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
-        cp_async_commit_group()
-    total = 0
-    for k in range(chunks):
-        wait_2()
-        bar_sync()
-        coming = k + 3
-        if coming < chunks:
-            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
-        cp_async_commit_group()
-        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
-    st_global_b32(c + 4 * tid, total)
-
-
-def piped_without_barrier(a, c, chunks):
-    tid, smem = tid_x(), dynamic_shared()
-    for k in range(3):
-        if k < chunks:
-            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
-        cp_async_commit_group()
-    total = 0
-    for k in range(chunks):
-        wait_2()
-        coming = k + 3
-        if coming < chunks:
-            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
-        cp_async_commit_group()
-        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (63 - tid))
-    st_global_b32(c + 4 * tid, total)
-
-
-def piped_in_order(a, c, chunks):
-    tid, smem = tid_x(), dynamic_shared()
-    for k in range(3):
-        if k < chunks:
-            cp_async_cg_16(smem + 1024 * k + 16 * tid, a + 1024 * k + 16 * tid)
-        cp_async_commit_group()
-    total = 0
-    for k in range(chunks):
-        wait_2()
-        bar_sync()
-        coming = k + 3
-        if coming < chunks:
-            cp_async_cg_16(smem + 1024 * (coming % 4) + 16 * tid, a + 1024 * coming + 16 * tid)
-        cp_async_commit_group()
-        total += ld_shared_b32(smem + 1024 * (k % 4) + 16 * (tid))
-    st_global_b32(c + 4 * tid, total)
+piped_with_commits_that_depend = changed(piped, (COMMIT, "    " + COMMIT))
+piped_beyond_the_end = changed(piped, ("        if k < chunks:\n    ", ""))
+piped_without_barrier = changed(piped, ("        bar_sync()\n", ""))
+piped_in_order = changed(piped, ("16 * (63 - tid)", "16 * tid"))
 
 
 def added_without_copies(a, c, chunks):

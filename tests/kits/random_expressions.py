@@ -5,13 +5,12 @@ CPU code do the same: without sums of products (`test_machine_products`) and wit
 Signed integers wrap: Numba's promise to LLVM that they do not overflow (nsw) is taken away.
 """
 
-import itertools
-import linecache
 import math
 import warnings
 
 import numpy as np
 import pytest
+from written_source import functions_of
 
 from simlayout.errors import MachineError
 from simlayout.machine import run
@@ -30,7 +29,6 @@ LITERALS = [0, 1, 2, 3, 5, 7, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**53 + 1, 2**63
 ORDER = "<", "<=", ">", ">=", "==", "!="
 CAST = {"u32": "np.uint32", "u64": "np.uint64", "f32": "np.float32", "f64": "np.float64", "s64": "np.int64", "b1": "bool"}
 SIZE = 1000
-_numbers = itertools.count()
 
 
 class Parameter:
@@ -180,20 +178,12 @@ def differences(rng, count, compiled=None):
     return found
 
 
-def _function(name, lines, scope):
-    file = f"<random expressions {next(_numbers)}>"
-    text = "\n".join(lines) + "\n"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    exec(compile(text, file, "exec"), scope)
-    return scope[name]
-
-
 def written(expressions, head):
     """A function that computes all expressions of each lane: compute(all_b1_0, ..., r0, r1, ...); head: its first line."""
     parameters = [*(f"all_{n}" for n in PARAMETERS), *(f"r{i}" for i in range(len(expressions)))]
     lines = [f"def compute({', '.join(parameters)}):", head, *(f"        {n} = all_{n}[lane]" for n in PARAMETERS)]
     lines += [f"        r{i}[lane] = {text}" for i, (text, _) in enumerate(expressions)]
-    return _function("compute", lines, {"np": np, "math": math, "cuda": None})
+    return functions_of("\n".join([*lines, ""]), {"np": np, "math": math, "cuda": None})["compute"]
 
 
 def by_njit(expressions, values):
@@ -234,7 +224,8 @@ def compared(rng, expressions, compiled):
     scope = {"np": np, "math": math, "OUT": OUT, **{f"P_{n}": p for n, p in PARAMETERS.items()}}
     for text, _ in expressions:
         names = [n for n in PARAMETERS if n in text]
-        kernel = _function("kernel", ["def kernel(out):", *(f"    {n} = P_{n}()" for n in names), f"    OUT({text})"], scope)
+        lines = ["def kernel(out):", *(f"    {n} = P_{n}()" for n in names), f"    OUT({text})"]
+        kernel = functions_of("\n".join([*lines, ""]), scope)["kernel"]
         OUT.values = []
         try:
             run(kernel, 1, 32, np.zeros(1))

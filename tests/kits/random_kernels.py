@@ -5,18 +5,15 @@ runs on the machine, 32 lanes at once; its twin is the same text as plain Python
 a `while` counts its trips in a variable of its own.
 """
 
-import linecache
-from itertools import count
-
 import numpy as np
 from hypothesis import strategies as st
 from machine_kit import st_global, tid_x
+from written_source import functions_of
 
 from simlayout.machine import run
 
 NAMES = "abcd"
 MODULUS = 89
-_serial = count()
 
 atoms = st.sampled_from([*NAMES, "t", "n", "t % 3", "t // 8"]) | st.integers(-3, 7).map(str)
 operators = st.sampled_from(["+", "-", "*", "&", "|", "^"])
@@ -87,18 +84,9 @@ def programs(draw):
     return "\n".join([*helper, "", *body, ""])
 
 
-def compiled(text):
-    """The functions of a program, whose source the machine can read."""
-    name = f"<program {next(_serial)}>"
-    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-    scope = {}
-    exec(compile(text, name, "exec"), scope)
-    return scope
-
-
 def on_the_machine(text, n, block=32):
     """int32 [block]: what each thread's program returns, 32 lanes at once."""
-    program = compiled(text)["program"]
+    program = functions_of(text)["program"]
 
     def kernel(out, n):
         t = tid_x()
@@ -111,7 +99,7 @@ def on_the_machine(text, n, block=32):
 
 def lane_by_lane(text, n, block=32):
     """The same by Python, one thread at a time."""
-    program = compiled(text)["program"]
+    program = functions_of(text)["program"]
     return np.array([program(t, n) for t in range(block)], np.int64).astype(np.int32)
 
 
@@ -119,7 +107,7 @@ def by_numba(text, n, block=32):
     """The same as numba.njit compiles it."""
     from numba import njit
 
-    scope = compiled(text)
+    scope = functions_of(text)
     scope["helper"] = njit(scope["helper"])
     program = njit("int64(int64, int64)")(scope["program"])
     return np.array([program(t, n) for t in range(block)], np.int64).astype(np.int32)

@@ -2,8 +2,8 @@
 
 import ast
 import doctest
+import inspect
 import json
-import linecache
 import re
 import subprocess
 import sys
@@ -17,6 +17,7 @@ import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
 from tiers import slow_but
+from written_source import functions_of
 
 import simlayout as sl
 from cuda_kernels.run import device as launch
@@ -46,9 +47,7 @@ def run_cells(number, wanted=""):
     for name, text in cells_of(number):
         if not re.search(wanted, text):
             continue
-        file = f"<lesson {number}, {name}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)     # the CPU machine reads kernels
-        exec(compile(text, file, "exec"), namespace)
+        functions_of(text, namespace, f"<lesson {number}, {name}>")
 
 
 # ---- the notebooks ---------------------------------------------------------------------------------------------------
@@ -138,14 +137,13 @@ def leaked(code, text, exercises):
 def answer_forms():
     """{exercise: [an answer as Python or the notation writes it]}; not of what is a number alone."""
     tree = ast.parse(Path(lesson_answers.__file__).read_text())
-    kernels = {node.name: ast.unparse(node.body) for node in tree.body if isinstance(node, ast.FunctionDef)}
     table, = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RIGHT")
     forms = {}
     for key, answers in zip(table.keys, table.values, strict=True):
         forms[key.value] = found = []
         for node, answer in zip(answers.elts, RIGHT[key.value], strict=True):
             if isinstance(node, ast.Name):
-                found.append(kernels[node.id])
+                found.append(ast.unparse(ast.parse(inspect.getsource(answer)).body[0].body))
             elif isinstance(answer, str):
                 found.append(answer)
             elif not isinstance(answer, int):

@@ -105,7 +105,7 @@ class WgmmaPlan(TmaPlan):
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * totals.stores)]
         return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
-                          wgmmas * config.tile_n / 2)
+                          wgmmas * config.tile_n / 2, self.multiply)
 
     def prove(self):
         """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.

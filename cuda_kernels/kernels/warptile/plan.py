@@ -10,7 +10,7 @@ from math import prod
 
 from simlayout.algebra import Layout
 from simlayout.hardware.tables.arch import LANES
-from simlayout.plan import Plan, Prediction
+from simlayout.plan import Plan
 from simlayout.proofs import Access
 
 BLOCK, CHUNK_K, WARPS = 128, 16, 4
@@ -87,16 +87,10 @@ ACCESSES = (
 
 # ---- the plan -------------------------------------------------------------------------------------------------------
 
-class FmaPrediction(Prediction):
-    """A Prediction of a kernel on CUDA cores: `mma_clocks` are the clocks per K step of its fma instructions."""
-
-    multiplied_by = "fma"
-
-
 class FmaPlan(Plan):
     """A Plan whose `mma` is the fma of CUDA cores, a warp instruction of 32 multiply-adds."""
 
-    prediction = FmaPrediction
+    multiplied_by = "fma"
 
     def mma_instructions(self):
         """fma instructions of one CTA in one K step."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.algebra import parse
 from simlayout.algebra.composed import Layer
-from simlayout.errors import SimlayoutError
+from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.proofs import verify
 from simlayout.testing import assert_bijective, assert_conflict_free
@@ -72,6 +72,26 @@ def integer(answer, what):
     if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
         raise Refused(f"{what} is an integer, not {_shown(answer)}")
     return int(answer)
+
+
+def judge_transposition(run, wrong, costly):
+    """The Trace of run() -> (Trace, c, a), which ran a kernel, after it is checked that c is a transposed, through shared
+    memory and without conflicts. wrong, costly: the ends of the hints, for a wrong element and for a conflict."""
+    try:
+        trace, c, a = run()
+    except HazardError as error:
+        raise Refused(f"not defined on a GPU: {error}") from None
+    differs = np.argwhere(~(c == a.T))
+    if differs.size:
+        row, col = (int(i) for i in differs[0])
+        raise Refused(f"c[{row}, {col}] is {c[row, col]}, and a[{col}, {row}] is {a[col, row]}: {wrong}")
+    if not trace.total().instructions:
+        raise Refused("the kernel does not use shared memory")
+    worst = max(trace.lines, key=lambda one: one.excess)
+    if worst.excess:
+        raise Refused(f"line {worst.line}: {worst.instruction} takes {worst.wavefronts} wavefronts for {worst.instructions} "
+                      f"instructions, {worst.ideal} without conflicts: {costly}")
+    return trace
 
 
 def pair_that_meets(instruction, addresses):

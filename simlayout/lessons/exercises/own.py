@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer
+from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_transposition
 
 GRID, BLOCK, SIZE = (2, 2), (32, 8), 64
 NAME, BARRIER = "transpose", "bar.sync \t0;"
@@ -23,19 +23,9 @@ def judge_mended(answer):
     text = answer(published())
     if not isinstance(text, str):
         raise Refused(f"the function returns {type(text).__name__}, and PTX is a text")
-    trace, c, a = _run(text)
-    wrong = np.argwhere(c != a.T)
-    if wrong.size:
-        row, col = (int(i) for i in wrong[0])
-        raise Refused(f"c[{row}, {col}] is {c[row, col]}, and a[{col}, {row}] is {a[col, row]}: do stores and loads agree, "
-                      "and the constants too that step 8 rows further?")
-    lines = trace.lines
-    if not any(one.instructions for one in lines):
-        raise Refused("the kernel does not use shared memory")
-    worst = max(lines, key=lambda one: one.excess)
-    if worst.excess:
-        raise Refused(f"line {worst.line}: {worst.instruction} takes {worst.wavefronts} wavefronts for {worst.instructions} "
-                      f"instructions, {worst.ideal} without conflicts")
+    judge_transposition(lambda: _run(text),
+                        "do stores and loads agree, and the constants too that step 8 rows further?",
+                        "give each row of the tile other banks")
 
 
 def judge_lines(answer):
