@@ -41,21 +41,18 @@ def answer(state, sources=NONE):
             "before": pinned and _before(pinned[shown], index)}
 
 
-def answers(state, sources, limit):
-    """(the answer to a State, "{shown}" -> the "instruction" of every index up to `limit` of them, of all accesses): what a
-    page without Python needs."""
-    found = answer(state, sources)
+def whole(state, sources, limit):
+    """All that a page without Python shows of a layout: what each access costs, the tile, and of each access the parts of an
+    answer with its texts in other languages and the "instruction" of every index up to `limit` of them."""
     works = worked(state.without_view(), sources)
-    pinned = of_before(state, sources)
     parts = []
     for number, work in enumerate(works):
-        some = range(min(len(work.analysis), limit))
-        at = replace(state, shown=number)
-        parts.append({**_shared(at, work, number), "copies": copies(replace(at, index=0), sources),
-                      "instructions": [_instruction(work, index) for index in some],
-                      "befores": pinned and [_before(pinned[number], index) for index in some]})
-        del parts[-1]["tile"]
-    return found, parts
+        at = replace(state, before="", shown=number, index=0)
+        part = {**_shared(state, work, number), "copies": copies(at, sources),
+                "instructions": [_instruction(work, index) for index in range(min(len(work.analysis), limit))]}
+        tile = part.pop("tile")
+        parts.append(part)
+    return {"accesses": [_access(state, work, None) for work in works], "tile": tile, "parts": parts}
 
 
 def _access(state, work, pinned):

@@ -1,6 +1,7 @@
 """The page: one HTML text with its style, its script and its data in it, so that it asks for nothing else.
 
-Served, it sends what is typed to Python. Exported, it holds the answers, and its Content-Security-Policy forbids requests.
+Served, it sends what is typed to Python. Exported, it holds the answers, and its Content-Security-Policy forbids requests;
+`unpack.js` then unfolds script and data, which a browser of 2023 or later can.
 """
 
 import base64
@@ -11,9 +12,10 @@ from importlib.resources import files
 
 from simlayout import __version__
 from simlayout.algebra.dtypes import DTYPES
-from simlayout.explorer.model import answers
+from simlayout.explorer.pack import packed
 from simlayout.explorer.presets import PRESETS
 from simlayout.explorer.sources import NONE
+from simlayout.explorer.stored import stored
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.arch import ARCHES
 from simlayout.plots.style import COLOURS
@@ -21,8 +23,7 @@ from simlayout.plots.style import COLOURS
 SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "bits.js", "panels.js", "bench.js", "main.js", "events.js")
 """The parts of the script, in their order."""
 
-MAX_INSTRUCTIONS = 16       # of each access, that an exported page holds
-
+PARTS = "page.html", "style.css", "unpack.js", *SCRIPTS
 
 KINDS = {"load": "loads: each lane reads", "store": "stores: each lane writes",
          "ldmatrix": "ldmatrix: 8x8 matrices into the registers of a warp; a lane gives a row of",
@@ -42,19 +43,19 @@ def served_page(state, sources=NONE):
 
 def exported_page(state, sources=NONE):
     """One HTML text that shows a State without a server or a network: the instructions, lanes, banks and phases of all its
-    accesses, and their texts in other languages.
+    accesses, their texts in other languages, what is pinned, and the layouts that a slider leads to.
 
-    Instructions after the 16th of an access are left out, which the page says. Raises Refusal for a State without an answer.
+    Instructions after the 64th of an access are left out, which the page says. Raises Refusal for a State without an answer.
 
     >>> from simlayout.explorer.state import State
     >>> page = exported_page(State("(16,64):(64,1)"))
-    >>> page[:15], "https://" in page
-    ('<!DOCTYPE html>', False)
+    >>> page[:15], "https://" in page, len(page) < 120_000
+    ('<!DOCTYPE html>', False, True)
     """
-    answer, parts = answers(state, sources, MAX_INSTRUCTIONS)
-    data = {**_tables(), "presets": [], "kernels": [], "lines": [], "state": answer["state"], "answer": answer,
-            "parts": parts}
-    return _page(data, "connect-src 'none'")[0]
+    held = stored(state, sources)
+    shown = min(state.shown, len(held["accesses"][0]) - 1)
+    own = {"presets": [], "kernels": [], "lines": [], "stored": held}
+    return _page({**_tables(), **own, "state": {**state.as_dict(), "shown": shown}}, "connect-src 'none'", whole=True)[0]
 
 
 def _tables():
@@ -64,13 +65,18 @@ def _tables():
             "arches": list(ARCHES)}
 
 
-def _page(data, connect):
-    """The template with style, script and data in place; only this script and this style may run."""
-    html, style, script = _parts()
-    policy = (f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; {connect}; img-src data:; "
+def _page(data, connect, whole=False):
+    """The template with style, script and data in place; only this script and this style may run. whole: of a page that
+    stands for itself, whose script and data are packed."""
+    html, style, script, unpack = _parts()
+    runs = (unpack, script) if whole else (script,)
+    allowed = " ".join(f"'{_digest(text)}'" for text in runs)
+    policy = (f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; {connect}; img-src data:; "
               "base-uri 'none'; form-action 'none'")
+    kind = "text/plain" if whole else "application/json"
+    held = packed([script, data]) if whole else embedded(data)
     filled = html
-    for mark, text in (("POLICY", policy), ("STYLE", style), ("SCRIPT", script), ("DATA", embedded(data))):
+    for mark, text in (("POLICY", policy), ("STYLE", style), ("SCRIPT", runs[0]), ("KIND", kind), ("DATA", held)):
         filled = filled.replace(f"@{mark}@", text)
     return filled, policy
 
@@ -82,10 +88,10 @@ def embedded(data):
 
 @lru_cache(1)
 def _parts():
-    """(template, style, script) from the package's files."""
+    """(template, style, script, the script that unpacks it) from the package's files."""
     folder = files("simlayout.explorer") / "static"
-    script = "\n".join(["'use strict';", *((folder / name).read_text("utf-8") for name in SCRIPTS)])
-    return (folder / "page.html").read_text("utf-8"), (folder / "style.css").read_text("utf-8"), script
+    html, style, unpack, *scripts = ((folder / name).read_text("utf-8") for name in PARTS)
+    return html, style, "\n".join(["'use strict';", *scripts]), unpack
 
 
 def _digest(text):

@@ -1,8 +1,12 @@
 """The explorer without a browser: its answers are the model's, and its pages hold all they need."""
 
+import base64
 import json
 import re
+import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -10,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simlayout as sl
-from simlayout.cli import main
+from simlayout.cli import main, registry
 from simlayout.explorer.model import MAX_SHOWN, answer
+from simlayout.explorer.pack import packed
 from simlayout.explorer.page import exported_page, served_page
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.state import MAX_TEXT, Refusal, State, access_of, single, state_of
+from simlayout.explorer.sources import Sources
+from simlayout.explorer.state import MAX_TEXT, Refusal, State, Use, access_of, single, state_of
+from simlayout.explorer.stored import BASES, BITS, SHIFTS
 
 TILE = "(16,64):(64,1)"
 
@@ -171,23 +178,79 @@ class Outside(HTMLParser):
         self.ids += [value for name, value in attributes if name == "id"]
 
 
-def test_the_page_weighs_under_120_kB_and_with_its_answers_under_250_and_loads_nothing():
-    served, policy = served_page(State())
+THREE = State("(128,64):(64,1)", accesses=(Use(op="st.shared.b128"), Use(), Use(op="ldmatrix.x4.trans")),
+              before="Sw<3,3,3> o (128,64):(64,1)")
+
+
+@pytest.mark.parametrize("state", [single("Sw<3,3,3> o (128,64):(64,1)"), THREE, State("", "f16", kernel="mma_base")],
+                         ids=("one access", "three", "a kernel"))
+def test_the_page_weighs_under_120_kB_with_and_without_its_answers_and_loads_nothing(state):
+    sources = Sources(registry.ALL_KERNELS)
+    served, policy = served_page(state, sources)
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy and "unsafe" not in policy
-    for page, most in ((served, 120_000), (exported_page(single("Sw<3,3,3> o (128,64):(64,1)")), 250_000)):
+    for page in (served, exported_page(state, sources)):
         reader = Outside()
         reader.feed(page)
-        assert set(reader.loaded) == {"data:,"} and len(page.encode()) < most
+        assert set(reader.loaded) == {"data:,"} and len(page.encode()) < 120_000
         assert len(set(reader.ids)) == len(reader.ids)
 
 
-def test_an_exported_page_holds_every_instruction_and_may_ask_nobody():
-    state = single(TILE, index=2)
+def unfolded(value):
+    """What `unfold` of link.js makes of packed JSON."""
+    if isinstance(value, list):
+        return [unfolded(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    value = {key: unfolded(part) for key, part in value.items()}
+    if "+" in value:
+        return list(accumulate(value["+"]))
+    if "#" in value:
+        return [value["of"][at:at + value["#"]] for at in range(0, len(value["of"]), value["#"])]
+    return [dict(zip(value["*"], row)) for row in zip(*value["*"].values())] if "*" in value else value
+
+
+NUMBERS = st.integers(-2**40, 2**40)
+LISTS = st.lists(NUMBERS) | st.integers(0, 3).flatmap(lambda n: st.lists(st.lists(NUMBERS, min_size=n, max_size=n)))
+JSON = st.recursive(st.none() | st.booleans() | NUMBERS | st.text() | LISTS, lambda inner: st.lists(inner) | st.dictionaries(
+    st.text("ab"), inner) | st.lists(st.fixed_dictionaries({"a": inner, "b": NUMBERS})), max_leaves=20)
+
+
+@given(JSON)
+def test_what_is_packed_unfolds_to_itself(value):
+    text = zlib.decompress(base64.b64decode(packed(value)), -zlib.MAX_WBITS)
+    assert unfolded(json.loads(text)) == value
+
+
+@pytest.mark.parametrize("state", [single(TILE, index=2), THREE], ids=("one access", "three"))
+def test_an_exported_page_holds_what_the_model_says_of_each_of_its_layouts_and_may_ask_nobody(state):
     page = exported_page(state)
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
-    assert [i["index"] for i in data["parts"][0]["instructions"]] == [0, 1, 2, 3]
-    assert data["answer"] == json.loads(json.dumps(answer(state)))
     assert "connect-src 'none'" in page and "connect-src 'self'" not in page
+    packed_text = re.search(r'<script type="text/plain" id="data">(.*?)</script>', page)[1]
+    held = unfolded(json.loads(zlib.decompress(base64.b64decode(packed_text), -zlib.MAX_WBITS)))[1]["stored"]
+    uses, refused = len(state.accesses), 0
+    for layout, number in held["layouts"].items():
+        bare = replace(state, layout=layout, before="")
+        if isinstance(number, dict):
+            with pytest.raises(Refusal) as caught:
+                answer(bare)
+            assert number == caught.value.as_dict()
+            refused += 1
+            continue
+        for shown in range(uses):
+            part = held["parts"][number * uses + shown]
+            stored = held["instructions"][part["from"]:part["from"] + part["stored"]]
+            for index in range(len(stored)) if layout == state.layout else (0, len(stored) - 1):
+                found = json.loads(json.dumps(answer(replace(bare, shown=shown, index=index))))
+                assert stored[index] == found["instruction"]
+            assert all(part[name] == found[name] for name in part.keys() & found.keys())
+            assert (held["tiles"][number], held["accesses"][number]) == (found["tile"], found["accesses"])
+    assert 0 < refused < len(held["layouts"]) - 15 and state.before in {"", *held["layouts"]}
+
+
+def test_the_sliders_go_through_the_layouts_that_an_exported_page_stores():
+    page = served_page(State())[0]
+    for name, places in (("b", BITS), ("m", BASES), ("s", SHIFTS)):
+        assert f'id="{name}" type="range" min="{places[0]}" max="{places[-1]}"' in page
 
 
 def test_no_text_of_a_state_ends_the_script_that_holds_it():

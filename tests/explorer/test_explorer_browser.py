@@ -193,7 +193,7 @@ def test_the_exported_page_works_without_the_server(page, downloads):
     assert "127.0.0.1" not in path.read_text("utf-8").replace("on 127.0.0.1", "")
     page.get(Path(path).as_uri())
     settle(page)
-    assert counts(page) == [32, 4, 28, 28] and not element(page, "swizzle").is_displayed()
+    assert counts(page) == [32, 4, 28, 28]
     for _ in range(5):
         page.find_element(By.CSS_SELECTOR, "[data-step='index'][data-by='1']").click()
     assert element(page, "index-now").text == "i = 1, k = 1"
@@ -201,6 +201,15 @@ def test_the_exported_page_works_without_the_server(page, downloads):
     assert page.execute_script("return answer.instruction.lanes[3]") == wanted
     page.find_element(By.CSS_SELECTOR, "[data-lane='3']").click()
     assert lit(page, "lane")[0] == {3} and "row 19, column 16" in element(page, "about").text
+    element(page, "pin").click()
+    slid(page, "b", 3)
+    assert counts(page) == [4, 4, 0, 0] and page.execute_script("return answer.before.instruction.excess") == 28
+    slid(page, "m", 2)
+    assert "chunks whole" in element(page, "error-layout").text and counts(page) == [4, 4, 0, 0]
+    slid(page, "b", 1)
+    assert "one slider" in element(page, "error-layout").text
+    page.execute_script("history.back()")
+    WebDriverWait(page, 60).until(lambda _: "chunks whole" in element(page, "error-layout").text)
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 

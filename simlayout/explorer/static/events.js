@@ -90,7 +90,7 @@ function scrollTo(id) {
 async function copyAs(name) {
   if (name === "link") return copyText(location.href, "The link is copied.");
   if (name === "command") return copyText(answer.command, "The command is copied.");
-  const [good, found] = exported ? [true, data.parts[state.shown].copies] : await question("/api/copies");
+  const [good, found] = exported ? [true, answer.copies] : await question("/api/copies");
   if (!good) { byId("told").textContent = `Nothing to copy: ${found.error}`; return; }
   const { title, text, error } = found[name];
   if (error) { byId("told").textContent = `${title} cannot say this: ${error}`; return; }

@@ -1,17 +1,31 @@
 // What a link holds: the bench (texts for Python), and what is looked at. Each change is an entry of the browser's history.
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = JSON.parse(document.getElementById("data").textContent, unfold);
 const OF_BENCH = ["layout", "dtype", "arch", "before", "kernel"], OF_ACCESS = ["op", "lanes", "domain"];
 const FIELDS = ["layout", "dtype", "arch", ...OF_ACCESS], TABS = ["tile", "fix", "why", "code", "plan", "report"];
 const byId = (id) => document.getElementById(id);
-const exported = "answer" in data;
+const exported = "stored" in data;
 const SOON = 900;       // milliseconds within which changes of one field are one step of undo
 let written = { what: "", at: 0 };
+
+/** Undoes what `pack.py` did to a value: differences, columns, lists in one. */
+function unfold(key, value) {
+  if (!value || typeof value !== "object") return value;
+  if (value["+"]) { let sum = 0; return value["+"].map((by) => (sum += by)); }
+  if (value["#"]) return Array.from({ length: value.of.length / value["#"] }, (_, i) => value.of.slice(i * value["#"], (i + 1) * value["#"]));
+  if (!value["*"]) return value;
+  const names = Object.keys(value["*"]);
+  return value["*"][names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, value["*"][name][i]])));
+}
 
 /** {state, view} of the address; what it does not say is as the page came. */
 function readLink() {
   const given = new URLSearchParams(location.hash.slice(1)), state = structuredClone(data.state);
   const whole = (name, otherwise) => (/^\d{1,9}$/.test(given.get(name) || "") ? Number(given.get(name)) : otherwise);
-  if (!exported && given.size) {
+  if (exported && given.size) {
+    const held = (name, otherwise) => (Object.hasOwn(data.stored.layouts, given.get(name) ?? "") ? given.get(name) : otherwise);
+    state.layout = held("layout", state.layout);
+    state.before = held("before", "");
+  } else if (given.size) {
     for (const name of OF_BENCH) state[name] = given.get(name) ?? (name === "before" || name === "kernel" ? "" : state[name]);
     const uses = given.getAll("a").map(readUse).filter(Boolean);
     if (uses.length) state.accesses = uses;
