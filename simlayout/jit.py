@@ -3,8 +3,10 @@
 Numba is imported with this module, so whoever can do without it imports this one when it pays.
 """
 
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 
@@ -51,6 +53,51 @@ def kept(function: Callable) -> bool:
         return False
 
 
+LONGEST = 300.0
+"""Seconds that a process waits for another that compiles, which may have been stopped."""
+
+
+@contextmanager
+def _alone(folder: str | os.PathLike[str], longest: float = LONGEST) -> Iterator[bool]:
+    """Lets one process at a time compile for a cache folder; the others wait, and then find what it has kept. Yields whether
+    this one is alone: Windows has no such lock, a folder may not be writable, and nobody waits longer than `longest`
+    seconds. The system releases the lock of a process that dies.
+    """
+    try:
+        import fcntl
+
+        os.makedirs(folder, exist_ok=True)
+        file = open(os.path.join(folder, "compiling.lock"), "ab")
+    except (ImportError, OSError):
+        yield False
+        return
+    with file:
+        alone = _taken(partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB), longest)
+        try:
+            yield alone
+        finally:
+            if alone:                                    # said, because a forked child may still have the file open
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _taken(take, longest):
+    """Calls take() until it takes the lock, the time is over, or the drive has no locks: whether it took it."""
+    try:
+        take()
+        return True
+    except BlockingIOError:
+        until = time.monotonic() + longest
+    except OSError:
+        return False
+    with waiting("simlayout: waits for another process, which compiles the machine"):
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            with suppress(BlockingIOError):
+                take()
+                return True
+    return False
+
+
 ONCE = "once for this installation, which takes about half a minute"
 
 ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "numerics"
@@ -85,11 +132,13 @@ def jit(function: Callable) -> Callable:
 
 
 def _told(compiled, compile, *args, **named):
-    """compile(*args, **named), apart; whoever waits for long is told for what, wherever the call came from."""
+    """compile(*args, **named), apart, and by one process of those that share a cache folder; whoever waits for long is told
+    for what, wherever the call came from."""
     once = isinstance(compiled._cache._cache, NullCache)
     told = f"simlayout: compiles the machine, {'for this process alone: set NUMBA_CACHE_DIR' if once else ONCE}"
-    with nullcontext() if kept(compiled) else waiting(told):
-        return apart(compile, *args, **named)
+    with nullcontext() if once or kept(compiled) else _alone(compiled._cache.cache_path):
+        with nullcontext() if kept(compiled) else waiting(told):
+            return apart(compile, *args, **named)
 
 
 def inlined(function: Callable) -> Callable:
