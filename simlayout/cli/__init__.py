@@ -28,8 +28,8 @@ def main(arguments=None):
         if sys.stdout is None:
             return _failed("stdout is closed: give the answer somewhere to go, /dev/null say")
         with _quick_end() if arguments is None else nullcontext():
-            parser = _parser()
-        code = _run(parser, arguments)
+            options = _parsed(arguments)
+        code = options if isinstance(options, int) else _answered(options)
         sys.stdout.flush()
         return code
     except SimlayoutError as error:
@@ -78,24 +78,25 @@ def _quick_end():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _parser():
+def _parsed(arguments):
+    """What the command line says, as options; an exit code where it has been answered with that."""
     from simlayout.cli.arguments import command_line
 
-    return command_line()
-
-
-def _run(parser, arguments):
-    """Parses and answers; the exit code."""
-    from simlayout.files import STDIO, check_writable
-
+    parser = command_line()
     if "_ARGCOMPLETE" in os.environ:                    # the shell asks what may come next: argcomplete answers, and exits
         import argcomplete
 
         argcomplete.autocomplete(parser)
     try:
-        options = parser.parse_args(arguments)
+        return parser.parse_args(arguments)
     except SystemExit as leaving:                       # --help, --version, or a usage error already told
         return leaving.code or 0
+
+
+def _answered(options):
+    """The exit code of a command that has been run."""
+    from simlayout.files import STDIO, check_writable
+
     if getattr(options, "json", None) not in (None, STDIO):
         check_writable(options.json)                    # before the work, not after it
     return options.run(options)

@@ -23,11 +23,11 @@ NOTES = """
     """
 
 
-def add_command(commands, command):
-    """Adds `bench` to the commands; command: the function that makes a parser with examples."""
+def describe(parser):
+    """The parser of `simlayout bench`."""
     sets = registry.BENCH_SETS
     listed = "\n".join(f"      {name:<12}{bench_set.summary}" for name, bench_set in sets.items())
-    parser = command(commands, "bench", bench, "time kernels beside cuBLAS", EXAMPLES, f"\n    sets:\n{listed}\n"
+    parser.answer(bench, EXAMPLES, f"\n    sets:\n{listed}\n"
                      + NOTES.format(sized=", ".join(name for name, bench_set in sets.items() if bench_set.sizes)))
     add_own(parser, "sets", nargs="*", metavar="SET", values=lambda: sets,
             help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")

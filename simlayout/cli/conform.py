@@ -8,8 +8,22 @@ from simlayout.files import STDIO, deliver
 from simlayout.hardware.banks.records import check_file, summaries_text
 
 
-def add_options(parser):
-    """The command's options."""
+def describe(parser):
+    """The parser of `simlayout conform`."""
+    parser.answer(conform, """
+        simlayout conform                                     # every instruction; needs a GPU and Nsight Compute
+        simlayout conform ld.shared.b64 cp.async --cases 500 --seed 7
+        simlayout conform --cases 130 --seed 1 --record cases.npz
+        simlayout conform --check cases.npz                   # the same cases against today's model, without a GPU
+        simlayout conform --check cases.npz --json measured.json
+        simlayout conform --clock                             # by the clock: without Nsight Compute, weaker
+        """, """
+    Every case is an access pattern of one warp: strides, broadcasts, pairs, swizzled tiles, masks, chance. Nsight Compute
+    (ncu, on the PATH) reads its wavefronts, bank conflicts and loads one by one; a case that disagrees is measured again
+    by itself. The exit code is 1 if the model is wrong anywhere; the first such case of each instruction is explained.
+    --json holds the totals; with --check what simlayout/hardware/tables/measured keeps of the files. There `-` is stdin.
+    `simlayout.hardware.add_records` makes a recorded file count in the provenance of every answer.
+    """)
     add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
             help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
     parser.add_argument("--cases", type=integer(1, 10**6), default=registry.CONFORM_CASES, metavar="N",

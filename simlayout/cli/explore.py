@@ -25,9 +25,9 @@ NOTES = """
     """
 
 
-def add_command(commands, command):
-    """Adds `explore`; command: the function that makes a parser with examples."""
-    parser = command(commands, "explore", explore, "a page to try layouts on, served on this machine alone", EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout explore`."""
+    parser.answer(explore, EXAMPLES, NOTES)
     parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=given_text,
                         help="what the page starts with, or a report.json; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype")

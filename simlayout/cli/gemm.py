@@ -4,6 +4,8 @@ import sys
 from dataclasses import fields
 
 from simlayout.cli import registry
+from simlayout.cli.options import add, add_own
+from simlayout.cli.options import kernels as kernel_names
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import STDIO
@@ -17,6 +19,54 @@ CPU_SIZE = {"M": 256, "N": 256, "K": 128}
 GPU_SIZE = {"M": 4096, "N": 4096, "K": 4096}
 OPTIONS = ("stages", "accumulate", "warps", "loads", "c_store", "tile_m", "tile_n", "cluster_m", "cluster_n")
 """The options of kernels that the command line can set; a kernel has some of them."""
+
+
+def describe_gemm(parser):
+    """The parser of `simlayout gemm`."""
+    parser.answer(gemm, """
+        simlayout gemm                                        # the default kernel, on the GPU if there is one
+        simlayout gemm --kernel mma_base --cpu -M 256 -N 256 -K 128
+        simlayout gemm --kernel mma_permuted -M 1000 -N 1384 -K 520 --stages 4 --accumulate f32
+        simlayout gemm --kernel mma_crosswise --warps 8 --loads mixed --json
+        simlayout gemm --kernel wgmma_persistent --tile-n 128 --stages 6 --cluster-m 2
+        """, f"""
+    C (M, N) = A (M, K) times B (N, K) transposed, in f16; (M, N, K) is {tuple(GPU_SIZE.values())} on a GPU and
+    {tuple(CPU_SIZE.values())} on the CPU machine, by default. Without a GPU the same kernel runs on the CPU machine,
+    which counts its wavefronts. The wgmma kernels need a GPU of compute capability 9.0, or --cpu. The exit code is 1 if C
+    or a count is wrong.
+    """)
+    add_kernel(parser)
+    add(parser, "-M", "-N", "-K")
+    add_kernel_options(parser)
+    where = parser.add_mutually_exclusive_group()
+    add(where, "--cpu")
+    where.add_argument("--gpu", dest="device", action="store_const", const="gpu", help="on the GPU, or not at all")
+    add(parser, "--json")
+
+
+def describe_kernels(parser):
+    """The parser of `simlayout kernels`."""
+    parser.answer(kernels, """
+        simlayout kernels
+        simlayout kernels mma_permuted
+        simlayout kernels --json
+        """)
+    add_own(parser, "named", nargs="?", metavar="KERNEL", values=kernel_names,
+            help="the plan of this one (default: list all)")
+    add(parser, "--json")
+
+
+def add_kernel(parser):
+    """The kernel of a command, by its place or by --kernel; `chosen_kernel` reads both."""
+    add_own(parser, "named", nargs="?", metavar="KERNEL", values=kernel_names,
+            help="see `simlayout kernels` (default: mma_permuted); or by --kernel")
+    add(parser, "--kernel")
+
+
+def add_kernel_options(parser):
+    """The options of kernels, and the seed of their operands."""
+    add(parser, "--stages", "--accumulate", "--warps", "--loads", "--c-store", "--tile-m", "--tile-n", "--cluster-m",
+        "--cluster-n", "--seed")
 
 
 def gemm(options):

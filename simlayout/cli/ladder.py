@@ -31,9 +31,9 @@ CPU_DEPTH = 96
 """K of the products on the CPU machine: three chunks."""
 
 
-def add_command(commands, command):
-    """Adds `ladder` to the commands; command: the function that makes a parser with examples."""
-    parser = command(commands, "ladder", ladder, "walk the tutorials' ladders, rung by rung", EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout ladder`."""
+    parser.answer(ladder, EXAMPLES, NOTES)
     add_own(parser, "tutorial", nargs="?", metavar="NAME", values=_tutorials,
             help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
     add(parser, "--sizes")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from simlayout.cli.options import NATURALLY, add, add_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import check as check_emitted
 from simlayout.codegen import emit as emit_access
@@ -13,6 +14,55 @@ from simlayout.proofs import verify
 from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
 from simlayout.wording import counted
+
+
+def describe_check(parser):
+    """The parser of `simlayout check`."""
+    parser.answer(check, """
+        simlayout check '(16,64):(64,1)' --dtype f16 --op ldmatrix.x4
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --strict          # exit code 1 if there are conflicts
+        simlayout check '(128,32):(40,1)' --op ldmatrix.x4.trans       # rows of 32, 40 apart
+        simlayout check '(64,64):(1,64)' --op ldmatrix.x4.trans        # column-major
+        simlayout check 'row * 64 + (col ^ ((row & 7) << 3));' --domain row=64 col=64 --op st.shared.b64
+        simlayout check '(32,32):(33,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32 --json
+        simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --test                 # as a pytest file: ... > test_tile.py
+        """, NATURALLY + """
+    Conflicts are an answer: the exit code is 0. Under a layout that has some stands a better one, if a short search finds
+    it; `simlayout search` looks further, and for several accesses at once.
+    """)
+    add_access(parser)
+    add(parser, "--json", "--strict", "--test")
+
+
+def describe_explain(parser):
+    """The parser of `simlayout explain`."""
+    parser.answer(explain, """
+        simlayout explain '(16,64):(64,1)'
+        simlayout explain '(16,64):(64,1)' --op ldmatrix.x4 --index 2
+        simlayout explain 'row * 64 + col' --domain row=16 col=64 --op ld.shared.b128
+        simlayout explain '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32
+        """, NATURALLY)
+    add_access(parser)
+    add(parser, "--index", default=0)
+    add(parser, "--json")
+
+
+def describe_emit(parser):
+    """The parser of `simlayout emit`."""
+    parser.answer(emit, """
+        simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4
+        simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes --cuda
+        simlayout emit 'Sw<3,3,3> o (64,64):(64,1)' --op st.shared.b128 --cuda --name store_tile
+        simlayout emit 'r * 64 + (c ^ r % 8 * 8);' --domain r=16 c=64 --cuda --name load_tile
+        simlayout emit '(16,64):(64,1)' --allow-conflicts
+        """, NATURALLY)
+    add_access(parser)
+    parser.add_argument("--unit", choices=("elements", "bytes"), default="elements",
+                        help="what the function returns (default: %(default)s)")
+    parser.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
+    parser.add_argument("--name", metavar="NAME", help="of the function (default: tile)")
+    parser.add_argument("--allow-conflicts", action="store_true", help="emit also what has bank conflicts")
+    add(parser, "--json")
 
 
 def analysed(options):

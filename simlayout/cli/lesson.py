@@ -35,9 +35,9 @@ JUPYTERS = ("jupyterlab", "notebook")
 """Python modules that open a notebook, the preferred one first."""
 
 
-def add_command(commands, command):
-    """Adds `lesson`; command: the function that makes a parser with examples."""
-    parser = command(commands, "lesson", run, "notebooks that teach banks, layouts and kernels", EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout lesson`."""
+    parser.answer(run, EXAMPLES, NOTES)
     add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)",
             values=lambda: [THEORY, *(one.number for one in lessons())])
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")

@@ -40,9 +40,9 @@ MOST_TOLD = 10
 """Lines whose verdict is explained in the text; JSON has all."""
 
 
-def add_command(commands, command):
-    """Adds `ncu`; command: the function that makes a parser with examples."""
-    parser = command(commands, "ncu", ncu, "read Nsight Compute's report line by line, beside a prediction", EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout ncu`."""
+    parser.answer(ncu, EXAMPLES, NOTES)
     parser.add_argument("report", metavar="REPORT", help="a .ncu-rep, or the CSV of ncu's source page")
     add_own(parser, "--kernel", **SHARED["--kernel"])
     add_own(parser, "--launch", type=integer(0), metavar="N",

@@ -191,6 +191,30 @@ def add_own(parser, *flags, values=None, **keywords):
         action.completer = lambda **_: sorted(map(str, values()))
 
 
+LAYOUT_HELP = ("a layout such as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'; quote it for the shell; "
+               "- reads it from stdin")
+
+NATURALLY = """
+    LAYOUT is whatever you have: a layout, CuTe's C++ ('composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,
+    Stride<_64,_1>>{})'), SWIZZLE_128B, Triton's 'vec = 8, perPhase = 1, maxPhase = 8', or a formula as Python or C write it,
+    'row * 64 + (col ^ ((row & 7) << 3))', whose sizes --domain gives: row=64 col=64. In C's text / is integer division.
+    The variables of a formula are its coordinates; all other names of --domain are loops of --lanes, or tid.
+
+    Without --lanes one warp moves the whole tile as the instruction naturally does: ldmatrix.x4 takes 16x16 blocks
+    along the columns and then down the rows, a plain load or store consecutive pieces along each row. A column-major
+    tile, (64,64):(1,64), is walked along its columns; of the matrix instructions it takes those with .trans.
+    """
+"""What the help of commands with add_access says."""
+
+
+def add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):
+    """Adds the arguments that name an access: layout, dtype, instruction, lanes, domain, chip. name, help: of the
+    layout's."""
+    add_own(parser, "layout", metavar=name, type=given_text, help=help, values=values)
+    add(parser, "--dtype", "--lanes", "--domain", "--arch")
+    add(parser, "--op", default="ldmatrix.x4")
+
+
 # ---- what the shell offers -----------------------------------------------------------------------------------------------
 
 def kernels():

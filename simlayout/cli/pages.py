@@ -7,32 +7,34 @@ from simlayout.cli.text import field, tell
 from simlayout.clinic import PAGES as CLINIC
 from simlayout.guide import PAGES as GUIDE
 
-SHELVES = (
-    # command, its pages, summary, examples, notes
-    ("guide", GUIDE, "how to use all this, a page for each subject", """
-    simlayout guide
-    simlayout guide layouts
-    simlayout guide own-kernels --json
-    """, """
+
+def describe_guide(parser):
+    """The parser of `simlayout guide`."""
+    _describe(parser, GUIDE, """
+        simlayout guide
+        simlayout guide layouts
+        simlayout guide own-kernels --json
+        """, """
     Each page is Markdown whose examples the tests run. --json holds the titles by name, or a page's text.
-    """),
-    ("clinic", CLINIC, "worked cases of bank conflicts that users asked about", """
-    simlayout clinic
-    simlayout clinic cutlass-3172
-    """, """
+    """)
+
+
+def describe_clinic(parser):
+    """The parser of `simlayout clinic`."""
+    _describe(parser, CLINIC, """
+        simlayout clinic
+        simlayout clinic cutlass-3172
+        """, """
     Each page says what was asked and where, what happens (with numbers that this version computes: its tests run every
     example), why, which layout helps, and what could not be reproduced. --json holds the titles by name, or a page's text.
-    """),
-)
+    """)
 
 
-def add_commands(commands, command):
-    """Adds `guide` and `clinic`; command: the function that makes a parser with examples."""
-    for name, shelf, summary, examples, notes in SHELVES:
-        parser = command(commands, name, partial(show, shelf), summary, examples, notes)
-        add_own(parser, "page", nargs="?", metavar="NAME", help="the page to print (default: list them)",
-                values=lambda shelf=shelf: [p.name for p in shelf.all()])
-        add(parser, "--json")
+def _describe(parser, shelf, examples, notes):
+    parser.answer(partial(show, shelf), examples, notes)
+    add_own(parser, "page", nargs="?", metavar="NAME", help="the page to print (default: list them)",
+            values=lambda: [p.name for p in shelf.all()])
+    add(parser, "--json")
 
 
 def show(shelf, options):

@@ -7,7 +7,7 @@ from textwrap import fill
 from simlayout import plots
 from simlayout.cli import registry
 from simlayout.cli.layouts import indexed
-from simlayout.cli.options import add, add_own, fragments, given_text, integer, kernels
+from simlayout.cli.options import NATURALLY, add, add_access, add_own, fragments, given_text, integer, kernels
 from simlayout.cli.text import tell
 from simlayout.codegen.tile_text import tile_of_text
 from simlayout.errors import SimlayoutError
@@ -30,11 +30,9 @@ def _notes():
     return "\n".join(("\n    FILE is FILE.svg or FILE.png. What WHAT is, by kind:", *rows)) + "\n    "
 
 
-def add_command(commands, command, add_access, naturally):
-    """Adds `plot`. command: makes a parser with examples; add_access: adds the arguments that name an access; naturally:
-    what help says of it."""
-    parser = command(commands, "plot", plot, "draw a layout, an access, a fragment or a kernel", _examples(),
-                     _notes() + naturally)
+def describe(parser):
+    """The parser of `simlayout plot`."""
+    parser.answer(plot, _examples(), _notes() + NATURALLY)
     add_access(parser, "WHAT", "a layout, an instruction or a kernel, see below; quote it for the shell",
                subjects)
     parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")

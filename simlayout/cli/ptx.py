@@ -25,10 +25,9 @@ ACCESSES = ("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "cp", "wmm
 """Opcodes that can access shared memory; those do that name it, and all of the matrix ones."""
 
 
-def add_command(commands, command):
-    """Adds `ptx`; command: the function that makes a parser with examples."""
-    parser = command(commands, "ptx", ptx, "say what a file of PTX text holds, and what of it the machine cannot execute",
-                     EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout ptx`."""
+    parser.answer(ptx, EXAMPLES, NOTES)
     parser.add_argument("file", metavar="FILE", type=given_text, help="of PTX text; - reads it from stdin")
     add(parser, "--json")
 

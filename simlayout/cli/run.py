@@ -18,9 +18,9 @@ EXAMPLES = """
 NOTES = run_program.NOTES + run_ptx.NOTES
 
 
-def add_command(commands, command):
-    """Adds `run`; command: the function that makes a parser with examples."""
-    parser = command(commands, "run", run, "run a Numba program, or a kernel of PTX text, on the CPU machine", EXAMPLES,
+def describe(parser):
+    """The parser of `simlayout run`."""
+    parser.answer(run, EXAMPLES,
                      NOTES)
     parser.usage = "simlayout run [options] PROGRAM.py [its arguments]\n       simlayout run FILE.ptx [options]"
     parser.add_argument("file", metavar="FILE", type=given_text,
@@ -31,21 +31,6 @@ def add_command(commands, command):
     add(parser, "--arch", default=None)
     program, ptx = parser.add_argument_group("of a program"), parser.add_argument_group("of PTX")
     parser.set_defaults(arguments=None, own={"program": run_program.add_options(program), "ptx": run_ptx.add_options(ptx)})
-
-
-def program_words(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """A command line as (what is simlayout's, the arguments of the program that it runs): all after the program's path. None
-    where it runs no program.
-
-    >>> program_words(["run", "--quiet", "a.py", "--size", "4"])
-    (['run', '--quiet', 'a.py'], ['--size', '4'])
-    >>> program_words(["run", "a.ptx", "--grid", "4"])
-    (['run', 'a.ptx', '--grid', '4'], None)
-    """
-    at = next((i for i, word in enumerate(words) if word.endswith(".py") and not word.startswith("-")), None)
-    if words[:1] != ["run"] or at is None:
-        return words, None
-    return words[:at + 1], words[at + 1:]
 
 
 def run(options):

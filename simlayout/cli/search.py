@@ -57,9 +57,9 @@ NOTES = """
     """
 
 
-def add_command(commands, command):
-    """Adds `search` to the commands; command: the function that makes a parser with examples."""
-    parser = command(commands, "search", search, "find the layout that serves some instructions at once", EXAMPLES, NOTES)
+def describe(parser):
+    """The parser of `simlayout search`."""
+    parser.answer(search, EXAMPLES, NOTES)
     parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
                         help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", default=None)

@@ -7,8 +7,6 @@ import re
 import sys
 from textwrap import wrap
 
-import numpy as np
-
 from simlayout.files import STDIO, deliver
 
 WIDTH, NARROWEST = 100, 40
@@ -136,10 +134,8 @@ def _plain(value):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):                         # of NumPy, which is not imported here
         return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from simlayout.cli import registry
-from simlayout.cli.gemm import announce_cost, chosen_kernel, kernel_options
+from simlayout.cli.gemm import add_kernel, add_kernel_options, announce_cost, chosen_kernel, kernel_options
+from simlayout.cli.options import add
 from simlayout.cli.ranked import ranked
 from simlayout.cli.text import cut, field, fit, paint, tell
 from simlayout.errors import SimlayoutError
@@ -11,6 +12,25 @@ from simlayout.progress import progress
 
 STEPS = 3
 """K steps of the default problem, which is one tile of C."""
+
+
+def describe(parser):
+    """The parser of `simlayout trace`."""
+    parser.answer(trace, """
+        simlayout trace mma_permuted                          # one tile of C, three K steps
+        simlayout trace mma_base --lines shared               # where the bank conflicts are
+        simlayout trace mma_crosswise --loads mixed -M 256 -N 128 -K 64 --json trace.json
+        simlayout trace wgmma_persistent --tile-n 64          # TMA, mbarriers and wgmma
+        """, f"""
+    M and N are those of one tile, K is {STEPS} steps, by default. Beside each line: how often a warp executed it,
+    and the warp instructions, wavefronts and ideal wavefronts of the shared-memory accesses that begin there. Hazards
+    (races, reads of what nothing wrote or waited for, ...) are listed with both their lines; with any the exit code is 1.
+    CUDA is not needed.
+    """)
+    add_kernel(parser)
+    add(parser, "-M", "-N", "-K")
+    add_kernel_options(parser)
+    add(parser, "--lines", "--json")
 
 
 def trace(options):

@@ -50,10 +50,9 @@ EQUAL_NOTES = TEXTS + """
     """
 
 
-def add_commands(commands, command):
-    """Adds `translate` and `equal`; command: makes a parser with examples."""
-    parser = command(commands, "translate", run_translate, "write an index function in other notations, each proved",
-                     TRANSLATE_EXAMPLES, TRANSLATE_NOTES)
+def describe_translate(parser):
+    """The parser of `simlayout translate`."""
+    parser.answer(run_translate, TRANSLATE_EXAMPLES, TRANSLATE_NOTES)
     parser.add_argument("source", metavar="TEXT", type=given_text,
                         help="an index function, see below; quote it for the shell; - reads it from stdin")
     for name, help in (("--into", f"{', '.join(NOTATIONS)} or all (default: all)"), ("--to", SUPPRESS)):
@@ -61,8 +60,10 @@ def add_commands(commands, command):
                             help=help)
     add(parser, "--domain", "--dtype", "--json")
 
-    parser = command(commands, "equal", run_equal, "prove that two texts are one index function, or show where they differ",
-                     EQUAL_EXAMPLES, EQUAL_NOTES)
+
+def describe_equal(parser):
+    """The parser of `simlayout equal`."""
+    parser.answer(run_equal, EQUAL_EXAMPLES, EQUAL_NOTES)
     parser.add_argument("left", metavar="LEFT", type=given_text,
                         help="an index function, see below; quote it for the shell; - reads it from stdin")
     parser.add_argument("right", metavar="RIGHT", type=given_text, help="another one")

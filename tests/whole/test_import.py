@@ -8,6 +8,11 @@ import pytest
 HEAVY = ("numba", "matplotlib", "hypothesis", "ml_dtypes", "pytest", "cuda_kernels", "llvmlite")
 
 
+EVERY_COMMAND = ("from importlib import import_module; from simlayout.cli.arguments import COMMANDS; "
+                 "[import_module('simlayout.cli.' + home.partition(':')[0]) for home, _ in COMMANDS.values()]")
+"""Imports the modules of all commands."""
+
+
 def loaded(statements):
     """The modules that a fresh Python has after some statements."""
     code = f"{statements}\nimport sys; print(*sys.modules)"
@@ -24,7 +29,7 @@ def test_importing_simlayout_loads_only_what_brings_its_names():
     "import simlayout as sl; [getattr(sl, name) for name in sl.__all__ if name != 'plots']",
     "import simlayout as sl; sl.analyze('ld.shared.b32', [[4 * lane for lane in range(32)]] * 100_000).explain()",
     "import simlayout as sl; sl.verify(sl.Layout((8, 8), (8, 1)))",
-    "import simlayout.cli.arguments",
+    EVERY_COMMAND,
 ], ids=("every name", "analyze", "verify", "command line"))
 def test_the_plain_install_needs_numpy_alone(statements):
     found = loaded(statements)
@@ -32,7 +37,15 @@ def test_the_plain_install_needs_numpy_alone(statements):
 
 
 def test_the_command_line_does_not_load_the_machine_before_it_runs_a_kernel():
-    assert not [name for name in loaded("import simlayout.cli.arguments") if name.startswith("simlayout.machine")]
+    assert not [name for name in loaded(EVERY_COMMAND) if name.startswith("simlayout.machine")]
+
+
+def test_a_command_loads_nothing_of_the_other_commands_and_the_list_of_commands_not_even_numpy():
+    listed = loaded("from simlayout.cli import main; assert main(['--help']) == 0")
+    one = loaded("from simlayout.cli import main; assert main(['check', '--help']) == 0")
+    assert "numpy" not in listed and "simlayout.cli.layouts" in one
+    others = {f"simlayout.cli.{name}" for name in ("explore", "gemm", "lesson", "ncu", "plot", "run", "search")}
+    assert not one & {*others, "simlayout.plots", "simlayout.lessons"}
 
 
 def test_every_public_name_is_there_and_no_other():
