@@ -2,6 +2,7 @@
 
 from functools import partial
 from importlib import import_module
+from typing import cast
 
 from simlayout.cli.parser import Commands, Parser
 
@@ -62,7 +63,7 @@ def command_line() -> Parser:
     parser = Parser("simlayout", description=purpose)
     parser.teach(EXAMPLES, NOTES)
     parser.add_argument("--version", action="version", version=f"simlayout {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", action=Commands)
+    commands = cast(Commands, parser.add_subparsers(dest="command", required=True, metavar="COMMAND", action=Commands))
     for name, (home, summary) in COMMANDS.items():
         commands.add(name, summary, partial(_described_at, home))
     commands.add("help", "say what a command does and takes, by example", partial(_describe_help, parser, commands))
