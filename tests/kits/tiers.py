@@ -21,13 +21,15 @@ def slow_but(fast, cases, swept=()):
 
 
 def given_few(few, many, *strategies, **named):
-    """As Hypothesis's `given`, with few examples by default, and many in a slow case of the test; fixtures come first."""
+    """As Hypothesis's `given`, with few examples by default, many in a slow case of the test, and ten times as many in
+    one of the sweep; fixtures come first."""
     def of(test):
         ours = signature(test)
         parameters = list(ours.parameters.values())
         fixtures = [p for p in parameters[:len(parameters) - len(strategies)] if p.name not in named]
 
-        @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow)])
+        @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow),
+                                              pytest.param(10 * many, marks=pytest.mark.sweep)])
         @wraps(test, updated=())
         def trial(examples, **given_fixtures):
             settings(max_examples=examples)(given(*strategies, **named)(test))(**given_fixtures)

@@ -231,7 +231,7 @@ def racing(statements):
             if x[0] == y[0] and (x[1] or y[1]) and not (x[1] and y[1] and x[2] == y[2]) and not before[y[3]] >> x[3] & 1}
 
 
-@given_few(300, 3000, st.integers(0, 2**32 - 1))
+@given_few(300, 1200, st.integers(0, 2**32 - 1))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
     statements = statements_of(random.Random(seed))
     assert {byte for found in played(statements) for byte in found.bytes} == racing(statements)

@@ -238,7 +238,7 @@ def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements,
     check(folder, shape, statements, limits)
 
 
-@given_few(40, 400, handing_on(), st.sampled_from(LIMITS))
+@given_few(40, 130, handing_on(), st.sampled_from(LIMITS))
 def test_counters_order_ctas_that_run_one_after_the_other_as_the_twin_says(folder, program, limits):
     check(folder, *program, limits)
 

@@ -85,7 +85,7 @@ def test_the_features_are_numbers_of_the_configuration_and_the_product():
     assert table["tall"] == [8, 9] and table["wide"] == [3, 11] and table["group"] == [8, 8]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_choosing_costs_little_more_than_one_percent_of_the_least_measured_times():
     measured = read(*RECORDS)
     plain = measured.choices(measured.estimated(START))[1]

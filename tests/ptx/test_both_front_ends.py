@@ -42,13 +42,12 @@ def assert_alike(work, marked=True):
         assert by_access(ptx.kernel, other) == by_access(python.kernel, one)
 
 
-@pytest.mark.parametrize("kernel", slow_but(GEMMS[:2], GEMMS), ids=label)
+@pytest.mark.parametrize("kernel", slow_but(GEMMS[:2], GEMMS, swept=GEMMS[3::2]), ids=label)
 def test_a_gemm_has_the_same_bits_and_counts_per_access(kernel):
     assert_alike(lambda: kernel.work(halves(256, 64), halves(64, 256), sms=2))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(33, 40, 24), (100, 129, 31), (1, 8, 16)], ids=str)
+@pytest.mark.parametrize("shape", slow_but([], [(33, 40, 24), (100, 129, 31), (1, 8, 16)], swept=[(100, 129, 31)]), ids=str)
 @pytest.mark.parametrize("name", ["mma_permuted", "mma_blocks", "wgmma_persistent"])
 def test_ragged_and_unaligned_problems_too(name, shape):
     m, n, k = shape

@@ -87,7 +87,7 @@ def own_names():
     return [*own_kernels()]
 
 
-@pytest.mark.parametrize("name", slow_but(["warptile", "wgmma_specialized"], own_names()))
+@pytest.mark.parametrize("name", slow_but(["warptile", "wgmma_specialized"], own_names(), swept=own_names()[3::2]))
 def test_the_project_s_own_kernels_are_read(name):
     pytest.importorskip("numba.cuda")
     from cuda_kernels.build.compile import ptx

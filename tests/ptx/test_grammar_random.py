@@ -16,7 +16,7 @@ from simlayout.machine.ptx.tokens import Tokens
 CHANGES = ("cut", "delete", "repeat", "swap", "move", "from another", "character")
 
 
-@given_few(30, 400, modules())
+@given_few(30, 150, modules())
 def test_a_module_that_is_printed_is_read_back(module):
     assert without_places(parse(printed(module))) == module
 

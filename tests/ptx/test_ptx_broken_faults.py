@@ -26,7 +26,8 @@ def alone(fault, kind):
     return "\n".join([".version 9.0", ".target sm_90a", ".address_size 64", *used, body, ""])
 
 
-@pytest.mark.parametrize("count, seed", [(400, 1), pytest.param(10_000, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count, seed", [(400, 1), pytest.param(2000, 2, marks=pytest.mark.slow),
+                                         pytest.param(10_000, 3, marks=pytest.mark.sweep)])
 def test_a_mutated_fault_runs_or_is_refused_in_one_line(count, seed):
     chance, texts, found = random.Random(seed), {}, {}
     for i in range(count):
