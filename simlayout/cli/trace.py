@@ -83,8 +83,13 @@ def _executed(kernel, problem, seed):
 
 def _report(kernel, problem, traced):
     """What `--json` holds."""
+    from simlayout.machine.engine.worst import worst_of
+
+    worst = worst_of(traced.patterns)
+    lines = [{**line.as_dict(), "worst": worst[place].as_dict() if (place := (line.file, line.line)) in worst else None}
+             for line in traced.source_lines()]
     return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
-            "lines": [line.as_dict() for line in traced.source_lines()],
+            "lines": lines,
             "accesses": [_counts(c) for c in traced.accesses], "total": _counts(traced.total()),
             "hazards": [h.as_dict() for h in traced.hazards], "notes": traced.notes}
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 from os.path import basename
 from time import perf_counter
 
-import numpy as np
-
-from simlayout.hardware import analyze
 from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.listing import line_text
+from simlayout.machine.engine.worst import Worst, worst_of
 from simlayout.programs.device import Launched
 from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses
@@ -36,7 +34,7 @@ class Line:
     sectors: int = 0
     least: int = 0
     exact: bool = True
-    worst: "Worst | None" = None
+    worst: Worst | None = None
 
     @property
     def excess(self) -> int:
@@ -52,19 +50,6 @@ class Line:
         """Plain values, for JSON."""
         worst = self.worst and self.worst.as_dict()
         return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess, "worst": worst}
-
-
-@dataclass(frozen=True)
-class Worst:
-    """An instruction of shared memory. addresses: bytes that its 32 lanes asked for, None of a lane that took no part."""
-
-    instruction: str
-    wavefronts: int
-    addresses: tuple[int | None, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, for JSON."""
-        return {**vars(self), "addresses": list(self.addresses)}
 
 
 @dataclass
@@ -127,13 +112,11 @@ class Kernel:
         self.notes.update(dict.fromkeys(trace.notes))
 
     def _keep_worst(self, trace):
-        """Of each line the instruction that cost most, for whoever wants to see its banks."""
-        for seen in trace.patterns:
-            wavefronts = analyze(seen.instruction, seen.addresses, seen.active).wavefronts
-            first, at = int(np.argmax(wavefronts)), self._line(seen.file, seen.line)
-            if at.worst is None or at.worst.wavefronts < wavefronts[first]:
-                lanes = zip(seen.addresses[first].tolist(), seen.active[first].tolist())
-                at.worst = Worst(seen.instruction, int(wavefronts[first]), tuple(a if on else None for a, on in lanes))
+        """Of each line the instruction that cost most in any launch."""
+        for place, worst in worst_of(trace.patterns).items():
+            at = self._line(*place)
+            if at.worst is None or at.worst.wavefronts < worst.wavefronts:
+                at.worst = worst
 
     def _line(self, file, line):
         at = self.places.get((file, line))

@@ -16,6 +16,9 @@ from simlayout.cli import main
 from simlayout.cli.arguments import command_line
 from simlayout.cli.options import SHARED, add, integer, names_file
 from simlayout.cli.text import fit, width
+from simlayout.explorer.model import answer
+from simlayout.explorer.report import report_lines
+from simlayout.explorer.state import state_of
 
 TILE = "(16,64):(64,1)"
 SWIZZLED = f"Sw<3,3,3> o {TILE}"
@@ -180,10 +183,16 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(capsys, t
         assert "cannot write" in refused(capsys, "gemm", "--cpu", "--json", str(path))
 
 
-def test_a_trace_is_printed_as_json(capsys):
-    assert main(["trace", "mma_permuted", "--json"]) == 0
+def test_a_trace_is_printed_as_json_whose_costliest_instructions_the_explorer_counts_alike(capsys):
+    assert main(["trace", "mma_base", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["hazards"] == []
+    report = json.loads(line)
+    assert report["hazards"] == []
+    worst = {line["line"]: line["worst"] for line in report["lines"] if line["worst"]}
+    shown = {row["line"]: answer(state_of(row["state"])) for row in report_lines(report) if row["state"]}
+    assert {at: (found["op"], found["instruction"]["wavefronts"]) for at, found in shown.items()} == {
+        at: (one["instruction"], one["wavefronts"]) for at, one in worst.items()}
+    assert sorted(one["wavefronts"] for one in worst.values()) == [4, 8, 8, 16]
 
 
 # ---- - for stdin -------------------------------------------------------------------------------------------------------
