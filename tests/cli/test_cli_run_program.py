@@ -15,7 +15,7 @@ from texts import GUIDE, blocks
 
 pytest.importorskip("numba.cuda")
 
-from simlayout.cli.run import program_words
+from simlayout.cli.parser import program_words
 from simlayout.programs.report import shown_path
 
 TILE = """import sys
