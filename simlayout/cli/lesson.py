@@ -10,12 +10,13 @@ from simlayout.cli.text import fit, tell
 from simlayout.errors import SimlayoutError
 from simlayout.files import make_folder, write_whole
 from simlayout.lessons.build import SOURCE, install_cell, notebook_text
+from simlayout.lessons.catalogue import LANGUAGES, lessons, theory
 from simlayout.lessons.catalogue import lesson as lesson_of
-from simlayout.lessons.catalogue import lessons, theory
 
 EXAMPLES = """
     simlayout lesson                                      # which lessons there are
     simlayout lesson 1
+    simlayout lesson 1 --language zh                      # in Chinese
     simlayout lesson 5 --to lessons --no-open
     simlayout lesson 5 --no-open --alone                  # a file to upload to Colab
     simlayout lesson 1 --no-open --source https://a.org/simlayout-0.1.0-py3-none-any.whl
@@ -40,6 +41,8 @@ def describe(parser):
     parser.answer(run, EXAMPLES, NOTES)
     add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)",
             values=lambda: [THEORY, *(one.number for one in lessons())])
+    parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and of the list "
+                        "(default: %(default)s); what commands and functions print is English")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (half a megabyte) and runs "
@@ -59,13 +62,16 @@ def run(options):
         raise SimlayoutError(f"{option} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None:
         known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
-                 for one in lessons()}
-        last = f"{THEORY}: the model on one page, what it cannot say, where it was measured"
-        tell(options.json, known, fit("\n".join([*map(str, lessons()), last])))
+                 for one in lessons(options.language)}
+        last = (f"{THEORY}: the model on one page, what it cannot say, where it was measured",
+                f"languages: {', '.join(LANGUAGES)} (--language)")
+        tell(options.json, known, fit("\n".join([*map(str, lessons(options.language)), *last])))
     elif options.lesson == THEORY:
+        if options.language != LANGUAGES[0]:
+            raise SimlayoutError(f"the page {THEORY} is in English alone: leave out --language")
         tell(options.json, {THEORY: theory()}, theory().rstrip())
     else:
-        one = _numbered(options.lesson)
+        one = _numbered(options.lesson, options.language)
         if options.to.endswith(".ipynb"):
             raise SimlayoutError(f"--to {options.to}: give the folder; the copy in it has the lesson's own name")
         path = copy(one, Path(options.to), _notebook(one, options.alone, _address(options.source)), options.force)
@@ -75,10 +81,10 @@ def run(options):
     return 0
 
 
-def _numbered(text):
+def _numbered(text, language):
     if not (text.isascii() and text.isdigit() and len(text) < 4):
         raise SimlayoutError(f"lesson {text!r}: give a number from 1 to {len(lessons())}, or {THEORY}")
-    return lesson_of(int(text))
+    return lesson_of(int(text), language)
 
 
 def _address(text):

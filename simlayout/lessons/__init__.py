@@ -1,4 +1,5 @@
-"""Eight lessons on shared memory, from banks to wgmma: Jupyter notebooks, and exercises that check themselves.
+"""Ten lessons on shared memory, from banks to your own kernel: Jupyter notebooks in English and Chinese, and exercises
+that check themselves.
 
 >>> from simlayout.lessons import check, lessons
 >>> print(lessons()[0])

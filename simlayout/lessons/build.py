@@ -1,8 +1,9 @@
 """From a lesson's Markdown to its notebook: `python -m simlayout.lessons.build` writes all of them.
 
 A source is Markdown. Each block fenced as python is a code cell; the text between blocks is a Markdown cell, and a new one
-begins at each heading. The first two code cells are the same in all lessons: one installs simlayout where it is missing, and
-stands alone, as on Colab a notebook is all that there is; one imports it.
+begins at each heading. A translation has the prose alone (`simlayout.lessons.translation`). The first two code cells are the
+same in all lessons: one installs simlayout where it is missing, and stands alone, as on Colab a notebook is all that there
+is; one imports it.
 """
 
 import json
@@ -10,7 +11,8 @@ import re
 from pathlib import Path
 
 from simlayout.files import write_whole
-from simlayout.lessons.catalogue import lessons
+from simlayout.lessons.catalogue import LANGUAGES, lessons
+from simlayout.lessons.translation import FENCED
 
 FOLDER = Path(__file__).parent / "notebooks"
 
@@ -53,7 +55,6 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
-_FENCED = re.compile(r"^```python\n(.*?)^```\n", re.M | re.S)
 _HEADING = re.compile(r"^(?=#{1,3} )", re.M)
 
 
@@ -87,7 +88,7 @@ def notebook_text(markdown, first=None, metadata=None):
 
 def _parts(markdown):
     """(kind, text) of the cells that a source has itself, in order."""
-    texts = _FENCED.split(markdown)                      # text, code, text, code, ..., text
+    texts = FENCED.split(markdown)                      # text, code, text, code, ..., text
     for number, text in enumerate(texts):
         if number % 2:
             yield "code", text
@@ -103,8 +104,8 @@ def _cell(kind, text, number):
 
 
 def main():
-    """Writes the notebook of every lesson."""
-    for one in lessons():
+    """Writes the notebook of every lesson in every language."""
+    for one in (one for language in LANGUAGES for one in lessons(language)):
         write_whole(FOLDER / f"{one.file}.ipynb", notebook_text(one.source))
 
 

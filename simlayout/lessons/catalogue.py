@@ -4,30 +4,36 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from simlayout.errors import SimlayoutError
+from simlayout.lessons.translation import columns, translated
+
+LANGUAGES = ("en", "zh")
+"""English, in which the code is kept too, and Chinese."""
 
 _ROWS = (
-    # number, file, title, minutes
-    (1, "1_banks", "Banks and wavefronts", 30),
-    (2, "2_wide", "Wide accesses, and when lanes pair up", 30),
-    (3, "3_ldmatrix", "ldmatrix: phases, and .trans", 35),
-    (4, "4_fragments", "Fragments: who holds which element", 35),
-    (5, "5_swizzle", "A swizzle from nothing", 45),
-    (6, "6_choice", "Padding, rotation or XOR", 35),
-    (7, "7_kernel", "From formula to kernel", 45),
-    (8, "8_hopper", "Hopper: TMA, descriptors, wgmma", 45),
-    (9, "9_races", "Races and asynchronous copies", 40),
-    (10, "10_own", "Your own kernel", 40),
+    # number, file, minutes, title in each language that there is
+    (1, "1_banks", 30, {"en": "Banks and wavefronts", "zh": "bank 与 wavefront"}),
+    (2, "2_wide", 30, {"en": "Wide accesses, and when lanes pair up"}),
+    (3, "3_ldmatrix", 35, {"en": "ldmatrix: phases, and .trans"}),
+    (4, "4_fragments", 35, {"en": "Fragments: who holds which element"}),
+    (5, "5_swizzle", 45, {"en": "A swizzle from nothing"}),
+    (6, "6_choice", 35, {"en": "Padding, rotation or XOR"}),
+    (7, "7_kernel", 45, {"en": "From formula to kernel"}),
+    (8, "8_hopper", 45, {"en": "Hopper: TMA, descriptors, wgmma"}),
+    (9, "9_races", 40, {"en": "Races and asynchronous copies"}),
+    (10, "10_own", 40, {"en": "Your own kernel"}),
 )
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. number: 1 to 10; file: name of its source and of its notebook, without ending; minutes: that it takes."""
+    """One lesson in one language. number: 1 to 10; file: name of its source and of its notebook, without ending; minutes:
+    that it takes; language: one of LANGUAGES."""
 
     number: int
     file: str
     title: str
     minutes: int
+    language: str = "en"
 
     @property
     def exercises(self):
@@ -38,8 +44,9 @@ class Lesson:
 
     @property
     def source(self):
-        """Its Markdown, str."""
-        return _text("src", f"{self.file}.md")
+        """Its Markdown, str; that of a translation has the code of the English source."""
+        text = _text("src", f"{self.file}.md")
+        return text if self.language == "en" else translated(lesson(self.number).source, text)
 
     @property
     def notebook(self):
@@ -47,24 +54,33 @@ class Lesson:
         return _text("notebooks", f"{self.file}.ipynb")
 
     def __str__(self):
-        return f"{self.number:<2} {self.title:<44}  {self.minutes} minutes  exercises {', '.join(self.exercises)}"
+        return (f"{self.number:<2} {self.title}{' ' * (44 - columns(self.title))}  {self.minutes} minutes  "
+                f"exercises {', '.join(self.exercises)}")
 
 
-def lessons():
-    """All Lessons, in order."""
-    return tuple(Lesson(*row) for row in _ROWS)
+def lessons(language="en"):
+    """All Lessons in a language, in order; SimlayoutError for a language that there is not.
+
+    >>> lessons("zh")[0].file
+    '1_banks.zh'
+    """
+    if language not in LANGUAGES:
+        raise SimlayoutError(f"no lessons in {language!r}; there are {', '.join(LANGUAGES)}")
+    ending = "" if language == "en" else f".{language}"
+    return tuple(Lesson(number, file + ending, titles[language], minutes, language)
+                 for number, file, minutes, titles in _ROWS if language in titles)
 
 
-def lesson(number):
-    """The Lesson of that number; SimlayoutError, with the numbers that there are, if there is none.
+def lesson(number, language="en"):
+    """The Lesson of that number in a language; SimlayoutError, with the numbers that there are, if there is none.
 
     >>> lesson(5).title
     'A swizzle from nothing'
     """
-    for one in lessons():
-        if one.number == number:
-            return one
-    raise SimlayoutError(f"no lesson {number}; there are {', '.join(str(one.number) for one in lessons())}")
+    known = {one.number: one for one in lessons(language)}
+    if number not in known:
+        raise SimlayoutError(f"no lesson {number}; there are {', '.join(map(str, known))}")
+    return known[number]
 
 
 def theory():

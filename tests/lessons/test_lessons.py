@@ -27,24 +27,27 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.records import load_records
 from simlayout.lessons import beside, check, gpu_or_cpu, lesson, lessons, measured, theory
 from simlayout.lessons.build import FOLDER, notebook_text
+from simlayout.lessons.catalogue import LANGUAGES
 from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS
+from simlayout.lessons.translation import columns
 
 matplotlib.use("Agg")
 NUMBERS = [one.number for one in lessons()]
+EVERY = [one for language in LANGUAGES for one in lessons(language)]
+in_every_language = pytest.mark.parametrize("one", EVERY, ids=[one.file for one in EVERY])
 IDS = [key for one in lessons() for key in one.exercises]
 DATA = Path(__file__).parents[1] / "data"
 
 
-def cells_of(number, kind="code"):
-    """[(id, text)] of the cells of a notebook."""
-    return [(cell["id"], "".join(cell["source"])) for cell in json.loads(lesson(number).notebook)["cells"]
-            if cell["cell_type"] == kind]
+def cells_of(one, kind="code"):
+    """[(id, text)] of the cells of a Lesson's notebook."""
+    return [(cell["id"], "".join(cell["source"])) for cell in json.loads(one.notebook)["cells"] if cell["cell_type"] == kind]
 
 
 def run_cells(number, wanted=""):
     """Executes the code cells of a notebook that match a regular expression, in order, in one fresh namespace."""
     namespace = {"__name__": "__main__"}
-    for name, text in cells_of(number):
+    for name, text in cells_of(lesson(number)):
         if not re.search(wanted, text):
             continue
         functions_of(text, namespace, f"<lesson {number}, {name}>")
@@ -65,14 +68,15 @@ def test_every_notebook_runs_from_top_to_bottom(number, capsys):
 
 
 @pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
-@pytest.mark.parametrize("number", slow_but([1], NUMBERS, swept=[n for n in NUMBERS if n not in (1, 5, 9)]))
-def test_every_notebook_runs_in_jupyter(number, monkeypatch):
+@pytest.mark.parametrize("one", slow_but(EVERY[:1], [EVERY[0], *lessons("zh")], swept=[
+    one for one in lessons("zh") if one.number not in (5, 9)]), ids=lambda one: one.file)
+def test_every_notebook_runs_in_jupyter(one, monkeypatch):           # of a translation: the English code runs above
     import nbformat
     from nbclient import NotebookClient
 
     root = str(Path(sl.__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", root)
-    notebook = nbformat.reads(lesson(number).notebook, 4)
+    notebook = nbformat.reads(one.notebook, 4)
     nbformat.validate(notebook)
     NotebookClient(notebook, timeout=None, startup_timeout=600, iopub_timeout=600, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
@@ -80,9 +84,8 @@ def test_every_notebook_runs_in_jupyter(number, monkeypatch):
     assert any("no answer yet" in output.get("data", {}).get("text/plain", "") for output in shown)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_every_notebook_is_what_its_source_makes(number):
-    one = lesson(number)
+@in_every_language
+def test_every_notebook_is_what_its_source_makes(one):
     assert notebook_text(one.source) == one.notebook, "run python -m simlayout.lessons.build"
     made = json.loads(one.notebook)
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
@@ -91,18 +94,22 @@ def test_every_notebook_is_what_its_source_makes(number):
 
 
 def test_there_is_a_notebook_for_every_source_and_no_other():
-    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == sorted(one.file for one in lessons())
-    assert sorted(path.stem for path in (FOLDER.parent / "src").iterdir()) == sorted(one.file for one in lessons())
+    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == sorted(one.file for one in EVERY)
+    assert sorted(path.stem for path in (FOLDER.parent / "src").iterdir()) == sorted(one.file for one in EVERY)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(number):
-    one = lesson(number)
-    assert one.source.startswith(f"# Lesson {number}: {one.title}\n")
-    assert re.search(rf"About\s{one.minutes}\sminutes", one.source)
-    assert all(len(line) <= 100 for line in one.source.splitlines())
+BEGINS = {"en": "# Lesson {}: {}\n", "zh": "# 第 {} 课：{}\n"}
+LASTS = {"en": r"About\s{}\sminutes", "zh": "大约 {} 分钟"}
+EXERCISE = {"en": "Exercise", "zh": "练习"}
+
+
+@in_every_language
+def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(one):
+    assert one.source.startswith(BEGINS[one.language].format(one.number, one.title))
+    assert re.search(LASTS[one.language].format(one.minutes), one.source)
+    assert all(columns(line) <= 100 for line in (FOLDER.parent / "src" / f"{one.file}.md").read_text().splitlines())
     guessed = False
-    for name, text in cells_of(number)[1:]:
+    for name, text in cells_of(one)[1:]:
         if "beside(guess" in text:
             assert guessed, f"{name} shows a result without a guess before it"
             guessed = False
@@ -110,12 +117,12 @@ def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(
     assert not guessed, "a guess without a result"
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(number):
-    code, text = ("\n\n".join(text for _, text in cells_of(number, kind)) for kind in ("code", "markdown"))
+@in_every_language
+def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(one):
+    code, text = ("\n\n".join(text for _, text in cells_of(one, kind)) for kind in ("code", "markdown"))
     asked = tuple(dict.fromkeys(re.findall(r'check\("(\d+\.\d)"', code)))
-    assert asked == lesson(number).exercises and 2 <= len(asked) <= 3
-    assert re.findall(r"^## Exercise (\S+)$", text, re.M) == list(asked)
+    assert asked == one.exercises and 2 <= len(asked) <= 3
+    assert re.findall(rf"^## {EXERCISE[one.language]} (\S+)$", text, re.M) == list(asked)
     assert leaked(code, text, asked) == []
 
 
@@ -309,7 +316,11 @@ def test_the_theory_page_does_what_it_shows():
 def test_the_command_lists_the_lessons_and_prints_the_theory(capsys):
     assert main(["lesson"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*map(str, NUMBERS), "theory:"] and "exercises 3.1, 3.2, 3.3" in lines[2]
+    assert [line.split()[0] for line in lines] == [*map(str, NUMBERS), "theory:", "languages:"]
+    assert "exercises 3.1, 3.2, 3.3" in lines[2]
+    assert main(["lesson", "--language", "zh"]) == 0
+    assert capsys.readouterr().out.splitlines()[:-2] == [str(one) for one in lessons("zh")]
+    assert main(["lesson", "theory", "--language", "zh"]) == 2 and "in English alone" in capsys.readouterr().err
     assert main(["lesson", "theory"]) == 0
     assert capsys.readouterr().out == theory()
 
@@ -324,6 +335,8 @@ def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
     assert "was changed: it may hold your answers" in capsys.readouterr().err
     assert main([*wanted, "--force"]) == 0 and path.read_text() == lesson(3).notebook
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert main(["lesson", "1", "--language", "zh", "--to", str(tmp_path), "--no-open"]) == 0
+    assert (tmp_path / "1_banks.zh.ipynb").read_text() == lesson(1, "zh").notebook
 
 
 def test_what_is_no_lesson_or_folder_is_refused_in_one_line(tmp_path, capsys):
