@@ -20,8 +20,7 @@ NOTES = run_program.NOTES + run_ptx.NOTES
 
 def describe(parser):
     """The parser of `simlayout run`."""
-    parser.answer(run, EXAMPLES,
-                     NOTES)
+    parser.answer(run, EXAMPLES, NOTES)
     parser.usage = "simlayout run [options] PROGRAM.py [its arguments]\n       simlayout run FILE.ptx [options]"
     parser.add_argument("file", metavar="FILE", type=given_text,
                         help="a program in Python (.py), or PTX text; - reads PTX from stdin")

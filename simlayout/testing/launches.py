@@ -87,8 +87,9 @@ def _fault(launched, more):
     return "\n\n".join(told + [f"and in {more} more of its launches"] * (more > 0))
 
 
-def table(rows: Sequence[Row]) -> list[str]:
-    """The lines of a table with a row per kernel, and a line per test and kernel that has hazards or excess.
+def table(rows: Sequence[Row], looked: bool = True) -> list[str]:
+    """The lines of a table with a row per kernel, and a line per test and kernel that has hazards or excess. looked: whether
+    somebody looked for hazards.
 
     >>> rows = Row("test_a.py::test_x", "turn", 1, 1056, 992, 0, 0.25, ["a.py:7"]), Row("test_a.py::test_y", "add", 2)
     >>> print("\\n".join(table(rows)))
@@ -104,12 +105,13 @@ def table(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return ["no kernel was launched"]
     kernels = _grouped(rows, lambda row: row.kernel)
-    cells = [HEAD, *(_cells(name, those) for name, those in kernels.items())]
+    cells = [HEAD, *(_cells(name, those, looked) for name, those in kernels.items())]
     widths = [max(len(row[i]) for row in cells) for i in range(len(HEAD))]
     lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
              for row in cells]
     launches = sum(row.launches for row in rows)
-    lines.append(f"{launches} launch{'es' * (launches != 1)} of {counted(len(kernels), 'kernel')}")
+    lines.append(f"{launches} launch{'es' * (launches != 1)} of {counted(len(kernels), 'kernel')}"
+                 f"{'' if looked else '; hazards were not looked for'}")
     tests = _grouped([row for row in rows if row.hazards or row.excess], lambda row: row.test)
     if tests:
         lines += ["", f"hazards or excess in {counted(len(tests), 'test')}:"]
@@ -128,9 +130,9 @@ def _grouped(rows, key):
     return made
 
 
-def _cells(name, rows):
-    sums = (sum(getattr(row, each) for row in rows) for each in ("launches", "wavefronts", "excess", "hazards"))
-    return name, *map(str, sums), f"{sum(row.seconds for row in rows):.2f}"
+def _cells(name, rows, looked):
+    sums = [str(sum(getattr(row, each) for row in rows)) for each in ("launches", "wavefronts", "excess", "hazards")]
+    return name, *sums[:3], sums[3] if looked else "-", f"{sum(row.seconds for row in rows):.2f}"
 
 
 def _texts(rows):

@@ -17,13 +17,16 @@ NO_GPU = "Numba found no GPU. `pytest --simlayout` runs the launches without one
 
 
 def pytest_addoption(parser):
-    """--simlayout, --simlayout-strict, --simlayout-arch."""
+    """--simlayout, --simlayout-strict, --simlayout-arch, --simlayout-hazards."""
     group = parser.getgroup("simlayout", "simlayout: GPU kernels without a GPU")
     group.addoption("--simlayout", action="store_true",
                     help="launches of Numba's CUDA kernels run on the CPU machine; a table of them at the end")
     group.addoption("--simlayout-strict", action="store_true",
                     help="the same, and a test whose launches have hazards or excess wavefronts of shared memory fails")
     group.addoption("--simlayout-arch", default="sm_90", metavar="ARCH", help="the GPU that is simulated (default: sm_90)")
+    group.addoption("--simlayout-hazards", choices=("report", "raise", "off"),
+                    help="tell all, stop at the first, or do not look for any, which is faster (default: report; of the "
+                         "fixture `simulate` raise)")
 
 
 def pytest_configure(config):
@@ -65,5 +68,5 @@ def simulate(request):
     options.pop("strict", None)
     session = request.config.pluginmanager.get_plugin("simlayout-session")
     if session is not None:
-        options = {"arch": session.arch, "told": session.told} | options
+        options = {"arch": session.arch, "told": session.told, "hazards": session.hazards or "raise"} | options
     return partial(simulate, **options)

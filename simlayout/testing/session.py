@@ -23,17 +23,18 @@ class LaunchFault(AssertionError):
 
 
 class Session:
-    """A plugin, registered by `simlayout.testing.plugin`. rows: of all tests that are over; in a worker of xdist of its
-    own."""
+    """A plugin, registered by `simlayout.testing.plugin`. arch, hazards: of the options, None of hazards where it was not
+    given; rows: of all tests that are over; in a worker of xdist of its own."""
 
     def __init__(self, config: pytest.Config):
         self.arch, self._strict = config.getoption("simlayout_arch"), config.getoption("simlayout_strict")
+        self.hazards = config.getoption("simlayout_hazards")
         self._stack = ExitStack()
         self.rows: list[Row] = []
         self._launches = Launches()                      # since the phase of a test began, or between them
         try:
             arch_of(self.arch)
-            self._device = SimulatedDevice(self.arch, "report", self.told)
+            self._device = SimulatedDevice(self.arch, self.hazards or "report", self.told)
             self._stack.enter_context(NumbaOnDevice(self._device))
         except SimlayoutError as error:
             raise pytest.UsageError(f"--simlayout: {error}") from None
@@ -83,5 +84,5 @@ class Session:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Writes the table."""
         terminalreporter.section(f"simlayout: launches on the CPU machine, {self.arch}", "=")
-        for line in table(self.rows):
+        for line in table(self.rows, looked=self.hazards != "off"):
             terminalreporter.write_line(line)

@@ -163,6 +163,54 @@ class TestOfAClass:
     assert code == 0 and "4 passed" in printed and "simlayout" not in printed
 
 
+HAZARDS = KERNELS + '''
+def test_shift():
+    shift[1, 64](np.zeros(64, np.float32))
+
+def test_of_the_fixture(simulate):
+    simulate(shift)[1, 64](np.zeros(64, np.float32))
+
+@pytest.mark.simlayout(hazards="report")
+def test_the_marker_is_nearer(simulate):
+    assert simulate(shift)[1, 64](np.zeros(64, np.float32)).hazards
+'''
+
+
+def test_a_run_that_looks_for_no_hazards_says_so(tmp_path):
+    code, printed = run(tmp_path, "--simlayout-strict", "--simlayout-hazards", "off", "-k", "not marker", text=HAZARDS)
+    assert code == 0 and "2 passed" in printed and "2 launches of 1 kernel; hazards were not looked for" in printed
+    assert re.search(r"^shift +2 +8 +0 +- ", printed, re.M)
+
+
+@pytest.mark.slow
+def test_a_run_stops_each_test_at_its_first_hazard_where_that_is_asked_for(tmp_path):
+    code, printed = run(tmp_path, "--simlayout", "--simlayout-hazards", "raise", text=HAZARDS)
+    assert code == 1 and "2 failed, 1 passed" in printed
+    assert len(re.findall(r"^E +.*HazardError: .*read after write", printed, re.M)) == 2
+
+
+def test_hazards_are_chosen_by_the_words_of_the_command_line():
+    from simlayout.cli.arguments import command_line
+    from simlayout.testing.plugin import pytest_addoption
+
+    class Group:
+        def __init__(self):
+            self.options = {}
+
+        def getgroup(self, *_):
+            return self
+
+        def addoption(self, name, **given):
+            self.options[name] = given
+
+    pytest_addoption(group := Group())
+    ours = group.options["--simlayout-hazards"]
+    (command,) = [a.choices["run"] for a in command_line()._actions if a.dest == "command"]
+    (its,) = [a for a in command._actions if "--hazards" in a.option_strings]
+    assert ours["choices"] == its.choices
+    assert ours["help"].partition(" (")[0] == its.help.partition(" (")[0]
+
+
 @pytest.mark.slow
 def test_launches_of_the_fixture_are_in_the_table_once(tmp_path):
     code, printed = run(tmp_path, "--simlayout", "--simlayout-arch", "sm_80", text=KERNELS + '''
