@@ -3,6 +3,7 @@
 GET /             the page
 POST /api/answer  a State as JSON -> the answer; 400 or 422 with {error, field, column, shown, caret, access}
 POST /api/fix     a State as JSON -> the layouts that end its conflicts, within some seconds
+POST /api/quick   the same of the families that are searched at once
 POST /api/copies  a State as JSON -> the shown access in other languages
 POST /api/plan    a State as JSON -> the rows of its kernel's plan
 POST /api/export  a State as JSON -> the self-contained page
@@ -19,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.copies import copies
-from simlayout.explorer.fix import fix
+from simlayout.explorer.fix import fix, quick_fix
 from simlayout.explorer.model import answer
 from simlayout.explorer.page import exported_page, served_page
 from simlayout.explorer.sources import NONE, plan_rows
@@ -233,6 +234,7 @@ def _json_of(question):
 _QUESTIONS = {
     "/api/answer": _json_of(answer),
     "/api/fix": _json_of(fix),
+    "/api/quick": _json_of(quick_fix),
     "/api/copies": _json_of(copies),
     "/api/plan": _json_of(lambda state, sources: plan_rows(state.kernel, sources)),
     "/api/export": ("text/html; charset=utf-8", exported_page),

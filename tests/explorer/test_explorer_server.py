@@ -25,7 +25,7 @@ from simlayout.explorer.state import State, single
 
 TILE = "(16,64):(64,1)"
 JSON = {"Content-Type": "application/json"}
-QUESTIONS = ("/api/answer", "/api/export", "/api/copies", "/api/fix")
+QUESTIONS = ("/api/answer", "/api/export", "/api/copies", "/api/fix", "/api/quick")
 PATIENT = 600               # seconds, of both sides: a busy machine fails no test
 
 

@@ -52,7 +52,7 @@ def until(page, script):
 
 def fixed(page, how):
     press(page, how, "#fix")
-    until(page, "document.querySelector('[data-fix]')")
+    until(page, "!byId('fix').disabled && document.querySelector('[data-fix]')")
 
 
 @both

@@ -1,6 +1,7 @@
 """The bench behind the page: several accesses, a pinned layout, layouts found, other languages, kernels and reports."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -57,7 +58,17 @@ def test_fix_gives_reasons_where_no_layout_is_free():
     assert [why for why in found["why"] if why.startswith("columns keeps")] and "chunks of 16 bytes" in found["why"][0]
 
 
-def test_a_search_whose_time_is_over_says_so_and_a_second_one_is_refused():
+def test_what_is_found_is_kept_whatever_lies_over_the_plain_tile_and_is_there_while_another_one_searches(monkeypatch):
+    monkeypatch.setattr(fixing, "_kept", {})
+    first, quick = fix(BOTH), fixing.quick_fix(BOTH)
+    assert quick["rows"][0] == first["rows"][0] and {row["family"] for row in quick["rows"]} <= {"swizzle", "pad"}
+    with fixing._one_at_a_time:
+        again = fix(replace(BOTH, layout=first["rows"][0]["layout"], shown=1))
+        assert again == {**first, "now": 0}
+
+
+def test_a_search_whose_time_is_over_says_so_and_a_second_one_is_refused(monkeypatch):
+    monkeypatch.setattr(fixing, "_kept", {})
     found = fix(BOTH, seconds=0)
     assert not found["exhausted"] and "time is over after" in found["said"][0]
     with fixing._one_at_a_time, pytest.raises(Refusal, match="another search"):

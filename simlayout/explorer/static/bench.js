@@ -28,11 +28,11 @@ function showAccesses(answer, state, change) {
   if (focused !== undefined) byId("accesses").querySelector(`[data-access="${focused}"]`)?.focus();
 }
 
-/** The layouts that a search found; use: applies one. */
-function showFixes(found, use) {
+/** The layouts that a search found; use: applies one; next: what is still searched, "" at the end. */
+function showFixes(found, use, next) {
   const parts = [], free = found.rows.some((row) => !row.excess);
   parts.push(made("p", {}, found.now ? "" : "There is no conflict to end. ", free ? `With these, all accesses above have no excess (${number(found.now)} when the search began).`
-    : found.rows.length ? `None ends all conflicts (excess ${number(found.now)} when the search began); the best that there are:` : "No layout fits."));
+    : found.rows.length ? `None ${next ? "so far " : ""}ends all conflicts (excess ${number(found.now)} when the search began); the best that there are:` : "No layout fits."));
   parts.push(...found.why.map((why) => made("p", { class: "caveat" }, why)));
   const table = made("table", {}, made("thead", {}, made("tr", {}, ...["layout", "family", "excess", "bytes wasted", "operations", "proof", ""].map((h, i) =>
     made("th", { scope: "col", class: i > 1 && i < 5 ? "n" : "" }, h)))), made("tbody", {}, ...found.rows.map((row, i) => made("tr", {},
@@ -40,7 +40,7 @@ function showFixes(found, use) {
     cell(number(row.operations), "n"), made("td", {}, made("details", {}, made("summary", {}, "certificate"), made("ul", {}, ...row.claims.map((c) => made("li", {}, c))))),
     made("td", {}, button("Use", { "data-fix": i, "aria-label": `use ${row.layout}` }, () => use(row.layout)))))));
   if (found.rows.length) parts.push(table);
-  parts.push(...found.said.map((line) => made("p", {}, made("small", {}, line))));
+  parts.push(...(next ? [next] : found.said).map((line) => made("p", {}, made("small", {}, line))));
   byId("fixes").replaceChildren(...parts);
 }
 

@@ -37,12 +37,16 @@ function drag(name, value) {
 
 async function runFix() {
   openTab("fix");
-  byId("fixes").replaceChildren(made("p", {}, "Searching\u2026"));
+  byId("fixes").replaceChildren(made("p", {}, "Searching swizzles and padding\u2026"));
   byId("fix").disabled = true;
-  const [good, found] = await question("/api/fix");
+  const bench = structuredClone(state), use = (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); };
+  for (const [path, next] of [["/api/quick", "Rotations and every XOR of bits are still being tried\u2026"], ["/api/fix", ""]]) {
+    const [good, found] = await question(path, bench);
+    if (good) showFixes(found, use, next);
+    else byId("fixes").replaceChildren(made("p", { class: "error" }, found.error));
+    if (!good) break;
+  }
   byId("fix").disabled = false;
-  if (!good) { byId("fixes").replaceChildren(made("p", { class: "error" }, found.error)); return; }
-  showFixes(found, (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); });
   document.body.dataset.fixed = Number(document.body.dataset.fixed || 0) + 1;
 }
 
