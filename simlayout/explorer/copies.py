@@ -2,12 +2,14 @@
 
 from functools import lru_cache
 
+from simlayout.codegen.cute_cpp import cute_cpp
 from simlayout.codegen.translation import translate
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.worked import Recorded, formula, worked
 
-NAMES = {"python": "Python (simlayout)", "cuda": "CUDA C++", "numba": "Numba", "cute": "CuTe", "triton": "Triton"}
+NAMES = {"python": "Python (simlayout)", "cuda": "CUDA C++", "numba": "Numba", "cute": "CuTe", "cute_cpp": "CuTe C++",
+         "triton": "Triton"}
 
 
 @lru_cache(16)
@@ -22,7 +24,8 @@ def copies(state, sources=NONE):
     work = works[min(state.shown, len(works) - 1)]
     made = {"python": lambda: _python(state, work), "cuda": lambda: _emitted(work, state.arch, "cuda"),
             "numba": lambda: _numba(_emitted(work, state.arch, "python")),
-            "cute": lambda: _translated(work, "cute"), "triton": lambda: _translated(work, "triton")}
+            "cute": lambda: _translated(work, "cute").text, "cute_cpp": lambda: cute_cpp(_translated(work, "cute").result),
+            "triton": lambda: _translated(work, "triton").text}
     return {name: {"title": title, **_attempt(made[name])} for name, title in NAMES.items()}
 
 
@@ -50,7 +53,7 @@ def _translated(work, into):
         raise SimlayoutError("a report has addresses, no layout")
     if tile.rank != 2:
         raise SimlayoutError(f"a tile of {tile.rank} modes has no rows and columns, which {NAMES[into]}'s text is about")
-    return translate(work.access.tile, into, dtype=work.access.dtype).text
+    return translate(work.access.tile, into, dtype=work.access.dtype)
 
 
 def _python(state, work):

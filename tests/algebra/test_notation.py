@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.algebra import Composed, Layout, Rotation, Swizzle, parse
-from simlayout.errors import ParseError
+from simlayout.codegen.cute_cpp import cute_cpp
+from simlayout.errors import LayoutError, ParseError
 
 checked = settings(deadline=None, max_examples=150)
 
@@ -41,6 +42,17 @@ anything = layouts() | swizzles | rotations | composed | free | padded | shifted
 @given(anything)
 def test_what_str_prints_parses_back(x):
     assert parse(str(x)) == x
+
+
+@checked
+@given(anything)
+def test_what_cutes_cpp_says_parses_back(x):
+    if isinstance(x, Layout) or isinstance(x, Composed) and x.layout is not None and x.layers and all(
+            isinstance(layer, Swizzle) for layer in x.layers):
+        assert parse(cute_cpp(x)) == x
+    else:
+        with pytest.raises(LayoutError, match="neither a layout nor swizzles"):
+            cute_cpp(x)
 
 
 @checked

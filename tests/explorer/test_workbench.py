@@ -76,7 +76,7 @@ def test_a_search_whose_time_is_over_says_so_and_a_second_one_is_refused(monkeyp
 
 
 @pytest.mark.parametrize("layout, none", [("Sw<3,3,3> o (16,64):(64,1)", ()), ("(16,64):(72,1)", ("triton",)),
-                                          ("Rot<8,8,64,8> o (16,64):(64,1)", ("cute", "triton"))])
+                                          ("Rot<8,8,64,8> o (16,64):(64,1)", ("cute", "cute_cpp", "triton"))])
 def test_languages_that_cannot_say_a_layout_are_refused_by_name(layout, none):
     found = copies(single(layout))
     assert tuple(name for name, copied in found.items() if "error" in copied) == none

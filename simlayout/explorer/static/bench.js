@@ -30,8 +30,9 @@ function showAccesses(answer, state, change) {
 
 /** The layouts that a search found; use: applies one; next: what is still searched, "" at the end. */
 function showFixes(found, use, next) {
-  const parts = [], free = found.rows.some((row) => !row.excess);
-  parts.push(made("p", {}, found.now ? "" : "There is no conflict to end. ", free ? `With these, all accesses above have no excess (${number(found.now)} when the search began).`
+  const parts = next ? [made("p", {}, made("small", {}, next))] : [], free = found.rows.filter((row) => !row.excess).length;
+  const which = free === found.rows.length ? "these" : free > 1 ? `the first ${free}` : "the first";
+  parts.push(made("p", {}, found.now ? "" : "There is no conflict to end. ", free ? `With ${which}, all accesses above have no excess (${number(found.now)} when the search began).`
     : found.rows.length ? `None ${next ? "so far " : ""}ends all conflicts (excess ${number(found.now)} when the search began); the best that there are:` : "No layout fits."));
   parts.push(...found.why.map((why) => made("p", { class: "caveat" }, why)));
   const table = made("table", {}, made("thead", {}, made("tr", {}, ...["layout", "family", "excess", "bytes wasted", "operations", "proof", ""].map((h, i) =>
@@ -40,7 +41,7 @@ function showFixes(found, use, next) {
     cell(number(row.operations), "n"), made("td", {}, made("details", {}, made("summary", {}, "certificate"), made("ul", {}, ...row.claims.map((c) => made("li", {}, c))))),
     made("td", {}, button("Use", { "data-fix": i, "aria-label": `use ${row.layout}` }, () => use(row.layout)))))));
   if (found.rows.length) parts.push(table);
-  parts.push(...(next ? [next] : found.said).map((line) => made("p", {}, made("small", {}, line))));
+  if (!next) parts.push(...found.said.map((line) => made("p", {}, made("small", {}, line))));
   byId("fixes").replaceChildren(...parts);
 }
 

@@ -25,7 +25,7 @@ function preparePanels() {
     byId("ops").append(group);
   }
   for (const op of TYPICAL) option(byId("add-access"), op, op);
-  for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["triton", "Triton"],
+  for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["cute_cpp", "CuTe C++"], ["triton", "Triton"],
                                ["command", "command line"]]) option(byId("copy-as"), value, text);
   byId("foot").textContent = `simlayout ${data.version}; every number is computed by Python` +
     (exported ? " and was stored in this page." : ", on this machine.");
