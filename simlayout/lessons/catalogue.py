@@ -12,10 +12,10 @@ LANGUAGES = ("en", "zh")
 _ROWS = (
     # number, file, minutes, title in each language that there is
     (1, "1_banks", 30, {"en": "Banks and wavefronts", "zh": "bank 与 wavefront"}),
-    (2, "2_wide", 30, {"en": "Wide accesses, and when lanes pair up"}),
-    (3, "3_ldmatrix", 35, {"en": "ldmatrix: phases, and .trans"}),
-    (4, "4_fragments", 35, {"en": "Fragments: who holds which element"}),
-    (5, "5_swizzle", 45, {"en": "A swizzle from nothing"}),
+    (2, "2_wide", 30, {"en": "Wide accesses, and when lanes pair up", "zh": "宽访问，以及 lane 何时配对"}),
+    (3, "3_ldmatrix", 35, {"en": "ldmatrix: phases, and .trans", "zh": "ldmatrix：phase 与 .trans"}),
+    (4, "4_fragments", 35, {"en": "Fragments: who holds which element", "zh": "片段：谁持有哪个元素"}),
+    (5, "5_swizzle", 45, {"en": "A swizzle from nothing", "zh": "从零推出 swizzle"}),
     (6, "6_choice", 35, {"en": "Padding, rotation or XOR"}),
     (7, "7_kernel", 45, {"en": "From formula to kernel"}),
     (8, "8_hopper", 45, {"en": "Hopper: TMA, descriptors, wgmma"}),

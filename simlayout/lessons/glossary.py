@@ -33,5 +33,14 @@ GLOSSARY = (
     Term("padding", "填充", "填充（padding）", ("补齐", "衬垫")),
     Term("broadcast", "广播"),
     Term("transposition", "转置"),
+    Term("phase", "phase", "phase（阶段）", ("相位",)),
+    Term("ideal", "理想值", "", ("最优值",)),
+    Term("chunk of 16 bytes", "16 字节块", "", ("大块",)),
+    Term("pitch", "行距", "行距（pitch）"),
+    Term("fragment", "片段", "片段（fragment）", ("分片", "碎片")),
+    Term("register", "寄存器"),
+    Term("global memory", "全局内存", "全局内存（global memory）", ("全局存储", "显存")),
+    Term("swizzle", "swizzle", "", ("混洗", "洗牌", "置乱")),
+    Term("block (of a tile)", "方块"),
 )
 """In the order of the lessons."""
