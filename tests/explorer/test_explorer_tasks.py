@@ -243,11 +243,18 @@ def test_controls_and_result_fit_on_one_screen_and_counts_stay_in_sight_on_a_pho
 @pytest.mark.slow
 def test_the_bits_are_dragged(page):
     typed(page, "layout", SWIZZLED)
-    source = page.find_element(By.CSS_SELECTOR, "#bits [data-drag='s']")
     wide = page.execute_script("return document.querySelector('#bits svg').getBoundingClientRect().width / 184 * 18")
-    ActionChains(page).move_to_element(source).click_and_hold().move_by_offset(-round(wide), 0).release().perform()
-    settle(page)
-    assert page.execute_script("return state.layout") == "Sw<3,3,4> o (16,64):(64,1)"
+
+    def dragged(name, bits):
+        handle = page.find_element(By.CSS_SELECTOR, f"#bits [data-drag='{name}']")
+        moves = ActionChains(page).move_to_element(handle).click_and_hold()
+        moves.move_by_offset(-round(bits * wide), 0).release().perform()
+        settle(page)
+        return page.execute_script("return state.layout")
+
+    assert dragged("b", -3) == TILE and dragged("b", 2) == "Sw<2,3,3> o (16,64):(64,1)"
+    assert dragged("b", 1) == SWIZZLED
+    assert dragged("s", 1) == "Sw<3,3,4> o (16,64):(64,1)"
 
 
 @pytest.mark.slow

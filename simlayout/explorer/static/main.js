@@ -78,7 +78,7 @@ function show(found) {
   beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
   byId("swizzle").disabled = exported && data.stored.tiles.length < 3;
-  const drawn = slid ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
+  const drawn = slid || !answer.swizzle.b ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
   byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
   byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";
   byId("pin").textContent = answer.before ? "Unpin" : "Pin as before";
