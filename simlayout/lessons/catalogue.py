@@ -10,17 +10,17 @@ LANGUAGES = ("en", "zh")
 """English, in which the code is kept too, and Chinese."""
 
 _ROWS = (
-    # number, file, minutes, title in each language that there is
+    # number, file, minutes, title in each language
     (1, "1_banks", 30, {"en": "Banks and wavefronts", "zh": "bank 与 wavefront"}),
     (2, "2_wide", 30, {"en": "Wide accesses, and when lanes pair up", "zh": "宽访问，以及 lane 何时配对"}),
     (3, "3_ldmatrix", 35, {"en": "ldmatrix: phases, and .trans", "zh": "ldmatrix：phase 与 .trans"}),
     (4, "4_fragments", 35, {"en": "Fragments: who holds which element", "zh": "片段：谁持有哪个元素"}),
     (5, "5_swizzle", 45, {"en": "A swizzle from nothing", "zh": "从零推出 swizzle"}),
-    (6, "6_choice", 35, {"en": "Padding, rotation or XOR"}),
-    (7, "7_kernel", 45, {"en": "From formula to kernel"}),
-    (8, "8_hopper", 45, {"en": "Hopper: TMA, descriptors, wgmma"}),
-    (9, "9_races", 40, {"en": "Races and asynchronous copies"}),
-    (10, "10_own", 40, {"en": "Your own kernel"}),
+    (6, "6_choice", 35, {"en": "Padding, rotation or XOR", "zh": "填充、循环移位还是 XOR"}),
+    (7, "7_kernel", 45, {"en": "From formula to kernel", "zh": "从公式到 kernel"}),
+    (8, "8_hopper", 45, {"en": "Hopper: TMA, descriptors, wgmma", "zh": "Hopper：TMA、描述符、wgmma"}),
+    (9, "9_races", 40, {"en": "Races and asynchronous copies", "zh": "数据竞争与异步拷贝"}),
+    (10, "10_own", 40, {"en": "Your own kernel", "zh": "你自己的 kernel"}),
 )
 
 
@@ -68,7 +68,7 @@ def lessons(language="en"):
         raise SimlayoutError(f"no lessons in {language!r}; there are {', '.join(LANGUAGES)}")
     ending = "" if language == "en" else f".{language}"
     return tuple(Lesson(number, file + ending, titles[language], minutes, language)
-                 for number, file, minutes, titles in _ROWS if language in titles)
+                 for number, file, minutes, titles in _ROWS)
 
 
 def lesson(number, language="en"):

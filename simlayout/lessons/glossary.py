@@ -42,5 +42,15 @@ GLOSSARY = (
     Term("global memory", "全局内存", "全局内存（global memory）", ("全局存储", "显存")),
     Term("swizzle", "swizzle", "", ("混洗", "洗牌", "置乱")),
     Term("block (of a tile)", "方块"),
+    Term("rotation", "循环移位", "循环移位（rotation）", ("旋转", "轮转")),
+    Term("stage", "一级", "一级（stage）"),
+    Term("domain", "定义域", "定义域（domain）"),
+    Term("barrier", "屏障", "屏障（barrier）", ("栅栏", "路障")),
+    Term("hazard", "冒险", "冒险（hazard）", ("危险", "隐患")),
+    Term("tensor map", "张量映射", "张量映射（tensor map）"),
+    Term("descriptor", "描述符", "描述符（descriptor）"),
+    Term("accumulator", "累加器", "累加器（accumulator）"),
+    Term("race", "竞争", "数据竞争（race）", ("竞态",)),
+    Term("pipeline", "流水线", "流水线（pipeline）", ("管线", "管道")),
 )
 """In the order of the lessons."""
