@@ -248,6 +248,19 @@ def test_at_a_phones_width_nothing_is_cut_and_all_is_in_reach(page):
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_what_is_printed_in_the_dark_is_drawn_for_paper(page):
+    try:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        row = "return document.querySelector('#grid [data-row]').getAttribute('fill')"
+        dark = page.execute_script(row)
+        page.execute_script("dispatchEvent(new Event('beforeprint'))")
+        assert page.execute_script(row) == "#fff" and page.execute_script("return svg.viewBox.baseVal.width < 700")
+        page.execute_script("dispatchEvent(new Event('afterprint'))")
+        assert page.execute_script(row) == dark != "#fff"
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_every_field_has_a_name_and_the_order_of_tabs_is_that_of_the_page(page):
     nameless = page.execute_script("""return [...document.querySelectorAll('button, input, select, textarea, canvas')]
         .filter(e => !(e.labels && e.labels.length) && !e.getAttribute('aria-label') && !e.textContent.trim())

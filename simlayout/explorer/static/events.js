@@ -231,6 +231,7 @@ addEventListener("popstate", arrive);
 addEventListener("hashchange", arrive);
 let resized = 0;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { if (answer) { drawGrids(); showStep(); } }, 60); });
+for (const [name, on] of [["beforeprint", true], ["afterprint", false]]) addEventListener(name, () => { printing = on; if (answer) show(answer); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (answer) show(answer); });
 showReport((line) => become(line.state, `line ${line.line}`));
 openTab(view.tab);

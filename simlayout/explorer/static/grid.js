@@ -2,9 +2,14 @@
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 26, TOP = 20, RIGHT = 72, NORMAL = { w: 22, h: 22, gap: 20 };
 
+let printing = false;           // while a page is printed, all is drawn for paper
+
+/** Whether there is room for two columns; on paper there is none. */
+const isWide = () => !printing && matchMedia("(min-width: 901px)").matches;
+
 /** The colours of lines and texts: dark ones on paper, or light ones in the dark. */
-function palette(light = false) {
-  return !light && matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches
+function palette(light = printing) {
+  return !light && matchMedia("(prefers-color-scheme: dark)").matches
     ? { ink: "#e6edf3", soft: "#9aa6b2", paper: "#161b22", head: "#2a323b", line: "#3a434d", row: "#1c232c", lit: "#2f5c8f", now: "#24405f", veil: "rgba(22,27,34,.66)" }
     : { ink: "#000", soft: "#57606a", paper: "#fff", head: "#eef1f4", line: "#d5dbe1", row: "#fff", lit: "#9fc5f0", now: "#e3effc", veil: "rgba(255,255,255,.66)" };
 }

@@ -2,6 +2,7 @@
 let { state, view } = readLink();
 let answer = null, cells = [], svg = null, runs = [], size = null, hover = null, cursor = null, moved = null;
 let beforeSvg = null, beforeCells = [], slid = false, base = "", busy = false, again = false, changed = "", playing = 0;
+const PAPER = 690;              // pixels that a page of paper is wide
 const baseImage = document.createElement("canvas");
 const scaleOf = () => (size && size.width * size.height > 4e6 ? 1 : window.devicePixelRatio || 1);
 
@@ -98,8 +99,8 @@ function drawGrids() {
   const before = answer.before, box = byId("grids").getBoundingClientRect();
   byId("before-box").hidden = !before;
   const say = (where, what, layout, its) => byId(where).replaceChildren(made("b", {}, what), ` ${layout}: ${its.wavefronts} wavefront${its.wavefronts === 1 ? "" : "s"}, excess ${its.excess}`);
-  const wide = matchMedia("(min-width: 901px)").matches;
-  const room = { width: before && wide ? (box.width - 12) / 2 : box.width, height: wide ? Math.max(box.height - 22, 120) : 420 };
+  const wide = isWide();
+  const room = { width: printing ? PAPER : before && wide ? (box.width - 12) / 2 : box.width, height: wide ? Math.max(box.height - 22, 120) : printing ? 300 : 420 };
   say("after-title", before ? "after" : "", answer.layout, answer.instruction);
   svg = drawGrid(answer.instruction, cells, gridSize(answer.instruction, room));
   byId("grid").replaceChildren(svg);
@@ -127,9 +128,9 @@ function showStep() {
 /** The tile without marks, drawn once for every answer and step, and the overview beside it. */
 function paintTile() {
   runs = tileRuns(answer, view.colour, row());
-  const area = byId("tile-area"), wide = matchMedia("(min-width: 901px)").matches;
+  const area = byId("tile-area"), wide = isWide();
   if (!area.clientWidth) { size = null; return; }              // another tab is open
-  size = tileSize(answer.tile, { width: area.clientWidth, height: wide ? area.clientHeight : 340 }, view.zoom - (view.zoom > 20 ? 40 : 0));
+  size = tileSize(answer.tile, { width: printing ? PAPER : area.clientWidth, height: wide ? area.clientHeight : 340 }, view.zoom - (view.zoom > 20 ? 40 : 0));
   const scale = scaleOf();
   for (const canvas of [baseImage, byId("tile")]) {
     canvas.width = Math.ceil(size.width * scale);
