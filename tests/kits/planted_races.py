@@ -27,7 +27,7 @@ def plain_load(a, m, lane):
 
 
 def plain_store(a, m, lane):
-    kit.st_global(a + 4 * lane, 1)
+    kit.st_global(a + 4 * lane, 1 + kit.tid_x() + 256 * kit.ctaid_x())     # another value of every thread
 
 
 def strong_load(a, m, lane):

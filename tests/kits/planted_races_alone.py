@@ -69,7 +69,7 @@ def halves_of_one_word(a, m, counter, clean):
     if tid < 32:
         kit.st_global_b16(a + 4 * tid, 1)                                   # first
     else:
-        kit.st_global_b16(a + 4 * (tid - 32) + 2 * clean, 1)                # second
+        kit.st_global_b16(a + 4 * (tid - 32) + 2 * clean, 2)                # second
 
 
 def half_of_a_word(a, m, counter, clean):
@@ -341,10 +341,10 @@ def chain_of_two_counters(a, m, counter, clean):
 
 
 def chain_along_one_counter(a, m, counter, clean):
-    """All of three write the same, one after the other; or CTA 2 waits for CTA 0 alone."""
+    """All of three write to the same places, one after the other; or CTA 2 waits for CTA 0 alone."""
     tid, cta = kit.tid_x(), kit.ctaid_x()
     kit.wait_at_least(counter, cta if clean else min(cta, 1))
-    kit.st_global(a + 4 * tid, 1)                                           # first second
+    kit.st_global(a + 4 * tid, 1 + cta)                                     # first second
     kit.bar_sync()
     if tid == 0:
         kit.atomic_add(counter, 1)

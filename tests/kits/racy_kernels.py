@@ -169,7 +169,7 @@ def barrier_for_some_warps():
 
 def two_ctas_write_one_tile(out):
     tid = tid_x()
-    st_global(out + 4 * (32 * (ctaid_x() // 2) + tid), 1)                   # first second
+    st_global(out + 4 * (32 * (ctaid_x() // 2) + tid), 1 + ctaid_x())       # first second
 
 
 def two_warps_write_one_row(out):
@@ -177,7 +177,7 @@ def two_warps_write_one_row(out):
     if tid < 32:
         st_global(out + 4 * tid, 1)                                         # first
     else:
-        st_global(out + 4 * (tid - 32), 1)                                  # second
+        st_global(out + 4 * (tid - 32), 2)                                  # second
 
 
 def read_of_another_cta(out):

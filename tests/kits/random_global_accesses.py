@@ -158,6 +158,11 @@ def _counts(cta):
     return st.tuples(st.just((cta, 0)), one_lane, st.tuples(st.just("count"), st.integers(0, 2)))
 
 
+def value_of(number):
+    """What a statement stores: so few values that stores of one value meet, and one that is there from the start."""
+    return number % 3
+
+
 def width_of(name):
     return int(name.rpartition("_")[2])
 
@@ -205,7 +210,7 @@ class Program:
             elif "load" in name or "store" in name or "copy" in name:
                 width, (slope, start, shift) = width_of(name), rest
                 index = f"{width} * (({slope} * tid + {start} + {shift} * cta) % {SIZE // width})"
-                more = f", {number + 1}" if "store" in name else f", {STAGE * number}" if "copy" in name else ""
+                more = f", {value_of(number)}" if "store" in name else f", {STAGE * number}" if "copy" in name else ""
                 self.add(number, who, lanes, (name, *rest), f"a + {index}{more}")
             else:
                 self.add(number, who, lanes, (name, *rest), ", ".join(map(str, rest)))

@@ -3,8 +3,8 @@
 The twin knows nothing of the machine: it makes a graph of what happens before what from the statements that the kernel's
 text was made from. Each thread's accesses are a chain of nodes, joined where threads meet or one acquires what another
 released; in which order atomics came to a counter is noted as they run. A copy begins at one node and ends at that of the
-wait for it, or never. Two accesses of a byte race if neither ends before the other starts, one writes, and not both are
-atomics of one proxy.
+wait for it, or never. Two accesses of a byte race if neither ends before the other starts, one writes, and they are neither
+atomics of one proxy nor plain stores of one value to the same bytes.
 """
 
 import itertools
@@ -26,6 +26,7 @@ from random_global_accesses import (
     came,
     handing_on,
     shapes,
+    value_of,
     width_of,
 )
 from tiers import given_few
@@ -49,6 +50,7 @@ class Access:
     start: int
     end: int | None
     box: tuple | None = None                             # thread, if it is a store of a box
+    stored: tuple | None = None                          # value and width, if it is a plain store
 
 
 @dataclass
@@ -116,7 +118,8 @@ class Twin:
         for t in threads:
             tid, node = t - 32 * where[0] * self.program.shape.warps, self.node(t)
             at = width * ((slope * tid + start + shift * where[0]) % (SIZE // width))
-            made.append((t, self.touch(range(at, at + width), instruction, line, write, atomic, node, node)))
+            stored = (value_of(number), width) if write and atomic is None else None
+            made.append((t, self.touch(range(at, at + width), instruction, line, write, atomic, node, node, stored=stored)))
         return made
 
     def load(self, *what):
@@ -206,7 +209,8 @@ class Twin:
         found = set()
         for byte, here in self.bytes.items():
             for x, y in itertools.combinations(here, 2):
-                if (x.write or y.write) and x.instruction != y.instruction and not (x.atomic and x.atomic == y.atomic):
+                alike = x.atomic and x.atomic == y.atomic or x.stored and x.stored == y.stored
+                if (x.write or y.write) and x.instruction != y.instruction and not alike:
                     if not self.ends_before(x, y) and not self.ends_before(y, x):
                         found |= {(x.line, y.line, byte), (y.line, x.line, byte)}
         return found

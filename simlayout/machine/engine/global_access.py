@@ -6,6 +6,7 @@ CTAs did that have ended.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,11 +37,35 @@ COVERS = tuple(tuple(all(CONFLICTS[one][k] for k in _ALL if CONFLICTS[other][k])
 """[one][other]: whether all that conflicts with `other` conflicts with `one` too."""
 
 
+class Plain(NamedTuple):
+    """What a plain store leaves. grain: what its values are, (bytes of one, where it starts modulo that); same: whether each
+    byte holds what it held before, bool [rows, unit] as of its Access.
+
+    Where plain stores of different grain race PTX promises nothing, even if they store the same (Memory Consistency Model:
+    Limitations on Mixed-size Data-races).
+    """
+
+    grain: tuple[int, int]
+    same: np.ndarray
+
+
+def covers(one, other):
+    """Whether what races with an Access races with another one too, if it is ordered after neither or both. Two plain stores
+    that stand for a byte have stored one value there, or a race has been told of."""
+    return COVERS[one.kind][other.kind] and one.grain in (None, other.grain)
+
+
+def alike(one, other):
+    """Whether the same lanes touch the same bytes in two Accesses."""
+    return one.unit == other.unit and np.array_equal(one.rows, other.rows) and np.array_equal(one.lanes, other.lanes)
+
+
 class Access:
     """One warp instruction, or one copy, on one piece of global memory.
 
     place: its Place, of no lanes. rows: int64 [n], units of `unit` bytes from the start of that memory; lanes: int [n], who
     touches them. kind: see WRITES. allocation: the Allocation through which it does. copies: whether it is a cp.async.
+    grain: of a plain store that of its Plain, None of all else.
     agent: of what TMA does, that which has its column `engine` of the clocks and says in text when it is over
     (`state(access)`); number: there, None until it is known; stored: of a bulk store, a function that returns what it
     writes, uint8 [n, unit].
@@ -51,15 +76,16 @@ class Access:
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored", "covering")
+                 "number", "stored", "covering", "grain")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
-                 stored=None):
+                 stored=None, grain=None):
         clocks = warp.cta.clocks
         self.place, self.group, self.warp, self.met = place, clocks.serial, warp.number, clocks.met
         self.epoch = None if copies else clocks.epochs[warp.number]
         self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
+        self.grain = grain
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.
@@ -161,8 +187,12 @@ class Access:
 
     def _by_the_same_lanes(self, other):
         """Whether it surely is one lane that touches each byte in both."""
-        return (self.unit == other.unit and np.array_equal(self.rows, other.rows) and np.array_equal(self.lanes, other.lanes)
-                and bool((self.rows[1:] > self.rows[:-1]).all()))
+        return alike(self, other) and bool((self.rows[1:] > self.rows[:-1]).all())
+
+    def again(self, after):
+        """Whether the same lanes do so again in another Access: who comes after all of that comes after all of this."""
+        return (self.group == after.group and self.warp == after.warp and self.epoch is not None and self.agent is None
+                and not self._goes_on(after) and alike(self, after))
 
     def differs(self, after, bytes):
         """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
@@ -209,7 +239,7 @@ def outlasts(one, other):
     """
     counters = np.unique(one.covering[1])
     mine, theirs = _numbers(one, counters), _numbers(other, counters)
-    if one.unit == other.unit and np.array_equal(one.rows, other.rows) and np.array_equal(one.lanes, other.lanes):
+    if alike(one, other):
         return bool((theirs <= mine).all())
     mine, theirs = mine[np.unique(one.lanes)], theirs[np.unique(other.lanes)]
     return bool((theirs.max(axis=0) <= mine.min(axis=0)).all())

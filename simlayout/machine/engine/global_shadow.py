@@ -8,16 +8,22 @@ The shadow holds a number per byte that stands for a few accesses. A new access 
 joins them; one leaves where the new one comes after it and races with all that it would race with. So for every byte
 with a race one is found, in whatever order warps and CTAs happened to run, and what is kept does not grow with the length
 of a run. Memory that nobody has written yet needs no comparison: its reads are listed, and entered when a write comes.
+
+Two plain stores of one value do not race: either may come last; where nothing orders them, that is noted. So a plain store
+does not race with all that what came before it would race with, because another store of its value may come. What it comes
+after is kept beneath it, for such stores alone; whatever else comes must come after that store, or races with it.
 """
 
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
-from simlayout.machine.engine.global_access import ASYNC, CONFLICTS, COVERS, STRONG, WRITES, Access, outlasts
+from simlayout.machine.engine.global_access import ASYNC, CONFLICTS, STRONG, WRITES, Access, Plain, covers, outlasts
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
+from simlayout.machine.engine.telling import EQUAL
 
 LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
@@ -30,6 +36,25 @@ as many. What is seen at once goes at once."""
 MOST_PAST = 32
 """Accesses of one byte by ended CTAs that are kept where each is covered by releases that no other one's come before."""
 
+GONE, BENEATH, STAYS = range(3)
+"""What becomes of an Access of some bytes when another one has come."""
+
+
+class Known(NamedTuple):
+    """The Accesses that a number stands for. present: those with which all that comes is compared, the newest last. Plain
+    stores among them have left one value, or a race has been told of; beneath: with which another plain store of that value
+    is compared, and nothing else, because all else that races with them races with the present ones."""
+
+    present: tuple
+    beneath: tuple = ()
+
+    def has_stored(self, grain):
+        """Whether a plain store of this grain is among the present ones."""
+        return grain is not None and any(one.grain == grain for one in self.present)
+
+
+NOBODY = Known(())
+
 
 class GlobalShadow:
     """The shadow of one piece of memory. launch: the Launch, which knows the running warp. size: bytes."""
@@ -37,7 +62,7 @@ class GlobalShadow:
     def __init__(self, launch, size):
         self._launch, self._size = launch, size
         self._numbers = None                             # {n: uint32 [size / n, n]}: the number of each byte; 0: nobody
-        self._accesses = {}                              # number -> the Accesses it stands for; the last one entered it
+        self._known = {0: NOBODY}                        # number -> the Known it stands for; the last present entered it
         self._number, self._most = 0, PRUNE_AT
         self._reads, self._rows = [], 0                  # Accesses that are not entered, and how many rows they have
         self._written = False                            # whether a write has come, or more reads than are listed
@@ -53,18 +78,23 @@ class GlobalShadow:
         """
         return self.enter(*units(positions, lanes, nbytes, alignment), STRONG * strong, allocation, copies=copies)
 
-    def wrote(self, positions, lanes, data, now, alignment, allocation, strong=False):
-        """A store, as `read`, of uint8 [n, nbytes] data; `now`: what is there."""
-        nbytes = data.shape[1]
-        access = self.enter(*units(positions, lanes, nbytes, alignment), WRITES | STRONG * strong, allocation)
-        lost = now != data
+    def wrote(self, positions, lanes, store, alignment, allocation):
+        """A Store, as `read`."""
+        nbytes, plain = store.data.shape[1], None
+        rows, unit, by = units(positions, lanes, nbytes, alignment)
+        if not store.strong:
+            plain = Plain((store.width, int(positions[0]) % store.width), (store.before == store.after).reshape(-1, unit))
+        access = self.enter(rows, unit, by, WRITES | STRONG * store.strong, allocation, plain=plain)
+        lost = store.after != store.data
         if lost.any():
             bytes = positions[:, None] + np.arange(nbytes)
             here = access.place_of(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
             self._tell("collision", None, here, bytes[lost], allocation)
 
-    def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None):
-        """The running warp does something; see Access. instruction: None for what the warp says that it is doing."""
+    def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None,
+              plain=None):
+        """The running warp does something; see Access. instruction: None for what the warp says that it is doing. plain: the
+        Plain of a plain store."""
         warp = self._launch.running
         clocks = warp.cta.clocks
         if clocks.serial != self._group:
@@ -74,12 +104,13 @@ class GlobalShadow:
                 access.agent = access.stored = None      # which would keep its CTA, and data
             self._flying.clear()
             self._places.clear()
-        access = Access(warp, self._place(warp, instruction), rows, unit, lanes, kind, allocation, copies, agent, stored)
+        access = Access(warp, self._place(warp, instruction), rows, unit, lanes, kind, allocation, copies, agent, stored,
+                        plain and plain.grain)
         if agent is not None:
             self._flying.append(access)
         if self._written or kind & WRITES:
             self._compare_from_now_on()
-            self._add(access, clocks)
+            self._add(access, clocks, plain and plain.same)
         else:
             self._reads.append(access)
             self._rows += len(rows)
@@ -113,7 +144,7 @@ class GlobalShadow:
                 self._add(access, None)
                 continue
             here = self._numbers[access.unit]
-            number = self._new((access,))
+            number = self._new(Known((access,)))
             free = here[access.rows] == 0
             here[access.rows] = np.where(free, number, here[access.rows]) if access.kind & STRONG else number
         self._prune()
@@ -129,67 +160,87 @@ class GlobalShadow:
             self._add(access, None)
         self._reads.clear()
 
-    def _add(self, access, clocks):
-        """Enters an Access, and compares it with those before. clocks: None if it is a read of before now."""
-        here = self._numbers[access.unit]
+    def _add(self, access, clocks, same=None):
+        """Enters an Access, and compares it with those before. clocks: None if it is a read of before now; same: that of
+        its Plain."""
+        here, self._equal = self._numbers[access.unit], False
         before = here.take(access.rows, axis=0)
-        here[access.rows] = self._after(before, access, clocks) if before.any() else self._new((access,))
+        here[access.rows] = self._after(before, access, clocks, same) if before.any() else self._new(Known((access,)))
+        if self._equal:
+            place = access.place
+            self._launch.recorder.note((place.file, place.line), f"{place.instruction} {EQUAL}")
         self._prune()
 
-    def _after(self, before, access, clocks):
+    def _after(self, before, access, clocks, same):
         """The numbers of bytes that had numbers `before`, uint32 [rows, unit], when an Access has come."""
-        after, numbers = np.zeros_like(before), np.unique(before).tolist()
-        if len(numbers) == 1:
-            after.reshape(-1)[:] = self._followed(numbers[0], access, None, clocks)
-            return after
+        after, numbers, made = np.zeros_like(before), np.unique(before).tolist(), {}
         for number in numbers:
-            where = before == number
-            after[where] = self._followed(number, access, where, clocks)
+            known, where = self._known[number], None if len(numbers) == 1 else before == number
+            for again, there in _by_value(same, where) if known.has_stored(access.grain) else ((False, where),):
+                followed = self._followed(known, access, there, clocks, again, made)
+                if there is None:
+                    after.reshape(-1)[:] = followed
+                else:
+                    after[there] = followed
         return after
 
-    def _followed(self, number, access, where, clocks):
-        """The number, or uint32 [n], of bytes (see `Access.at`) that had one number, when an Access has come."""
-        known = self._accesses[number] if number else ()
-        carefully = len(known) >= THINNED and not len(known) & (len(known) - 1)
-        stays = [self._stays(known, one, access, where, clocks, carefully) for one in known]
-        return self._joined(known, stays, access)
+    def _followed(self, known, access, where, clocks, again, made):
+        """The number, or uint32 [n], of bytes (see `Access.at`) that had one Known, when an Access has come. again: whether
+        it stores there what the plain stores of its grain have stored; made: Known -> number, of those that it has."""
+        many = len(known.present)
+        carefully = many >= THINNED and not many & (many - 1)
+        becomes = [self._becomes(known.present, one, access, where, clocks, carefully, again) for one in known.present]
+        if again:
+            becomes += [self._beneath(one, access, where, clocks) for one in known.beneath]
+        return self._joined((*known.present, *known.beneath)[:len(becomes)], becomes, access, made)
 
-    def _joined(self, known, stays, access):
-        """The number, or uint32 [n], of those Accesses that stay (bool, or bool [n] each) and a new one."""
-        if all(isinstance(one, bool) for one in stays):
-            return self._new((*(one for one, left in zip(known, stays, strict=True) if left), access))
-        patterns, which = np.unique(np.array(np.broadcast_arrays(*stays)), axis=1, return_inverse=True)
-        return np.array([self._joined(known, pattern, access) for pattern in patterns.T.tolist()])[which.reshape(-1)]
+    def _joined(self, accesses, becomes, access, made):
+        """The number, or uint32 [n], of what becomes of Accesses (int, or int [n] each) and a new one."""
+        if all(isinstance(one, int) for one in becomes):
+            present, beneath = (tuple(one for one, left in zip(accesses, becomes, strict=True) if left == there)
+                                for there in (STAYS, BENEATH))
+            known = Known((*present, access), beneath)
+            if known not in made:
+                made[known] = self._new(known)
+            return made[known]
+        patterns, which = np.unique(np.array(np.broadcast_arrays(*becomes)), axis=1, return_inverse=True)
+        numbers = [self._joined(accesses, pattern, access, made) for pattern in patterns.T.tolist()]
+        return np.array(numbers)[which.reshape(-1)]
 
-    def _new(self, accesses):
+    def _new(self, known):
         self._number += 1
-        self._accesses[self._number] = accesses
+        self._known[self._number] = known
         return self._number
 
     def _prune(self):
         """Forgets numbers that no byte has any more, where there are many."""
-        if len(self._accesses) < self._most:
+        if len(self._known) < self._most:
             return
-        entered, left = None, {}
-        for number, accesses in self._accesses.items():
-            if accesses[-1] is not entered:
-                entered = accesses[-1]
+        entered, left = None, {0: self._known.pop(0)}
+        for number, known in self._known.items():
+            if known.present[-1] is not entered:
+                entered = known.present[-1]
                 there = set(np.unique(self._numbers[entered.unit].take(entered.rows, axis=0)).tolist())
             if number in there:
-                left[number] = accesses
-        self._accesses = left
-        self._most = max(PRUNE_AT, 2 * len(self._accesses))
+                left[number] = known
+        self._known = left
+        self._most = max(PRUNE_AT, 2 * len(self._known))
 
-    def _repeated(self, known, before, carefully):
+    def _repeated(self, present, before, carefully):
         """Whether, of the Accesses by CTAs that have ended, another one will race with all that this one would."""
-        index = known.index(before)
-        for i, one in enumerate(known):
-            if i == index or one.group == self._group or not COVERS[one.kind][before.kind]:
+        index = present.index(before)
+        for i, one in enumerate(present):
+            if i == index or one.group == self._group or not covers(one, before):
                 continue
             if self._outlasts(one, before, carefully) and (i < index or not (
-                    COVERS[before.kind][one.kind] and self._outlasts(before, one, carefully))):
+                    covers(before, one) and self._outlasts(before, one, carefully))):
                 return True
-        return carefully and len(known) - index > MOST_PAST and self._released.get(before.group) is not None
+        return False
+
+    def _too_many(self, present, before, carefully):
+        """Whether an Access by a CTA that has ended is one of more than are kept."""
+        return (carefully and len(present) - present.index(before) > MOST_PAST
+                and self._released.get(before.group) is not None)
 
     def _outlasts(self, one, other, carefully):
         """Whether, of two Accesses by CTAs that have ended, who knows the first to be over knows so of the second too."""
@@ -204,26 +255,60 @@ class GlobalShadow:
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
-    def _stays(self, known, before, after, where, clocks, carefully):
-        """Tells of races of one of the `known` Accesses with a new one, in the bytes that `where` gives (see `Access.at`);
-        returns whether what comes later must still be compared with it: bool, or bool [n] of these bytes."""
-        conflict = CONFLICTS[before.kind][after.kind]
-        covered = COVERS[after.kind][before.kind] and (after.agent is None or after.agent is before.agent)
-        if before.group != self._group and not conflict:
-            return not self._repeated(known, before, carefully)
-        if not conflict and (not covered or not carefully):
-            return not covered or not before.surely_before(after)
-        if not conflict and not before.surely_before(after) and before.never_before(after, clocks):
-            return True
+    def _becomes(self, present, before, after, where, clocks, carefully, again):
+        """Tells of races of one of the `present` Accesses with a new one, in the bytes that `where` gives (see `Access.at`);
+        returns what becomes of it: int, or int [n] of these bytes. again: as of `_followed`."""
+        if again and before.grain == after.grain:
+            return self._stored_again(present, before, after, where, clocks, carefully)
+        if CONFLICTS[before.kind][after.kind]:
+            return self._met(before, after, where, clocks)
+        if before.group != self._group:
+            past = self._repeated(present, before, carefully) or self._too_many(present, before, carefully)
+            return GONE if past else STAYS
+        if not _follows(after, before):
+            return STAYS
+        if before.surely_before(after) or before.again(after):
+            return GONE
+        if not carefully or before.never_before(after, clocks):
+            return STAYS
+        pairs = before.unordered(after, where, clocks)
+        if pairs is None or after.agent is not None:     # (of one engine the last is over last)
+            return GONE
+        return _where(after, where, pairs, STAYS, GONE)
+
+    def _met(self, before, after, where, clocks):
+        """`_becomes` of two Accesses of which one changes what the other needs."""
         pairs = before.unordered(after, where, clocks, self._released.get(before.group))
-        if conflict and pairs is not None:
+        if pairs is not None:
             self._race(before, after, *pairs)
-        elif conflict:
+        else:
             self._check_fence(before, after, where, clocks)
-        if conflict or pairs is None or not covered or after.agent is not None:
-            return not covered                           # (of one engine the last is over last)
-        stays = np.isin(after.at(where)[0], pairs[0])
-        return True if stays.all() else stays
+        if after.grain is not None:
+            return BENEATH if pairs is None else _where(after, where, pairs, GONE, BENEATH)
+        return GONE if _follows(after, before) else STAYS
+
+    def _stored_again(self, present, before, after, where, clocks, carefully):
+        """`_becomes` of a plain store when another one has stored the same."""
+        if before.surely_before(after):
+            return GONE
+        pairs = before.unordered(after, where, clocks, self._released.get(before.group))
+        if pairs is None:
+            return GONE
+        self._equal = True
+        if before.again(after) or before.group != self._group and self._repeated(present, before, carefully):
+            return GONE
+        if before.group != self._group and self._too_many(present, before, carefully):
+            self._race(before, after, *pairs)            # which is not known to be clean once it is forgotten
+            return GONE
+        return _where(after, where, pairs, STAYS, GONE)
+
+    def _beneath(self, before, after, where, clocks):
+        """`_becomes` of an Access beneath plain stores when another one has stored the same."""
+        pairs = before.unordered(after, where, clocks, self._released.get(before.group))
+        if pairs is None:
+            return BENEATH
+        self._race(before, after, *pairs)
+        return _where(after, where, pairs, GONE, BENEATH)
 
     def _race(self, before, after, bytes, mine, theirs):
         differs = before.differs(after, bytes)
@@ -232,6 +317,8 @@ class GlobalShadow:
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
         detail = before.state() if before.group == after.group else ""
+        if None not in (before.grain, after.grain) and before.grain != after.grain:
+            detail = " in pieces of another size"
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
 
@@ -249,6 +336,27 @@ class GlobalShadow:
         fault = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
                        **words)
         self._launch.log.add(fault)
+
+
+def _follows(after, before):
+    """Whether an Access races with all that another one races with, where it comes after that."""
+    return covers(after, before) and (after.agent is None or after.agent is before.agent)
+
+
+def _by_value(same, where):
+    """[(whether bytes hold what they held, bool [rows, unit] or None for all)] of the bytes that bool [rows, unit] or None
+    gives."""
+    some = same if where is None else same[where]
+    if some.all() or not some.any():
+        return [(bool(some.all()), where)]
+    return [(again, (same == again) if where is None else where & (same == again)) for again in (False, True)]
+
+
+def _where(after, where, pairs, there, elsewhere):
+    """`there` for the bytes of pairs (see `Access.unordered`), `elsewhere` for others: int, or int [n] as `Access.at` gives
+    them."""
+    found = np.isin(after.at(where)[0], pairs[0])
+    return there if found.all() else np.where(found, there, elsewhere)
 
 
 def units(positions, lanes, nbytes, alignment):

@@ -3,6 +3,7 @@
 Both check every active lane: an access outside, or not aligned to its own width, is an AddressError naming the lane.
 """
 
+from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
@@ -153,6 +154,20 @@ def _buffer(array):
         return array
 
 
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What a store does to global memory: uint8 [n, nbytes] data of n lanes, what was there before, and what is there after.
+
+    width: bytes of one of its values, of which a vector has several; strong: as of `GlobalPointer.read`.
+    """
+
+    data: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    width: int
+    strong: bool
+
+
 class Allocation:
     """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
 
@@ -197,10 +212,10 @@ class Allocation:
         at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
         return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies)
 
-    def wrote(self, positions, active, data, now, alignment, strong):
-        """Tells the shadow of a store of uint8 [n, nbytes] data, and what is there `now`."""
+    def wrote(self, positions, active, store, alignment):
+        """Tells the shadow of a Store."""
         at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
-        self.shadow.wrote(at, _lanes(active), data, now, alignment, self, strong)
+        self.shadow.wrote(at, _lanes(active), store, alignment, self)
 
     def watched(self, shadows, make):
         """This allocation, its memory under the shadow that `shadows` ({root: shadow}) has or `make(bytes)` makes."""
@@ -329,10 +344,12 @@ class GlobalPointer:
                 self._allocation.launch.running.polled(positions, data)
         return data
 
-    def write(self, active: np.ndarray, data: np.ndarray, alignment: int | None = None, strong: bool = False) -> None:
+    def write(self, active: np.ndarray, data: np.ndarray, alignment: int | None = None, strong: bool = False,
+              width: int | None = None) -> None:
         """Stores uint8 [32, nbytes] where each active lane points; of lanes that collide the last one wins.
 
-        active: bool [32]; alignment, strong: as of `read`. Raises AddressError.
+        active: bool [32]; alignment, strong: as of `read`; width: bytes of a value, if each lane stores a vector of them.
+        Raises AddressError.
         """
         nbytes = data.shape[1]
         if not self._allocation.bytes.flags.writeable:
@@ -341,8 +358,10 @@ class GlobalPointer:
         positions = self._allocation.positions(self.offset, active, nbytes, alignment, "writes")
         if positions.size:
             window, data, launch = self._allocation.window(nbytes), data[active], self._allocation.launch
-            if launch is not None and (window[positions] != data).any():
+            before = window[positions]
+            if launch is not None and (before != data).any():
                 launch.changes += 1
             window[positions] = data
             if self._allocation.shadow is not None:
-                self._allocation.wrote(positions, active, data, window[positions], alignment, strong)
+                store = Store(data, before, window[positions], gcd(width or nbytes, alignment), strong)
+                self._allocation.wrote(positions, active, store, alignment)

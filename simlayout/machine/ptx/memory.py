@@ -52,19 +52,20 @@ class MemoryTwins:
             return self._parameter_load(addresses, self.active, nbytes)
         return self._by_window(addresses, lambda *part: self._load_window(*part, nbytes, how), nbytes)
 
-    def store(self, space, addresses, data, order=WEAK):
-        """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic)."""
+    def store(self, space, addresses, data, order=WEAK, width=None):
+        """Stores data in a space: "global", "shared", "local", "param" (of a call: local memory) or "" (generic). width:
+        bytes of a value, if each lane stores a vector of them."""
         nbytes = data.shape[1]
         if space == "shared":
             self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data, order)
         elif space == "global":
-            self._global_store(addresses, self.active, data, order)
+            self._global_store(addresses, self.active, data, order, width)
         elif space in ("local", "param"):
             self.local_store(addresses, self.active, data)
         elif space == "const":
             raise AddressError("st.const: constant memory is read-only")
         else:
-            self._by_window(addresses, lambda *part: self._store_window(*part, data, order), 0)
+            self._by_window(addresses, lambda *part: self._store_window(*part, data, order, width), 0)
 
     # ---- generic addresses ---------------------------------------------------------------------------------------
 
@@ -92,12 +93,12 @@ class MemoryTwins:
             return self.local_load(addresses, lanes, nbytes, how)
         return self._parameter_load(addresses, lanes, nbytes)
 
-    def _store_window(self, space, addresses, lanes, data, order):
+    def _store_window(self, space, addresses, lanes, data, order, width):
         if space == "shared":
             self.narrow(lanes)
             self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data, order)
         elif space == "global":
-            self._global_store(addresses, lanes, data, order)
+            self._global_store(addresses, lanes, data, order, width)
         elif space == "local":
             self.local_store(addresses, lanes, data)
         else:
@@ -159,10 +160,10 @@ class MemoryTwins:
             data |= pointer.read(lanes, nbytes, strong=order != WEAK)
         return data
 
-    def _global_store(self, addresses, active, data, order):
+    def _global_store(self, addresses, active, data, order, width):
         self._asks("st", addresses, active, data.shape[1])
         for pointer, lanes in self.pointers(addresses, active, data.shape[1], "writes"):
-            pointer.write(lanes, data, strong=order != WEAK)
+            pointer.write(lanes, data, strong=order != WEAK, width=width)
 
     def _parameter_load(self, addresses, active, nbytes):
         parameters = self.program.parameters

@@ -125,6 +125,7 @@ def store(instruction, names):
     places = names.wide(value) if form.type == "b128" else [names.source(one, form.type) for one in _elements(value, form)]
     rows = [place.row for place in places]
     origins = [names.lowering.row(names.function.name, name) for name in sorted(names.carried.origins(value))]
+    width = 16 if form.type == "b128" else form.bytes
 
     def run(warp):
         data = np.empty((32, len(rows)), f"u{form.bytes}")
@@ -132,7 +133,7 @@ def store(instruction, names):
             data[:, i] = warp.rows[source]
         addresses, data = warp.rows[row] + offset, data.view(np.uint8)
         warp.spend(origins, space, addresses)
-        warp.store(space, addresses, data, form.order)
+        warp.store(space, addresses, data, form.order, width)
         if form.strong:
             warp.strong_access(space, addresses,
                                lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))
