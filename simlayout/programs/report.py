@@ -17,12 +17,16 @@ from simlayout.wording import counted
 SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 """The counts of a line that add up over launches, and over lines."""
 
+OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted"
+"""What a line has, and all of them together have not."""
+
 
 @dataclass
 class Line:
     """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
-    wavefronts, ideal: of shared memory; sectors, least: of global memory (`machine.engine.sectors`). exact: False where the
-    model only bounds an instruction. worst: the instruction of shared memory that cost the most wavefronts at once."""
+    wavefronts, ideal: of shared memory; sectors, least: of global memory; touched, filled: the same of accesses that go to
+    one place taken together (`machine.engine.sectors`), also with those of lines beside it. exact: False where the model
+    only bounds an instruction. worst: the instruction of shared memory that cost the most wavefronts at once."""
 
     file: str
     line: int
@@ -33,6 +37,8 @@ class Line:
     ideal: int = 0
     sectors: int = 0
     least: int = 0
+    touched: int = 0
+    filled: int = 0
     exact: bool = True
     worst: Worst | None = None
 
@@ -46,10 +52,16 @@ class Line:
         """Sectors beyond the least."""
         return self.sectors - self.least
 
+    @property
+    def wasted(self) -> int:
+        """Sectors that are touched beyond those that the bytes would fill."""
+        return self.touched - self.filled
+
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         worst = self.worst and self.worst.as_dict()
-        return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess, "worst": worst}
+        return {**vars(self), "excess": self.excess, "sector_excess": self.sector_excess, "wasted": self.wasted,
+                "worst": worst}
 
 
 @dataclass
@@ -84,8 +96,8 @@ class Kernel:
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         shapes = [{"grid": grid, "block": block, "launches": n} for (grid, block), n in self.shapes.items()]
-        return {"name": self.name, "launches": self.launches, "seconds": self.seconds, "shapes": shapes,
-                "total": {k: v for k, v in self.total().as_dict().items() if k not in ("file", "line", "source", "worst")},
+        total = {k: v for k, v in self.total().as_dict().items() if k not in OF_ONE_LINE}
+        return {"name": self.name, "launches": self.launches, "seconds": self.seconds, "shapes": shapes, "total": total,
                 "lines": [line.as_dict() for line in self.lines], "hazards": [h.as_dict() for h in self.hazards],
                 "notes": list(self.notes)}
 
@@ -105,6 +117,7 @@ class Kernel:
         for s in trace.sectors:
             at = self._line(s.file, s.line)
             at.sectors, at.least = at.sectors + s.sectors, at.least + s.least
+            at.touched, at.filled = at.touched + s.touched, at.filled + s.filled
         for h in trace.hazards:
             key = h.kind, h.lines
             known = self.faults.get(key)
@@ -176,7 +189,7 @@ HEAD = ("line", "instructions", "wavefronts", "ideal", "excess", "sectors", "lea
 FORM = "{:>6}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}  {}"
 FOOT = "* bounded by the model; the hardware's number is not known exactly"
 UNCOALESCED = 2
-"""A line of global memory is named if it asks for so many times the least number of sectors."""
+"""A line of global memory is named if it touches so many times the sectors that its bytes would fill."""
 
 MOST_NAMED = 5
 """Hazards and lines of global memory of a kernel that are named in the text; JSON has all."""
@@ -247,15 +260,15 @@ def _cells(line):
 
 
 def uncoalesced(kernel: Kernel) -> list[Line]:
-    """Lines that ask for many times the least number of sectors, the worst first."""
-    found = [line for line in kernel.lines if line.sectors >= UNCOALESCED * line.least and line.sector_excess]
-    return sorted(found, key=lambda line: -line.sector_excess)
+    """Lines that waste most of the sectors that they touch, the worst first."""
+    found = [line for line in kernel.lines if line.touched >= UNCOALESCED * line.filled and line.wasted]
+    return sorted(found, key=lambda line: -line.wasted)
 
 
 def uncoalesced_text(line: Line) -> str:
     """Such a line in one sentence."""
-    times = line.sectors / line.least
-    return (f"line {line.line} asks for {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
+    times = line.touched / line.filled
+    return (f"line {line.line} touches {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
             "neighbouring numbers")
 
 

@@ -78,7 +78,7 @@ def test_the_report_adds_up_launches_and_tells_lines_and_the_edit_on_stderr_alon
     assert ["9", "96", "96", "96", "0", "384", "384", "tile[y,", "x]", "=", "a[y,", "x]"] in rows
     assert ["11", "96", "3072", "96", "2976", "384", "384", "out[y,", "x]", "=", "tile[x,", "y]"] in rows
     assert ["line", "7:", "tile", "=", "cuda.shared.array((32,", "33),", "float32)"] in rows
-    assert "line 15 asks for 4.5 times the sectors" in told
+    assert "line 15 touches 4.5 times the sectors" in told
     assert re.search(r"^4 launches of 2 kernels, simulated as sm_90 in .* excess 2976, hazards 0$", told, re.MULTILINE)
     report = json.loads((folder / "r.json").read_text())
     first, second = report["kernels"]

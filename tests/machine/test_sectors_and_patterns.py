@@ -1,6 +1,7 @@
 """What a run keeps of addresses: sectors of global memory, and the patterns of shared memory."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ptx_texts import module
@@ -10,7 +11,8 @@ from simlayout.machine.engine import patterns
 from simlayout.machine.engine.patterns import PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer
 from simlayout.machine.engine.trace import Recorder
-from simlayout.machine.ptx.compiled.noted import count_sectors
+from simlayout.machine.ptx import running
+from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 
 WIDTHS = st.sampled_from([1, 2, 4, 8, 16])
 
@@ -46,6 +48,69 @@ def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, compil
     buffer.flush()
     expected = np.array([twin(nbytes, a, on) for a, on in given_ones]).sum(axis=0)
     assert (buffer.sectors, buffer.least, buffer.instructions) == (*expected, len(given_ones))
+
+
+@st.composite
+def places(draw):
+    """(pieces of a place: (bytes from the address, bytes), addresses per lane, lanes that take part)."""
+    pieces = draw(st.lists(st.tuples(st.integers(-40, 80), st.integers(1, 16)), min_size=1, max_size=4))
+    stride, spread = draw(st.sampled_from([0, 1, 4, 16, 24, 100])), draw(st.integers(0, 64))
+    jumps = draw(st.lists(st.integers(0, spread), min_size=32, max_size=32))
+    active = draw(st.lists(st.booleans(), min_size=32, max_size=32).filter(any) | st.just([True] * 32))
+    return pieces, [1000 + stride * lane + jump for lane, jump in enumerate(jumps)], active
+
+
+@given(st.lists(places(), min_size=1, max_size=3))
+def test_what_accesses_of_one_place_touch_together_is_counted_byte_by_byte(cases):
+    pieces = np.array(cases[0][0])
+    addresses, active = np.array([a for _, a, _ in cases]), np.array([on for *_, on in cases])
+    expected = np.zeros(2, int)
+    for row, mask in zip(addresses, active):
+        bytes = {a + start + i for a, on in zip(row, mask) if on for start, n in cases[0][0] for i in range(n)}
+        expected += [len({byte // 32 for byte in bytes}), -(-len(bytes) // 32)]
+    bits = (active << np.arange(32)).sum(axis=1).astype(np.uint32)
+    assert tuple(expected) == count_touched(addresses, bits, pieces)
+    buffer = SectorBuffer(4, pieces)
+    for row, mask in zip(addresses, active):
+        buffer.add(row, mask)
+    buffer.flush()
+    assert (buffer.touched, buffer.filled) == tuple(expected)
+
+
+PLACES = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+setp.lt.u32 %p1, %r1, 8;
+mul.wide.u32 %rd2, %r1, 16;
+add.s64 %rd3, %rd2, %rd1;
+.loc 1 3 1
+ld.global.f64 %fd1, [%rd3];
+ld.global.f64 %fd2, [%rd3+8];
+.loc 1 4 1
+ld.global.f32 %f1, [%rd3];
+@%p1 ld.global.f32 %f3, [%rd3+8];
+.loc 1 5 1
+ld.global.f32 %f2, [%rd3+4];
+.loc 1 6 1
+add.s64 %rd3, %rd3, 512;
+ld.global.f64 %fd3, [%rd3];
+.loc 1 7 1
+st.global.f64 [%rd3+8], %fd3;
+ret;
+"""
+
+
+@pytest.mark.parametrize("warmth", [1 << 60, 0], ids=["in NumPy", "compiled"])
+def test_accesses_of_one_base_are_a_place_until_the_base_the_guard_or_the_direction_is_another(monkeypatch, warmth):
+    monkeypatch.setattr(running, "WARMTH", warmth)
+    monkeypatch.setattr(running, "LOOP", "nowhere" if warmth else running.LOOP)
+    text = module(PLACES, ("u64",), before='.file 1 "a.cu"')
+    trace = sl.ptx.load(text).entry().run(1, 32, np.zeros(128), hazards="off")
+    assert [(c.line, c.instruction, c.sectors, c.least, c.touched, c.filled) for c in trace.sectors] == [
+        (3, "ld.global.b64", 16, 8, 16, 16), (3, "ld.global.b64", 16, 8, 0, 0),
+        (4, "ld.global.b32", 16, 4, 16, 16), (4, "ld.global.b32", 4, 1, 4, 1),
+        (5, "ld.global.b32", 16, 4, 16, 16),
+        (6, "ld.global.b64", 16, 8, 16, 8), (7, "st.global.b64", 16, 8, 16, 8)]
 
 
 def test_sectors_of_generic_vector_and_atomic_accesses_are_told_by_line():

@@ -6,6 +6,10 @@ enter: a sector that two instructions ask for counts twice. Beside it stands the
 touched, each once, packed into sectors. It is a rule, and not measured: Nsight Compute has the same idea (theoretical
 sectors, memory_l2_theoretical_sectors_global), and packs the bytes of all lanes, so its ideal is larger where lanes read
 the same.
+
+Whether a line wastes sectors is another question: the parts of a complex number are loaded by two instructions, of which
+each asks for all the sectors and uses half of their bytes. So accesses that go to one place are also looked at together:
+the sectors that they touch, each once, beside those that their bytes would fill.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +30,9 @@ class SectorCount:
     """What the accesses of global memory by one instruction on one line asked for.
 
     file, line, ptx_line: as of an AccessCount. instruction: "ld.global.b32", of generic addresses too, "atom.global.b32" of
-    atom and red. instructions: warp instructions; sectors, least: their sums.
+    atom and red. instructions: warp instructions; sectors, least: their sums. touched, filled: sectors that these accesses
+    and the others of their place touch, each once, and how many their bytes would fill; 0 where another access of the line
+    has the numbers.
     """
 
     file: str
@@ -36,6 +42,8 @@ class SectorCount:
     instructions: int
     sectors: int
     least: int
+    touched: int = 0
+    filled: int = 0
 
     @property
     def excess(self) -> int:
@@ -45,7 +53,8 @@ class SectorCount:
     def plus(self, other: "SectorCount") -> "SectorCount":
         """The sum of both, with this one's place."""
         return replace(self, instructions=self.instructions + other.instructions, sectors=self.sectors + other.sectors,
-                       least=self.least + other.least)
+                       least=self.least + other.least, touched=self.touched + other.touched,
+                       filled=self.filled + other.filled)
 
 
 def sectors_of(addresses: np.ndarray, nbytes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -61,12 +70,33 @@ def sectors_of(addresses: np.ndarray, nbytes: int) -> tuple[np.ndarray, np.ndarr
     return 1 + np.count_nonzero(np.diff(placed >> _SHIFT, axis=1), axis=1), -(-bytes // SECTOR)
 
 
-class SectorBuffer:
-    """The accesses of one instruction on one line, counted whenever many of them are there. nbytes: of each lane."""
+def touched_of(addresses: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(touched, filled), int64 [n] each, of warp instructions whose lanes touch pieces of memory: int64 [m, 2], (bytes from
+    the lane's address, bytes). addresses: int64 [n, 32], those of a lane that takes no part as of one that does.
 
-    def __init__(self, nbytes):
+    >>> numbers = 16 * np.arange(32)
+    >>> touched_of(np.array([numbers]), np.array([[0, 16]])), touched_of(np.array([numbers]), np.array([[0, 4], [8, 4]]))
+    ((array([16]), array([16])), (array([16]), array([8])))
+    """
+    starts = (addresses[:, :, None] + pieces[:, 0]).reshape(len(addresses), -1)
+    ends = (addresses[:, :, None] + pieces.sum(axis=1)).reshape(len(addresses), -1)
+    order = np.argsort(starts, axis=1)
+    starts, ends = np.take_along_axis(starts, order, 1), np.take_along_axis(ends, order, 1)
+    reached = np.maximum.accumulate(np.column_stack([np.full(len(starts), -1), ends[:, :-1]]), axis=1)
+    bytes = np.maximum(ends - np.maximum(starts, reached), 0).sum(axis=1)
+    first, last = np.maximum(starts >> _SHIFT, (reached - 1 >> _SHIFT) + 1), ends - 1 >> _SHIFT
+    return np.maximum(last - first + 1, 0).sum(axis=1), -(-bytes // SECTOR)
+
+
+class SectorBuffer:
+    """The accesses of one instruction on one line, counted whenever many of them are there. nbytes: of each lane. pieces:
+    what they and the others of their place touch, as of `touched_of`; none where another access of the line has them; None
+    where they are alone."""
+
+    def __init__(self, nbytes: int, pieces: np.ndarray | None = None):
         self._nbytes, self._held, self._used = nbytes, np.empty((_CHUNK, LANES), np.int64), 0
-        self.instructions = self.sectors = self.least = 0
+        self.pieces = pieces
+        self.instructions = self.sectors = self.least = self.touched = self.filled = 0
 
     def add(self, addresses: np.ndarray, active: np.ndarray) -> None:
         """One warp instruction: int64 [32], bool [32], of which at least one is True."""
@@ -81,6 +111,13 @@ class SectorBuffer:
         self.instructions += instructions
         self.sectors += sectors
         self.least += least
+        if self.pieces is None:
+            self.add_touched(sectors, least)
+
+    def add_touched(self, touched: int, filled: int) -> None:
+        """The same of accesses that have pieces."""
+        self.touched += touched
+        self.filled += filled
 
     def flush(self) -> None:
         """Counts what has been added."""
@@ -90,6 +127,7 @@ class SectorBuffer:
     def _count(self, addresses):
         if len(addresses):
             sectors, least = sectors_of(addresses, self._nbytes)
-            self.instructions += len(addresses)
-            self.sectors += int(sectors.sum())
-            self.least += int(least.sum())
+            self.add_counts(len(addresses), int(sectors.sum()), int(least.sum()))
+            if self.pieces is not None and len(self.pieces):
+                touched, filled = touched_of(addresses, self.pieces)
+                self.add_touched(int(touched.sum()), int(filled.sum()))

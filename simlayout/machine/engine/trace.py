@@ -217,12 +217,13 @@ class Recorder:
         """Notes warp instructions of one line: addresses int [n, 32], bytes; active bool [n, 32]."""
         self._buffer(instruction, None, site, (False, None)).add_all(addresses, active)
 
-    def sectors(self, instruction: str, site: tuple, nbytes: int) -> SectorBuffer:
-        """What counts the accesses of global memory of an instruction on a line; nbytes: of each lane."""
+    def sectors(self, instruction: str, site: tuple, nbytes: int, pieces: np.ndarray | None = None) -> SectorBuffer:
+        """What counts the accesses of global memory of an instruction on a line. nbytes: of each lane; pieces: as of
+        SectorBuffer."""
         key = instruction, site
         buffer = self._sectors.get(key)
         if buffer is None:
-            buffer = self._sectors[key] = SectorBuffer(nbytes)
+            buffer = self._sectors[key] = SectorBuffer(nbytes, pieces)
         return buffer
 
     def _buffer(self, instruction, access, site, kind):
@@ -263,7 +264,8 @@ class Recorder:
         counts = []
         for (instruction, site), b in self._sectors.items():
             b.flush()
-            counts.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least))
+            counts.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least, b.touched,
+                                      b.filled))
         return tuple(sorted(counts, key=lambda c: (c.file, c.line, c.instruction, c.ptx_line)))
 
     def _patterns(self):

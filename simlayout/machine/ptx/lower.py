@@ -6,6 +6,7 @@ from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
+from simlayout.machine.ptx.beside import beside
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.carried import Carried
@@ -289,13 +290,13 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
-        wholes = joined(names)
+        wholes, places = joined(names), beside(function.body)
         for statement in function.body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue
             for step in self._bound(statement, names):
-                step.joined = wholes.get(id(statement))
+                step.joined, step.beside = wholes.get(id(statement)), places.get(id(statement))
                 self.steps.append(step)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():

@@ -147,7 +147,8 @@ class MemoryTwins:
     def _asks(self, what, addresses, active, nbytes):
         """Counts the sectors that active lanes touch."""
         if active.any():
-            buffer = self.cta.launch.recorder.sectors(f"{what}.global.b{8 * nbytes}", self.counted_at, nbytes)
+            buffer = self.cta.launch.recorder.sectors(f"{what}.global.b{8 * nbytes}", self.counted_at, nbytes,
+                                                      self.doing.beside)
             buffer.add(addresses.view(np.int64), active)
 
     def _counted_load(self, addresses, active, nbytes, order):

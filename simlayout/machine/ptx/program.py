@@ -32,8 +32,9 @@ class Step:
     moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
     known, and of what takes its results.
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
-    joins, what it counts as. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the text gives
-    it, or None.
+    joins, what it counts as. beside: of an access of global memory, what it and others of its place touch, as
+    `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
+    text gives it, or None.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Step:
     moves: Callable | None = None
     together: Callable | None = None
     joined: Joined | None = None
+    beside: np.ndarray | None = None
     meets: int | None = None
 
     @property

@@ -5,7 +5,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, SPECIAL, encoded
 from simlayout.machine.ptx.compiled.executor import execute
-from simlayout.machine.ptx.compiled.noted import count_sectors
+from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 from simlayout.machine.ptx.compiled.together import execute_all, execute_parts
 from simlayout.machine.ptx.doubts import Doubt
 
@@ -112,7 +112,11 @@ class Loop:
         for step in np.flatnonzero(self._counts[:, 0]).tolist():
             move, nbytes = self._program.steps[step].memory, int(self._global_bytes[step])
             name, site = f"{'st' if move.store else 'ld'}.global.b{8 * nbytes}", self._program.steps[step].counted_at
-            self._launch.recorder.sectors(name, site, nbytes).add_counts(*self._counts[step].tolist())
+            buffer = self._launch.recorder.sectors(name, site, nbytes, self._program.steps[step].beside)
+            buffer.add_counts(*self._counts[step].tolist())
+            if buffer.pieces is not None and len(buffer.pieces):
+                these = np.flatnonzero(at[:n] == step)
+                buffer.add_touched(*count_touched(addresses[these], lanes[these], buffer.pieces))
         self._counts[:] = 0
         for step in np.unique(at[:n][self._shared[at[:n]]]).tolist():
             these = np.flatnonzero(at[:n] == step)

@@ -34,3 +34,34 @@ def count_sectors(log_step, log_lanes, log_addresses, n, nbytes, counts):
         counts[step, 0] += 1
         counts[step, 1] += sectors
         counts[step, 2] += (words * nbytes[step] + SECTOR - 1) // SECTOR
+
+
+@jit
+def count_touched(addresses, lanes, pieces):
+    """(sectors that warp instructions touch with others of their place, how many their bytes would fill), summed up.
+
+    addresses: int64 [n, 32]; lanes: uint32 [n], a bit for each that takes part; pieces: int64 [m, 2], as of
+    `engine.sectors.touched_of`.
+    """
+    starts, ends = np.zeros(LANES * len(pieces), np.int64), np.zeros(LANES * len(pieces), np.int64)
+    touched = filled = 0
+    for k in range(len(addresses)):
+        used = 0
+        for p in range(len(pieces)):
+            for i in range(LANES):
+                if lanes[k] >> np.uint32(i) & np.uint32(1):
+                    start, to = addresses[k, i] + pieces[p, 0], used
+                    while to > 0 and starts[to - 1] > start:
+                        starts[to], ends[to] = starts[to - 1], ends[to - 1]
+                        to -= 1
+                    starts[to], ends[to] = start, start + pieces[p, 1]
+                    used += 1
+        reached, bytes = starts[0], 0
+        next_sector = starts[0] // SECTOR
+        for i in range(used):
+            bytes += max(ends[i] - max(starts[i], reached), 0)
+            last = (ends[i] - 1) // SECTOR
+            touched += max(last - max(starts[i] // SECTOR, next_sector) + 1, 0)
+            reached, next_sector = max(reached, ends[i]), max(next_sector, last + 1)
+        filled += (bytes + SECTOR - 1) // SECTOR
+    return touched, filled

@@ -1,0 +1,57 @@
+"""What a report blames: global memory that is wasted."""
+
+import numpy as np
+import pytest
+
+import simlayout as sl
+from simlayout.programs.report import Report, text, uncoalesced
+
+cuda = pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[cuda]'")
+
+POINT = np.dtype([("x", np.float64), ("y", np.float64), ("mass", np.float32), ("kind", np.int32)])
+ALIGNED = np.dtype(POINT.descr, align=True)
+
+
+def square(z, out):
+    """For Numba: neighbours lie together."""
+    i = cuda.grid(1)
+    out[i] = z[i] * z[i]
+
+
+def all_fields(p, out):
+    """For Numba: line by line a part of each record, together all of it."""
+    i = cuda.grid(1)
+    x = p[i].x
+    y = p[i].y
+    out[i] = x + y * p[i].mass + p[i].kind
+
+
+def one_field(p, out):
+    """For Numba: 4 bytes of every 24."""
+    i = cuda.grid(1)
+    out[i] = p[i].mass
+
+
+def reported(kernel, *arrays):
+    """The Kernel of the report on one launch of 4 warps."""
+    report = Report("sm_90", hazards=False)
+    sl.simulate(kernel, hazards="off", told=report.add)[1, 128](*arrays)
+    (found,) = report.kernels.values()
+    return found, text(report)
+
+
+@pytest.mark.parametrize("kernel, dtype", [
+    (square, np.complex128), (all_fields, ALIGNED), pytest.param(all_fields, POINT, marks=pytest.mark.slow),
+    pytest.param(square, np.complex64, marks=pytest.mark.slow)])
+def test_parts_of_numbers_and_fields_of_records_that_lie_together_are_not_blamed(kernel, dtype):
+    out = np.zeros(128, np.float64 if dtype in (POINT, ALIGNED) else dtype)
+    found, told = reported(kernel, np.zeros(128, dtype), out)
+    total = found.total()
+    assert total.sectors >= 1.5 * total.least and uncoalesced(found) == [] and "touches" not in told
+
+
+def test_a_field_of_a_record_that_is_read_alone_is_blamed():
+    found, told = reported(one_field, np.zeros(128, ALIGNED), np.zeros(128))
+    (line,) = uncoalesced(found)
+    assert (line.touched, line.filled) == (4 * (24 + 8), 4 * (4 + 8)) and line.source == "out[i] = p[i].mass"
+    assert f"line {line.line} touches 2.7 times the sectors that its bytes fill" in told
