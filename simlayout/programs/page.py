@@ -6,7 +6,16 @@ from os.path import basename
 
 from simlayout import __version__
 from simlayout.programs.mend import Mend
-from simlayout.programs.report import Kernel, Line, Report, launches_text, summary, uncoalesced, uncoalesced_text
+from simlayout.programs.report import (
+    Kernel,
+    Line,
+    Report,
+    launches_text,
+    shown_path,
+    summary,
+    uncoalesced,
+    uncoalesced_text,
+)
 
 STYLE = """
 :root { --ink: #16202a; --soft: #5b6875; --line: #d5dbe1; --bad: #b3261e; --badly: #fbe6e4; --good: #1a6b3c; --well: #e3f3e9;
@@ -71,7 +80,7 @@ def _kernel(kernel: Kernel) -> Iterator[str]:
     yield f"<h2><code>{escape(kernel.name)}</code></h2><p class='soft'>{escape(launches_text(kernel))}</p>"
     bad = uncoalesced(kernel)
     for file in dict.fromkeys(line.file for line in kernel.lines):
-        yield f"<div class='scroll'><table><caption class='soft'>{escape(file)}</caption><tr>"
+        yield f"<div class='scroll'><table><caption class='soft'>{escape(shown_path(file))}</caption><tr>"
         yield "".join(f"<th class='{'source' if word == 'source' else ''}'>{word}</th>" for word in HEAD) + "</tr>"
         yield from (_row(line, line in bad) for line in kernel.lines if line.file == file)
         yield "</table></div>"

@@ -1,6 +1,7 @@
 """What is told at the end of a program: its kernels, what each line of them cost, hazards, and what would mend it."""
 
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from os.path import basename
@@ -79,8 +80,8 @@ class Kernel:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """By file and line."""
-        return tuple(self.places[place] for place in sorted(self.places))
+        """By file and line; those of libraries come last."""
+        return tuple(self.places[place] for place in sorted(self.places, key=lambda place: (in_library(place[0]), place)))
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
@@ -235,8 +236,22 @@ def _kernel(kernel):
 
 
 def shown_path(file: str) -> str:
-    """A path without the working folder in which it lies."""
+    """A path without the working folder in which it lies, or without the folder of installed packages.
+
+    >>> shown_path("/usr/lib/python3/dist-packages/numba_cuda/numba/cuda/random.py")
+    'numba_cuda/numba/cuda/random.py, a library'
+    """
+    if in_library(file):
+        return f"{_INSTALLED.sub('', file)}, a library"
     return file.removeprefix(os.path.join(os.getcwd(), ""))
+
+
+_INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
+
+
+def in_library(file: str) -> bool:
+    """Whether a file belongs to an installed package, so that it is not the user's to change."""
+    return _INSTALLED.match(file) is not None
 
 
 def launches_text(kernel: Kernel) -> str:
@@ -260,8 +275,10 @@ def _cells(line):
 
 
 def uncoalesced(kernel: Kernel) -> list[Line]:
-    """Lines that waste most of the sectors that they touch, the worst first."""
-    found = [line for line in kernel.lines if line.touched >= UNCOALESCED * line.filled and line.wasted]
+    """Lines that waste most of the sectors that they touch, the worst first; those of libraries only where the kernel has no
+    others."""
+    own = [line for line in kernel.lines if not in_library(line.file)]
+    found = [line for line in own or kernel.lines if line.touched >= UNCOALESCED * line.filled and line.wasted]
     return sorted(found, key=lambda line: -line.wasted)
 
 

@@ -1,4 +1,4 @@
-"""What a report blames: global memory that is wasted."""
+"""What a report blames: global memory that is wasted, and the user's own lines first."""
 
 import numpy as np
 import pytest
@@ -55,3 +55,20 @@ def test_a_field_of_a_record_that_is_read_alone_is_blamed():
     (line,) = uncoalesced(found)
     assert (line.touched, line.filled) == (4 * (24 + 8), 4 * (4 + 8)) and line.source == "out[i] = p[i].mass"
     assert f"line {line.line} touches 2.7 times the sectors that its bytes fill" in told
+
+
+def test_lines_of_a_library_come_behind_the_users_and_are_not_blamed():
+    from numba.cuda import random
+
+    states = np.zeros(128, random.xoroshiro128p_dtype)
+
+    def noise(states, out):
+        i = cuda.grid(1)
+        out[2 * i] = random.xoroshiro128p_uniform_float32(states[1::2], i)
+
+    found, told = reported(noise, np.repeat(states, 2), np.zeros(256, np.float32))
+    assert [line.file for line in found.lines][0] == __file__ and found.lines[-1].file == random.__file__
+    assert found.lines[-1].touched >= 2 * found.lines[-1].filled
+    (line,) = uncoalesced(found)
+    assert line.file == __file__ and told.count("touches") == 1
+    assert "numba/cuda/random.py, a library" in told
