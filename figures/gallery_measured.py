@@ -1,5 +1,6 @@
 """The gallery's pictures of measured speed, from the records in tests/data."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,16 +13,24 @@ from simlayout.plots import ladder, share_by_size, share_by_waves
 DATA = Path(__file__).parent.parent / "tests" / "data"
 
 
+SERIES = {"layers": "transformer layers", "few": "few tiles", "transposes": "transposed operands", "random": "random sizes"}
+"""Set of `cuda_kernels.bench.sets` -> what a legend calls it."""
+
+
+def _named(dots):
+    return tuple(replace(dot, series=SERIES.get(dot.series, dot.series)) for dot in dots)
+
+
 def by_size():
     """matmul beside cuBLAS by the size of the product, as recorded."""
     found = record.read(DATA / "h200_matmul.json")
-    return tuple(pictures.by_size(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
+    return _named(pictures.by_size(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
 
 
 def by_waves():
     """The same by how often the tiles of C fill the GPU."""
     found = record.read(DATA / "h200_matmul.json")
-    return tuple(pictures.by_waves(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
+    return _named(pictures.by_waves(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
 
 
 def bars(of, file, kind):

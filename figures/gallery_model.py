@@ -1,5 +1,6 @@
 """The gallery's pictures of the model: one or two of every kind of figure."""
 
+from dataclasses import replace
 from functools import partial
 
 from picture import Picture, compared, headed, joined
@@ -50,12 +51,35 @@ def fragments(mma, operands="ACB"):
     return [table(sl.fragment(mma, operand)) for operand in operands]
 
 
-def copy_crosswise():
-    """What the warps of mma_crosswise copy of A: threads to elements, and to shared memory."""
-    access = KERNELS["mma_crosswise"].plan.access("copy A")
-    indices = [index_of(access, warp) for warp in range(4)]
-    what = f"copy A of mma_crosswise, {access.instruction}, {access.dtype}, rows of 4096, first trip"
-    return [touched(access, indices, "warp", what), in_memory(access, indices, "warp", "shared memory", leading=4096)]
+def copy_lines():
+    """What warps 0 to 3 copy of A first, in mma_crosswise and mma_swizzled: which 16 bytes of it come to which line."""
+    made = []
+    for name in ("mma_crosswise", "mma_swizzled"):
+        access = KERNELS[name].plan.access("copy A")
+        indices = [index_of(access, warp) for warp in range(4)]
+        moved = {b.text: (int(b.y), int(b.x)) for b in touched(access, indices).boxes}
+        panel = in_memory(access, indices, title=f"{name}: {access.instruction}, {access.dtype}", leading=4096)
+        made.append(_by_origin(panel, {b.text: moved[b.text] for b in panel.boxes}, 0, "row of A, which has 4096 columns"))
+    return made
+
+
+def _by_origin(panel, origin, axis, what):
+    """A Panel of shared memory whose boxes show the row and column that lie there: {text of a box: (row, column)}; colour:
+    the row (axis 0), or the 16 bytes of the row (axis 1)."""
+    boxes = [b._replace(text="{}, {}".format(*origin[b.text]), colour=origin[b.text][axis] // (1, 8)[axis] % 8)
+             for b in panel.boxes]
+    legend = (tuple(range(len({b.colour for b in boxes}))), f"row, column of the first of 8 neighbours; colour: the {what}"),
+    return replace(panel, boxes=tuple(boxes), legend=legend)
+
+
+def rotated():
+    """A 16x32 tile in shared memory, row after row and rotated, by the columns of the tile."""
+    made = []
+    for tile in (ROTATED.layout, ROTATED):
+        panel = layouts.memory(tile)
+        origin = {b.text: tuple(map(int, b.text.split(", "))) for b in panel.boxes}
+        made.append(replace(_by_origin(panel, origin, 1, "columns of the tile"), title=f"{tile}, f16"))
+    return made
 
 
 def f2_maps():
@@ -80,8 +104,8 @@ PICTURES = (
             partial(laid_out, SWIZZLED, "offset"), joined()),
     Picture("layout_banks", "One float of padding per row: every column of the tile now passes through all 32 banks",
             partial(laid_out, sl.Layout((32, 32), (33, 1)), "bank", "f32"), joined()),
-    Picture("layout_chunks", "A rotation shifts the rows of line n by n places, so that rows that met in a bank do not",
-            partial(laid_out, ROTATED, "chunk"), joined()),
+    Picture("layout_rotated", "A rotation shifts line n by n places: a column of the tile then has all banks",
+            rotated, joined()),
     Picture("ldmatrix_phases", "ldmatrix.x4 is served in four phases of eight lanes; without a swizzle the eight rows "
             "of each share four banks", partial(matrix_phases, "ldmatrix.x4", (PLAIN, SWIZZLED)), joined()),
     Picture("stmatrix_phases", "Rows of 32 bytes meet after four; with 16 bytes of padding per row all eight of a "
@@ -90,10 +114,10 @@ PICTURES = (
             partial(fragments, "m16n8k16.f32.f16.f16.f32"), joined(2)),
     Picture("fragment_m16n8k32_e4m3", "mma m16n8k32 of one-byte elements: a lane holds four neighbours",
             partial(fragments, "m16n8k32.f32.e4m3.e4m3.f32", "AB"), joined(1)),
-    Picture("tma_modes", "TMA's modes: a piece stays, or moves among the 2, 4 or 8 places of its row",
+    Picture("tma_modes", "TMA's modes: a chunk stays, or moves among the 2, 4 or 8 places of its row",
             lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
-    Picture("copy_crosswise", "Each line that cp.async fills costs two wavefronts: its halves come from two rows of A",
-            copy_crosswise, joined((1, 1))),
+    Picture("copy_lines", "cp.async fills a line from two rows of A in two wavefronts, and a line from one row in one",
+            copy_lines, joined()),
     Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second one bits of the column",
             f2_maps, joined()),
     Picture("plan_mma_base", "The loads of A and B wait for banks: shared memory bounds the kernel",

@@ -56,6 +56,13 @@ def _phases(access, title, index=0, only=None):
     return of_access(access, index, only, f"{title}, {access.instruction}, {access.dtype}")
 
 
+def hgemm_read_c():
+    """The lines of shared memory that warp 0 reads of C, in both kernels."""
+    plans = [(name, plan.access("read C")) for name, plan in HGEMM.items()]
+    return [in_memory(a, [index_of(a, 0, i=i) for i in range(4)], "chunk", f"{name}: {a.instruction}, {a.dtype}")
+            for name, a in plans]
+
+
 def hgemm_load_a():
     """The loads of A as bank grids."""
     plans = [KERNELS[name].plan for name in HGEMM]
@@ -93,7 +100,7 @@ def swizzle_conflict():
     """LDSM of a 16x16 tile: four rows fill all banks, so that rows 0 and 4 meet."""
     access = accesses("16x16", "none")["load left"]
     return [in_memory(access, [0], "phase", "16x16 f16, row after row, ldmatrix.x4"),
-            _phases(access, "the first of them", 0, (0,))]
+            _phases(access, "its lanes 0-7", 0, (0,))]
 
 
 def swizzle_rearranged():
@@ -163,34 +170,34 @@ def two_layers():
 
 
 def problem():
-    """The two patterns of problem 2.1 in its 16x256 tile: a 16x16 block, and a row read as a 16x16 matrix."""
+    """The two patterns of problem 2.1 in its 16x256 tile: 16x16 blocks, and rows read as 16x16 matrices."""
     made = []
-    for role, what in (("load blocks", "pattern 1: ldmatrix.x4 reads a block of 16 x 16"),
-                       ("load rows", "pattern 2: ldmatrix.x4 reads a row of 256 as 16 x 16")):
+    for role, what in (("load blocks", "pattern 1: each ldmatrix.x4 reads a block of 16 x 16"),
+                       ("load rows", "pattern 2: each ldmatrix.x4 reads a row of 256 as 16 x 16")):
         access = accesses("16x256", "none")[role]
-        made.append(touched(access, [0], "phase", f"{what}, f16: {costs(access.analyze())}", whole=True))
+        made.append(touched(access, range(16), "instruction", f"{what}, f16: {costs(access.analyze())} each", whole=True))
     return made
 
 
 def interleaved():
     """The accesses of problem 3.1, where each pattern has a layout of its own, or one serves both."""
     names = {"none": "row after row", "xor": "one layout, two XORs", "xor interleaved": "a layout per pattern",
-             "xor interleaved wide": "the same, Sw<3,3,3> for rows"}
+             "xor interleaved wide": "a layout per pattern,\nrows in Sw<3,3,3>"}
     return [sheet_of(practical("3.1", layout).predict(), name) for layout, name in names.items()]
 
 
 PICTURES = (
-    Picture("hgemm_copy_a", "cuda_hgemm copies A: mma_permuted rotates each line, at no cost",
+    Picture("hgemm_copy_a", "cuda_hgemm copies A: mma_permuted rotates each row by its line, at no cost",
             partial(hgemm, "copy A", "A, warp 0", i=4), joined((1, 2))),
-    Picture("hgemm_copy_b", "cuda_hgemm copies B as it does A, behind A's 256 rows: no conflicts either way",
+    Picture("hgemm_copy_b", "cuda_hgemm copies B behind A's 256 rows: no conflicts either way",
             partial(hgemm, "copy B", "B, warp 0", i=2), joined((1, 2))),
     Picture("hgemm_phases", "mma_base's rows meet in the banks after two; mma_permuted's eight rows fill all of them",
             hgemm_phases, joined()),
     Picture("hgemm_load_a", "Loading A costs mma_base 16 passes through the banks, and mma_permuted 4", *hgemm_load_a()),
-    Picture("hgemm_store_c", "Storing 8 rows of C: mma_base has four banks for them, mma_permuted all",
-            partial(hgemm, "store C", "C, warp 0, 8 rows", "instruction"), joined((1, 2))),
-    Picture("hgemm_read_c", "Reading C back costs the same in both: a line holds whole pieces, in whatever order",
-            partial(hgemm, "read C", "C, warp 0", i=4), joined((1, 2))),
+    Picture("hgemm_store_c", "Storing C: four banks per instruction in mma_base, all in mma_permuted",
+            partial(hgemm, "store C", "C, warp 0, 8 rows", "instruction", j=8), joined(1)),
+    Picture("hgemm_read_c", "Reading C back costs the same in both: each line is read whole, in any order",
+            hgemm_read_c, joined()),
     Picture("cute_ldmatrix", "ldmatrix where k is contiguous, ldmatrix.trans where m or n is: A and B of m16n8k16",
             cute_ldmatrix, joined(2)),
     Picture("tutorial_fragments_k8", "mma m16n8k8: four lanes share a row of A and C, and a column of B", tutorial_fragments,
@@ -198,7 +205,7 @@ PICTURES = (
     Picture("tutorial_crosswise", "Copying A: a line of a 16x16 block has parts of four rows, crosswise of two",
             tutorial_crosswise, joined((1, 2))),
     Picture("swizzle_conflict", "Four rows of 32 bytes fill all banks: rows 4 to 7 meet rows 0 to 3", swizzle_conflict,
-            joined(1)),
+            joined()),
     Picture("swizzle_rearranged", "Without moving the tile: lanes ask for the other half, and exchange registers after it",
             swizzle_rearranged, joined(2)),
     Picture("swizzle_shift", "Each row shifted by one piece more than the row above: eight rows, eight places",
@@ -216,6 +223,6 @@ PICTURES = (
             "each", interleaved, lambda made, says: sheets(made, says)),
     Picture("h100_accumulator", "wgmma's result: a warp holds 16 rows; of each 8x8 block every thread has two elements",
             lambda: parts(sl.fragment("wgmma.m64n64k16.f32.bf16.bf16", "D")), joined()),
-    Picture("h100_swizzle_128b", "SWIZZLE_128B: in row r of the box, piece c lies in place c XOR r",
+    Picture("h100_swizzle_128b", "SWIZZLE_128B: in row r of the box, chunk c lies in place c XOR r",
             lambda: [landing(atom(0)), landing(atom(128))], joined()),
 )
