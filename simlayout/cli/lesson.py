@@ -41,8 +41,8 @@ def describe(parser):
     parser.answer(run, EXAMPLES, NOTES)
     add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)",
             values=lambda: [THEORY, *(one.number for one in lessons())])
-    parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and of the list "
-                        "(default: %(default)s); what commands and functions print is English")
+    parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and hints "
+                        "(default: %(default)s); what else functions print is English")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (half a megabyte) and runs "
@@ -101,8 +101,10 @@ def _notebook(lesson, alone, source):
     if alone:
         from simlayout.lessons.alone import HIDDEN, carrying_cell
 
-        return notebook_text(lesson.source, carrying_cell(), HIDDEN)
-    return lesson.notebook if source is None else notebook_text(lesson.source, install_cell(source))
+        return notebook_text(lesson.source, carrying_cell(), HIDDEN, lesson.language)
+    if source is None:
+        return lesson.notebook
+    return notebook_text(lesson.source, install_cell(source), language=lesson.language)
 
 
 def copy(lesson, folder, text, force=False):

@@ -47,8 +47,11 @@ for module, wanted in {{"simlayout.lessons": SOURCE, "matplotlib": "matplotlib>=
 
 START = """\
 import simlayout as sl
-from simlayout.lessons import beside, check, measured
+from simlayout.lessons{} import beside, check, measured
 """
+
+MODULES = {"en": "", "zh": ".zh"}
+"""Language -> what a notebook's second cell imports from, behind simlayout.lessons."""
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -68,20 +71,22 @@ def install_cell(source=SOURCE):
     return INSTALL.format(source=json.dumps(source, ensure_ascii=False))     # of printable text, it is Python's literal too
 
 
-def notebook_text(markdown, first=None, metadata=None):
+def notebook_text(markdown, first=None, metadata=None, language="en"):
     """The notebook of a lesson's Markdown: JSON of nbformat 4.5 as text, with numbered cells and without outputs.
 
     first: its first code cell, which brings simlayout where it is missing; None: `install_cell`. metadata: of that cell.
+    language: of the lesson.
 
     >>> notebook = json.loads(notebook_text("# A\\n\\nText.\\n\\n## B\\n\\n```python\\n1 + 1\\n```\\n"))
     >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in notebook["cells"]][3:]
     [('cell-04', 'markdown', ['## B']), ('cell-05', 'code', ['1 + 1'])]
     """
     first, cells = install_cell() if first is None else first, []
+    start = START.format(MODULES[language])
     for kind, text in _parts(markdown):
         cells.append(_cell(kind, text, len(cells) + 1))
         if len(cells) == 1:
-            cells += [_cell("code", first, 2) | {"metadata": metadata or {}}, _cell("code", START, 3)]
+            cells += [_cell("code", first, 2) | {"metadata": metadata or {}}, _cell("code", start, 3)]
     notebook = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
@@ -106,7 +111,7 @@ def _cell(kind, text, number):
 def main():
     """Writes the notebook of every lesson in every language."""
     for one in (one for language in LANGUAGES for one in lessons(language)):
-        write_whole(FOLDER / f"{one.file}.ipynb", notebook_text(one.source))
+        write_whole(FOLDER / f"{one.file}.ipynb", notebook_text(one.source, language=one.language))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""check: whether an answer to an exercise is right, and if not, a hint."""
+"""check: whether an answer to an exercise is right, and if not, hints in three steps."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.banks.explain import WIDTH
-from simlayout.lessons.exercises.asking import Refused
+from simlayout.lessons.exercises.asking import Refused, Right
+from simlayout.lessons.exercises.hints import HINTS, LABELS, MORE
 from simlayout.testing.counterexample import CounterexampleError, wrapped
 
 _MODULES = {1: "banks", 2: "wide", 3: "matrices", 4: "fragments", 5: "swizzles", 6: "choice", 7: "kernels", 8: "hopper",
@@ -20,12 +22,13 @@ _EXPLAINED = re.compile(r"\S+, access \d+ of \d+ on ")
 @dataclass(frozen=True)
 class Verdict:
     """What `check` says. exercise: its id; right: also the object's truth; text: lines of at most 100 columns; answered:
-    False where the answer was None."""
+    False where the answer was None; draw: of a right answer, a function that draws what it does, or None."""
 
     exercise: str
     right: bool
     text: str
     answered: bool = True
+    draw: Callable | None = None
 
     def __bool__(self):
         return self.right
@@ -35,39 +38,73 @@ class Verdict:
 
     __repr__ = __str__
 
+    def plot(self):
+        """Draws what a right answer does: the banks of its access, or its tile. Returns the Axes.
+
+        Raises SimlayoutError for an answer that is not right, and for an exercise that has nothing to draw.
+
+        >>> check("1.1", [32 * lane for lane in range(32)]).plot().get_title(loc="left")
+        'ld.shared.b32, instruction 0 of 1'
+        """
+        if not self.right:
+            raise SimlayoutError(f"{self.exercise}: only a right answer is drawn")
+        if self.draw is None:
+            raise SimlayoutError(f"{self.exercise}: there is nothing to draw")
+        return self.draw()
+
 
 def exercises(number):
     """{id: Exercise} of one lesson."""
     return import_module(f"simlayout.lessons.exercises.{_MODULES[number]}").EXERCISES
 
 
-def check(exercise, answer):
+def check(exercise, answer, hints=1, language="en"):
     """Checks an answer to an exercise.
 
-    exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. Any answer with the
-    property that is asked for is right. Returns a Verdict, which a notebook prints; a wrong answer never raises, whatever it
-    does. Raises SimlayoutError for an exercise that there is not.
+    exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. hints: of a wrong answer
+    1 tells what fails, 2 also where to look, 3 also what kind of change helps. language: of the second and the third hint.
+    Any answer with the property that is asked for is right. Returns a Verdict, which a notebook prints; a wrong answer never
+    raises, whatever it does. Raises SimlayoutError for an exercise, a number of hints or a language that there is not.
 
-    >>> check("1.1", [4 * lane for lane in range(32)])
+    >>> check("1.1", [4 * lane for lane in range(32)], hints=2)
     1.1: not yet
     the load takes fewer wavefronts than 8: no two of its lanes share a bank
+    where to look: Write down each lane's bank, its word modulo 32. The fullest bank decides.
+    (hints=3 says what kind of change helps)
     """
     one = _exercise(exercise)
+    if hints not in (1, 2, 3):
+        raise SimlayoutError(f"hints={hints!r}: 1 tells what fails, 2 also where to look, 3 also what kind of change helps")
+    if language not in HINTS:
+        raise SimlayoutError(f"no hints in {language!r}; there are {', '.join(HINTS)}")
+    more = _more(exercise, hints, language)
     if answer is None:
-        return Verdict(exercise, False, f"{exercise}: no answer yet ({one.asks})", answered=False)
+        return Verdict(exercise, False, "\n".join([f"{exercise}: no answer yet ({one.asks})", *more]), answered=False)
+    told = _judged(one, answer)
+    if isinstance(told, Right):
+        text = "\n".join(wrapped(f"{exercise}: right{told.remark and f'; {told.remark}'}"))
+        return Verdict(exercise, True, text, draw=told.draw)
+    return Verdict(exercise, False, "\n".join([f"{exercise}: not yet", *told, *more, *MORE[language][hints - 1:hints]]))
+
+
+def _judged(exercise, answer):
+    """The Right of an answer to an Exercise, or the lines that say what fails."""
     try:
-        remark = one.judge(answer)
+        return exercise.judge(answer)
     except CounterexampleError as error:
-        return _not_yet(exercise, _without_explanation(str(error).splitlines()))
-    except Refused as refusal:
-        return _not_yet(exercise, _folded(refusal))
-    except VerificationError as error:
-        return _not_yet(exercise, _folded(error))
+        return _without_explanation(str(error).splitlines())
+    except (Refused, VerificationError) as error:
+        return _folded(error)
     except SimlayoutError as error:
-        return _not_yet(exercise, [*_folded(error), *wrapped(f"({one.asks})")])
+        return [*_folded(error), *wrapped(f"({exercise.asks})")]
     except Exception as error:                           # an answer may be a function, and it may raise whatever it likes
-        return _not_yet(exercise, wrapped(f"the answer could not be tried: {type(error).__name__}: {error} ({one.asks})"))
-    return Verdict(exercise, True, "\n".join(wrapped(f"{exercise}: right{f'; {remark}' if remark else ''}")))
+        return wrapped(f"the answer could not be tried: {type(error).__name__}: {error} ({exercise.asks})")
+
+
+def _more(exercise, hints, language):
+    """The lines of the second and the third hint, as far as they are asked for."""
+    hint, (where, change) = HINTS[language][exercise], LABELS[language]
+    return [line for text in (where + hint.where, change + hint.change)[:hints - 1] for line in wrapped(text)]
 
 
 def _without_explanation(lines):
@@ -81,10 +118,6 @@ def _folded(error):
     """The lines of an error at most 100 columns wide."""
     lines = str(error).splitlines()
     return [line for text in lines for line in ([text] if len(text) <= WIDTH else wrapped(text))]
-
-
-def _not_yet(exercise, lines):
-    return Verdict(exercise, False, "\n".join([f"{exercise}: not yet", *lines]))
 
 
 def _exercise(name):

@@ -2,20 +2,18 @@
 
 import ast
 import doctest
-import inspect
 import json
 import re
 import subprocess
 import sys
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
-import lesson_answers
 import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
+from lesson_leaks import answer_forms, leaked
 from tiers import slow_but
 from written_source import functions_of
 
@@ -86,7 +84,7 @@ def test_every_notebook_runs_in_jupyter(one, monkeypatch):           # of a tran
 
 @in_every_language
 def test_every_notebook_is_what_its_source_makes(one):
-    assert notebook_text(one.source) == one.notebook, "run python -m simlayout.lessons.build"
+    assert notebook_text(one.source, language=one.language) == one.notebook, "run python -m simlayout.lessons.build"
     made = json.loads(one.notebook)
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
     assert [cell["id"] for cell in made["cells"]] == [f"cell-{i + 1:02}" for i in range(len(made["cells"]))]
@@ -132,32 +130,6 @@ def test_an_answer_in_plain_sight_would_be_found():
             assert form in leaked("", f"Try `{form}`.", [exercise])
     assert leaked("x = 0\nplace = lambda row, col: (32*row + (col ^ row))", "", ["1.3"]) == ["32 * row + (col ^ row)"]
     assert {key for key, forms in answer_forms().items() if not forms} == {"3.1", "6.1"}          # bare numbers
-
-
-def leaked(code, text, exercises):
-    """The right answers to some exercises that stand in code, as it is or as Python would write it, or in a text."""
-    seen = "".join(re.sub(r"\s", "", part) for part in (code, ast.unparse(ast.parse(code)), text))
-    return [form for exercise in exercises for form in answer_forms()[exercise] if re.sub(r"\s", "", form) in seen]
-
-
-@lru_cache(None)
-def answer_forms():
-    """{exercise: [an answer as Python or the notation writes it]}; not of what is a number alone."""
-    tree = ast.parse(Path(lesson_answers.__file__).read_text())
-    table, = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RIGHT")
-    forms = {}
-    for key, answers in zip(table.keys, table.values, strict=True):
-        forms[key.value] = found = []
-        for node, answer in zip(answers.elts, RIGHT[key.value], strict=True):
-            if isinstance(node, ast.Name):
-                found.append(ast.unparse(ast.parse(inspect.getsource(answer)).body[0].body))
-            elif isinstance(answer, str):
-                found.append(answer)
-            elif not isinstance(answer, int):
-                found.append(ast.unparse(node.body if isinstance(node, ast.Lambda) else node).removeprefix("sl."))
-            if isinstance(answer, (sl.Swizzle, sl.Rotation, sl.Layout, sl.Composed)):
-                found.append(str(answer))
-    return forms
 
 
 # ---- the exercises ---------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def code_and_prose(one):
 @of_each
 def test_a_translation_does_what_the_english_lesson_does(one):
     for ours, theirs in zip(*(next(code_and_prose(each)) for each in (one, lesson(one.number))), strict=True):
-        assert ast.dump(ast.parse(ours)) == ast.dump(ast.parse(theirs))
+        assert ast.dump(ast.parse(ours.replace("lessons.zh import", "lessons import"))) == ast.dump(ast.parse(theirs))
 
 
 @of_each

@@ -1,9 +1,11 @@
 """The common parts of the exercises: the refusal of an answer, and the readers of tiles and addresses."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from simlayout import plots
 from simlayout.algebra import parse
 from simlayout.algebra.composed import Layer
 from simlayout.errors import HazardError, SimlayoutError
@@ -18,9 +20,18 @@ class Refused(SimlayoutError):
 
 
 @dataclass(frozen=True)
+class Right:
+    """What a judge returns for a right answer. remark: what may be said of it, or ""; draw: a function without arguments
+    that draws what the answer does and returns the Axes, or None."""
+
+    remark: str = ""
+    draw: Callable | None = None
+
+
+@dataclass(frozen=True)
 class Exercise:
-    """asks: what is to be found, in a few words. judge(answer): raises for a wrong answer, an error whose text is the hint;
-    returns what may be said of a right one, or None."""
+    """asks: what is to be found, in a few words. judge(answer): returns a Right, or raises for a wrong answer an error whose
+    text is the hint."""
 
     asks: str
     judge: object
@@ -65,6 +76,11 @@ def warp_addresses(answer, step):
         raise Refused(f"lane {lane} has the byte address {addresses[lane]}: it must be a multiple of {step}, and "
                       "not negative")
     return addresses.astype(np.int64)
+
+
+def drawn(instruction, addresses):
+    """A function that draws the banks of one instruction."""
+    return lambda: plots.banks(analyze(instruction, addresses))
 
 
 def integer(answer, what):

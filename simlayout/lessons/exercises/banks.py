@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.algebra import Layout
 from simlayout.hardware import analyze
-from simlayout.lessons.exercises.asking import Exercise, Refused, judge_tile, pair_that_meets, warp_addresses
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn, judge_tile, pair_that_meets, warp_addresses
 from simlayout.proofs import Access
 
 WANTED = 8
@@ -26,7 +26,7 @@ def judge_addresses(answer):
     one = analyze("ld.shared.b32", addresses)
     wavefronts = int(one.wavefronts[0])
     if wavefronts == WANTED:
-        return None
+        return Right(draw=drawn("ld.shared.b32", addresses))
     met = pair_that_meets("ld.shared.b32", addresses)
     if wavefronts < WANTED:
         raise Refused(f"the load takes fewer wavefronts than {WANTED}: " +
@@ -39,14 +39,15 @@ def judge_padding(answer):
     """1.2: a padded layout that serves rows and columns."""
     if not isinstance(answer, Layout):
         raise Refused(f"a Layout of shape (32, 32) is asked for, as in sl.Layout((32, 32), (32, 1)), not {answer!r}")
-    judge_tile(answer, PLAIN, (BY_ROWS, BY_COLUMNS), 32 * 36)
-    return f"it takes {4 * answer.cosize} bytes, {4 * (answer.cosize - 1024)} more than the tile"
+    tile = judge_tile(answer, PLAIN, (BY_ROWS, BY_COLUMNS), 32 * 36)
+    return Right(f"it takes {4 * answer.cosize} bytes, {4 * (answer.cosize - 1024)} more than the tile",
+                 BY_COLUMNS.with_tile(tile).plot)
 
 
 def judge_permutation(answer):
     """1.3: a permutation of the 1024 words that serves rows and columns."""
-    judge_tile(answer, PLAIN, (BY_ROWS, BY_COLUMNS))
-    return "it wastes no byte"
+    tile = judge_tile(answer, PLAIN, (BY_ROWS, BY_COLUMNS))
+    return Right("it wastes no byte", BY_COLUMNS.with_tile(tile).plot)
 
 
 EXERCISES = {

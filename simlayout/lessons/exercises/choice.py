@@ -1,7 +1,7 @@
 """Lesson 6: padding, rotation or XOR."""
 
 from simlayout.algebra import Layout, Rotation
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_tile
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
 from simlayout.proofs import Access
 
 PLAIN = Layout((64, 32), (32, 1))
@@ -23,21 +23,21 @@ def judge_pitch(answer):
     padded = Layout((64, 32), (pitch, 1))
     judge_tile(padded, PLAIN, (LOAD,), padded.cosize)
     excess = int(COPY.with_tile(padded).analyze().excess[0])
-    return f"the load is free, and each copy has {excess} excess wavefronts"
+    return Right(f"the load is free, and each copy has {excess} excess wavefronts", LOAD.with_tile(padded).plot)
 
 
 def judge_rotation(answer):
     """6.2: a rotation that serves load and copy."""
     if not isinstance(answer, Rotation):
         raise Refused(f"a rotation is asked for, sl.Rotation(chunk, count, line), not {answer!r}")
-    judge_tile(answer, PLAIN, (LOAD, COPY))
-    return "load and copy are free, and no byte is wasted"
+    tile = judge_tile(answer, PLAIN, (LOAD, COPY))
+    return Right("load and copy are free, and no byte is wasted", LOAD.with_tile(tile).plot)
 
 
 def judge_odd(answer):
     """6.3: rows that are no power of two."""
-    judge_tile(answer, ODD, (OF_ODD,))
-    return "no byte is wasted"
+    tile = judge_tile(answer, ODD, (OF_ODD,))
+    return Right("no byte is wasted", OF_ODD.with_tile(tile).plot)
 
 
 EXERCISES = {

@@ -1,8 +1,9 @@
 """Lesson 4: fragments."""
 
+from simlayout import plots
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_tile
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
 from simlayout.proofs import Access
 
 MMA = "m16n8k16.f32.f16.f16.f32"
@@ -32,6 +33,7 @@ def judge_holder(answer):
     element = tuple(int(x) for x in d(lane, value))
     if element != ELEMENT:
         raise Refused(f"value {value} of lane {lane} is element {element} of D, not {ELEMENT}")
+    return Right(draw=lambda: plots.fragment(d))
 
 
 def judge_map(answer):
@@ -45,13 +47,13 @@ def judge_map(answer):
             element = tuple(int(x) for x in a(lane, value))
             if answered != element:
                 raise Refused(f"lane {lane}, value {value}: {answered} is said, and the fragment has element {element}")
-    return f"on all {a.lanes * a.values} values"
+    return Right(f"on all {a.lanes * a.values} values", lambda: plots.fragment(a))
 
 
 def judge_store(answer):
     """4.3: a place for D, stored as pairs of halves."""
-    judge_tile(answer, PLAIN, (STORE,), MOST)
-    return "16 instructions, a wavefront each"
+    tile = judge_tile(answer, PLAIN, (STORE,), MOST)
+    return Right("16 instructions, a wavefront each", STORE.with_tile(tile).plot)
 
 
 EXERCISES = {

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
 from simlayout.hardware import TensorMap, fragment
-from simlayout.lessons.exercises.asking import Exercise, Refused
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right
 from simlayout.lessons.exercises.fragments import pair_of
 from simlayout.proofs import prove_operand
 
@@ -32,6 +33,7 @@ def judge_box(answer):
         row, col = (int(i) for i in np.argwhere(at != expected)[0])
         raise Refused(f"element (row {row}, col {col}) of the box lands at byte {at[row, col]}, and the tile has it at "
                       f"{expected[row, col]}")
+    return Right(draw=lambda: plots.tma(answer))
 
 
 def judge_descriptors(answer):
@@ -39,7 +41,7 @@ def judge_descriptors(answer):
     if not isinstance(answer, list | tuple) or len(answer) != 4:
         raise Refused(f"a list of 4 descriptors is asked for, not {answer!r}")
     certificate = prove_operand(B_MAP, [((0, 0), B_AT)], answer, 128)
-    return certificate.claims[-1]
+    return Right(certificate.claims[-1])
 
 
 def judge_thread(answer):
@@ -50,6 +52,7 @@ def judge_thread(answer):
     if element != ELEMENT:
         raise Refused(f"value {value} of thread {thread} (warp {thread // 32}, lane {thread % 32}) is element {element} "
                       f"of D, not {ELEMENT}")
+    return Right()
 
 
 EXERCISES = {

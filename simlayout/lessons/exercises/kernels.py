@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
-from simlayout.lessons.exercises.asking import Exercise, Refused, judge_transposition
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, judge_transposition
 from simlayout.proofs import Access, verify
 from simlayout.testing import assert_conflict_free, assert_equivalent
 
@@ -20,6 +21,7 @@ def judge_formula(answer):
     if not callable(function):
         raise Refused(f"a function of (row, col) or a text is asked for, not {answer!r}")
     assert_equivalent(TILE, function, {"row": 16, "col": 64}, dtype="f16")
+    return Right(draw=lambda: plots.layout(TILE))
 
 
 def judge_store(answer):
@@ -30,6 +32,7 @@ def judge_store(answer):
     verify(store)
     verify(LOAD, stored_by=[store])
     assert_conflict_free(store)
+    return Right(draw=store.plot)
 
 
 def judge_kernel(answer):
@@ -37,7 +40,7 @@ def judge_kernel(answer):
     if not callable(answer):
         raise Refused(f"a kernel, a function of (a, c), is asked for, not {answer!r}")
     shared = judge_transposition(lambda: _run(answer), "this is no transposition", "let rows begin in other banks").total()
-    return f"{shared.wavefronts} wavefronts for {shared.instructions} instructions"
+    return Right(f"{shared.wavefronts} wavefronts for {shared.instructions} instructions")
 
 
 def _run(kernel):

@@ -2,7 +2,7 @@
 
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_tile
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
 from simlayout.proofs import Access
 
 MMA = "m16n8k16.f32.f16.f16.f32"
@@ -19,7 +19,7 @@ def judge_pitch(answer):
         raise Refused(f"a pitch of {pitch} halves: rows have {COLUMNS}, and the pitch is to be at most {MOST}")
     padded = Layout((ROWS, COLUMNS), (pitch, 1))
     judge_tile(padded, PLAIN, LOADS, padded.cosize)
-    return f"rows begin {2 * pitch} bytes apart"
+    return Right(f"rows begin {2 * pitch} bytes apart", LOADS[0].with_tile(padded).plot)
 
 
 def row_of_a(lane):
@@ -44,6 +44,7 @@ def _judge_lanes(expected, operand):
                 raise Refused(f"lane {lane} gives the 16 bytes from {answered} on: row {lane % 8} of matrix {lane // 8}, "
                               f"which comes into register {lane // 8}. There mma wants other elements of {operand}, from "
                               f"{expected(lane)} on")
+        return Right()
 
     return judge
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer, judge_transposition
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_transposition
 
 GRID, BLOCK, SIZE = (2, 2), (32, 8), 64
 NAME, BARRIER = "transpose", "bar.sync \t0;"
@@ -26,6 +26,7 @@ def judge_mended(answer):
     judge_transposition(lambda: _run(text),
                         "do stores and loads agree, and the constants too that step 8 rows further?",
                         "give each row of the tile other banks")
+    return Right()
 
 
 def judge_lines(answer):
@@ -42,6 +43,7 @@ def judge_lines(answer):
     for line, place, what in ((first, hazard.first, "stores"), (second, hazard.second, "loads")):
         if line != place.line:
             raise Refused(f"line {line} is not the one: look for the line of transpose.cu that {what} shared memory")
+    return Right()
 
 
 def _run(text):

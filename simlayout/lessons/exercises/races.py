@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.errors import AddressError, HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, integer
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer
 
 THREADS, SHARED_BYTES, MOST_CHUNKS = 64, 4096, 6
 """Of the kernel of 9.2; it is run with 1 to so many chunks."""
@@ -24,6 +24,7 @@ def judge_pending(answer):
         if begun - pending > 1:
             raise Refused(f"stages = {stages}, step 0: wait_group {pending} waits for chunks 0 to {begun - pending - 1}, "
                           "and only chunk 0 is read: the others could still be under way")
+    return Right()
 
 
 def judge_pipeline(answer):
@@ -49,6 +50,7 @@ def judge_pipeline(answer):
                           f"{THREADS - 1 - thread} add up to {wanted[thread]}")
         if not any(one.instruction.startswith("cp.async") for one in trace.lines):
             raise Refused(f"with {_chunks(chunks)}: no line of the kernel copies with cp.async")
+    return Right()
 
 
 def _chunks(count):

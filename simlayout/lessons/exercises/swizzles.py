@@ -1,7 +1,7 @@
 """Lesson 5: the practical swizzle problems."""
 
 from simlayout.algebra import Layout
-from simlayout.lessons.exercises.asking import Exercise, judge_tile
+from simlayout.lessons.exercises.asking import Exercise, Right, judge_tile
 from simlayout.proofs import Access
 
 SQUARE, HALVES, WIDE = (Layout((16, n), (n, 1)) for n in (16, 32, 256))
@@ -24,8 +24,8 @@ OF_WIDE = (
 
 def _judge(plain, accesses):
     def judge(answer):
-        judge_tile(answer, plain, accesses)
-        return f"{len(accesses)} accesses without conflicts, and no byte wasted"
+        tile = judge_tile(answer, plain, accesses)
+        return Right(f"{len(accesses)} accesses without conflicts, and no byte wasted", accesses[0].with_tile(tile).plot)
 
     return judge
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.algebra import Layout
 from simlayout.hardware import analyze
-from simlayout.lessons.exercises.asking import Exercise, Refused, pair_that_meets, warp_addresses
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn, pair_that_meets, warp_addresses
 from simlayout.proofs import Access
 from simlayout.testing import assert_bijective, assert_conflict_free
 
@@ -21,7 +21,7 @@ def judge_pairs(answer):
         raise Refused(f"lanes 0 and 1 have one address, {addresses[0]}: pair the lanes in the other way")
     one = analyze("ld.shared.b128", addresses)
     if one.wavefronts[0] == 2:
-        return None
+        return Right(draw=drawn("ld.shared.b128", addresses))
     raise Refused(f"{int(one.wavefronts[0])} wavefronts: {_why(addresses, one)}")
 
 
@@ -48,6 +48,7 @@ def judge_pieces(answer):
         raise Refused(f"tid = {tid}, i = {i}: offset {offsets[i, tid]} is not a multiple of 4 floats, 16 bytes")
     assert_bijective(pieces)
     assert_conflict_free(pieces)
+    return Right(draw=pieces.plot)
 
 
 BLOCK = Layout((16, 32), (32, 1))
@@ -60,6 +61,7 @@ def judge_lanes(answer):
     load = Access("block", "ld.shared.b64", BLOCK, answer, {"tid": 32, "k": 8}, "f32")
     assert_bijective(load)
     assert_conflict_free(load)
+    return Right(draw=load.plot)
 
 
 EXERCISES = {

@@ -1,0 +1,82 @@
+"""Hints come in three steps and two languages, and give nothing away; a right answer is drawn."""
+
+import re
+
+import matplotlib
+import pytest
+from lesson_answers import RIGHT, WRONG
+from lesson_leaks import leaked
+
+from simlayout.errors import SimlayoutError
+from simlayout.lessons import check
+from simlayout.lessons.exercises.hints import HINTS, LABELS, MORE
+from simlayout.lessons.translation import columns
+from simlayout.lessons.zh import check as check_in_chinese
+
+matplotlib.use("Agg")
+
+
+@pytest.mark.parametrize("exercise", WRONG)
+def test_wrong_answers_of_an_exercise_fail_in_different_ways(exercise):
+    said = {str(check(exercise, answer)) for answer, _ in WRONG[exercise]}
+    assert len(said) == len(WRONG[exercise]) >= 2
+
+
+def test_every_exercise_has_hints_in_every_language_of_its_own_words():
+    for language, hints in HINTS.items():
+        assert list(hints) == list(RIGHT), language
+        texts = [text for key, hint in hints.items() if key != "6.1" for text in (hint.where, hint.change)]
+        assert len(set(texts)) == len(texts)                      # 6.1 asks what 3.1 asks, of another tile
+    assert all(re.search("[\u4e00-\u9fff]", text) for hint in HINTS["zh"].values() for text in (hint.where, hint.change))
+
+
+@pytest.mark.parametrize("language", HINTS)
+def test_no_hint_is_an_answer(language):
+    for exercise, hint in HINTS[language].items():
+        assert leaked("", f"{hint.where} {hint.change}", [exercise]) == []
+
+
+@pytest.mark.parametrize("language", HINTS)
+def test_each_step_says_more_than_the_one_before(language):
+    for exercise in RIGHT:
+        first, second, third = (str(check(exercise, None, hints, language)).splitlines() for hints in (1, 2, 3))
+        assert len(first) == 1 and second[:1] == third[:1] == first and third[:len(second)] == second
+        assert second[1].startswith(LABELS[language][0]) and third[len(second)].startswith(LABELS[language][1])
+        assert all(columns(line) <= 100 for line in third[1:])
+
+
+def test_a_wrong_answer_says_how_to_ask_for_more():
+    for hints, last in ((1, MORE["en"][0]), (2, MORE["en"][1])):
+        assert str(check("1.1", [0] * 32, hints)).splitlines()[-1] == last
+    assert HINTS["en"]["1.1"].change in str(check("1.1", [0] * 32, 3)).splitlines()[-1]
+    assert str(check_in_chinese("1.1", [0] * 32)).splitlines()[-1] == MORE["zh"][0]
+    assert "hints" not in str(check("1.1", RIGHT["1.1"][0], 3))
+
+
+@pytest.mark.parametrize("hints, language, part", [
+    (0, "en", "hints=0: 1 tells what fails"), (4, "en", "hints=4"), ("2", "en", "hints='2'"),
+    (1, "fr", "no hints in 'fr'; there are en, zh")])
+def test_hints_that_there_are_not_are_refused(hints, language, part):
+    with pytest.raises(SimlayoutError, match=re.escape(part)):
+        check("1.1", None, hints, language)
+
+
+UNDRAWN = ("3.2", "3.3", "7.3", "8.2", "8.3", "9.1", "9.2", "10.1", "10.2")
+
+
+@pytest.mark.parametrize("exercise", [key for key in RIGHT if key not in UNDRAWN])
+def test_a_right_answer_is_drawn(exercise):
+    from matplotlib import pyplot
+
+    ax = check(exercise, RIGHT[exercise][0]).plot()
+    assert ax.figure in map(pyplot.figure, pyplot.get_fignums()) and ax.get_title(loc="left")
+    pyplot.close("all")
+
+
+def test_only_a_right_answer_that_does_something_to_see_is_drawn():
+    for answer in (None, (5, 3)):
+        with pytest.raises(SimlayoutError, match="4.1: only a right answer is drawn"):
+            check("4.1", answer).plot()
+    for exercise in ("3.2", "8.3", "9.1"):
+        with pytest.raises(SimlayoutError, match=f"{exercise}: there is nothing to draw"):
+            check(exercise, RIGHT[exercise][0]).plot()
