@@ -35,15 +35,18 @@ HGEMM = {name: KERNELS[name].variant(stages=1).plan for name in ("mma_base", "mm
 """The plans of cuda_hgemm's mma_base.cu and mma_permuted.cu, which copy through registers."""
 
 
-def hgemm(name, what, colour="chunk", warp=0, **loops):
+def hgemm(name, what, **loops):
     """An access of warp 0 in the tile, and in shared memory of both kernels. loops: how many of a loop's trips are drawn."""
     plans = [plan.access(name) for plan in HGEMM.values()]
-    first = plans[0]
-    trips = [dict(zip(loops, values)) for values in np.ndindex(*loops.values())]
-    indices = [index_of(first, warp, **values) for values in trips]
+    first, indices = plans[0], _trips(plans[0], loops)
     titles = [f"{label}, shared memory" for label in HGEMM]
     what = f"{what}, {first.instruction}, {first.dtype}"
-    return [touched(first, indices, colour, what), *(in_memory(a, indices, colour, t) for a, t in zip(plans, titles))]
+    return [touched(first, indices, "chunk", what), *(in_memory(a, indices, "chunk", t) for a, t in zip(plans, titles))]
+
+
+def _trips(access, loops):
+    """The instructions of warp 0 in the first trips of some loops."""
+    return [index_of(access, 0, **dict(zip(loops, values))) for values in np.ndindex(*loops.values())]
 
 
 def hgemm_phases():
@@ -56,11 +59,10 @@ def _phases(access, title, index=0, only=None):
     return of_access(access, index, only, f"{title}, {access.instruction}, {access.dtype}")
 
 
-def hgemm_read_c():
-    """The lines of shared memory that warp 0 reads of C, in both kernels."""
-    plans = [(name, plan.access("read C")) for name, plan in HGEMM.items()]
-    return [in_memory(a, [index_of(a, 0, i=i) for i in range(4)], "chunk", f"{name}: {a.instruction}, {a.dtype}")
-            for name, a in plans]
+def hgemm_lines(name, colour, **loops):
+    """The lines of shared memory that an access of warp 0 touches, in both kernels. loops: as of `hgemm`."""
+    plans = [(label, plan.access(name)) for label, plan in HGEMM.items()]
+    return [in_memory(a, _trips(a, loops), colour, f"{label}: {a.instruction}, {a.dtype}") for label, a in plans]
 
 
 def hgemm_load_a():
@@ -187,7 +189,7 @@ def interleaved():
 
 
 PICTURES = (
-    Picture("hgemm_copy_a", "cuda_hgemm copies A: mma_permuted rotates each row by its line, at no cost",
+    Picture("hgemm_copy_a", "cuda_hgemm copies A: mma_permuted rotates each row, at no cost",
             partial(hgemm, "copy A", "A, warp 0", i=4), joined((1, 2))),
     Picture("hgemm_copy_b", "cuda_hgemm copies B behind A's 256 rows: no conflicts either way",
             partial(hgemm, "copy B", "B, warp 0", i=2), joined((1, 2))),
@@ -195,9 +197,9 @@ PICTURES = (
             hgemm_phases, joined()),
     Picture("hgemm_load_a", "Loading A costs mma_base 16 passes through the banks, and mma_permuted 4", *hgemm_load_a()),
     Picture("hgemm_store_c", "Storing C: four banks per instruction in mma_base, all in mma_permuted",
-            partial(hgemm, "store C", "C, warp 0, 8 rows", "instruction", j=8), joined(1)),
+            partial(hgemm_lines, "store C", "instruction", j=8), joined(1)),
     Picture("hgemm_read_c", "Reading C back costs the same in both: each line is read whole, in any order",
-            hgemm_read_c, joined()),
+            partial(hgemm_lines, "read C", "chunk", i=4), joined()),
     Picture("cute_ldmatrix", "ldmatrix where k is contiguous, ldmatrix.trans where m or n is: A and B of m16n8k16",
             cute_ldmatrix, joined(2)),
     Picture("tutorial_fragments_k8", "mma m16n8k8: four lanes share a row of A and C, and a column of B", tutorial_fragments,
