@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.machine.engine.languages import NUMBA
 from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
@@ -199,9 +200,9 @@ class SimulatedDevice:
 
     def module(self, text: str | syntax.Module, path: str = "<ptx>") -> Module:
         """A Module, of PTX text or of what that was parsed to, whose variables, and whatever its kernels point to, lie in
-        this device's memory."""
+        this device's memory. Its lines in Python files are Numba's, because Triton loads modules otherwise."""
         parsed = parse(text, path) if isinstance(text, str) else text
-        return Module(parsed, lambda allocate: DeviceSpace(self.memory, allocate), self._room, self.heap)
+        return Module(parsed, lambda allocate: DeviceSpace(self.memory, allocate), self._room, self.heap, NUMBA)
 
     def _room(self, nbytes):
         """uint8 [nbytes] of zeros in this device's memory."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import arch_of
+from simlayout.machine.engine.languages import NUMBA
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Entry, load
 from simlayout.programs.device import SimulatedDevice
@@ -53,7 +54,9 @@ class MlirKernel:
             text, _ = cuda.compile_ptx(self._kernel.py_func, signature, lineinfo=True, device=False, cc=capability, **known)
         finally:
             tools._cached_cc = before
-        return load(text).entry()
+        module = load(text)
+        module.python = NUMBA
+        return module.entry()
 
 
 def _parameters(value):

@@ -13,6 +13,8 @@ from cuda_kernels import KERNELS
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
+from simlayout.machine.engine.hazards import HazardLog, Place, hazard
+from simlayout.machine.engine.languages import CUDA, NUMBA, WORDS, worded
 
 
 def lines_of(kernel):
@@ -101,6 +103,25 @@ def test_a_report_keeps_one_of_each_kind_and_pair_of_lines_and_counts_the_rest()
     assert found.first.cta == (0, 0, 0) and found.lines == tuple((racy.__file__, n) for n in lines_of(racy.read_after_write))
     assert "put a bar.sync between them" in str(found) and str(found) in trace.listing()
     assert found.as_dict()["second"]["line"] == found.second.line
+
+
+@pytest.mark.parametrize("file, python, advice", [
+    ("kernel.py", None, "put a bar.sync between them"), ("kernel.py", NUMBA, "put a cuda.syncthreads() between them"),
+    ("kernel.cu", NUMBA, "put a __syncthreads() between them"), ("kernel.ptx", NUMBA, "put a bar.sync between them")])
+def test_advice_is_in_the_words_of_the_language_of_the_line(file, python, advice):
+    first, second = (Place(name, 1, "bar.sync", (0, 0, 0), 0, ()) for name in ("other.h", file))
+    log = HazardLog("report", python)
+    log.add(hazard("read after write", first, second, (0,), detail=""))
+    assert log.hazards()[0].text == hazard("read after write", first, second, (0,), detail="").text.replace(
+        "put a bar.sync between them", advice)
+
+
+def test_every_language_has_words_of_its_own_for_barriers_only():
+    ours = " ".join(advice for _, advice in KINDS.values())
+    for language, file in ((NUMBA, "kernel.py"), (CUDA, "kernel.cuh")):
+        theirs = worded(ours, file, NUMBA)
+        assert "bar.sync" not in theirs and "bar.warp.sync" not in theirs and "barrier.cluster" in theirs
+        assert all(own in theirs for _, own in WORDS[language])
 
 
 def test_the_message_says_which_wait_would_cover_a_copy():

@@ -71,6 +71,7 @@ def test_a_race_is_raised_with_both_lines_or_reported():
     trace = sl.simulate(shifted, hazards="report")[1, 64](np.arange(64, dtype=np.int32))
     assert {place.line for place in (trace.hazards[0].first, trace.hazards[0].second)} == {
         line(shifted.py_func, "tile[i] ="), line(shifted.py_func, "63 - i")}
+    assert trace.hazards[0].text.endswith("nothing orders the two: put a cuda.syncthreads() between them")
     assert sl.simulate(shifted, hazards="off")[1, 64](np.arange(64, dtype=np.int32)).hazards == ()
 
 

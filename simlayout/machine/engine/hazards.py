@@ -6,6 +6,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError
+from simlayout.machine.engine.languages import worded
 
 KINDS = {
     "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
@@ -178,16 +179,20 @@ def ordered_ints(values):
 
 class HazardLog:
     """Raises the first hazard ("raise"), or keeps one of each kind and pair of places ("report"): lines, and the calls that
-    lead there."""
+    lead there. python: the language of Python files, as of `worded`."""
 
-    def __init__(self, mode):
+    def __init__(self, mode, python=None):
         if mode not in MODES:
             raise MachineError(f'hazards = {mode!r}: choose "raise", "report" or "off"')
-        self.mode = mode
+        self.mode, self._python = mode, python
         self._found = {}
 
     def add(self, fault):
-        """Takes a Hazard; raises it as a HazardError unless the mode is "report"."""
+        """Takes a Hazard, gives its advice in the words of its file, and raises it as a HazardError unless the mode is
+        "report"."""
+        advice = KINDS[fault.kind][1]
+        own = worded(advice, fault.second.file, self._python)
+        fault = replace(fault, text=fault.text.removesuffix(advice) + own)
         if self.mode == "raise":
             raise error(fault)
         places = [(p.file, p.line, p.callers) for p in (fault.first, fault.second) if p is not None]

@@ -35,12 +35,12 @@ class Launch:
     no shadows find hazards (see `ptx.doubts`); elements: the Elements that accesses
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
     whose turn it is; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
-    memory, a Counters; not_started: how many CTAs are yet to come.
+    memory, a Counters; not_started: how many CTAs are yet to come. python: as of `HazardLog`.
     """
 
-    def __init__(self, arch, hazards, accesses=(), registers=None):
+    def __init__(self, arch, hazards, accesses=(), registers=None, python=None):
         self.recorder, self.registers, self.watch = Recorder(arch), registers, watcher()
-        log = HazardLog(hazards)
+        log = HazardLog(hazards, python)
         self.log, self.doubts = None if log.mode == "off" else log, None
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0

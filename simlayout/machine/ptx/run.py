@@ -97,7 +97,7 @@ class Entry:
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
         def attempt(quick=False, patient=True):
-            launch = Launch(arch, hazards)
+            launch = Launch(arch, hazards, python=self.module.python)
             space = self.module.space(launch)
             program.parameters = packed(self, args, space)
             launch.dynamic_bytes = dynamic_bytes
@@ -246,14 +246,15 @@ def _zeros(nbytes):
 class Module:
     """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
     GlobalSpace of a launch, called as that; room: gives memory of so many bytes, zeros; heap: where `malloc` of its kernels
-    takes memory from.
+    takes memory from. python: the language of its lines in Python files, a key of `engine.languages.WORDS`, None if it has
+    no words of its own for what a hazard advises.
 
     Its variables in global and constant memory live as long as it does, as those of a loaded module on a GPU.
     """
 
     def __init__(self, parsed: syntax.Module, spaces: Callable[..., GlobalSpace] = GlobalSpace,
-                 room: Callable[[int], np.ndarray] = _zeros, heap: Heap | None = None):
-        self.syntax, self._spaces, self.heap = parsed, spaces, heap or Heap(room)
+                 room: Callable[[int], np.ndarray] = _zeros, heap: Heap | None = None, python: str | None = None):
+        self.syntax, self._spaces, self.heap, self.python = parsed, spaces, heap or Heap(room), python
         self.arch = _arch_of(parsed.target)
         self._memory: dict[str, np.ndarray] = {}
         for variable in self._variables():

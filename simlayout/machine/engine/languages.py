@@ -1,0 +1,28 @@
+"""The words in which a hazard's advice is given: those of the language that its line is written in."""
+
+from os.path import splitext
+
+NUMBA, CUDA = "Numba", "CUDA C++"
+
+WORDS = {
+    NUMBA: (("bar.warp.sync (__syncwarp)", "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()")),
+    CUDA: (("bar.warp.sync (__syncwarp)", "__syncwarp()"), ("bar.sync", "__syncthreads()")),
+}
+"""Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++
+Programming Guide, Synchronization Functions. For all else they have PTX's words."""
+
+_CUDA_FILES = {".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
+
+
+def worded(advice: str, file: str, python: str | None = None) -> str:
+    """Advice in PTX's words, in those of the language of a file. python: the language of Python files, a key of WORDS, or
+    None where PTX's are the ones to use.
+
+    >>> [worded("put a bar.sync between them", file, NUMBA) for file in ("kernel.py", "kernel.cu", "kernel.ptx")]
+    ['put a cuda.syncthreads() between them', 'put a __syncthreads() between them', 'put a bar.sync between them']
+    """
+    suffix = splitext(file)[1]
+    language = CUDA if suffix in _CUDA_FILES else python if suffix == ".py" else None
+    for theirs, own in WORDS.get(language or "", ()):
+        advice = advice.replace(theirs, own)
+    return advice
