@@ -10,7 +10,7 @@ from simlayout.cli.text import fit, tell
 from simlayout.errors import SimlayoutError
 from simlayout.files import make_folder, write_whole
 from simlayout.lessons.build import SOURCE, install_cell, notebook_text
-from simlayout.lessons.catalogue import LANGUAGES, lessons, theory
+from simlayout.lessons.catalogue import LANGUAGES, lessons, teaching, theory
 from simlayout.lessons.catalogue import lesson as lesson_of
 
 EXAMPLES = """
@@ -21,6 +21,7 @@ EXAMPLES = """
     simlayout lesson 5 --no-open --alone                  # a file to upload to Colab
     simlayout lesson 1 --no-open --source https://a.org/simlayout-0.1.0-py3-none-any.whl
     simlayout lesson theory                               # the model on a page
+    simlayout lesson teaching                             # for teachers: a week, figures, what goes wrong
     """
 
 NOTES = """
@@ -31,7 +32,7 @@ NOTES = """
     lessons are listed, or the copy is made and not opened.
     """
 
-THEORY = "theory"
+THEORY, TEACHING = "theory", "teaching"
 JUPYTERS = ("jupyterlab", "notebook")
 """Python modules that open a notebook, the preferred one first."""
 
@@ -39,8 +40,8 @@ JUPYTERS = ("jupyterlab", "notebook")
 def describe(parser):
     """The parser of `simlayout lesson`."""
     parser.answer(run, EXAMPLES, NOTES)
-    add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, or {THEORY} (default: list them)",
-            values=lambda: [THEORY, *(one.number for one in lessons())])
+    add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, {THEORY} or {TEACHING} (default: list "
+            "them)", values=lambda: [THEORY, TEACHING, *(one.number for one in lessons())])
     parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and hints "
                         "(default: %(default)s); what else functions print is English")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
@@ -57,19 +58,23 @@ def describe(parser):
 
 def run(options):
     """`simlayout lesson`."""
-    if (options.alone or options.source is not None) and options.lesson in (None, THEORY):
+    if (options.alone or options.source is not None) and options.lesson in (None, THEORY, TEACHING):
         option = "--alone" if options.alone else "--source"
         raise SimlayoutError(f"{option} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None:
         known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
                  for one in lessons(options.language)}
         last = (f"{THEORY}: the model on one page, what it cannot say, where it was measured",
+                f"{TEACHING}: a page for teachers",
                 f"languages: {', '.join(LANGUAGES)} (--language)")
         tell(options.json, known, fit("\n".join([*map(str, lessons(options.language)), *last])))
     elif options.lesson == THEORY:
         if options.language != LANGUAGES[0]:
             raise SimlayoutError(f"the page {THEORY} is in English alone: leave out --language")
         tell(options.json, {THEORY: theory()}, theory().rstrip())
+    elif options.lesson == TEACHING:
+        page = teaching(options.language)
+        tell(options.json, {TEACHING: page}, page.rstrip())
     else:
         one = _numbered(options.lesson, options.language)
         if options.to.endswith(".ipynb"):
@@ -83,7 +88,7 @@ def run(options):
 
 def _numbered(text, language):
     if not (text.isascii() and text.isdigit() and len(text) < 4):
-        raise SimlayoutError(f"lesson {text!r}: give a number from 1 to {len(lessons())}, or {THEORY}")
+        raise SimlayoutError(f"lesson {text!r}: give a number from 1 to {len(lessons())}, {THEORY} or {TEACHING}")
     return lesson_of(int(text), language)
 
 

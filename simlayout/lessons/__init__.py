@@ -16,7 +16,7 @@ lanes that conflict, or the first coordinate that is wrong. A notebook is built 
 from simlayout.lazy import when_used
 
 _MODULES = {
-    "catalogue": ("Lesson", "lesson", "lessons", "theory"),
+    "catalogue": ("Lesson", "lesson", "lessons", "teaching", "theory"),
     "counted": ("Measured", "beside", "measured"),
     "device": ("gpu_or_cpu",),
     "verdict": ("Verdict", "check"),

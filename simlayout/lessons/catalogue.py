@@ -64,9 +64,7 @@ def lessons(language="en"):
     >>> lessons("zh")[0].file
     '1_banks.zh'
     """
-    if language not in LANGUAGES:
-        raise SimlayoutError(f"no lessons in {language!r}; there are {', '.join(LANGUAGES)}")
-    ending = "" if language == "en" else f".{language}"
+    ending = _ending(language)
     return tuple(Lesson(number, file + ending, titles[language], minutes, language)
                  for number, file, minutes, titles in _ROWS)
 
@@ -86,6 +84,18 @@ def lesson(number, language="en"):
 def theory():
     """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured."""
     return _text("theory.md")
+
+
+def teaching(language="en"):
+    """How to teach with the lessons, on a page, Markdown; SimlayoutError for a language that there is not."""
+    return _text(f"teaching{_ending(language)}.md")
+
+
+def _ending(language):
+    """Of the names of files in a language; SimlayoutError if there is none."""
+    if language not in LANGUAGES:
+        raise SimlayoutError(f"no lessons in {language!r}; there are {', '.join(LANGUAGES)}")
+    return "" if language == LANGUAGES[0] else f".{language}"
 
 
 def _text(*path):
