@@ -12,6 +12,7 @@ from cuda_kernels.kernels.practical import practical
 from cuda_kernels.kernels.practical.common import exchange
 from cuda_kernels.kernels.practical.tiles import accesses
 from simlayout.hardware import choose_ldmatrix
+from simlayout.hardware.matrix.wgmma import OperandTile
 from simlayout.plots import (
     Box,
     Panel,
@@ -20,6 +21,7 @@ from simlayout.plots import (
     in_memory,
     landing,
     layouts,
+    operand_panel,
     sheet_of,
     sheets,
     table,
@@ -225,6 +227,9 @@ PICTURES = (
             "each", interleaved, lambda made, says: sheets(made, says)),
     Picture("h100_accumulator", "wgmma's result: a warp holds 16 rows; of each 8x8 block every thread has two elements",
             lambda: parts(sl.fragment("wgmma.m64n64k16.f32.bf16.bf16", "D")), joined()),
+    Picture("h100_operands", "wgmma: the 8 rows of 16 bytes of a core matrix lie in all banks",
+            lambda: [operand_panel(OperandTile(64, 64, "bf16", major), name, 8) for name, major in zip("AB", ("K", "MN"))],
+            joined()),
     Picture("h100_swizzle_128b", "SWIZZLE_128B: in row r of the box, chunk c lies in place c XOR r",
             lambda: [landing(atom(0)), landing(atom(128))], joined()),
 )

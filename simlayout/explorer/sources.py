@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simlayout.errors import SimlayoutError
+from simlayout.explorer.pictures import pictures
 
 NO_BANKS = {"cp.async.bulk": "TMA moves whole boxes past the load-store unit: no lanes, so no bank conflicts",
             "wgmma": "the tensor core reads both operands itself: every layout that it accepts takes as many wavefronts"}
@@ -41,7 +42,7 @@ NONE = Sources()
 
 def plan_rows(name, sources):
     """Every access of a kernel in the order of its plan, for JSON: counts for one tile of C and one step of K each stage;
-    part, shown: where the bench has it, None for what has no lanes, and then `why`.
+    part, shown: where the bench has it, None for what has no lanes, and then `why`, and `pictures` of it.
 
     >>> from types import SimpleNamespace
     >>> plan_rows("x", Sources())
@@ -54,22 +55,23 @@ def plan_rows(name, sources):
     rows, columns, depth = plan.tile
     found = []
     for count in plan.predict(rows, columns, depth * getattr(plan, "stages", 1)).counts:
-        row = {**{key: getattr(count, key) for key in NUMBERS}, "part": None, "shown": None, "why": ""}
+        row = {**{key: getattr(count, key) for key in NUMBERS}, "part": None, "shown": None, "why": "", "pictures": []}
         part, shown, access = places.pop(count.name, (None, None, None))
         if access is not None:
             row.update(part=part, shown=shown, dtype=access.dtype, layout=str(access.tile))
         else:
             row["why"] = next((why for prefix, why in NO_BANKS.items() if count.instruction.startswith(prefix)), "")
+            row["pictures"] = pictures(plan, count.instruction)
         found.append(row)
     for name, (part, shown, access) in places.items():      # an access that the plan counts under another name
         totals = access.analyze()
         for row in found:
             if row["part"] is None and row["instruction"] == access.instruction:
-                row.update(part=part, shown=shown, dtype=access.dtype, layout=str(access.tile), why="")
+                row.update(part=part, shown=shown, dtype=access.dtype, layout=str(access.tile), why="", pictures=[])
                 break
         else:
             found.append({"name": name, "instruction": access.instruction, "instructions": access.instructions(),
                           "wavefronts": int(totals.wavefronts.sum()), "ideal": int(totals.ideal.sum()),
                           "excess": int(totals.excess.sum()), "exact": bool(totals.exact), "bytes": 0, "part": part,
-                          "shown": shown, "why": "", "dtype": access.dtype, "layout": str(access.tile)})
+                          "shown": shown, "why": "", "pictures": [], "dtype": access.dtype, "layout": str(access.tile)})
     return found

@@ -21,11 +21,12 @@ from simlayout.plots.pipeline_tma import tma_timeline
 from simlayout.plots.sheet import PLAN_KIND, Sheet, plan, plan_sheet, sheet, sheet_of, sheets
 from simlayout.plots.timelines import Timeline, TmaTimeline
 from simlayout.plots.tma import TMA_KIND, atom, landing, tma, tma_modes
+from simlayout.plots.wgmma import operand_panel
 
 __all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "atom",
            "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map", "draw", "fragment", "in_memory",
            "ladder", "landing", "layout", "layout_map", "logical", "matrix", "matrix_phases", "memory", "of_kernel",
-           "outline", "phase_rows", "phases", "pipeline", "plan", "plan_sheet", "rendered", "save",
+           "operand_panel", "outline", "phase_rows", "phases", "pipeline", "plan", "plan_sheet", "rendered", "save",
            "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets", "table", "timeline", "tma", "tma_modes",
            "tma_timeline", "together", "touched"]
 

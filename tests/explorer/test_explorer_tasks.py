@@ -154,6 +154,11 @@ def test_the_accesses_of_a_kernel_are_shown_by_name(page, how):
     choose(page, how, "kernel", "wgmma_tma")
     until(page, "byId('plan').textContent.includes('wgmma_tma')")
     assert "the tensor core reads both operands itself" in element(page, "plan").text
+    choose(page, how, "kernel", "wgmma_tma")
+    until(page, "document.body.dataset.pictured === 'multiply'")
+    press(page, how, "[data-picture='load A, B']")
+    until(page, "document.body.dataset.pictured === 'load A, B'")
+    assert page.execute_script("return document.querySelectorAll('#plan-pictures svg rect').length") == 128
 
 
 @both

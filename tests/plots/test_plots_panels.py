@@ -11,6 +11,7 @@ import simlayout as sl
 from cuda_kernels import KERNELS
 from simlayout.hardware import choose_ldmatrix
 from simlayout.hardware.banks.copies import wavefront_of
+from simlayout.hardware.matrix.wgmma import OperandTile
 from simlayout.kernel import Problem
 from simlayout.plots import (
     Box,
@@ -23,6 +24,7 @@ from simlayout.plots import (
     landing,
     logical,
     memory,
+    operand_panel,
     phase_rows,
     phases,
     save,
@@ -343,3 +345,15 @@ def test_objects_draw_themselves_into_given_axes():
                   sl.fragment("m16n8k8.f32.f16.f16.f32", "A")):
         ax = Figure(figsize=(8, 6)).add_subplot()
         assert thing.plot(ax=ax) is ax and ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+@pytest.mark.parametrize("dtype, major", [("f16", "K"), ("e4m3", "K"), ("tf32", "K"), ("bf16", "MN")])
+def test_what_wgmma_reads_is_drawn_where_tma_puts_it_and_a_core_matrix_has_all_banks(dtype, major, swizzle):
+    tile = OperandTile(64, {"e4m3": 256, "tf32": 64}.get(dtype, 128), dtype, major, swizzle)
+    panel, put = operand_panel(tile, "A", 8), tile.put()
+    assert len(panel.boxes) == 64 == len({b[:2] for b in panel.boxes})
+    for box in panel.boxes:
+        row, k = map(int, box.text.split(", "))
+        assert put[row, k] == 128 * box.y + 4 * box.x and box.colour == k * tile.bytes // (64 * tile.depth) // 32
+    assert sorted(int(x) + i for x, *_ in panel.frames for i in range(4)) == list(range(32))

@@ -48,12 +48,34 @@ function showFixes(found, use, next) {
 /** The rows of a kernel's plan; open: shows the banks of one. */
 function showPlan(name, rows, open) {
   const heads = ["access", "instruction", "warp instructions", "wavefronts", "ideal", "excess", "tile"];
-  byId("plan").replaceChildren(made("p", {}, made("b", {}, name), " ", made("small", {}, "counts of one tile of C and one turn of its stages")),
+  const seen = made("div", { id: "plan-pictures" });
+  const picture = (row) => { seen.replaceChildren(...row.pictures.map(drawPanel)); document.body.dataset.pictured = row.name; };
+  const act = (row) => (row.part !== null ? button(row.name, { class: "name", "data-plan": `${row.part}-${row.shown}` }, () => open(row))
+    : row.pictures.length ? button(row.name, { class: "name", "data-picture": row.name }, () => { picture(row); seen.scrollIntoView({ block: "nearest" }); }) : row.name);
+  if (rows.every((row) => row.part === null)) picture(rows.find((row) => row.instruction.startsWith("wgmma")) || rows[0]);
+  byId("plan").replaceChildren(seen, made("p", {}, made("b", {}, name), " ", made("small", {}, "counts of one tile of C and one turn of its stages")),
     made("table", {}, made("thead", {}, made("tr", {}, ...heads.map((h, i) => made("th", { scope: "col", class: i > 1 && i < 6 ? "n" : "" }, h)))),
       made("tbody", {}, ...rows.map((row) => made("tr", {},
-        made("td", {}, row.part === null ? row.name : button(row.name, { class: "name", "data-plan": `${row.part}-${row.shown}` }, () => open(row))),
+        made("td", {}, act(row)),
         cell(row.instruction), ...["instructions", "wavefronts", "ideal", "excess"].map((n) => cell(number(row[n]), "n")),
         cell(row.layout || row.why || "no index function of its own"))))));
+}
+
+/** A panel of `simlayout.plots` as SVG in a figure: boxes and frames on a grid, with its numbers and what they mean. */
+function drawPanel(panel) {
+  const w = 384 / panel.width, h = 14.5, left = 40, top = 30, width = left + panel.width * w + 8, height = top + panel.height * h + 6, ink = palette();
+  const svg = shape(null, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, xmlns: SVG, "font-size": 10.5, "text-anchor": "middle", role: "img",
+    "font-family": "system-ui, DejaVu Sans, sans-serif", "aria-label": panel.title, fill: ink.ink });
+  shape(svg, "text", { x: left, y: 11, "text-anchor": "start", fill: ink.soft }, panel.xlabel);
+  shape(svg, "text", { x: left - 6, y: 24, "text-anchor": "end", fill: ink.soft }, panel.ylabel);
+  for (const [x, text] of panel.columns) shape(svg, "text", { x: left + x * w, y: 24 }, text);
+  for (const [y, text] of panel.rows) shape(svg, "text", { x: left - 6, y: top + y * h + 4, "text-anchor": "end" }, text);
+  for (const [x, y, wide, high, fill, text] of panel.boxes) {
+    shape(svg, "rect", { x: left + x * w, y: top + y * h, width: wide * w, height: high * h, fill, stroke: ink.paper });
+    shape(svg, "text", { x: left + (x + wide / 2) * w, y: top + (y + high / 2) * h + 4, fill: "#000" }, text);
+  }
+  for (const [x, y, wide, high] of panel.frames) shape(svg, "rect", { x: left + x * w, y: top + y * h, width: wide * w, height: high * h, fill: "none", stroke: "#000", "stroke-width": 2.2 });
+  return made("figure", {}, made("figcaption", {}, panel.title), made("div", { class: "scroll" }, svg), ...panel.words.map((text) => made("small", {}, text)));
 }
 
 /** The lines of a report; open: shows the banks of one. */

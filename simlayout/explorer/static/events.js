@@ -60,7 +60,7 @@ async function openKernel(name) {
   openTab("plan");
   const first = rows.find((row) => row.part !== null);
   if (first) return open(first);
-  byId("told").textContent = `${name} moves everything with TMA and wgmma, which have no lanes: its counts are below.`;
+  byId("told").textContent = `${name} moves everything with TMA and wgmma, which have no lanes: its counts and pictures are below.`;
 }
 
 function openTab(name) {
