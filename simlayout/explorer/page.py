@@ -14,7 +14,7 @@ from simlayout import __version__
 from simlayout.algebra.dtypes import DTYPES
 from simlayout.explorer.pack import packed
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.sources import NONE
+from simlayout.explorer.sources import NONE, plan_rows
 from simlayout.explorer.stored import stored
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.arch import ARCHES
@@ -43,7 +43,7 @@ def served_page(state, sources=NONE):
 
 def exported_page(state, sources=NONE):
     """One HTML text that shows a State without a server or a network: the instructions, lanes, banks and phases of all its
-    accesses, their texts in other languages, what is pinned, and the layouts that a slider leads to.
+    accesses, their texts in other languages, what is pinned, the layouts that a slider leads to, and of a kernel the plan.
 
     Instructions after the 64th of an access are left out, which the page says. Raises Refusal for a State without an answer.
 
@@ -54,7 +54,8 @@ def exported_page(state, sources=NONE):
     """
     held = stored(state, sources)
     shown = min(state.shown, len(held["accesses"][0]) - 1)
-    own = {"presets": [], "kernels": [], "lines": [], "stored": held}
+    rows = plan_rows(state.kernel, sources) if state.kernel else []
+    own = {"presets": [], "kernels": [], "lines": [], "stored": held, "plan": rows}
     return _page({**_tables(), **own, "state": {**state.as_dict(), "shown": shown}}, "connect-src 'none'", whole=True)[0]
 
 

@@ -19,7 +19,7 @@ from simlayout.explorer.model import MAX_SHOWN, answer
 from simlayout.explorer.pack import packed
 from simlayout.explorer.page import exported_page, served_page
 from simlayout.explorer.presets import PRESETS
-from simlayout.explorer.sources import Sources
+from simlayout.explorer.sources import Sources, plan_rows
 from simlayout.explorer.state import MAX_TEXT, Refusal, State, Use, access_of, single, state_of
 from simlayout.explorer.stored import BASES, BITS, SHIFTS
 
@@ -221,12 +221,24 @@ def test_what_is_packed_unfolds_to_itself(value):
     assert unfolded(json.loads(text)) == value
 
 
+def data_of(page):
+    """What an exported page holds beside its script."""
+    text = re.search(r'<script type="text/plain" id="data">(.*?)</script>', page)[1]
+    return unfolded(json.loads(zlib.decompress(base64.b64decode(text), -zlib.MAX_WBITS)))[1]
+
+
+def test_the_exported_page_of_a_kernel_holds_its_plan_with_what_has_no_lanes():
+    kernels = Sources(registry.ALL_KERNELS)
+    held = data_of(exported_page(State("", "f16", kernel="mma_tma"), kernels))
+    assert held["plan"] == json.loads(json.dumps(plan_rows("mma_tma", kernels)))
+    assert [len(row["pictures"]) for row in held["plan"] if row["part"] is None] == [2]
+
+
 @pytest.mark.parametrize("state", [single(TILE, index=2), THREE], ids=("one access", "three"))
 def test_an_exported_page_holds_what_the_model_says_of_each_of_its_layouts_and_may_ask_nobody(state):
     page = exported_page(state)
     assert "connect-src 'none'" in page and "connect-src 'self'" not in page
-    packed_text = re.search(r'<script type="text/plain" id="data">(.*?)</script>', page)[1]
-    held = unfolded(json.loads(zlib.decompress(base64.b64decode(packed_text), -zlib.MAX_WBITS)))[1]["stored"]
+    held = data_of(page)["stored"]
     uses, refused = len(state.accesses), 0
     for layout, number in held["layouts"].items():
         bare = replace(state, layout=layout, before="")

@@ -30,7 +30,7 @@ function useLayout(text, what) {
 /** A group of the swizzle's bits was dragged to another place. */
 function drag(name, value) {
   const range = byId(name), next = Math.max(Number(range.min), Math.min(Number(range.max), value));
-  if (Number(range.value) === next) return;
+  if (Number(range.value) === next || byId("swizzle").disabled) return;
   range.value = next;
   range.dispatchEvent(new Event("input"));
 }
@@ -233,6 +233,7 @@ let resized = 0;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { if (answer) { drawGrids(); showStep(); } }, 60); });
 for (const [name, on] of [["beforeprint", true], ["afterprint", false]]) addEventListener(name, () => { printing = on; if (answer) show(answer); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (answer) show(answer); });
+if (exported && data.plan.length) showPlan(state.kernel, data.plan, (row) => change.show(row.shown), state.part);
 showReport((line) => become(line.state, `line ${line.line}`));
 openTab(view.tab);
 ask();

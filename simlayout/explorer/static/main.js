@@ -78,7 +78,7 @@ function show(found) {
   cells = cellsOf(answer.instruction);
   beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
-  byId("swizzle").disabled = exported && data.stored.tiles.length < 3;
+  byId("swizzle").disabled = exported && !storesSliders();
   const drawn = slid || !answer.swizzle.b ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
   byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
   byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";
@@ -86,7 +86,7 @@ function show(found) {
   showCounts(answer);
   showAccesses(answer, state, change);
   const last = (exported ? answer.stored : answer.counts.wavefronts.length) - 1;
-  const fewer = last + 1 < answer.counts.wavefronts.length ? ` (of ${answer.counts.wavefronts.length}, the first ${last + 1} are stored)` : "";
+  const fewer = last + 1 < answer.counts.wavefronts.length ? ` (${last + 1} of ${answer.counts.wavefronts.length} stored)` : "";
   showStepper("index", last, state.index, (answer.instruction.loops || `${state.index}`) + fewer);
   drawGrids();
   size = null;
