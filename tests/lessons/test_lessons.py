@@ -4,6 +4,7 @@ import ast
 import doctest
 import json
 import re
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -62,7 +63,7 @@ def test_every_notebook_runs_from_top_to_bottom(number, capsys):
     figures = len(pyplot.get_fignums())
     pyplot.close("all")
     out = capsys.readouterr().out
-    assert out.count("your guess  none yet") >= 5 and out.count("\nmeasured    ") >= 3 and figures >= 1
+    assert out.count("your guess  none yet") >= 5 and out.count("\nmeasured    ") >= 3 and figures >= 3
 
 
 @pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
@@ -105,7 +106,8 @@ EXERCISE = {"en": "Exercise", "zh": "练习"}
 def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(one):
     assert one.source.startswith(BEGINS[one.language].format(one.number, one.title))
     assert re.search(LASTS[one.language].format(one.minutes), one.source)
-    assert all(columns(line) <= 100 for line in (FOLDER.parent / "src" / f"{one.file}.md").read_text().splitlines())
+    lines = (FOLDER.parent / "src" / f"{one.file}.md").read_text().splitlines()
+    assert all(columns(line) <= 100 for line in lines if not re.match(r"\[[^]]+\]: http", line))
     guessed = False
     for name, text in cells_of(one)[1:]:
         if "beside(guess" in text:
@@ -122,6 +124,12 @@ def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(one):
     assert asked == one.exercises and 2 <= len(asked) <= 3
     assert re.findall(rf"^## {EXERCISE[one.language]} (\S+)$", text, re.M) == list(asked)
     assert leaked(code, text, asked) == []
+
+
+@pytest.mark.parametrize("number", slow_but([1, 7], [number for number in NUMBERS if number != 10]))
+def test_the_explorer_opens_what_a_lesson_says(number, tmp_path, capsys):
+    told, = re.findall(r"`simlayout (explore[^`]*)`", lesson(number).source)
+    assert main([*shlex.split(told), "-o", str(tmp_path / "page.html")]) == 0, capsys.readouterr().err
 
 
 def test_an_answer_in_plain_sight_would_be_found():
