@@ -61,16 +61,17 @@ _said: set[str] = set()
 
 class Console:
     """Where `waiting` writes. shown: makes a context in which stderr is what the user sees; pytest's plugin sets it, because
-    pytest keeps what a test writes."""
+    pytest keeps what a test writes. waited: seconds that this process has waited so far."""
 
     shown: Callable[[], AbstractContextManager] = nullcontext
+    waited = 0.0
 
 
 @contextmanager
 def waiting(text: str, patience: float = PATIENCE) -> Iterator[None]:
     """Tells on stderr what is waited for, once that takes longer than `patience` seconds: a log gets the text as one line,
     once in a process; on a terminal it stands with the seconds until the wait is over."""
-    over = Event()
+    over, started = Event(), time.perf_counter()
     teller = Thread(target=_tell, args=(text, patience, over), daemon=True, name="simlayout: waiting")
     teller.start()
     try:
@@ -78,6 +79,7 @@ def waiting(text: str, patience: float = PATIENCE) -> Iterator[None]:
     finally:
         over.set()
         teller.join()
+        Console.waited += time.perf_counter() - started
 
 
 def _tell(text, patience, over):

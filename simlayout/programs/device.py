@@ -24,6 +24,7 @@ from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.run import Entry, Module
 from simlayout.machine.ptx.space import GlobalSpace
+from simlayout.progress import Console
 
 ALIGNMENT = 512
 """Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
@@ -144,6 +145,7 @@ class DeviceSpace(GlobalSpace):
         for address in np.unique(addresses).tolist():
             array = self._memory.find(address) if not start <= address < end else None
             if array is not None:
+                self._allocate(array).text = f"device array of {array.size} bytes"       # of what, a driver does not know
                 start = self.address(array)
                 end = start + array.size
         return self.count > before
@@ -165,7 +167,8 @@ class SharedArray:
 @dataclass(frozen=True)
 class Launched:
     """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
-    dynamic shared memory, seconds that the machine took, its Trace, and whether it was watched for hazards."""
+    dynamic shared memory, seconds that the machine took, once it was compiled, its Trace, and whether it was watched for
+    hazards."""
 
     name: str
     grid: tuple[int, ...]
@@ -223,13 +226,14 @@ class SimulatedDevice:
             return self._launched(entry, grid, block, values, shared_bytes, cluster, together, name)
 
     def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
-        start, grid, block = perf_counter(), three(grid), three(block)
+        start, grid, block = perf_counter() - Console.waited, three(grid), three(block)
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
         with self._progress(name or entry.name) as moved:
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
         trace = replace(trace, arrays=self._arrays_of(entry))
-        launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - start, trace, watched)
+        launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,
+                            trace, watched)
         self.launches.append(launched)
         if self._told is not None:
             self._told(launched)

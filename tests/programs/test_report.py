@@ -1,10 +1,15 @@
 """What a report blames: global memory that is wasted, and the user's own lines first."""
 
+import time
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 import simlayout as sl
+from simlayout.programs.device import SimulatedDevice
 from simlayout.programs.report import Report, text, uncoalesced
+from simlayout.progress import waiting
 
 cuda = pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[cuda]'")
 
@@ -72,3 +77,26 @@ def test_lines_of_a_library_come_behind_the_users_and_are_not_blamed():
     (line,) = uncoalesced(found)
     assert line.file == __file__ and told.count("touches") == 1
     assert "numba/cuda/random.py, a library" in told
+
+
+def test_a_hazard_names_memory_of_the_device_by_its_bytes():
+    def last(out):
+        out[0] = cuda.grid(1)
+
+    report = Report("sm_90")
+    sl.simulate(last, hazards="report", told=report.add)[1, 64](np.zeros(3, np.int64))
+    assert "of the device array of 24 bytes" in text(report)
+
+
+def test_the_seconds_of_a_launch_are_without_those_in_which_the_machine_was_compiled():
+    @contextmanager
+    def slow(name):
+        with waiting("compiles", patience=9):
+            time.sleep(0.5)
+        yield None
+
+    device = SimulatedDevice(hazards="off", progress=slow)
+    entry = device.module(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }").entry()
+    started = time.perf_counter()
+    device.launch(entry, 1, 32, ())
+    assert 0 < device.launches[0].seconds <= time.perf_counter() - started - 0.5
