@@ -12,6 +12,7 @@ from tiers import given_few, slow_but
 
 import simlayout as sl
 from simlayout import plots
+from simlayout.hardware.matrix.wgmma import OperandTile
 from simlayout.kernel import AccessCount
 from simlayout.machine import Event
 from simlayout.plots import Bar, Box, Dot, Panel
@@ -60,6 +61,7 @@ DATA = {                                                 # functions that draw n
     "in_memory": lambda: plots.in_memory(LOAD),
     "outline": lambda: plots.outline(sl.fragment("wgmma.m64n16k16.f32.f16.f16", "D")),
     "landing": lambda: plots.landing(plots.atom(32)),
+    "operand_panel": lambda: plots.operand_panel(OperandTile(64, 64, "f16")),
     "logical": lambda: plots.logical(PLAIN),
     "memory": lambda: plots.memory(PLAIN),
     "of_kernel": lambda: plots.of_kernel(_kernel(), 2),
