@@ -46,8 +46,8 @@ def describe(parser):
                         "(default: %(default)s); what else functions print is English")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (half a megabyte) and runs "
-                       "as it is, on Colab too, without PyPI")
+    where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (more than a megabyte) and "
+                       "runs as it is, on Colab too, without PyPI")
     where.add_argument("--source", metavar="ADDRESS", help="what the copy's first cell has pip install where simlayout is "
                        'missing: a wheel\'s address or file name, a repository ("git+https://..."), a folder ("./..."; '
                        f"default: {SOURCE}, on PyPI)")

@@ -46,7 +46,7 @@ HIDDEN = {"cellView": "form", "jupyter": {"source_hidden": True}}
 
 
 def carrying_cell():
-    """The first code cell of a notebook that carries simlayout, str: about half a megabyte."""
+    """The first code cell of a notebook that carries simlayout, str: more than a megabyte."""
     packed = base64.b85encode(lzma.compress(json.dumps(carried_files()).encode(), preset=9)).decode()
     return CARRY.format(files="\n".join(textwrap.wrap(packed, 100)))
 
