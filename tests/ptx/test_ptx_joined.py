@@ -57,7 +57,10 @@ BECOME = {
         "shl.b32 %x1, %r1, 3; xor.b32 %x0, %x1, 64;",
         "shl.b32 %x1, %r1, 3; bfi.b32 %x0, %r8, %x1, 8, 1;",
         "setp.lt.u32 %p1, %r5, 3; shl.b32 %x1, %r1, 3; selp.b32 %x0, %x1, 64, %p1;")},
+    "mov.u32 %x0, 0; mov.u32 %x1, %x0; AGAIN: add.u32 %r4, %r2, %x1; " + PAIR + "add.u32 %x1, %x1, 8; "
+    "add.u32 %x0, %x0, %r8; setp.lt.u32 %p1, %x0, %r8; @%p1 bra AGAIN;": "STS.64",
     **{f"{how} add.u32 %r4, %r2, %x0; {PAIR}": "STS STS" for how in (
+        "mov.u32 %x0, 0; setp.gt.u32 %p1, %r7, 9; @%p1 mov.u32 %x0, %r8;",
         "shl.b32 %x0, %r1, 2;",
         "shl.b32 %x1, %r1, 3; and.b32 %x2, %x1, -64; sub.s32 %x0, %x1, %x2;",
         "shl.b32 %x1, %r1, 3; min.u32 %x0, %x1, 512;",

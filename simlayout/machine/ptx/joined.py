@@ -141,29 +141,42 @@ _SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "add": 2, "or": 2, "xor": 2, "selp": 
 
 
 class Alignments:
-    """How many low bits of a register are 0 as far as ptxas knows, up to _MOST, in the function of some Names."""
+    """How many low bits of a register are 0 as far as ptxas knows, up to _MOST, in the function of some Names.
+
+    Where an instruction reads what one above it in its basic block has written, the register has the bits of that alone:
+    `mov %i, 0; mov %j, %i;` makes 0 of both, whatever a loop below adds to %i.
+    """
 
     def __init__(self, names):
-        self._names, body = names, [s for s in names.function.body if isinstance(s, syntax.Instruction)]
-        made, defined = [], {}
-        for s in body:
+        self._names, self._above, made = names, {}, []
+        self._bits: dict[str, int] = {}                  # of a register, whichever of its definitions it is from
+        above: dict[str, list[int]] = {}                 # register -> [bits] of its definition above in the block
+        for s in names.function.body:
+            if isinstance(s, syntax.Label):
+                above = {}
+                continue
+            read = {r.name: above[r.name] for r in s.operands if isinstance(r, syntax.Register) and r.name in above}
             first = s.operands[0] if s.operands else None
             for register in getattr(first, "operands", (first,)):
                 if isinstance(register, syntax.Register) and s.opcode != "st":
-                    made.append((register.name, s))
-                    defined[register.name] = _MOST
-        self._bits, changed = defined, True
+                    made.append((register.name, s, read, bits := [_MOST]))
+                    self._bits[register.name] = _MOST
+                    above[register.name] = bits
+                    if s.guard is not None:              # the one before it may stay
+                        del above[register.name]
+        changed = True
         while changed:
             changed = False
-            for name, s in made:
-                bits = min(self._bits[name], self._made(s))
-                changed |= bits != self._bits[name]
-                self._bits[name] = bits
+            for name, s, self._above, bits in made:
+                now = min(bits[0], self._made(s))
+                changed |= now != bits[0]
+                bits[0], self._bits[name] = now, min(now, self._bits[name])
+        self._above = {}
 
     def of(self, operand) -> int:
         """Of a Register, a Symbol without its offset, or a number."""
         if isinstance(operand, syntax.Register):
-            return self._bits.get(operand.name, 0)
+            return self._above[operand.name][0] if operand.name in self._above else self._bits.get(operand.name, 0)
         if isinstance(operand, syntax.Integer):
             return _zeros(operand.value)
         if isinstance(operand, syntax.Symbol):
