@@ -33,6 +33,7 @@ NOTES = """
     """
 
 THEORY, TEACHING = "theory", "teaching"
+PAGES = {THEORY: theory, TEACHING: teaching}
 JUPYTERS = ("jupyterlab", "notebook")
 """Python modules that open a notebook, the preferred one first."""
 
@@ -41,7 +42,7 @@ def describe(parser):
     """The parser of `simlayout lesson`."""
     parser.answer(run, EXAMPLES, NOTES)
     add_own(parser, "lesson", nargs="?", metavar="N", help=f"1 to {len(lessons())}, {THEORY} or {TEACHING} (default: list "
-            "them)", values=lambda: [THEORY, TEACHING, *(one.number for one in lessons())])
+            "them)", values=lambda: [*PAGES, *(one.number for one in lessons())])
     parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and hints "
                         "(default: %(default)s); what else functions print is English")
     parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
@@ -58,7 +59,7 @@ def describe(parser):
 
 def run(options):
     """`simlayout lesson`."""
-    if (options.alone or options.source is not None) and options.lesson in (None, THEORY, TEACHING):
+    if (options.alone or options.source is not None) and options.lesson in (None, *PAGES):
         option = "--alone" if options.alone else "--source"
         raise SimlayoutError(f"{option} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None:
@@ -68,13 +69,9 @@ def run(options):
                 f"{TEACHING}: a page for teachers",
                 f"languages: {', '.join(LANGUAGES)} (--language)")
         tell(options.json, known, fit("\n".join([*map(str, lessons(options.language)), *last])))
-    elif options.lesson == THEORY:
-        if options.language != LANGUAGES[0]:
-            raise SimlayoutError(f"the page {THEORY} is in English alone: leave out --language")
-        tell(options.json, {THEORY: theory()}, theory().rstrip())
-    elif options.lesson == TEACHING:
-        page = teaching(options.language)
-        tell(options.json, {TEACHING: page}, page.rstrip())
+    elif options.lesson in PAGES:
+        page = PAGES[options.lesson](options.language)
+        tell(options.json, {options.lesson: page}, page.rstrip())
     else:
         one = _numbered(options.lesson, options.language)
         if options.to.endswith(".ipynb"):

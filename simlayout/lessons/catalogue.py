@@ -46,7 +46,7 @@ class Lesson:
     def source(self):
         """Its Markdown, str; that of a translation has the code of the English source."""
         text = _text("src", f"{self.file}.md")
-        return text if self.language == "en" else translated(lesson(self.number).source, text)
+        return text if self.language == LANGUAGES[0] else translated(lesson(self.number).source, text)
 
     @property
     def notebook(self):
@@ -81,9 +81,13 @@ def lesson(number, language="en"):
     return known[number]
 
 
-def theory():
-    """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured."""
-    return _text("theory.md")
+def theory(language="en"):
+    """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured.
+
+    Raises SimlayoutError for a language that there is not.
+    """
+    text = _text(f"theory{_ending(language)}.md")
+    return text if language == LANGUAGES[0] else translated(theory(), text)
 
 
 def teaching(language="en"):

@@ -62,7 +62,7 @@ def with_comments(code, comments):
     "x = '#'  # 井号\\n"
     """
     given, lines = comments.splitlines(), code.splitlines(keepends=True)
-    found = [one for one in tokenize.generate_tokens(io.StringIO(code).readline) if one.type == tokenize.COMMENT]
+    found = _comments(code) if "#" in code else []       # an example of a doctest, which is no Python, has none
     wrong = next((line for line in given if not line.startswith("#")), None)
     if wrong is not None:
         raise SimlayoutError(f"a block of a translation has comments alone, and this line is none: {wrong!r}")
@@ -73,3 +73,8 @@ def with_comments(code, comments):
         (row, first), (_, last) = one.start, one.end
         lines[row - 1] = lines[row - 1][:first] + comment + lines[row - 1][last:]
     return "".join(lines)
+
+
+def _comments(code):
+    """The tokens of Python code that are comments."""
+    return [one for one in tokenize.generate_tokens(io.StringIO(code).readline) if one.type == tokenize.COMMENT]

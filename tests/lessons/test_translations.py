@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from simlayout.errors import SimlayoutError
-from simlayout.lessons import lesson, lessons
+from simlayout.lessons import lesson, lessons, teaching, theory
 from simlayout.lessons.glossary import GLOSSARY
-from simlayout.lessons.translation import translated
+from simlayout.lessons.translation import FENCED, translated
 
 CHINESE = lessons("zh")
 of_each = pytest.mark.parametrize("one", CHINESE, ids=[one.file for one in CHINESE])
@@ -76,15 +76,25 @@ def unclosed(paragraph):
     return [end for end in ends if re.fullmatch(r"[，。：；、）”`]\*+[^\s，。：；、（）]", end)] + ["*"] * (len(marks) % 2)
 
 
+def test_the_theory_page_says_in_its_language_what_the_english_one_says_and_shows_the_same():
+    ours, theirs = theory("zh"), theory()
+    assert FENCED.findall(ours) == FENCED.findall(theirs)
+    for said, original in zip(*(FENCED.split(text)[::2] for text in (ours, theirs)), strict=True):
+        assert marks(said) == marks(original) and not code_in(original) - code_in(said)
+        assert HAN.search(said) or not original.strip()
+        assert not [end for paragraph in said.split("\n\n") for end in unclosed(paragraph)]
+
+
 def test_one_word_stands_for_each_thing():
     texts = {one.file: "\n".join(list(code_and_prose(one))[1]) for one in CHINESE}
+    pages = {"theory": theory("zh"), "teaching": teaching("zh").partition("## 术语")[0]}
     for term in GLOSSARY:
         using = [file for file, text in texts.items() if term.chinese in text]
         assert using, f"{term.chinese} is nowhere used"
         first = texts[using[0]]
         if term.told:
             assert term.told in first.replace("*", ""), f"{using[0]} is the first to use {term.chinese}: {term.told}"
-        for file, text in texts.items():
+        for file, text in (texts | pages).items():
             assert not [other for other in term.never if other in text], (file, term)
 
 
