@@ -10,11 +10,18 @@ import numpy as np
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.lessons.translation import columns
 
 WHERE = "one NVIDIA H200, Nsight Compute 2025.3.1"
 """Of all records but h200_bench.json, whose times are the GPU's own."""
 
 WIDTH, LABEL = 100, 12
+
+LABELS = {
+    "en": ("your guess", "the model", "measured", "none yet: write it above, and run both cells"),
+    "zh": ("你的预测", "模型", "实测", "还没有：写在上面，再运行这两个单元格"),
+}
+"""Language -> what `beside` calls the guess, the model's answer and what was measured, and a guess that there is not."""
 
 _LANE = np.arange(LANES)
 
@@ -124,10 +131,11 @@ def measured(what, access=None):
                          "simlayout.lessons.counted")
 
 
-def beside(guess, model, *counted):
+def beside(guess, model, *counted, language="en"):
     """Prints a guess, the model's answer and measured numbers beneath one another.
 
-    guess: what was guessed, None if nothing was; model: what simlayout says; counted: Measured, or other things that were.
+    guess: what was guessed, None if nothing was; model: what simlayout says; counted: Measured, or other things that were;
+    language: of the words before them.
 
     >>> beside(None, 32, measured("ld.shared.b32 stride 32"))
     your guess  none yet: write it above, and run both cells
@@ -135,8 +143,8 @@ def beside(guess, model, *counted):
     measured    32 wavefronts
                 (one NVIDIA H200, Nsight Compute 2025.3.1; h200_cases.npz)
     """
-    rows = [("your guess", "none yet: write it above, and run both cells" if guess is None else guess), ("the model", model)]
-    rows += [("measured", one) for one in counted]
+    ours, models, hardware, none = LABELS[language]
+    rows = [(ours, none if guess is None else guess), (models, model), *((hardware, one) for one in counted)]
     for label, value in rows:
         lines = [line for text in str(value).splitlines() for line in wrap(text, WIDTH - LABEL)]
-        print(f"{label:<{LABEL}}" + f"\n{'':<{LABEL}}".join(lines))
+        print(label + " " * (LABEL - columns(label)) + f"\n{'':<{LABEL}}".join(lines))

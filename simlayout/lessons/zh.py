@@ -1,15 +1,19 @@
-"""What a Chinese notebook imports: `check` gives its second and third hint in Chinese; the rest is as in simlayout.lessons.
+"""What a Chinese notebook imports: `check` and `beside` speak Chinese, but for the first hint; the rest is as ever.
 
 >>> check("1.1", None, hints=2)
 1.1: no answer yet (32 byte addresses of 32 different words that take exactly 8 wavefronts)
 看哪里：写下每个 lane 的字所在的 bank，即字的编号模 32。最满的 bank 说了算。
+>>> beside(None, 32)
+你的预测    还没有：写在上面，再运行这两个单元格
+模型        32
 """
 
 from functools import partial
 
-from simlayout.lessons.counted import beside, measured
-from simlayout.lessons.verdict import check as check_in
+from simlayout.lessons import counted, verdict
+from simlayout.lessons.counted import measured
 
 __all__ = ["beside", "check", "measured"]
 
-check = partial(check_in, language="zh")
+beside = partial(counted.beside, language="zh")
+check = partial(verdict.check, language="zh")
