@@ -118,26 +118,66 @@ def move(target: int, source: int, nbytes: int) -> None:
 
 
 class DeviceSpace(GlobalSpace):
-    """The memory of a SimulatedDevice as one launch sees it: what is allocated, once it is touched."""
+    """The memory of a SimulatedDevice as one launch sees it: what is allocated, once it is touched or expected to be.
+
+    What is expected has an Allocation when Python looks for an address: the compiled loop needs none.
+    """
 
     def __init__(self, memory: DeviceMemory, allocate: Callable):
         super().__init__(allocate)
         self._memory = memory
+        self._expected: dict[int, np.ndarray] = {}           # where it begins -> memory without an Allocation
 
     def _placed_at(self, allocation):
         return allocation.root[0]
 
+    def admit(self, array: np.ndarray) -> None:
+        """As of GlobalSpace."""
+        self._expected[array.__array_interface__["data"][0]] = array
+
     def expect(self, parameters: np.ndarray) -> None:
         """As of GlobalSpace."""
-        self._add(parameters[:len(parameters) // 8 * 8].view(np.uint64))
+        end = 0
+        for address in sorted(set(parameters[:len(parameters) // 8 * 8].view(np.uint64).tolist())):
+            found = self._memory.find(address) if address >= end else None
+            if found is not None:
+                self.admit(found)
+                end = found.__array_interface__["data"][0] + found.size
+
+    @property
+    def count(self) -> int:
+        """As of GlobalSpace."""
+        return super().count + len(self._expected)
+
+    def memory(self) -> Iterator[tuple[int, int, int, bool]]:
+        """As of GlobalSpace."""
+        yield from super().memory()
+        for start, array in self._expected.items():
+            yield start, start + array.size, start, True
+
+    def writeable(self) -> Iterator[np.ndarray]:
+        """As of GlobalSpace."""
+        yield from super().writeable()
+        yield from self._expected.values()
 
     def resolve(self, addresses: np.ndarray, active: np.ndarray, nbytes: int) -> Iterator[tuple]:
         """As of GlobalSpace."""
+        self._find_all()
         for allocation, lanes, offsets in super().resolve(addresses, active, nbytes):
             if allocation is not None or not self._add(addresses[lanes]):
                 yield allocation, lanes, offsets
             else:
                 yield from super().resolve(addresses, lanes, nbytes)
+
+    def _find_all(self):
+        """What was expected has an Allocation from now on."""
+        for start in list(self._expected):
+            self._find(self._expected.pop(start))
+
+    def _find(self, array):
+        """The address of memory, which has an Allocation from now on."""
+        self._allocate(array).text = f"device array of {array.size} bytes"       # of what, a driver does not know
+        return self.address(array)
 
     def _add(self, addresses):
         """Whether some of the addresses are of allocations that this launch had not touched yet."""
@@ -145,8 +185,7 @@ class DeviceSpace(GlobalSpace):
         for address in np.unique(addresses).tolist():
             array = self._memory.find(address) if not start <= address < end else None
             if array is not None:
-                self._allocate(array).text = f"device array of {array.size} bytes"       # of what, a driver does not know
-                start = self.address(array)
+                start = self._find(array)
                 end = start + array.size
         return self.count > before
 

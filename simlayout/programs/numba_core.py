@@ -256,7 +256,11 @@ def refused(message: str) -> Exception:
 
 def _value(value, parameter):
     """What `Entry.run` takes of what cuda.core.launch does: numbers, ctypes numbers, buffers."""
+    if type(value) is int:
+        return value
     if isinstance(value, ctypes._SimpleCData):
+        if isinstance(value.value, int | float) and (parameter.type[0] == "f") == isinstance(value.value, float):
+            return value.value
         data = bytes(value)
         return np.frombuffer(data, f"u{len(data)}")[0] if parameter.type[0] != "f" else value.value
     if isinstance(value, bool):

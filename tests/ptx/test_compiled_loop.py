@@ -11,6 +11,7 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled import generate
 from simlayout.machine.ptx.compiled.encode import COMPUTE, MOVE, encoded
+from simlayout.machine.ptx.compiled.held import Common
 from simlayout.machine.ptx.compiled.names import NAMES
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.program import ROOM, Program, Step
@@ -61,8 +62,9 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
 
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
-    steps = (e.code, e.targets, e.kinds, e.operands, e.hows, e.keeps, e.elements, e.offsets, e.copies, e.places)
-    log = (np.zeros(1, np.int64), np.zeros(1, np.uint32), np.zeros((1, 32), np.int64), np.zeros(1, np.int64))
+    common = Common(program.executed, np.zeros((0, 5), np.int64), np.zeros(3, np.int64), np.zeros(1, np.int64),
+                    np.zeros(1, np.uint32), np.zeros((1, 32), np.int64), np.zeros(1, np.int64),
+                    *(np.zeros(0, dtype) for dtype in (np.uint32, np.uint32, np.uint64, np.uint64)))
     for _ in range(50):
         rows = np.zeros((program.rows + ROOM, 32), np.uint64)
         for place in program.steps[0].lanewise.sources:
@@ -73,9 +75,7 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
         with np.errstate(all="ignore"):
             program.steps[0].compute(expected, None if active.all() else active)
         mask = np.where(active, np.uint64((1 << 64) - 1), np.uint64(0))
-        execute(0, 9, 1, mask, rows, *steps, program.executed, np.zeros(6, np.int64), np.zeros((0, 5), np.int64), *log,
-                np.zeros(3, np.int64), np.zeros(7, np.int64), *(np.zeros(0, np.uint32) for _ in range(2)),
-                *(np.zeros(0, np.uint64) for _ in range(2)))
+        execute(0, 9, 1, mask, rows, np.zeros(6, np.int64), np.zeros(7, np.int64), e, common)
         different = np.flatnonzero(rows[0] != expected[0])
         assert not different.size, [(hex(rows[p.row, different[0]])) for p in program.steps[0].lanewise.sources]
 

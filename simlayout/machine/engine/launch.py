@@ -110,20 +110,30 @@ class Shape:
         return cls(grid, block, shared_bytes, cluster, together)
 
 
-def run_grid(launch, shape, begin, progress=None, ahead=None):
-    """Runs all CTAs of a Launch, so many at a time as its Shape says; returns its Trace. begin, ahead: as of
-    `run_residents`."""
+def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
+    """Runs all CTAs of a Launch, so many at a time as its Shape says.
+
+    begin, ahead: as of `run_residents`; whole: called with the number of the next CTA, where one runs at a time; it may run
+    some, and returns (the number of the next one then, whether that is to be run here).
+    """
     if progress is not None and not callable(progress):
         raise MachineError(f"progress = {progress!r}: give a function, called as progress(finished CTAs, all CTAs)")
     count = prod(shape.grid)
-    size = count if shape.together else shape.cluster
-    for first in range(0, count, size):
+    size, first = count if shape.together else shape.cluster, 0
+    while first < count:
+        if whole is not None and size == 1:
+            before, (first, here) = first, whole(first)
+            if progress is not None:
+                for finished in range(before + 1, first + 1):
+                    progress(finished, count)
+            if not here:
+                continue
         launch.not_started = count - first - size
         indices = [_index(number, shape.grid) for number in range(first, first + size)]
         run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin, ahead)
+        first += size
         if progress is not None:
-            progress(first + size, count)
-    return launch.trace()
+            progress(first, count)
 
 
 def _index(number, grid):

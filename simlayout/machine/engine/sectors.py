@@ -93,14 +93,18 @@ class SectorBuffer:
     what they and the others of their place touch, as of `touched_of`; none where another access of the line has them; None
     where they are alone."""
 
+    _held: np.ndarray | None
+
     def __init__(self, nbytes: int, pieces: np.ndarray | None = None):
-        self._nbytes, self._held, self._used = nbytes, np.empty((_CHUNK, LANES), np.int64), 0
+        self._nbytes, self._held, self._used = nbytes, None, 0
         self.pieces = pieces
         self.instructions = self.sectors = self.least = self.touched = self.filled = 0
 
     def add(self, addresses: np.ndarray, active: np.ndarray) -> None:
         """One warp instruction: int64 [32], bool [32], of which at least one is True."""
-        if self._used == _CHUNK:
+        if self._held is None:
+            self._held = np.empty((_CHUNK, LANES), np.int64)
+        elif self._used == _CHUNK:
             self.flush()
         first = addresses[active.argmax()]
         self._held[self._used] = np.where(active, addresses, first)
@@ -121,8 +125,9 @@ class SectorBuffer:
 
     def flush(self) -> None:
         """Counts what has been added."""
-        self._count(self._held[:self._used])
-        self._used = 0
+        if self._held is not None:
+            self._count(self._held[:self._used])
+            self._used = 0
 
     def _count(self, addresses):
         if len(addresses):

@@ -1,6 +1,7 @@
 """What a run did: executions of every line, warp instructions and wavefronts of shared memory, hazards."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from os.path import basename
 
@@ -10,7 +11,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
-from simlayout.machine.engine.listing import SourceLine, listing, source_lines
+from simlayout.machine.engine.listing import Later, SourceLine, listing, source_lines
 from simlayout.machine.engine.patterns import Patterns, PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer, SectorCount
 
@@ -202,6 +203,7 @@ class Recorder:
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
         self._sectors = {}                               # (instruction, site) -> SectorBuffer
+        self._counted = []                               # of `sectors_later`
 
     def add(self, instruction, access, site, addresses, active, origin=None):
         """Notes one warp instruction.
@@ -225,6 +227,11 @@ class Recorder:
         if buffer is None:
             buffer = self._sectors[key] = SectorBuffer(nbytes, pieces)
         return buffer
+
+    def sectors_later(self, counted: Callable[[], Iterable[tuple]]) -> None:
+        """What counts accesses of global memory gives them when somebody looks: of each the arguments of `sectors`,
+        (instructions, sectors, least), and (touched, filled) of those that have pieces."""
+        self._counted.append(counted)
 
     def _buffer(self, instruction, access, site, kind):
         key = instruction, access, site, kind
@@ -258,10 +265,17 @@ class Recorder:
                                       loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
-        return Trace(lines, dict(self.executed), hazards, notes, sectors=self._sector_counts(), patterns=self._patterns())
+        return Trace(lines, dict(self.executed), hazards, notes, sectors=Later(self._sector_counts),
+                     patterns=self._patterns())
 
     def _sector_counts(self):
         counts = []
+        while self._counted:
+            for what, counted, touched in self._counted.pop()():
+                buffer = self.sectors(*what)
+                buffer.add_counts(*counted)
+                if buffer.pieces is not None:
+                    buffer.add_touched(*touched)
         for (instruction, site), b in self._sectors.items():
             b.flush()
             counts.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least, b.touched,

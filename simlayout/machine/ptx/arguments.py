@@ -2,6 +2,7 @@
 types."""
 
 import reprlib
+import struct
 
 import numpy as np
 
@@ -15,8 +16,28 @@ POINTERS = ("u64", "b64", "s64")
 """Types of parameters that may be pointers: compilers write .u64, some .b64."""
 
 
+_LETTERS = {"f32": "f", "f64": "d"} | {f"{kind}{8 << i}": "bhiq"[i] for kind in "bus" for i in range(4)}
+_NUMBERS = {int, float, bool}
+
+
+def form_of(parameters):
+    """The Struct of parameters that are all numbers of 8 to 64 bits, or None: most numbers fit it as they are."""
+    form, at = "=", 0
+    for parameter in parameters:
+        if parameter.shape != () or parameter.type not in _LETTERS:
+            return None
+        start = aligned(at, parameter.align)
+        form, at = f"{form}{start - at}x{_LETTERS[parameter.type]}", start + width_of(parameter.type) // 8
+    return struct.Struct(form)
+
+
 def packed(entry, args, space):
     """uint8 [bytes] of an Entry's parameters. Raises MachineError that names the parameter and its position."""
+    if entry.form is not None and _NUMBERS.issuperset(map(type, args)):
+        try:
+            return np.frombuffer(entry.form.pack(*args), np.uint8)
+        except (struct.error, OverflowError):
+            pass                                         # one that needs a closer look
     parameters = entry.parameters
     if len(args) != len(parameters):
         raise MachineError(f"{entry.name} takes {counted(len(parameters), 'argument')} "

@@ -51,7 +51,7 @@ class Doubts:
         self.cell = int(min(narrow, default=4)).bit_length() - 1
         cells = (size_of(space) + 16 * space.count >> self.cell) + 1
         self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
-        self._tables = None, None
+        self._shared, self._cta = None, None
 
     def add(self, found):
         """As of HazardLog."""
@@ -63,11 +63,22 @@ class Doubts:
 
     def shared_of(self, cta):
         """(uint32 [cells], uint32 [cells]): who wrote and who read shared memory of a CTA last."""
-        known, tables = self._tables
-        if known is not cta:
-            cells = (cta.shared.size >> self.cell) + 1
-            self._tables = cta, tuple(np.zeros(cells, np.uint32) for _ in range(2))
-        return self._tables[1]
+        tables = self.shared_tables(cta.shared.size)
+        if self._cta is not cta:
+            self.is_of(cta)
+            for table in tables:
+                table[:] = 0
+        return tables
+
+    def shared_tables(self, size):
+        """The same of whichever CTA runs, since one does at a time. size: bytes of its shared memory."""
+        if self._shared is None:
+            self._shared = tuple(np.zeros((size >> self.cell) + 1, np.uint32) for _ in range(2))
+        return self._shared
+
+    def is_of(self, cta):
+        """What is known of shared memory is of this CTA."""
+        self._cta = cta
 
     def who(self, warp):
         """int64 [7]: what a warp's accesses are looked at with, at its start."""

@@ -82,15 +82,17 @@ class Parts:
 
     def _run_parts(self, loop, part, patience):
         """The same of all parts, where nothing keeps any of them; 0 where `part` is at a step that is not compiled."""
-        if (not loop.is_compiled(part.at) or self._favourite is not None
-                or any(other.parked or other.waits is not None for other in self.parts)):
+        if not loop.is_compiled(part.at) or not self.is_free:
             return 0
-        done = loop.run_parts(self, patience, PATIENCE)
-        self.steps_run += done
-        return done
+        return loop.run_parts(self, patience)
+
+    @property
+    def is_free(self):
+        """Whether no part waits, stands for others, or has its turn before its place in the order."""
+        return self._favourite is None and all(part.waits is None and not part.parked for part in self.parts)
 
     def set_parts(self, at, lanes, ran):
-        """All parts are at other places, and may have other lanes: lists, and bool [n, 32]."""
+        """All parts are at other places, and may have other lanes: lists, and bool [n, 32]. Lanes of none have ended."""
         for part, mine in zip(self.parts, lanes):
             if (part.lanes != mine).any():
                 part.lanes = mine
@@ -98,6 +100,9 @@ class Parts:
         self.parts += [Part(mine, 0, 0) for mine in lanes[len(self.parts):]]
         for part, place, when in zip(self.parts, at, ran):
             part.at, part.ran = place, when
+        ended = self.present & ~lanes.any(axis=0)
+        if ended.any():
+            self.exit(ended)
 
     def _run_compiled(self, loop, part, patience):
         program, total = self.program, 0

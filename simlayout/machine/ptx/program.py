@@ -3,6 +3,7 @@ with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -83,7 +84,8 @@ class Program:
     local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
     begins; accumulators: registers that wgmma adds to; register_bounds: least and most of a thread at launch, as its
     setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing uses it; parameters: their bytes,
-    and executed: how often each step was, of a launch; encoded: {whether it is watched: its Encoded}."""
+    and executed: how often each step was, of a launch; encoded: {whether it is watched: its Encoded}; started: (of which
+    launch, how its CTAs begin: `compiled.whole.started`)."""
 
     name: str
     steps: list
@@ -102,6 +104,7 @@ class Program:
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
     encoded: dict = field(default_factory=dict)
+    started: tuple = (None, None)
     _follows: dict = field(default_factory=dict)
 
     def follows(self, at, to):
@@ -126,6 +129,7 @@ class Program:
             todo += [target[0] for target in getattr(jump, "targets", ())]
         return False
 
+    @cached_property
     def constant_rows(self):
         """uint64 [rows, 32]: what the registers of every warp hold at the start: constants; everything else is 0."""
         rows = np.zeros((self.rows + ROOM, LANES), np.uint64)

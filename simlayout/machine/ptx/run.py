@@ -21,7 +21,7 @@ from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.arguments import packed
+from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
@@ -52,7 +52,7 @@ class Entry:
 
     def __init__(self, module: "Module", function: syntax.Function):
         self.module, self.name, self.parameters = module, function.name, function.parameters
-        self.function = function
+        self.function, self.form = function, form_of(function.parameters)
         told = function.directives
         self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
         self.most_threads = prod(told["maxntid"]) if "maxntid" in told else None
@@ -124,13 +124,13 @@ class Entry:
         if quick:
             launch.look_quickly(Doubts(program, space))
         program.executed = np.zeros(len(program.steps), np.int64)
-        running = Running(program, launch, space, None if patient else before)
+        running = Running(program, launch, space, shape, limit, None if patient else before)
 
         def begin(cta, index):
-            return _Located(PtxWarp(cta, index, program, space, running), limit)
+            return running.begun(_Located(PtxWarp(cta, index, program, space, running), limit))
 
         try:
-            run_grid(launch, shape, begin, progress, running.ahead)
+            run_grid(launch, shape, begin, progress, running.ahead, running.whole)
         except (Doubt, TooLong, SimlayoutError) as error:
             if not isinstance(error, TooLong) and not quick:
                 raise
@@ -308,7 +308,7 @@ class Module:
         space = self._spaces(launch.allocation)
         space.heap = self.heap
         for data in (*self._memory.values(), *([self.heap.bytes] if self.heap.used else ())):
-            space.address(data)
+            space.admit(data)
         return space
 
     def _variables(self):

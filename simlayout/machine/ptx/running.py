@@ -4,12 +4,13 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 
-import numpy as np
-
 from simlayout.hardware.tables.arch import LANES
 from simlayout.interrupts import apart
+from simlayout.machine.engine.cta import Residents
+from simlayout.machine.ptx.compiled.held import held_of
 from simlayout.machine.ptx.doubts import TooLong
-from simlayout.machine.ptx.turns import TURN
+from simlayout.machine.ptx.turns import LONG, TURN
+from simlayout.machine.ptx.warp import PtxWarp
 
 LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""
@@ -42,26 +43,23 @@ class Running:
     """How the steps of a launch are executed: in NumPy at first; after a while by the compiled loop, where Numba is
     installed.
 
-    before: a Before, where the launch may start anew instead of going on by the compiled loop. loop: that, or None.
+    shape: of the launch; limit: instructions that a warp executes at most; before: a Before, where the launch may start anew
+    instead of going on by the compiled loop. loop: that, or None.
     gathers: whether warps that come to a barrier stop in front of it.
     """
 
-    def __init__(self, program, launch, space, before=None):
+    def __init__(self, program, launch, space, shape, limit, before=None):
         self._what, self._left, self.loop, self._before = (program, launch, space), WARMTH, None, before
-        self.gathers = False
-        self._constants = program.constant_rows()
+        self._shape, self._limit, self._whole, self.gathers = shape, limit, None, False
         if before is None and (compiled() or launch.doubts is not None):
             self.warm(WARMTH)
 
     def room_of(self, warp):
         """(rows, places, who) of a warp: its part of arrays of the whole CTA, so that all warps can be executed at once."""
-        cta = warp.cta
+        cta, w = warp.cta, warp.warp_index
         if cta.held is None:
-            warps = cta.threads_padded // LANES
-            cta.held = (np.empty((warps, *self._constants.shape), np.uint64), np.zeros((warps, 6), np.int64),
-                        np.zeros((warps, 7), np.int64))
-            cta.held[0][:] = self._constants
-        return tuple(part[warp.warp_index] for part in cta.held)
+            cta.held = held_of(cta.threads_padded // LANES, self._what[0].constant_rows)
+        return cta.held.rows[w], cta.held.places[w], cta.held.who[w]
 
     def warm(self, steps):
         """So many steps have been executed in NumPy."""
@@ -73,6 +71,33 @@ class Running:
             module = sys.modules[LOOP] if compiled() else apart(lambda: import_module(LOOP))
             self.loop = module.Loop(*self._what)
 
+    def whole(self, first):
+        """Runs whole CTAs by the compiled loop from number `first` on, if it can: as of `run_grid`."""
+        launch = self._what[1]
+        if self.loop is None or launch.shadowed or launch.watch is not None:
+            return first, True
+        if self._whole is None:
+            self._whole = self._make_whole()
+        number = self._whole.run(first)
+        return number, self._whole.begun
+
+    def _make_whole(self):
+        from simlayout.machine.ptx.compiled.whole import Whole, started
+
+        program, launch, space = self._what
+        key = self._shape, launch.dynamic_bytes
+        if program.started[0] != key:
+            first = Residents([(0, 0, 0)], 1, self._shape.grid, self._shape.block, self._shape.shared_bytes, launch).ctas[0]
+            warps = [PtxWarp(first, i, program, space, self) for i in range(first.threads_padded // LANES)]
+            program.started = key, started(warps)
+        return Whole(self.loop, program, launch, *program.started[1], self._limit)
+
+    def begun(self, turn):
+        """A PtxTurns begins here; or goes on, with a warp of a CTA that the compiled loop has begun."""
+        if self._whole is not None and self._whole.begun:
+            self._whole.hand_over(turn)
+        return turn
+
     def ahead(self, turns, together):
         """Runs the warps of a CTA for a while by the compiled loop, if all of them can go on; gives those that need a turn
         of their own. together: whether these are all that have not ended.
@@ -83,7 +108,7 @@ class Running:
         if not self.gathers:
             return turns
         if all(turn.can_run for turn in turns):
-            self.loop.run_all(turns, TURN)
+            self.loop.run_all(turns, LONG if turns[0].warp.is_lone else TURN)
         return [turn for turn in turns if not (turn.can_run and self.stands(turn.warp))] or turns
 
     def stands(self, warp):
@@ -93,4 +118,4 @@ class Running:
     def end(self):
         """The launch is over: the recorder gets what is left."""
         if self.loop is not None:
-            self.loop.flush()
+            self.loop.end()

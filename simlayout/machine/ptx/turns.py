@@ -34,10 +34,9 @@ class PtxTurns:
 
     @property
     def can_run(self):
-        """Whether all lanes of the warp that have not ended are at one place, and wait for nothing."""
-        parts = self.warp.parts
-        return (len(parts) == 1 and parts[0].waits is None and not parts[0].parked and self.warp.waiting is None
-                and self.left > TURN)
+        """Whether lanes of the warp have not ended, and none of them waits for anything."""
+        warp = self.warp
+        return bool(warp.parts) and warp.is_free and warp.waiting is None and self.left > TURN
 
     def has_run(self, steps):
         """Steps of the warp have been executed elsewhere."""

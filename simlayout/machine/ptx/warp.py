@@ -51,7 +51,7 @@ class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, Orde
     def met_all(self):
         """It has passed that barrier."""
         if self.cta.launch.doubts is not None:
-            if (self.cta.held[2][:, ARRIVED] < self.who[ARRIVED]).any() or self.who[INTERVAL] + 1 >= MOST_INTERVALS:
+            if (self.cta.held.who[:, ARRIVED] < self.who[ARRIVED]).any() or self.who[INTERVAL] + 1 >= MOST_INTERVALS:
                 raise Doubt("a barrier that a warp which has ended did not come to, or one too many to be told apart")
             self.who[INTERVAL] += 1
 

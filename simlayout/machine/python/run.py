@@ -66,7 +66,8 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
     arguments = [argument(launch, a) for a in args]
     function = device_function(getattr(kernel, "py_func", kernel), arguments)
-    return run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments), progress)
+    run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments), progress)
+    return launch.trace()
 
 
 def argument(launch: Launch, value: Any) -> Any:

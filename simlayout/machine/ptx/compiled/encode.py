@@ -1,17 +1,18 @@
 """A Program as arrays of numbers, which the compiled loop reads."""
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.ptx.opcodes.control import Branch, Call, Return
+from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.rows import Lanewise
 
-SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN = range(12)
+SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT = range(13)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
-one, and one two; a barrier of the whole CTA; a call of a function that is known, what takes its results, and its end."""
+one, and one two; a barrier of the whole CTA; a call of a function that is known, what takes its results, and its end; the
+end of the thread."""
 
 GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
 """Spaces of loads and stores; generic addresses are tried as global ones."""
@@ -22,8 +23,7 @@ _INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
 MOST_ELEMENTS = 8
 
 
-@dataclass
-class Encoded:
+class Encoded(NamedTuple):
     """The steps of a Program. Arrays by step:
 
     kinds: see above; code: of `rows.compute`; targets: of branches; operands: int32 [n, 7], rows of two results, four
@@ -32,9 +32,10 @@ class Encoded:
     one is read; of JOIN and SPLIT at 0 the bits of the low part; of BARRIER which; of CALL and RETURN the operands are the
     rows of where each lane returns to, and of whether it is inside (-1: nobody asks), and of CALL and TAKE at 2 and 3 the
     first of their copies, and one past the last; keeps: uint64, the bits that a result keeps; elements: int32 [n, 8], rows;
-    offsets: int64; places: of the order; shared: whether it loads or stores shared memory; global_bytes: int64, what each
-    lane loads or stores of global memory. Not by step: copies: int64 [m, 5], what calls pass: the row (-1: local memory)
-    and, in local memory, where it is, of a source and of a target, and the bytes.
+    offsets: int64; places: of the order; shared: whether it loads or stores shared memory; beside: whether others of its
+    place are counted with it; global_bytes: int64, what each lane loads or stores of global memory.
+    Not by step: copies: int64 [m, 5], what calls pass: the row (-1: local memory) and, in local memory, where it is, of a
+    source and of a target, and the bytes.
     """
 
     kinds: np.ndarray
@@ -47,6 +48,7 @@ class Encoded:
     offsets: np.ndarray
     copies: np.ndarray
     shared: np.ndarray
+    beside: np.ndarray
     global_bytes: np.ndarray
     places: np.ndarray
 
@@ -62,7 +64,7 @@ def _encoded(program, watched):
     n = len(program.steps)
     made = Encoded(np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((n, 7), -1, np.int32),
                    np.zeros((n, 7), np.int64), np.zeros(n, np.uint64), np.full((n, MOST_ELEMENTS), -1, np.int32),
-                   np.zeros(n, np.int64), np.zeros((0, 5), np.int64), np.zeros(n, bool), np.zeros(n, np.int64),
+                   np.zeros(n, np.int64), np.zeros((0, 5), np.int64), *np.zeros((2, n), bool), np.zeros(n, np.int64),
                    np.array(program.places, np.int64))
     copies: list[tuple] = []
     for at, step in enumerate(program.steps):
@@ -76,15 +78,17 @@ def _encoded(program, watched):
             made.kinds[at], made.targets[at] = BRANCH, step.jump.targets[0][0]
         elif isinstance(step.jump, Return):
             made.kinds[at], made.operands[at, :2] = RETURN, _rows_of(step.jump.names)
+        elif isinstance(step.jump, Exit):
+            made.kinds[at] = EXIT
         elif step.moves is not None and not watched:
             _call(made, at, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
             _memory(made, at, step.memory)
         if step.memory is not None and step.memory.space in ("global", ""):
             made.global_bytes[at] = step.memory.size * len(step.memory.elements)
+        made.beside[at] = step.beside is not None and len(step.beside) > 0
         made.shared[at] = step.memory is not None and step.memory.space == "shared"
-    made.copies = np.array(copies, np.int64).reshape(-1, 5)
-    return made
+    return made._replace(copies=np.array(copies, np.int64).reshape(-1, 5))
 
 
 def _rows_of(function):

@@ -14,6 +14,7 @@ from simlayout.machine.ptx.compiled.encode import (
     BRANCH,
     CALL,
     COMPUTE,
+    EXIT,
     GLOBAL,
     JOIN,
     LOAD,
@@ -180,28 +181,28 @@ def _set(rows, row, at, behind, size, lanes):
 
 
 @jit
-def _note(rows, base, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used):
+def _note(rows, base, offset, keep, lanes, at, common):
     """Notes an access of shared or global memory; keep: the bits that an address has there."""
-    n, bits = log_used[0], np.uint32(0)
+    n, bits, log_addresses = common.log_used[0], np.uint32(0), common.log_addresses
     for i in range(LANES):
         on = rows[lanes, i] != _ZERO
         log_addresses[n, i] = (I64(rows[base, i]) + offset) & keep if on else 0
         bits |= np.uint32(on) << np.uint32(i)
-    log_step[n], log_lanes[n] = at, bits
-    log_used[0] = n + 1
+    common.log_step[n], common.log_lanes[n] = at, bits
+    common.log_used[0] = n + 1
 
 
 @jit
-def _fine(rows, space, store, total, lanes, memory, at, cells, who, shared_wrote, shared_read, global_wrote, global_read):
+def _fine(rows, space, store, total, lanes, memory, at, cells, who, common):
     """Whether an access is surely nothing to tell of."""
     if space == SHARED and store:
-        return shared_store(rows, at, memory[0], total, lanes, who, shared_wrote, shared_read)
+        return shared_store(rows, at, memory[0], total, lanes, who, common.shared_wrote, common.shared_read)
     if space == SHARED:
-        return shared_load(rows, at, memory[0], total, lanes, who, shared_wrote, shared_read)
+        return shared_load(rows, at, memory[0], total, lanes, who, common.shared_wrote, common.shared_read)
     if space == GLOBAL and store:
-        return global_store(rows, cells, total, lanes, who, global_wrote, global_read)
+        return global_store(rows, cells, total, lanes, who, common.global_wrote, common.global_read)
     if space == GLOBAL:
-        return global_load(rows, cells, total, lanes, who, global_wrote, global_read)
+        return global_load(rows, cells, total, lanes, who, common.global_wrote, common.global_read)
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if rows[lanes, i]:
@@ -290,18 +291,18 @@ def _copy(rows, copies, lanes, memory, who):
 
 
 @jit
-def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, hows, keeps, elements, offsets, copies,
-            places, executed, memory, ranges, log_step, log_lanes, log_addresses, log_used, state, who, shared_wrote,
-            shared_read, global_wrote, global_read):
+def execute(at, limit, patience, mask, rows, memory, who, steps, common):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
     adds the stores that others may see to state[1]; state[2] becomes 1 where it stopped at an access that may have something
     to tell of.
 
-    limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part; rows: uint64
-    [n, 32], of which the last ROOM are scratch. memory: where in this process shared, local and parameter memory are, and
-    their bytes; ranges: of the arrays (`GlobalSpace.memory`, sizes for ends, and where each begins among all). who: of the
-    warp, and what follows: see `doubts`. The rest: see `encode.Encoded` and `loop`.
+    limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane takes part. rows, memory,
+    who: of the warp (`Held`: rows, places, who); steps: an Encoded; common: a Common, which has `state`.
     """
+    code, targets, kinds, operands, hows, keeps = (steps.code, steps.targets, steps.kinds, steps.operands, steps.hows,
+                                                   steps.keeps)
+    elements, offsets, copies, places = steps.elements, steps.offsets, steps.copies, steps.places
+    executed, state, ranges, log_used = common.executed, common.state, common.ranges, common.log_used
     room = rows.shape[0] - ROOM
     part, guarded, found, result, cells = room + 4, room + 5, room + 6, room + 7, room + 8
     done = 0
@@ -318,7 +319,7 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
             for i in range(LANES):
                 rows[guarded, i] = rows[part, i] & (_ZERO - (rows[guard, i] ^ flip))
             lanes, whole = guarded, full and _all(rows, guarded)
-        if kind == BRANCH or kind == CALL or kind == RETURN:
+        if kind == BRANCH or kind == CALL or kind == RETURN or kind == EXIT:
             goes = guard < 0 or _some(rows, lanes)
             if goes and guard >= 0 and not whole:
                 stays = _ZERO
@@ -331,11 +332,11 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
                 to = targets[at]
             elif goes and kind == RETURN:
                 to = _return(rows, operands[at], lanes)
-            elif goes and _enter(rows, operands[at], lanes, at):
+            elif goes and kind == CALL and _enter(rows, operands[at], lanes, at):
                 _copy(rows, copies[operands[at, 2]:operands[at, 3]], lanes, memory, who)
                 to = targets[at]
             elif goes:
-                to = -1
+                to = -1                                  # an end, or a call of a function that they are in
             if to < 0:
                 break
             executed[at] += 1
@@ -356,17 +357,17 @@ def execute(at, limit, patience, mask, rows, code, targets, kinds, operands, how
         elif kind == LOAD or kind == STORE:
             space, size, count, offset = hows[at, 0], hows[at, 1], hows[at, 2], offsets[at]
             if whole or _some(rows, lanes):
-                if space <= SHARED and log_used[0] == len(log_step):
+                if space <= SHARED and log_used[0] == len(common.log_step):
                     break
                 if not _locate(rows, a, offset, space, size * count, kind == STORE, lanes, memory, ranges, found, cells):
                     break
                 if who[CTA] and not _fine(rows, space, kind == STORE, size * count, lanes, memory, found, cells, who,
-                                          shared_wrote, shared_read, global_wrote, global_read):
+                                          common):
                     state[2] = 1
                     break
                 if space <= SHARED:
                     keep = I64(0xFFFFFFFF) if space == SHARED else I64(-1)
-                    _note(rows, a, offset, keep, lanes, at, log_step, log_lanes, log_addresses, log_used)
+                    _note(rows, a, offset, keep, lanes, at, common)
                 if kind == STORE and space != LOCAL:     # nobody waits for what a lane keeps for itself
                     state[1] += 1
                 for e in range(count):
