@@ -106,7 +106,7 @@ def _notebook(lesson, alone, source):
         return notebook_text(lesson.source, carrying_cell(), HIDDEN, lesson.language)
     if source is None:
         return lesson.notebook
-    return notebook_text(lesson.source, install_cell(source), language=lesson.language)
+    return notebook_text(lesson.source, install_cell(source, lesson.language), language=lesson.language)
 
 
 def copy(lesson, folder, text, force=False):

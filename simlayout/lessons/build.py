@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simlayout.files import write_whole
 from simlayout.lessons.catalogue import LANGUAGES, lessons
-from simlayout.lessons.translation import FENCED
+from simlayout.lessons.translation import FENCED, with_comments
 
 FOLDER = Path(__file__).parent / "notebooks"
 
@@ -45,6 +45,13 @@ for module, wanted in {{"simlayout.lessons": SOURCE, "matplotlib": "matplotlib>=
         importlib.invalidate_caches()
 """
 
+COMMENTS = {"zh": """\
+# 如果这里没有 simlayout（例如在 Colab 上），pip 装什么：它在 PyPI 上的名字，
+# 或者一个 wheel、仓库（"git+https://..."）、文件夹（"./..."）的地址。
+# 任何同名的文件夹，例如一份源码
+"""}
+"""Language -> the comments of INSTALL."""
+
 START = """\
 import simlayout as sl
 from simlayout.lessons{} import beside, check, measured
@@ -61,14 +68,15 @@ METADATA = {
 _HEADING = re.compile(r"^(?=#{1,3} )", re.M)
 
 
-def install_cell(source=SOURCE):
+def install_cell(source=SOURCE, language="en"):
     """The first code cell of a notebook, str. source: what it has pip install where simlayout is missing: a name, or an
-    address on one line.
+    address on one line. language: of its comments.
 
     >>> install_cell("https://a.b/c.whl").splitlines()[6]
     'SOURCE = "https://a.b/c.whl"'
     """
-    return INSTALL.format(source=json.dumps(source, ensure_ascii=False))     # of printable text, it is Python's literal too
+    code = INSTALL.format(source=json.dumps(source, ensure_ascii=False))     # of printable text, it is Python's literal too
+    return with_comments(code, COMMENTS[language]) if language in COMMENTS else code
 
 
 def notebook_text(markdown, first=None, metadata=None, language="en"):
@@ -81,7 +89,7 @@ def notebook_text(markdown, first=None, metadata=None, language="en"):
     >>> [(cell["id"], cell["cell_type"], cell["source"]) for cell in notebook["cells"]][3:]
     [('cell-04', 'markdown', ['## B']), ('cell-05', 'code', ['1 + 1'])]
     """
-    first, cells = install_cell() if first is None else first, []
+    first, cells = install_cell(language=language) if first is None else first, []
     start = START.format(MODULES[language])
     for kind, text in _parts(markdown):
         cells.append(_cell(kind, text, len(cells) + 1))
