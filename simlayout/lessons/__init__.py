@@ -7,10 +7,11 @@ that check themselves.
 >>> print(check("1.2", None))
 1.2: no answer yet (pad a 32x32 tile of f32)
 
-`simlayout lesson 1` copies the notebook of a lesson and opens it; `simlayout lesson theory` prints the model on a page. An
-answer is checked by what it does, so that every answer that is right passes; a wrong one gets a hint that names the first
-lanes that conflict, or the first coordinate that is wrong. A notebook is built from Markdown in `src` by
-`python -m simlayout.lessons.build`.
+`simlayout lesson 1` copies the notebook of a lesson and opens it; `simlayout lesson theory` prints the model on a page, and
+`simlayout lesson teaching` a page for teachers. An answer is checked by what it does, so that every answer that is right
+passes; a wrong one gets a hint that names the first lanes that conflict, or the first coordinate that is wrong, and more if
+asked (`hints=2`, `hints=3`). A notebook is built from Markdown in `src` by `python -m simlayout.lessons.build`; that of
+another language has its prose from a file such as `src/1_banks.zh.md`, and the code of the English one.
 """
 
 from simlayout.lazy import when_used
