@@ -20,7 +20,8 @@ def packed(value):
 
 def columns(value):
     """JSON values with ints as {"+": differences}, objects of the same keys as {"*": {key: values}}, and lists of as many
-    ints each as {"#": how many, "of": all of them}. No object of the explorer has such keys.
+    ints each as {"#": how many, "of": all of them}. No object of the explorer has such keys. Objects that hold others are
+    left as rows, because their texts repeat one another.
 
     >>> columns([3, 4, 5, 9]), columns([{"a": 1}, {"a": 2}]), columns([[1, 2], [3, 4]])
     ({'+': [3, 1, 1, 4]}, {'*': {'a': [1, 2]}}, {'#': 2, 'of': {'+': [1, 1, 1, 1]}})
@@ -31,7 +32,7 @@ def columns(value):
         return value
     if len(value) >= FEWEST and _ints(value):
         return {"+": [after - before for before, after in zip([0, *value], value)]}
-    if _alike(value, dict, tuple):
+    if _alike(value, dict, tuple) and not any(isinstance(part, dict) for row in value for part in row.values()):
         return {"*": {key: columns([row[key] for row in value]) for key in value[0]}}
     if _alike(value, (list, tuple), len) and all(map(_ints, value)):
         return {"#": len(value[0]), "of": columns([n for row in value for n in row])}

@@ -234,7 +234,8 @@ def test_the_exported_page_of_a_kernel_holds_its_plan_with_what_has_no_lanes():
     assert [len(row["pictures"]) for row in held["plan"] if row["part"] is None] == [2]
 
 
-@pytest.mark.parametrize("state", [single(TILE, index=2), THREE], ids=("one access", "three"))
+@pytest.mark.parametrize("state", [single(TILE, index=2), replace(THREE, layout="(16,64):(64,1)", before="(16,64):(72,1)")],
+                         ids=("one access", "three"))
 def test_an_exported_page_holds_what_the_model_says_of_each_of_its_layouts_and_may_ask_nobody(state):
     page = exported_page(state)
     assert "connect-src 'none'" in page and "connect-src 'self'" not in page
@@ -257,6 +258,7 @@ def test_an_exported_page_holds_what_the_model_says_of_each_of_its_layouts_and_m
             assert all(part[name] == found[name] for name in part.keys() & found.keys())
             assert (held["tiles"][number], held["accesses"][number]) == (found["tile"], found["accesses"])
     assert 0 < refused < len(held["layouts"]) - 15 and state.before in {"", *held["layouts"]}
+    assert held["fix"]["rows"][0]["excess"] == 0 and {row["layout"] for row in held["fix"]["rows"]} <= held["layouts"].keys()
 
 
 def test_the_sliders_go_through_the_layouts_that_an_exported_page_stores():

@@ -201,6 +201,11 @@ def test_the_exported_page_works_without_the_server(page, downloads):
     assert page.execute_script("return answer.instruction.lanes[3]") == wanted
     page.find_element(By.CSS_SELECTOR, "[data-lane='3']").click()
     assert lit(page, "lane")[0] == {3} and "row 19, column 16" in element(page, "about").text
+    element(page, "fix").click()
+    page.find_element(By.CSS_SELECTOR, "[data-fix='0']").click()
+    assert counts(page) == [4, 4, 0, 0] and element(page, "layout").get_property("value") == "Sw<3,3,3> o (32,64):(64,1)"
+    element(page, "undo").click()
+    WebDriverWait(page, 60).until(lambda _: counts(page) == [32, 4, 28, 28])
     element(page, "pin").click()
     slid(page, "b", 3)
     assert counts(page) == [4, 4, 0, 0] and page.execute_script("return answer.before.instruction.excess") == 28

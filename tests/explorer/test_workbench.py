@@ -143,7 +143,7 @@ def test_explore_reads_a_report_and_a_kernel_and_several_instructions(tmp_path, 
     path.write_text(json.dumps({"kernels": [{"name": "k", "lines": [LINE]}]}))
     assert read_report(path)[0]["line"] == 9
     assert main(["explore", str(path), "-o", page]) == 0
-    assert main(["explore", "--kernel", "mma_swizzled", "-o", page]) == 0
+    assert main(["explore", "--kernel", "wgmma_persistent", "-o", page]) == 0
     assert main(["explore", TILE, "--op", "ldmatrix.x4", "st.shared.b128", "-o", page]) == 0
     path.write_text("{")
     assert main(["explore", str(path), "-o", page]) == 2 and "is no JSON" in capsys.readouterr().err

@@ -37,9 +37,11 @@ function drag(name, value) {
 
 async function runFix() {
   openTab("fix");
+  const use = (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); };
+  if (exported) return showFixes(data.stored.fix, use, "");
   byId("fixes").replaceChildren(made("p", {}, "Searching swizzles and padding\u2026"));
   byId("fix").disabled = true;
-  const bench = structuredClone(state), use = (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); };
+  const bench = structuredClone(state);
   for (const [path, next] of [["/api/quick", "Rotations and every XOR of bits are still being tried\u2026"], ["/api/fix", ""]]) {
     const [good, found] = await question(path, bench);
     if (good) showFixes(found, use, next);

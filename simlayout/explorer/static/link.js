@@ -17,9 +17,6 @@ function unfold(key, value) {
   return value["*"][names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, value["*"][name][i]])));
 }
 
-/** Whether an exported page holds layouts beside its own and the pinned one. */
-const storesSliders = () => data.stored.tiles.length > 2;
-
 /** {state, view} of the address; what it does not say is as the page came. */
 function readLink() {
   const given = new URLSearchParams(location.hash.slice(1)), state = structuredClone(data.state);

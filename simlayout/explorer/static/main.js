@@ -56,7 +56,7 @@ function storedAnswer() {
   const { stored } = data, wanted = (text) => stored.layouts[text], last = stored.accesses[0].length - 1;
   state.shown = Math.min(state.shown, last);
   const [now, old] = [wanted(state.layout), state.before ? wanted(state.before) : null];
-  if (now === undefined) return { field: "layout", error: `of the layouts that the sliders make, this page holds those with one slider moved: ${stored.tiles.length}; \`simlayout explore\` counts every other one` };
+  if (now === undefined) return { field: "layout", error: `of the layouts that the sliders make, this page holds those with one slider moved; \`simlayout explore\` counts every other one` };
   if (now.error) return now;
   const part = (layout) => stored.parts[layout * (last + 1) + state.shown];
   const instruction = (of) => stored.instructions[of.from + Math.min(state.index, of.stored - 1)];
@@ -78,7 +78,7 @@ function show(found) {
   cells = cellsOf(answer.instruction);
   beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
-  byId("swizzle").disabled = exported && !storesSliders();
+  byId("swizzle").disabled = exported && !data.stored.sliders;
   const drawn = slid || !answer.swizzle.b ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
   byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
   byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";

@@ -31,7 +31,7 @@ function preparePanels() {
     (exported ? " and was stored in this page." : ", on this machine.");
   if (!exported) return;
   byId("only-shown").hidden = false;
-  for (const id of ["preset-field", "kernel-field", "export-html", "fix", "tab-fix", "tab-report", "ops", ...(data.plan.length ? [] : ["tab-plan"]), ...(storesSliders() ? [] : ["with-sliders"])]) byId(id).hidden = true;
+  for (const id of ["preset-field", "kernel-field", "export-html", "tab-report", "ops", ...(data.plan.length ? [] : ["tab-plan"]), ...(data.stored.fix ? [] : ["fix", "tab-fix", "with-fix"]), ...(data.stored.sliders ? [] : ["with-sliders"])]) byId(id).hidden = true;
   for (const name of FIELDS) byId(name)[byId(name).tagName === "SELECT" ? "disabled" : "readOnly"] = true;
 }
 
