@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from simlayout.algebra.swizzle_modes import swizzle_mode
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import OperandTile
 from simlayout.plots import landing
 from simlayout.plots.style import colour_of
@@ -12,27 +13,34 @@ LINES = 8                   # of 128 bytes, after which every swizzle repeats
 
 
 def pictures(plan, instruction):
-    """Panels for JSON of an access of a plan without lanes, of A and of B; none for what a plan does not tell.
+    """Panels for JSON of an access of a plan without lanes, of A and of B, or of C; none for what a plan does not tell.
 
-    A plan tells it by `tensors(first, k)`, [(TensorMap, loads)], and by `config.operands`, OperandTiles.
+    A plan tells it by `tensors(first, k)`, [(TensorMap, loads)], and by its `config`: `operands`, OperandTiles, and of
+    A, B and C `boxes()`, elements, and `swizzles`, bytes.
 
     >>> from types import SimpleNamespace
     >>> tiles = SimpleNamespace(config=SimpleNamespace(operands=(OperandTile(64, 64, "f16"),)))
     >>> [panel["title"] for panel in pictures(tiles, "wgmma.m64n64k16.f32.f16.f16")]
     ['A: 64 x 64 f16, K-major, SWIZZLE_128B: first 8 of 64 lines']
     """
-    found = []
+    config, found = getattr(plan, "config", None), []
     if instruction.startswith("wgmma"):
-        tiles = getattr(getattr(plan, "config", None), "operands", ())
-        found = [(operand_panel(tile, name, LINES), tile.bytes) for name, tile in zip("AB", tiles)
+        found = [(operand_panel(tile, name, LINES), tile.bytes) for name, tile in zip("AB", getattr(config, "operands", ()))
                  if isinstance(tile, OperandTile)]
     elif instruction == "cp.async.bulk.tensor" and hasattr(plan, "tensors"):
-        for name, (tensor, loads) in zip("AB", plan.tensors(0, 0)):
-            panel = landing(tensor, LINES)
-            size = " x ".join(str(n) for n in tensor.shape if n > 1)
-            boxes = f"{name}: {len(loads)} box{'es' * (len(loads) > 1)} of {size} {tensor.dtype}"
-            found.append((replace(panel, title=f"{boxes}, {swizzle_mode(tensor.swizzle)}"), tensor.box_bytes))
+        found = [_boxes(f"{name}: {len(loads)} box{'es' * (len(loads) > 1)}", tensor)
+                 for name, (tensor, loads) in zip("AB", plan.tensors(0, 0))]
+    elif instruction == "cp.async.bulk.tensor.global" and hasattr(config, "swizzles"):
+        box = config.boxes()[2][:2]                      # of elements of 2 bytes: those of 4 are stored without TMA
+        found = [_boxes("C: boxes", TensorMap(config.dtype, box, (2 * box[0],), box, swizzle=config.swizzles[2]))]
     return [_plain(panel, size) for panel, size in found]
+
+
+def _boxes(what, tensor):
+    """(the Panel of a TensorMap's box, its bytes)."""
+    size = " x ".join(str(n) for n in tensor.shape if n > 1)
+    title = f"{what} of {size} {tensor.dtype}, {swizzle_mode(tensor.swizzle)}"
+    return replace(landing(tensor, LINES), title=title), tensor.box_bytes
 
 
 def _plain(panel, size):
