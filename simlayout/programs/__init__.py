@@ -6,7 +6,8 @@ A SimulatedDevice holds memory, modules of PTX and what was launched; an adapter
 from simlayout.lazy import when_used
 
 _MODULES = {
-    "device": ("DeviceMemory", "Launched", "SharedArray", "SimulatedDevice"),
+    "device": ("DeviceMemory", "Launched", "SimulatedDevice"),
+    "shared_arrays": ("SharedArray",),
     "simulated": ("Simulated", "simulate"),
 }
 """The modules of the package, each with its names that are names of the package too."""

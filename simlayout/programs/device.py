@@ -24,6 +24,7 @@ from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.run import Entry, Module
 from simlayout.machine.ptx.space import GlobalSpace
+from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
 from simlayout.progress import Console
 
 ALIGNMENT = 512
@@ -191,19 +192,6 @@ class DeviceSpace(GlobalSpace):
 
 
 @dataclass(frozen=True)
-class SharedArray:
-    """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
-    elements) that its source declares, "", 0 and () where no library has told them."""
-
-    symbol: str
-    offset: int
-    bytes: int
-    file: str = ""
-    line: int = 0
-    shape: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Launched:
     """A launch: the kernel's name (as its source has it, where that is known), grid and block (x, y, z), shared_bytes of
     dynamic shared memory, seconds that the machine took, once it was compiled, its Trace, and whether it was watched for
@@ -267,10 +255,11 @@ class SimulatedDevice:
     def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
         start, grid, block = perf_counter() - Console.waited, three(grid), three(block)
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
-        with self._progress(name or entry.name) as moved:
+        arrays = self._arrays_of(entry)
+        with self._progress(name or entry.name) as moved, raised_with_elements(arrays):
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
-        trace = replace(trace, arrays=self._arrays_of(entry))
+        trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
         launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,
                             trace, watched)
         self.launches.append(launched)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import simlayout as sl
+from simlayout.errors import HazardError
 from simlayout.programs.device import SimulatedDevice
 from simlayout.programs.report import Report, text, uncoalesced
 from simlayout.progress import waiting
@@ -86,6 +87,24 @@ def test_a_hazard_names_memory_of_the_device_by_its_bytes():
     report = Report("sm_90")
     sl.simulate(last, hazards="report", told=report.add)[1, 64](np.zeros(3, np.int64))
     assert "of the device array of 24 bytes" in text(report)
+
+
+def halo(a, out):
+    """For Numba: a tile whose edge nobody writes."""
+    tile = cuda.shared.array((18, 18), np.float32)
+    y, x = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y + 1, x + 1] = a[y, x]
+    cuda.syncthreads()
+    out[y, x] = tile[y, x + 1] + tile[y + 2, x + 1]
+
+
+def test_a_hazard_in_shared_memory_names_the_elements_of_the_array():
+    a = np.zeros((16, 16), np.float32)
+    trace = sl.simulate(halo, hazards="report")[1, (16, 16)](a, a.copy())
+    assert "reads shared bytes 60-67 (tile[0, 15] and 1 more element), which nothing has written" in str(trace.hazards[0])
+    with pytest.raises(HazardError, match=r"shared bytes 60-67 \(tile\[0, 15\] and 1 more element\), which") as raised:
+        sl.simulate(halo)[1, (16, 16)](a, a.copy())
+    assert raised.value.hazard.text == trace.hazards[0].text
 
 
 def test_the_seconds_of_a_launch_are_without_those_in_which_the_machine_was_compiled():

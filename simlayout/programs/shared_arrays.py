@@ -1,0 +1,74 @@
+"""Arrays in shared memory as a program declares them, and hazards in their words: which elements of which array the bytes
+are."""
+
+import linecache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from simlayout.errors import HazardError
+from simlayout.machine.engine.hazards import Hazard, spans
+from simlayout.programs.declarations import Declaration, NoEdit
+from simlayout.wording import counted
+
+
+@dataclass(frozen=True)
+class SharedArray:
+    """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
+    elements) that its source declares, "", 0 and () where no library has told them."""
+
+    symbol: str
+    offset: int
+    bytes: int
+    file: str = ""
+    line: int = 0
+    shape: tuple[int, ...] = ()
+
+
+def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
+    """The Hazard, whose text says after bytes of shared memory which elements they are, if one array that is declared with
+    a name holds all of them."""
+    said = f"shared bytes {spans(hazard.bytes)}"
+    if not hazard.bytes or hazard.text.count(said) != 1:
+        return hazard
+    first, last = hazard.bytes[0], hazard.bytes[-1]
+    for array in arrays:
+        if array.shape and array.offset <= first and last < array.offset + array.bytes:
+            name = name_of(array.file, array.line)
+            found = f"{said} ({_elements(name, array, hazard.bytes)})"
+            return replace(hazard, text=hazard.text.replace(said, found)) if name else hazard
+    return hazard
+
+
+@contextmanager
+def raised_with_elements(arrays: Sequence[SharedArray]) -> Iterator[None]:
+    """The same of a HazardError that is raised inside."""
+    try:
+        yield
+    except HazardError as error:
+        if isinstance(error.hazard, Hazard):
+            named = with_elements(error.hazard, arrays)
+            error.args = (str(error).replace(error.hazard.text, named.text),)
+            error.hazard = named
+        raise
+
+
+def _elements(name, array, bytes):
+    """"tile[0, 3]", or "tile[0, 3] and 2 more elements"."""
+    which = np.unique((np.array(bytes) - array.offset) // (array.bytes // prod(array.shape)))
+    index = ", ".join(map(str, np.unravel_index(which[0], array.shape)))
+    more = f" and {counted(len(which) - 1, 'more element')}" if len(which) > 1 else ""
+    return f"{name}[{index}]{more}"
+
+
+@lru_cache(256)
+def name_of(file: str, line: int) -> str:
+    """The name of the array that a line of a source declares in shared memory, "" where that is not to be seen."""
+    try:
+        return Declaration("".join(linecache.getlines(file)), line).name
+    except NoEdit:
+        return ""
