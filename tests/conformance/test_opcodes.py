@@ -53,13 +53,9 @@ def test_every_form_of_the_table_is_a_case_and_has_ten_thousand_operands():
     assert min(case.count for case in EVERY) > 10_000 and not any(case.count % CTA for case in EVERY)
 
 
-def test_the_kernels_do_on_the_machine_what_the_table_says():
-    check_on_the_machine(CASES[::50])
-
-
-@pytest.mark.slow
-def test_all_kernels_do_on_the_machine_what_the_table_says():
-    check_on_the_machine(CASES)
+@pytest.mark.parametrize("step", [50, pytest.param(4, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.sweep)])
+def test_the_kernels_do_on_the_machine_what_the_table_says(step):
+    check_on_the_machine(CASES[::step])
 
 
 def runs(case):

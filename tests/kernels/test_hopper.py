@@ -66,7 +66,7 @@ COMPILED = {
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=list(COMPILED)[3::2]))
+@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=[*list(COMPILED)[3::3], *list(COMPILED)[4::3]]))
 def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
     config = COMPILED[name]
     said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)

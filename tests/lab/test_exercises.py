@@ -29,7 +29,7 @@ LABELS = {family: [label for label in exercises() if label.split()[0] == family]
 SOME_ATOMS = LABELS["cute"][5::80]
 FEW_PRACTICALS = LABELS["practical"][13:14]
 SOME_PRACTICALS = [label for i, label in enumerate(LABELS["practical"]) if i // 2 % 2 == i % 2]
-"""Every problem in every layout, the ways to store taking turns: what CI builds; `pytest -m sweep` builds all."""
+"""Every problem in every layout, the ways to store taking turns."""
 ARCH = "sm_90a"
 
 needs_compiler = pytest.mark.skipif(find_spec("numba") is None or find_tool("nvdisasm") is None,
@@ -146,7 +146,7 @@ def page_of(counted):
     return text.getvalue()
 
 
-@pytest.fixture(scope="module", params=[FEW_PRACTICALS, pytest.param(SOME_PRACTICALS, marks=pytest.mark.slow)],
+@pytest.fixture(scope="module", params=[FEW_PRACTICALS, pytest.param(SOME_PRACTICALS, marks=pytest.mark.sweep)],
                 ids=["few", "some"])
 def told(request, tmp_path_factory):
     """What the command makes of practical problems on a GPU that is made up: these, exit status, lines, its file."""
