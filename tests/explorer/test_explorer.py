@@ -229,9 +229,9 @@ def data_of(page):
 
 def test_the_exported_page_of_a_kernel_holds_its_plan_with_what_has_no_lanes():
     kernels = Sources(registry.ALL_KERNELS)
-    held = data_of(exported_page(State("", "f16", kernel="mma_tma"), kernels))
-    assert held["plan"] == json.loads(json.dumps(plan_rows("mma_tma", kernels)))
-    assert [len(row["pictures"]) for row in held["plan"] if row["part"] is None] == [2]
+    held = data_of(exported_page(State("", "f16", kernel="wgmma_persistent"), kernels))
+    assert held["plan"] == json.loads(json.dumps(plan_rows("wgmma_persistent", kernels)))
+    assert [len(row["pictures"]) for row in held["plan"] if row["part"] is None] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("state", [single(TILE, index=2), replace(THREE, layout="(16,64):(64,1)", before="(16,64):(72,1)")],
