@@ -147,6 +147,15 @@ def test_python_takes_over_the_ctas_that_need_it_and_the_others_go_on(monkeypatc
     assert seen == [((1, y, 0), warp) for y in range(2) for warp in range(2)]
 
 
+@pytest.mark.parametrize("hazards", ["off", "report"])
+def test_what_a_cta_has_stored_is_there_when_python_takes_over(monkeypatch, hazards):
+    seen = handed_over(monkeypatch)
+    text = kernel("st.shared.u32 [%r3], %r4;", "st.local.u32 [l], %r4;", PIECES[8], "ld.shared.u32 %r9, [%r3];",
+                  "ld.local.u32 %r10, [l];", "mad.lo.u32 %r8, %r9, %r10, %r8;")
+    found = outcome(text, 3, 64, hazards)
+    assert found == in_numpy(text, 3, 64, hazards) and len(seen) == 6
+
+
 def test_a_cta_runs_out_of_its_limit_at_the_same_place():
     text = kernel("mov.u32 %r9, 0;", "L0:", "add.u32 %r9, %r9, 1;", "setp.lt.u32 %p1, %r9, 50;", "@%p1 bra L0;")
     launch = text, 2, 32, "off", 100
@@ -157,6 +166,15 @@ def test_a_cta_runs_out_of_its_limit_at_the_same_place():
 def test_a_barrier_that_an_ended_warp_did_not_come_to_orders_nothing_that_it_did():
     text = kernel("st.shared.u32 [%r3], %r8;", "setp.lt.u32 %p1, %r1, 32;", "@%p1 exit;", "bar.sync 0;",
                   "ld.shared.u32 %r8, [%r3+-128];")
+    found = outcome(text, 2, 64, "report")
+    assert found == in_numpy(text, 2, 64, "report") and found[-1]
+
+
+@pytest.mark.parametrize("between", ["", PIECES[8]])       # compiled, and left to Python on the way
+def test_a_race_of_two_warps_is_found_in_whole_ctas(between):
+    text = kernel("st.shared.u32 [%r3], %r8;", "bar.sync 0;", "mov.u32 %r9, s;", "sub.u32 %r10, %r3, %r9;",
+                  "xor.b32 %r10, %r10, 128;", "add.u32 %r10, %r10, %r9;", "ld.shared.u32 %r8, [%r10];", between,
+                  "st.shared.u32 [%r3], %r8;")
     found = outcome(text, 2, 64, "report")
     assert found == in_numpy(text, 2, 64, "report") and found[-1]
 
