@@ -119,7 +119,7 @@ def st_global_f32(warp, destination, value):
 @instruction("st.global.v4.f32 [$0], {$1, $2, $3, $4};", "<- u64 f32 f32 f32 f32")
 def st_global_v4_f32(warp, destination, v0, v1, v2, v3):
     """Four f32 per lane, 16-byte aligned."""
-    destination.write(warp.active, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))))
+    destination.write(warp.active, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))), width=4)
 
 
 @instruction("ld.relaxed.gpu.global.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u64")
@@ -145,7 +145,7 @@ def wait_global_at_least(warp, address, value):
 @instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")
 def st_global_b128(warp, destination, v0, v1, v2, v3):
     """16 bytes per lane, 16-byte aligned."""
-    destination.write(warp.active, _bytes(v0, v1, v2, v3))
+    destination.write(warp.active, _bytes(v0, v1, v2, v3), width=4)
 
 
 @instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.global.b16 [$0], h; }", "<- u64 b32")

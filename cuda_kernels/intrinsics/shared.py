@@ -73,19 +73,19 @@ def st_shared_f32(warp, address, value):
 @instruction("st.shared.v2.f32 [$0], {$1, $2};", "<- u32 f32 f32")
 def st_shared_v2_f32(warp, address, low, high):
     """Two f32 per lane; address 8-byte aligned."""
-    warp.shared_store("st.shared.b64", address, _bytes(np.asarray(low, np.float32), np.asarray(high, np.float32)))
+    warp.shared_store("st.shared.b64", address, _bytes(np.asarray(low, np.float32), np.asarray(high, np.float32)), width=4)
 
 
 @instruction("st.shared.v4.f32 [$0], {$1, $2, $3, $4};", "<- u32 f32 f32 f32 f32")
 def st_shared_v4_f32(warp, address, v0, v1, v2, v3):
     """Four f32 per lane; address 16-byte aligned."""
-    warp.shared_store("st.shared.b128", address, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))))
+    warp.shared_store("st.shared.b128", address, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))), width=4)
 
 
 @instruction("st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32")
 def st_shared_b128(warp, address, v0, v1, v2, v3):
     """Four words per lane; address 16-byte aligned."""
-    warp.shared_store("st.shared.b128", address, _bytes(v0, v1, v2, v3))
+    warp.shared_store("st.shared.b128", address, _bytes(v0, v1, v2, v3), width=4)
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};", "<- u32 b32 b32", converged=True)

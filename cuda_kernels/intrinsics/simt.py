@@ -29,7 +29,7 @@ def _words(bits):
 @instruction("st.shared.v2.b32 [$0], {$1, $2};", "<- u32 b32 b32")
 def st_shared_b64(warp, address, v0, v1):
     """Two words per lane (PTX ISA: st); address 8-byte aligned."""
-    warp.shared_store("st.shared.b64", address, _bytes(v0, v1))
+    warp.shared_store("st.shared.b64", address, _bytes(v0, v1), width=4)
 
 
 @instruction("ld.shared.v2.b32 {$0, $1}, [$2];", "b32 b32 <- u32")
@@ -56,4 +56,4 @@ def ld_global_v2_b32(warp, source, valid):
 @instruction("st.global.v2.b32 [$0], {$1, $2};", "<- u64 b32 b32")
 def st_global_v2_b32(warp, destination, v0, v1):
     """8 bytes per lane, 8-byte aligned."""
-    destination.write(warp.active, _bytes(v0, v1))
+    destination.write(warp.active, _bytes(v0, v1), width=4)

@@ -18,7 +18,7 @@ ONE, ALL = "tid % 32 == 0", ""
 @dataclass(eq=False)
 class Access:
     """What a thread or an engine does to some bytes: between nodes start and end (None: never ends). reduction: which,
-    if it is one; value: of a store, of all its bytes."""
+    if it is one; value: of a store, that of all its bytes, and how many they are."""
 
     write: bool
     engine: bool
@@ -27,7 +27,7 @@ class Access:
     instruction: tuple
     line: int
     reduction: str | None = None
-    value: int | None = None
+    value: tuple[int, int] | None = None
 
 
 class Twin:
@@ -85,7 +85,7 @@ class Twin:
 
     def store(self, where, threads, *address):
         for _, access in self.plain(where, threads, *address[:3], True):
-            access.value = address[3]
+            access.value = address[3], address[0]
 
     def atomic(self, where, threads, *address):
         self.plain(where, threads, *address[:3], True, reduction="atomic")
@@ -179,8 +179,8 @@ class Twin:
 
     def races(self):
         """({(line, line, byte)} of racing pairs, {(line, line, byte)} of stores that are not ordered either), either way
-        round. Of the second ones stores of one value do not race; where an engine has reduced the byte, the machine may not
-        know that they are of one value."""
+        round. Of the second ones stores of one value by as many bytes do not race; where an engine has reduced the byte, the
+        machine may not know that they are of one value."""
         found, stores = set(), set()
         for (_, byte), here in self.bytes.items():
             reduced = any(x.reduction and x.engine for x in here)

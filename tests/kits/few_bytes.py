@@ -97,11 +97,11 @@ class _Play:
             pointer.write(warp.active, data, strong=strong)
 
     def on_shared(self, warp, kind, at, data):
-        order = "weak" if kind in (LOAD, STORE) else "relaxed"
+        order, width = "weak" if kind in (LOAD, STORE) else "relaxed", data.shape[1]
         if kind in (LOAD, STRONG_LOAD):
-            warp.shared_load("ld.shared", at, data.shape[1], order)
+            warp.shared_load(f"ld.shared.b{8 * width}", at, width, order)
         else:
-            warp.shared_store("st.shared", at, data, order)
+            warp.shared_store(f"st.shared.b{8 * width}", at, data, order)
 
 
 def racing(program, shape):

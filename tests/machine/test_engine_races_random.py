@@ -4,7 +4,8 @@ memory, against every pair of accesses.
 The twin knows nothing of the machine: it makes a graph of what happens before what from the statements that the kernel's
 text was made from. A node knows the nodes before it, and those of them that a fence.proxy.async lies behind. Two accesses
 of a byte race if neither ends before the other starts and one writes, or if threads wrote, an engine comes later, and no
-fence lies between. Atomics do not race with one another, nor do reductions of one kind, nor stores of one value.
+fence lies between. Atomics do not race with one another, nor do reductions of one kind, nor stores of one value by as many
+bytes.
 """
 
 import importlib.util

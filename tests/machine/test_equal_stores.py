@@ -1,12 +1,12 @@
 """Stores of one value to the same bytes of shared memory that nothing orders: a note and no hazard, and what comes later is
 compared with all of them."""
 
-import itertools
 import random
 
 import machine_kit as kit
 import numpy as np
 import pytest
+from few_bytes import GIVE, HAND, LOAD, STORE, STRONG_LOAD, STRONG_STORE, SYNC, played, program_of, racing
 from hypothesis import strategies as st
 from machine_kit import Instruction
 from tiers import given_few
@@ -161,77 +161,38 @@ def test_an_endless_loop_of_equal_stores_keeps_few_of_them():
 
 # ---- random ones: two bytes, two values, many orders ------------------------------------------------------------------
 
-LOAD, STORE, HAND, SYNC = range(4)
+
+def races(program):
+    """The bytes at which hazards are told of, compared with the twin's."""
+    hazards, _ = played(program, "warps", shared=True)
+    found = {byte for hazard in hazards for byte in hazard.bytes}
+    assert found == racing(program, "warps")
+    return found
 
 
-def statements_of(draws):
-    """[(kind, warp, lane, byte, value)], and of HAND: (kind, from warp, to warp, barrier, 0)."""
-    made = []
-    for i in range(draws.randint(3, 14)):
-        kind = draws.choice([LOAD, STORE, STORE, STORE, HAND, HAND, SYNC])
-        one, other = draws.sample(range(3), 2)
-        lane = draws.choice([0, 0, 1])
-        where = (other, 1 + i, 0) if kind == HAND else (lane, draws.randrange(2), draws.randrange(2))
-        made.append((kind, one, *where))
-    return made
+def test_a_store_of_more_bytes_races_with_one_of_fewer_though_they_are_equal():
+    program = [(STORE, 0, 0, 0, 2, 1), (STORE, 1, 0, 1, 1, 1)]
+    assert races(program) == {1} and "writes too in pieces of another size" in played(program, "warps", True)[0][0].text
+    assert races([program[0], (HAND, 0, 1, 0), program[1]]) == set()
 
 
-def played(statements):
-    """The hazards of three warps that execute their share of the statements, after a barrier."""
-    def play(warp):
-        everyone = warp.active
-        for kind, one, other, at, value in statements:
-            if kind == HAND and warp.warp_index == one:
-                warp.barrier_arrive(at, 64)
-            elif kind == HAND and warp.warp_index == other:
-                warp.barrier(at, 64)
-            elif kind == SYNC and warp.warp_index == one:
-                warp.sync()
-            elif kind < HAND and warp.warp_index == one:
-                warp.narrow(warp.lane == other)
-                if kind == LOAD:
-                    warp.shared_load("ld.shared.b8", at, 1)
-                else:
-                    warp.shared_store("st.shared.b8", at, np.full((32, 1), value, np.uint8))
-                warp.narrow(everyone)
-
-    play = Instruction(play)
+@pytest.mark.parametrize("width, found", [(4, []), (8, ["write after write"]), (None, ["write after write"])])
+def test_a_vector_is_as_many_stores_as_it_has_values(width, found):
+    vector = Instruction(lambda warp: warp.shared_store("st.shared.b128", 0, np.full((32, 16), 7, np.uint8), width=width))
 
     def kernel():
-        if kit.tid_x() == 0:
-            kit.st_shared(0, 0)
-        kit.bar_sync()
-        play()
+        tid = kit.tid_x()
+        if tid == 3:
+            vector()
+        if tid > 59:
+            kit.st_shared(4 * (tid - 60), 0x07070707)
 
-    return kit.every_hazard(lambda: run(kernel, 1, 96, shared_bytes=64, hazards="report"))
-
-
-def racing(statements):
-    """The bytes at which two threads meet that nothing orders, one of which writes, unless both write one value."""
-    before, last, accesses = [0], [0] * 96, []           # node -> the nodes before it, as bits; the last node of each thread
-
-    def node(threads, after=()):
-        known = {last[t] for t in threads} | set(after)
-        before.append(0)
-        for n in known:
-            before[-1] |= before[n] | 1 << n
-        for t in threads:
-            last[t] = len(before) - 1
-        return len(before) - 1
-
-    for kind, one, other, at, value in statements:
-        warp = range(32 * one, 32 * one + 32)
-        if kind == HAND:
-            node(range(32 * other, 32 * other + 32), after=[last[t] for t in warp])
-        elif kind == SYNC:
-            node(warp)
-        else:
-            accesses.append((at, kind == STORE, value, node([32 * one + other])))
-    return {x[0] for x, y in itertools.combinations(accesses, 2)
-            if x[0] == y[0] and (x[1] or y[1]) and not (x[1] and y[1] and x[2] == y[2]) and not before[y[3]] >> x[3] & 1}
+    assert kinds(kernel, warps=2) == found
 
 
-@given_few(300, 1200, st.integers(0, 2**32 - 1))
+KINDS = [LOAD, STORE, STORE, STORE, STORE, STRONG_LOAD, STRONG_STORE, HAND, HAND, HAND, GIVE, SYNC]
+
+
+@given_few(300, 3000, st.integers(0, 2**32 - 1))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
-    statements = statements_of(random.Random(seed))
-    assert {byte for found in played(statements) for byte in found.bytes} == racing(statements)
+    races(program_of(random.Random(seed), KINDS, [1, 1, 1, 2]))

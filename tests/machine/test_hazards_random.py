@@ -3,7 +3,7 @@
 The twin knows nothing of the machine. It executes the statements that the kernel's text was made from, lane by lane, on
 a bytearray, and keeps every access. What happens before what is a graph of nodes: each thread's statements in a chain,
 joined where threads meet. Two accesses to a byte race if neither's end is among what came before the other's start, unless
-both store one value.
+both store one value, of as many bytes.
 """
 
 import importlib.util
@@ -152,7 +152,7 @@ def imported(folder, lines):
 @dataclass
 class Access:
     """What one thread does to some bytes: between nodes start and end (None: never ends), by instruction and line. values:
-    byte -> what a store writes there."""
+    byte -> (what a store writes there, bytes of its values)."""
 
     write: bool
     bytes: tuple
@@ -260,7 +260,8 @@ class Twin:
             if name == "stmatrix_x1":
                 stores = [(t, address(first + (t - first) // 4) + 4 * (t % 4), data(t, 4)) for t in lanes]
             for t, at, made in stores:
-                self.keep(True, at, len(made), start[t], line).values = dict(enumerate(made, at))
+                size = "a row" if name == "stmatrix_x1" else width
+                self.keep(True, at, len(made), start[t], line).values = {at + i: (b, size) for i, b in enumerate(made)}
             self.put((at, made) for _, at, made in stores)
 
     def land(self, group):

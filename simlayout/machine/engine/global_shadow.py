@@ -23,7 +23,7 @@ from simlayout.machine.engine.global_access import ASYNC, CONFLICTS, STRONG, WRI
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
-from simlayout.machine.engine.telling import EQUAL
+from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
 
 LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
@@ -318,7 +318,7 @@ class GlobalShadow:
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
         detail = before.state() if before.group == after.group else ""
         if None not in (before.grain, after.grain) and before.grain != after.grain:
-            detail = " in pieces of another size"
+            detail = OTHER_SIZE
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
 

@@ -51,12 +51,13 @@ class PeerTwins(WarpPart):
         return data
 
     def peer_store(self, instruction: str, addresses: PerLane, data: np.ndarray, rank: PerLane,
-                   order: str = WEAK) -> None:
-        """Stores uint8 [32, nbytes]. order: as of `Warp.shared_load`."""
+                   order: str = WEAK, width: int | None = None) -> None:
+        """Stores uint8 [32, nbytes]. order, width: as of `Warp.shared_store`."""
         peer, rows = self._at_peer(instruction, addresses, data.shape[1], rank)
         touch, data = None, np.ascontiguousarray(data[self.active])
         if peer.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1], order=order)
+            touch.width = width or touch.nbytes
             self._visit(peer, instruction)
         self._store(peer, rows, data, touch)
 

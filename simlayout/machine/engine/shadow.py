@@ -5,7 +5,7 @@ that read it. Stamps below `_floor` are of before the last barrier of the whole 
 most kernels a look at the largest stamp of an access settles it; only above that line clocks are compared, thread by
 thread. A read is compared with the last write of each byte and its rivals (see `rivals`), a write also with the reads
 since: so for every byte the first conflict is found, whatever order the warps happened to run in. Two stores of one value
-do not conflict; where nothing orders them, that is noted.
+by values of one size do not conflict; where nothing orders them, that is noted.
 """
 
 import numpy as np
@@ -318,7 +318,7 @@ class SharedShadow(Telling):
 
     def _check_writes(self, stamp, touch, where):
         """A write of bytes with this stamp, of the value that is there or of another; returns its Rivals there."""
-        same = False if touch.same is None or self._writes[stamp].same is None else touch.same
+        same = touch.same if touch.may_store_one_value(self._writes[stamp]) else False
         rivals, addresses = [], touch.addresses()
         for rival, there in self._last(stamp, touch, where):
             alike, before = there & same, rival.touch

@@ -11,6 +11,10 @@ IN_FLIGHT = 0x80000000
 EQUAL = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
 
 
+OTHER_SIZE = " in pieces of another size"
+"""Why two stores race that may store the same."""
+
+
 class Telling:
     """The part of a SharedShadow that makes Hazards of what the rest finds."""
 
@@ -41,6 +45,8 @@ class Telling:
     def _race(self, before, after, first, second, did, does, bytes):
         """The Hazard of an unordered pair, `before` having run first."""
         waited = "" if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
+        if before.same is not None and after.same is not None and before.width != after.width:
+            waited = OTHER_SIZE
         if before.warp is after.warp:
             return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
         if did != does and self._had_done(before.issued or before, after):

@@ -32,26 +32,28 @@ class Touch:
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
     atomic or a strong store, the plain writes that it and others have changed. same: of a weak store of data, where memory
-    holds already what it stores, bool [n, nbytes]; None of all else. Of a copy that has landed: issued, the Touch that it
+    holds already what it stores, bool [n, nbytes]; None of all else. width: bytes of a value, of which a vector has several,
+    0 of stmatrix, in which PTX does not say who stores what. Of a copy that has landed: issued, the Touch that it
     was before, and waited, the site of the wait. Of what an engine does (see `clocks`): agent, which has its column
     `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "same", "_threads", "_bounds")
+                 "beneath", "same", "width", "_threads", "_bounds")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
-        self.beneath, self.same = (), None
+        self.beneath, self.same, self.width = (), None, nbytes
         self.strong, self.volatile, self.reduction, self._threads, self._bounds = False, False, None, None, None
 
     def again(self):
         """The same, not entered yet."""
         again = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
         again.site, again.caller, again.strong, again.volatile = self.site, self.caller, self.strong, self.volatile
+        again.width = self.width
         return again
 
     def of_elements(self, nbytes, elements):
@@ -102,6 +104,11 @@ class Touch:
         because who leaves out a __syncwarp relies on lanes that go in step.)"""
         return (self.strong and other.strong and self.reduction == other.reduction
                 and not (self.volatile and other.volatile and self.warp is other.warp))
+
+    def may_store_one_value(self, other):
+        """Whether the two are plain stores that need no order where they store the same: those whose values have one size
+        (PTX ISA, Memory Consistency Model: Limitations on Mixed-size Data-races)."""
+        return self.same is not None and other.same is not None and self.width == other.width
 
     def overlap(self, other):
         """bool [n, nbytes]: which bytes `other` touches too."""

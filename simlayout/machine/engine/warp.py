@@ -95,11 +95,15 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         spread[self.active] = data
         return spread
 
-    def shared_store(self, instruction: str, addresses: PerLane, data: np.ndarray, order: str = WEAK) -> None:
-        """Stores uint8 [32, nbytes] in the active lanes. order: as of `shared_load`."""
+    def shared_store(self, instruction: str, addresses: PerLane, data: np.ndarray, order: str = WEAK,
+                     width: int | None = None) -> None:
+        """Stores uint8 [32, nbytes] in the active lanes. order: as of `shared_load`; width: bytes of a value, if each lane
+        stores a vector of them."""
         data = _lane_data(instruction, data)
-        rows = self._rows(instruction, addresses, data.shape[1])
-        touch = None if self.cta.shadow is None else self._touch(instruction, addresses, rows, data.shape[1], order=order)
+        rows, touch = self._rows(instruction, addresses, data.shape[1]), None
+        if self.cta.shadow is not None:
+            touch = self._touch(instruction, addresses, rows, data.shape[1], order=order)
+            touch.width = width or touch.nbytes
         self._store(self.cta, rows, data if self.whole else data[self.active], touch)
 
     def shared_rows(self, instruction: str, addresses: PerLane) -> np.ndarray:
@@ -114,8 +118,11 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         rows = self._matrix_rows(instruction, addresses)
         if np.shape(data) != (len(rows), 16):
             raise InstructionError(f"{instruction}: stores uint8 rows of shape ({len(rows)}, 16), not {np.shape(data)}")
-        watched, lanes = self.cta.shadow is not None, _matrix_lanes(instruction)
-        self._store(self.cta, rows, data, self._touch(instruction, addresses, rows, 16, lanes) if watched else None)
+        touch = None
+        if self.cta.shadow is not None:
+            touch = self._touch(instruction, addresses, rows, 16, _matrix_lanes(instruction))
+            touch.width = 0
+        self._store(self.cta, rows, data, touch)
 
     def _rows(self, instruction, addresses, nbytes, origin=None):
         """The rows of the active lanes, checked and counted."""

@@ -75,13 +75,13 @@ class ClusterTwins:
                 total |= self.peer_load(f"ld.shared::cluster.b{8 * nbytes}", at, nbytes, rank, order)
         return total
 
-    def cluster_store(self, name, where, data, order):
+    def cluster_store(self, name, where, data, order, width):
         """st, of which some lanes address the cluster's shared memory."""
         for rank, at in self.by_cta(where, name):
             if rank in (-1, self.cta.rank):
-                self.shared_store(name, at, np.ascontiguousarray(data), order)
+                self.shared_store(name, at, np.ascontiguousarray(data), order, width)
             else:
-                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank, order)
+                self.peer_store(f"st.shared::cluster.b{8 * data.shape[1]}", at, data, rank, order, width)
 
     def cluster_atomic(self, name, where, update, values, held, order):
         """atom or red, of which some lanes address the cluster's shared memory."""

@@ -57,7 +57,7 @@ class MemoryTwins:
         bytes of a value, if each lane stores a vector of them."""
         nbytes = data.shape[1]
         if space == "shared":
-            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data, order)
+            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data, order, width)
         elif space == "global":
             self._global_store(addresses, self.active, data, order, width)
         elif space in ("local", "param"):
@@ -96,7 +96,7 @@ class MemoryTwins:
     def _store_window(self, space, addresses, lanes, data, order, width):
         if space == "shared":
             self.narrow(lanes)
-            self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data, order)
+            self._shared_store(f"st.b{8 * data.shape[1]}", addresses, data, order, width)
         elif space == "global":
             self._global_store(addresses, lanes, data, order, width)
         elif space == "local":
@@ -113,12 +113,12 @@ class MemoryTwins:
             return self.cluster_load(name, where, nbytes, how.order)
         return self.shared_load(name, where, nbytes, how.order, how.used)
 
-    def _shared_store(self, name, addresses, data, order):
+    def _shared_store(self, name, addresses, data, order, width):
         where = addresses.view(np.int64)
         if (where[self.active] >= RANK).any():
-            self.cluster_store(name, where, data, order)
+            self.cluster_store(name, where, data, order, width)
         else:
-            self.shared_store(name, where, np.ascontiguousarray(data), order)
+            self.shared_store(name, where, np.ascontiguousarray(data), order, width)
 
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
