@@ -46,21 +46,23 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
 
     >>> class TidX:
     ...     twin = staticmethod(lambda warp: warp.tid)
+    >>> class CtaidX:
+    ...     twin = staticmethod(lambda warp: warp.index[0])
     >>> class StoreGlobal:
     ...     twin = staticmethod(lambda warp, pointer, value: pointer.write(
     ...         warp.active, np.asarray(value, np.int32).reshape(32, 1).view(np.uint8)))
-    >>> tid_x, st_global = TidX(), StoreGlobal()
+    >>> tid_x, ctaid_x, st_global = TidX(), CtaidX(), StoreGlobal()
     >>> def kernel(out, n):
     ...     tid = tid_x()
     ...     if tid < n and tid % 2 == 0:
-    ...         st_global(out + 4 * tid, 10 * tid)
+    ...         st_global(out + 4 * tid, 10 * tid + ctaid_x())
     >>> out = np.zeros(6, np.int32)
     >>> trace = run(kernel, 1, 32, out, 5)
     >>> out.tolist()
     [0, 0, 20, 0, 40, 0]
-    >>> trace = run(kernel, 2, 32, out, 5, hazards="report")     # two CTAs that write the same
+    >>> trace = run(kernel, 2, 32, out, 5, hazards="report")     # two CTAs that write the same bytes, of which three differ
     >>> [(h.kind, h.bytes) for h in trace.hazards]
-    [('global race', (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19))]
+    [('global race', (0, 8, 16))]
     """
     launch = Launch(arch, hazards, accesses, registers)
     shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
