@@ -9,9 +9,9 @@ from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit, tell
 from simlayout.errors import SimlayoutError
 from simlayout.files import make_folder, write_whole
-from simlayout.lessons.build import SOURCE, install_cell, notebook_text
 from simlayout.lessons.catalogue import LANGUAGES, lessons, teaching, theory
 from simlayout.lessons.catalogue import lesson as lesson_of
+from simlayout.lessons.notebook import SOURCE, install_cell, notebook_text
 
 EXAMPLES = """
     simlayout lesson                                      # which lessons there are

@@ -10,8 +10,8 @@ that check themselves.
 `simlayout lesson 1` copies the notebook of a lesson and opens it; `simlayout lesson theory` prints the model on a page, and
 `simlayout lesson teaching` a page for teachers. An answer is checked by what it does, so that every answer that is right
 passes; a wrong one gets a hint that names the first lanes that conflict, or the first coordinate that is wrong, and more if
-asked (`hints=2`, `hints=3`). A notebook is built from Markdown in `src` by `python -m simlayout.lessons.build`; that of
-another language has its prose from a file such as `src/1_banks.zh.md`, and the code of the English one.
+asked (`hints=2`, `hints=3`). A notebook is made of Markdown in `src`; that of another language has its prose from a file
+such as `src/1_banks.zh.md`, and the code of the English one.
 """
 
 from simlayout.lazy import when_used

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("simlayout", "cuda_kernels")
-LEFT_OUT = ("__pycache__", "notebooks", "lab")
+LEFT_OUT = ("__pycache__", "lab")
 
 CARRY = '''\
 # @title simlayout itself, for machines that have none: run this cell, there is nothing to read
@@ -52,10 +52,10 @@ def carrying_cell():
 
 
 def carried_files():
-    """{path from the packages' folder, with slashes: text} of the files of both packages, but for the notebooks.
+    """{path from the packages' folder, with slashes: text} of the files of both packages.
 
     >>> files = carried_files()
-    >>> "simlayout/lessons/theory.md" in files, any(name.endswith(".ipynb") for name in files)
+    >>> "simlayout/lessons/theory.md" in files, any("/lab/" in name for name in files)
     (True, False)
     """
     texts = {}

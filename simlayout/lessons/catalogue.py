@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from simlayout.errors import SimlayoutError
+from simlayout.lessons.notebook import notebook_text
 from simlayout.lessons.translation import columns, translated
 
 LANGUAGES = ("en", "zh")
@@ -26,8 +27,8 @@ _ROWS = (
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson in one language. number: 1 to 10; file: name of its source and of its notebook, without ending; minutes:
-    that it takes; language: one of LANGUAGES."""
+    """One lesson in one language. number: 1 to 10; file: name of its source, and of copies of its notebook, without ending;
+    minutes: that it takes; language: one of LANGUAGES."""
 
     number: int
     file: str
@@ -50,8 +51,8 @@ class Lesson:
 
     @property
     def notebook(self):
-        """Its notebook as it is kept, str: JSON of nbformat 4, without outputs."""
-        return _text("notebooks", f"{self.file}.ipynb")
+        """Its notebook, str: JSON of nbformat 4, without outputs."""
+        return notebook_text(self.source, language=self.language)
 
     def __str__(self):
         return (f"{self.number:<2} {self.title}{' ' * (44 - columns(self.title))}  {self.minutes} minutes  "

@@ -25,13 +25,13 @@ from simlayout.cli import main
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.records import load_records
 from simlayout.lessons import beside, check, gpu_or_cpu, lesson, lessons, measured, theory
-from simlayout.lessons.build import FOLDER, notebook_text
 from simlayout.lessons.catalogue import LANGUAGES
 from simlayout.lessons.counted import ACCESSES, PATTERNS, TOTALS
 from simlayout.lessons.translation import columns
 
 matplotlib.use("Agg")
 NUMBERS = [one.number for one in lessons()]
+SOURCES = Path(sl.__file__).parent / "lessons" / "src"
 EVERY = [one for language in LANGUAGES for one in lessons(language)]
 in_every_language = pytest.mark.parametrize("one", EVERY, ids=[one.file for one in EVERY])
 IDS = [key for one in lessons() for key in one.exercises]
@@ -84,17 +84,15 @@ def test_every_notebook_runs_in_jupyter(one, monkeypatch):           # of a tran
 
 
 @in_every_language
-def test_every_notebook_is_what_its_source_makes(one):
-    assert notebook_text(one.source, language=one.language) == one.notebook, "run python -m simlayout.lessons.build"
+def test_every_notebook_has_numbered_cells_without_outputs(one):
     made = json.loads(one.notebook)
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
     assert [cell["id"] for cell in made["cells"]] == [f"cell-{i + 1:02}" for i in range(len(made["cells"]))]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in made["cells"] if "outputs" in cell)
 
 
-def test_there_is_a_notebook_for_every_source_and_no_other():
-    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == sorted(one.file for one in EVERY)
-    assert sorted(path.stem for path in (FOLDER.parent / "src").iterdir()) == sorted(one.file for one in EVERY)
+def test_there_is_a_lesson_for_every_source_and_no_other():
+    assert sorted(path.stem for path in SOURCES.iterdir()) == sorted(one.file for one in EVERY)
 
 
 BEGINS = {"en": "# Lesson {}: {}\n", "zh": "# 第 {} 课：{}\n"}
@@ -106,7 +104,7 @@ EXERCISE = {"en": "Exercise", "zh": "练习"}
 def test_a_lesson_begins_with_its_title_and_asks_for_a_guess_before_each_result(one):
     assert one.source.startswith(BEGINS[one.language].format(one.number, one.title))
     assert re.search(LASTS[one.language].format(one.minutes), one.source)
-    lines = (FOLDER.parent / "src" / f"{one.file}.md").read_text().splitlines()
+    lines = (SOURCES / f"{one.file}.md").read_text().splitlines()
     assert all(columns(line) <= 100 for line in lines if not re.match(r"\[[^]]+\]: http", line))
     guessed = False
     for name, text in cells_of(one)[1:]:

@@ -14,7 +14,7 @@ from distributions import ROOT, data_files, outside
 import simlayout as sl
 from simlayout.cli import main
 from simlayout.lessons import lessons
-from simlayout.lessons.build import INSTALL
+from simlayout.lessons.notebook import INSTALL
 
 PREINSTALLED = ("ipykernel", "nbclient", "nbformat", "matplotlib>=3.8", "numpy>=2.0")
 """What Colab has and the notebooks need; Numba it has too, which they can do without."""
@@ -129,8 +129,7 @@ def test_the_packages_declare_every_file_that_is_not_python():
     declared = [f"{package.replace('.', '/')}/{pattern}" for package, patterns in tools["package-data"].items()
                 for pattern in patterns]
     files = data_files()
-    opened = {f"simlayout/lessons/{name}" for one in lessons()
-              for name in (f"src/{one.file}.md", f"notebooks/{one.file}.ipynb")}
+    opened = {f"simlayout/lessons/src/{one.file}.md" for one in lessons()}
     opened |= {"simlayout/lessons/theory.md", "simlayout/hardware/tables/measured/h200.json"}
     assert opened <= files
     assert [file for file in sorted(files) if not any(same_folder_matches(file, pattern) for pattern in declared)] == []
@@ -153,7 +152,7 @@ def test_a_notebook_that_carries_simlayout_runs_where_there_is_none(tmp_path):
         theirs = {path.relative_to(Path(at).parent).as_posix(): path.read_bytes() for path in Path(at).parent.rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts}
         ours = {path.relative_to(ROOT / name).as_posix(): path.read_bytes() for path in (ROOT / name).rglob("*")
-                if path.is_file() and not {"__pycache__", "notebooks", "lab"} & set(path.parts)}
+                if path.is_file() and not {"__pycache__", "lab"} & set(path.parts)}
         assert theirs == ours
     assert done.stdout.count("your guess  none yet") >= 5
 
@@ -196,7 +195,7 @@ def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_p
     run("-m", "pip", "uninstall", "-qy", "simlayout")
     assert "No module named 'simlayout'" in run("-c", "import simlayout").stderr
     path = tmp_path / f"{one.file}.ipynb"
-    path.write_bytes((ROOT / "simlayout" / "lessons" / "notebooks" / path.name).read_bytes())
+    path.write_text(one.notebook)
     done = run("-c", EXECUTE, path.name, PIP_FIND_LINKS=str(wheel.parent), PIP_NO_INDEX="1")
     check_whole(done)
     where = run("-c", "import simlayout, cuda_kernels; print(simlayout.__file__, cuda_kernels.__file__)").stdout
@@ -207,7 +206,7 @@ def test_every_notebook_runs_alone_and_installs_what_it_needs(one, wheel, bare_p
 def test_a_notebook_that_finds_no_simlayout_says_what_to_do(bare_python, tmp_path):
     subprocess.run([bare_python, "-m", "pip", "uninstall", "-qy", "simlayout"], env=outside(), capture_output=True)
     path = tmp_path / "1_banks.ipynb"
-    path.write_bytes((ROOT / "simlayout" / "lessons" / "notebooks" / path.name).read_bytes())
+    path.write_text(lessons()[0].notebook)
     done = subprocess.run([bare_python, "-c", EXECUTE, path.name], cwd=tmp_path, env=outside(PIP_NO_INDEX="1"),
                           capture_output=True, text=True)
     assert done.returncode and "No matching distribution found for simlayout" in done.stderr

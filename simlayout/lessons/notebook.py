@@ -1,4 +1,4 @@
-"""From a lesson's Markdown to its notebook: `python -m simlayout.lessons.build` writes all of them.
+"""From a lesson's Markdown to its notebook.
 
 A source is Markdown. Each block fenced as python is a code cell; the text between blocks is a Markdown cell, and a new one
 begins at each heading. A translation has the prose alone (`simlayout.lessons.translation`). The first two code cells are the
@@ -8,13 +8,8 @@ is; one imports it.
 
 import json
 import re
-from pathlib import Path
 
-from simlayout.files import write_whole
-from simlayout.lessons.catalogue import LANGUAGES, lessons
 from simlayout.lessons.translation import FENCED, with_comments
-
-FOLDER = Path(__file__).parent / "notebooks"
 
 SOURCE = "simlayout"
 """What the first cell of a notebook has pip install where simlayout is missing."""
@@ -114,13 +109,3 @@ def _cell(kind, text, number):
     cell = {"cell_type": kind, "id": f"cell-{number:02}", "metadata": {},
             "source": text.strip("\n").splitlines(keepends=True)}
     return cell | {"execution_count": None, "outputs": []} if kind == "code" else cell
-
-
-def main():
-    """Writes the notebook of every lesson in every language."""
-    for one in (one for language in LANGUAGES for one in lessons(language)):
-        write_whole(FOLDER / f"{one.file}.ipynb", notebook_text(one.source, language=one.language))
-
-
-if __name__ == "__main__":
-    main()
