@@ -70,7 +70,8 @@ def shown(operand) -> str:
     raise TypeError(operand)
 
 
-@shown.register(Register | Special)
+@shown.register(Register)
+@shown.register(Special)
 def _(operand):
     return operand.name
 

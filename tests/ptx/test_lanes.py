@@ -16,12 +16,13 @@ ROWS = {f"{form.text} #{i}": form for i, form in enumerate(TABLES)}
 
 def computed(op, rows):
     """The raw bits that a LaneOp makes of rows of raw bits: a list of tuples."""
-    carriers = [reader(name)(np.array(column, np.uint64)) for name, column in zip(op.sources, zip(*rows))]
+    several = [*rows, rows[-1]]                          # NumPy before 2.4: np.float64 of an array of one is no array
+    carriers = [reader(name)(np.array(column, np.uint64)) for name, column in zip(op.sources, zip(*several))]
     with np.errstate(all="ignore"):
         made = op.function(*carriers)
     made = made if isinstance(made, tuple) else (made,)
     assert len(made) == len(op.results)
-    return list(zip(*(writer(name)(x).tolist() for name, x in zip(op.results, made))))
+    return list(zip(*(writer(name)(x).tolist() for name, x in zip(op.results, made))))[:len(rows)]
 
 
 def check(opcode, modifiers, rows):
