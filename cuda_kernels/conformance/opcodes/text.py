@@ -13,7 +13,7 @@ _HEAD = """.version {version}
 _KERNEL = """
 .visible .entry {entry}(.param .u64 sources, .param .u64 results, .param .u32 count)
 {{
-    .reg .pred p<9>; .reg .b16 h<16>; .reg .b32 r<16>; .reg .b64 d<16>;{room}
+    .reg .pred p<9>; .reg .b8 q; .reg .b16 h<16>; .reg .b32 r<16>; .reg .b64 d<16>;{room}
     mov.u32 r10, %ctaid.x;
     mov.u32 r11, %ntid.x;
     mov.u32 r12, %tid.x;
@@ -96,10 +96,21 @@ def _instruction(case):
     written = [register(name, i) for i, name in enumerate(case.op.results) if name != "cc"]
     read = [register(name, i + 2) for i, name in enumerate(sources) if name != "cc"]
     to = ("|" if case.opcode in ("setp", "lop3") else ", ").join(written)
+    if case.opcode == "cvt" and "bf16" in (*case.op.results, *sources):
+        return _by_bytes(name, case.op.results[0], sources[0], to, *read)
     if case.opcode != "lop3":
         return [f"{name} {', '.join([to, *read])};"]
     return [line for lut in range(256) for line in                    # an immediate: an instruction for each of its values
             (f"setp.eq.u32 p7, {read[3]}, {lut};", f"@p7 {name} {', '.join([to, *read[:3], str(lut), *read[4:]])};")]
+
+
+def _by_bytes(name, result, source, to, read):
+    """The conversion to or from bf16. ptxas 13.0 and 13.5 take a byte of these in a register of 8 bits alone."""
+    if width_of(result) == 8:
+        return [f"{name} q, {read};", f"cvt.{result[0]}16.{result} {to}, q;"]
+    if width_of(source) == 8:
+        return [f"cvt.u8.u16 q, {read};", f"{name} {to}, q;"]
+    return [f"{name} {to}, {read};"]
 
 
 def _store(name, i):
