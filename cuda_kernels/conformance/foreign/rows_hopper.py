@@ -71,6 +71,39 @@ def _cluster_sum(args):
     return {1: np.repeat(found[:, None], 4, axis=1).reshape(-1), 2: x.sum(axis=(1, 2))}
 
 
+REDUCED = ("add u4", "add i4", "add u8", "min u4", "min i4", "max u4", "max i4", "inc u4", "dec u4", "and u4", "or u4",
+           "xor u4")
+"""Operation and type of every row of cluster_reduce."""
+OPERATIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "inc": lambda x, top: np.where(x >= top, 0, x + 1),
+    "dec": lambda x, top: np.where((x == 0) | (x > top), top, x - 1),
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _reduced(rng):
+    given = rng.integers(0, 1 << 32, (12, 5, 32), dtype=np.uint32)
+    given[7:9, :, :] %= 9
+    given[7:9, 1:] = 7  # inc and dec commute as long as the limit is one
+    return [given, np.zeros((12, 32), np.uint32)]
+
+
+def _reduced_of(args):
+    made = np.zeros_like(args[1])
+    for i, named in enumerate(REDUCED):
+        operation, dtype = named.split()
+        there, *comes = args[0][i].view(dtype)
+        for sent in comes:
+            there = OPERATIONS[operation](there, sent)
+        made[i] = np.asarray(there, dtype).view(np.uint32)
+    return {1: made}
+
+
 def _multicast(rng):
     return [TensorMap.of(ints(rng, 32, 48), (16, 16), 0), np.zeros((4, 64), np.int32), 3]
 
@@ -153,6 +186,15 @@ ROWS = (
         cluster=2,
         make=lambda r: [ints(r, 2000, low=0, high=256, dtype=np.uint8), np.zeros(256, np.uint32), 2000],
         result=lambda a: {1: np.bincount(a[0], minlength=256)},
+    ),
+    cuda(
+        "cluster_reduce",
+        entry="cluster_reduce",
+        grid=(4, 1, 1),
+        block=(32, 1, 1),
+        cluster=4,
+        make=_reduced,
+        result=_reduced_of,
     ),
     cuda(
         "tma_multicast",

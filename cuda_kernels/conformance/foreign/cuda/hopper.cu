@@ -305,6 +305,47 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) cluster_histogram(const uns
     atomicAdd(&out[rank() * 128 + threadIdx.x], bins[threadIdx.x]);
 }
 
+// Reductions of bulk copies into the shared memory of CTA 1, from every CTA of a cluster of four: one row of 32 words for each
+// operation that shared memory has. in: for each operation what is there, and then what comes from CTA 0, 1, 2, 3.
+template <int OPERATION> __device__ void reduce_to(unsigned to, unsigned from, unsigned bar) {
+#define SEND(operation) asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." operation " [%0], [%1], 128, [%2];" ::"r"(to), "r"(from), "r"(bar) : "memory")
+    if (OPERATION == 0) SEND("add.u32");
+    if (OPERATION == 1) SEND("add.s32");
+    if (OPERATION == 2) SEND("add.u64");
+    if (OPERATION == 3) SEND("min.u32");
+    if (OPERATION == 4) SEND("min.s32");
+    if (OPERATION == 5) SEND("max.u32");
+    if (OPERATION == 6) SEND("max.s32");
+    if (OPERATION == 7) SEND("inc.u32");
+    if (OPERATION == 8) SEND("dec.u32");
+    if (OPERATION == 9) SEND("and.b32");
+    if (OPERATION == 10) SEND("or.b32");
+    if (OPERATION == 11) SEND("xor.b32");
+}
+template <int LEFT> __device__ void reduce_all(unsigned to, unsigned from, unsigned bar) {
+    reduce_to<LEFT - 1>(to + 128 * (LEFT - 1), from + 128 * (LEFT - 1), bar);
+    if constexpr (LEFT > 1) reduce_all<LEFT - 1>(to, from, bar);
+}
+extern "C" __global__ void __cluster_dims__(4, 1, 1) cluster_reduce(const unsigned *in, unsigned *out) {
+    __shared__ __align__(128) unsigned total[12][32], from[12][32];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x;
+    for (int i = 0; i < 12; ++i) total[i][t] = in[i * 160 + t], from[i][t] = in[i * 160 + 32 * (rank() + 1) + t];
+    fence_async();
+    if (t == 0) {
+        init(&bar, 1);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        if (rank() == 1) expect(&bar, 4 * sizeof(from));
+    }
+    cluster_sync();
+    if (t == 0) reduce_all<12>(peer(total, 1), shared(from), peer(&bar, 1));
+    if (rank() == 1) {
+        wait(&bar, 0);
+        for (int i = 0; i < 12; ++i) out[i * 32 + t] = total[i][t];
+    }
+    cluster_sync();
+}
+
 // CTA 0 loads a box into both CTAs of the cluster (multicast), each tells the other when it has read it.
 extern "C" __global__ void __cluster_dims__(2, 1, 1) tma_multicast(const __grid_constant__ CUtensorMap in, int *out, int boxes) {
     __shared__ __align__(128) int box[16][16];
