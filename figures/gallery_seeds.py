@@ -12,7 +12,7 @@ from cuda_kernels.kernels.practical import practical
 from cuda_kernels.kernels.practical.common import exchange
 from cuda_kernels.kernels.practical.tiles import accesses
 from simlayout.hardware import choose_ldmatrix
-from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.plots import (
     Box,
     Panel,

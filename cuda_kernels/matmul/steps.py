@@ -15,7 +15,7 @@ from cuda_kernels.run.step import Step, step_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware import TensorMap
-from simlayout.hardware.matrix.wgmma import majors_of
+from simlayout.hardware.matrix.operand_tile import majors_of
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Kernel, Problem
 

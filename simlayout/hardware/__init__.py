@@ -2,8 +2,10 @@
 
 from simlayout.hardware.banks.analysis import Analysis, analyze
 from simlayout.hardware.banks.records import add_records
+from simlayout.hardware.matrix.descriptor import Descriptor
 from simlayout.hardware.matrix.fragments import FRAGMENTS, Fragment, fragment
 from simlayout.hardware.matrix.ldmatrix import LdmatrixChoice, choose_ldmatrix
+from simlayout.hardware.matrix.operand_tile import OperandTile, operand_addresses
 from simlayout.hardware.matrix.sparse import (
     SPARSE_MMAS,
     SparseMma,
@@ -16,7 +18,7 @@ from simlayout.hardware.matrix.sparse import (
     stored_columns,
 )
 from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.hardware.matrix.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
+from simlayout.hardware.matrix.wgmma import fewest_clocks, operand_wavefronts
 from simlayout.hardware.tables.arch import ARCHES, Arch, arch_of
 from simlayout.hardware.tables.instructions import INSTRUCTIONS, Instruction, instruction
 from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, Mma, QuadPairMma, mma_of

@@ -5,7 +5,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import swizzle_mode
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
-from simlayout.hardware.matrix.wgmma import K_BYTES, OperandTile
+from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import Box, Panel
 

@@ -1,4 +1,5 @@
-"""prove_operand, prove_tile: prove that wgmma, or a kernel's layout, finds each element of a tile where TMA put it."""
+"""prove_operand, prove_tile: prove that wgmma, tcgen05.mma or a kernel's layout finds each element of a tile where TMA put
+it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,21 +7,23 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import LayoutError, VerificationError
+from simlayout.hardware.matrix.descriptor import Descriptor
+from simlayout.hardware.matrix.operand_tile import K_BYTES, operand_addresses
 from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.hardware.matrix.wgmma import K_BYTES, Descriptor, operand_addresses
+from simlayout.hardware.tables.operand_readers import operand_reader
 from simlayout.proofs.certificate import Certificate, digest
 
 
 def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], descriptors: Sequence[Descriptor | int],
                   rows: int, origin: tuple[int, int] = (0, 0), major: str = "K",
-                  element: Callable[..., Any] | None = None) -> Certificate:
-    """Proves that wgmma reads every element of an operand from the bytes to which TMA loaded it.
+                  element: Callable[..., Any] | None = None, reader: str = "wgmma") -> Certificate:
+    """Proves that wgmma or tcgen05.mma reads every element of an operand from the bytes to which TMA loaded it.
 
     tensor: the TensorMap of the loads, which are [(coordinates, innermost first; shared byte address)]. descriptors: of the
-    wgmma instructions along K, in order: Descriptors, or ints of 64 bits. rows: 64 for A, N for B. origin: (mn, k), the
+    instructions along K, in order: Descriptors, or ints of 64 bits. rows: of A (64 of wgmma), N for B. origin: (mn, k), the
     first element of the tile in the matrix. major: "K" or "MN". element: a function from the tensor's coordinates, arrays in
     a tuple, innermost first, to (mn, k); None if dimension 0 is the contiguous side of the matrix, dimension 1 the other
-    side, and all boxes lie in one matrix.
+    side, and all boxes lie in one matrix. reader: whose descriptors they are, "wgmma" or "tcgen05".
 
     Returns a Certificate whose digest is that of the byte addresses, int64 [rows, k]. Raises VerificationError with the
     first element that no box loads, that another one overwrites, or that is read from other bytes; LayoutError for
@@ -34,16 +37,18 @@ def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]],
     64x128 boxes (1) bring each of 8192 elements, to bytes that no other element has
     4 wgmma read each where TMA put it
     """
-    steps = [d if isinstance(d, Descriptor) else Descriptor.decode(int(d)) for d in descriptors]
+    steps = [d if isinstance(d, Descriptor) else Descriptor.decode(int(d), reader) for d in descriptors]
+    if other := next((d for d in steps if d.reader != reader), None):
+        raise LayoutError(f"a descriptor of {other.reader} among those of {reader}: say reader={other.reader!r}")
     depth = K_BYTES // tensor.itemsize
     if not steps or not loads:
         raise LayoutError("an operand needs at least one load and one descriptor")
     read = np.concatenate([operand_addresses(step, rows, depth, tensor.dtype, major) for step in steps], axis=1)
     put = _landings(tensor, loads, read.shape, origin, element or _plane(tensor, loads, major))
-    _compare(put, read, len(loads), "wgmma reads it", "is read", "make the descriptor fit the box")
-    claims = _brought(tensor, loads, read), f"{len(steps)} wgmma read each where TMA put it"
+    _compare(put, read, len(loads), f"{reader} reads it", "is read", "make the descriptor fit the box")
+    claims = _brought(tensor, loads, read), f"{len(steps)} {reader} read each where TMA put it"
     return Certificate(f"{rows} rows of {tensor.dtype}, {major}-major", claims, {"row": rows, "k": read.shape[1]},
-                       dtype=tensor.dtype, arch="sm_90", digest=digest(read))
+                       dtype=tensor.dtype, arch=operand_reader(reader).arch, digest=digest(read))
 
 
 def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], addresses: np.ndarray,

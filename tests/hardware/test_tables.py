@@ -195,9 +195,9 @@ def test_accumulators_are_the_sums_of_the_instructions():
 
 
 def test_modes_are_numbered_one_by_one():
-    for field in ("span", "bits", "tensor_map", "descriptor", "period"):
+    for field in ("span", "bits", "tensor_map", "wgmma", "tcgen05", "period"):
         assert len({getattr(mode, field) for mode in SWIZZLE_MODES.values()}) == len(SWIZZLE_MODES)
-    assert [mode.descriptor for mode in SWIZZLE_MODES.values() if mode.span] == [3, 2, 1]
+    assert [mode.wgmma for mode in SWIZZLE_MODES.values() if mode.span] == [3, 2, 1]
     found = [(mode.mask, mode.period) for mode in SWIZZLE_MODES.values()]
     assert found == [(0, 128), (0x10, 256), (0x30, 512), (0x70, 1024)]
 

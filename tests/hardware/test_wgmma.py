@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 import simlayout as sl
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
-from simlayout.hardware.matrix.wgmma import Descriptor, OperandTile, fewest_clocks, operand_addresses, operand_wavefronts
+from simlayout.hardware.matrix.descriptor import Descriptor
+from simlayout.hardware.matrix.operand_tile import OperandTile, operand_addresses
+from simlayout.hardware.matrix.wgmma import fewest_clocks, operand_wavefronts
 from simlayout.hardware.tables.tensor_ops import TENSOR_OPS
 
 STRIDES = st.integers(1, 255).map(lambda n: 16 * n)
@@ -127,7 +129,7 @@ def test_a_tile_off_the_pattern_is_refused_and_a_wrong_stride_would_be_found(mon
 
 
 @pytest.mark.parametrize("arguments, fault", [
-    ((60, 64, "f16"), "groups of 8"), ((64, 24, "f16"), "must fill rows"), ((64, 64, "s8", "MN"), "MN-major ones of 16"),
+    ((60, 64, "f16"), "groups of 8"), ((64, 24, "f16"), "must fill rows"), ((64, 64, "s8", "MN"), "ones of f16, bf16"),
     ((64, 64, "f16", "N"), "N-major"), ((512, 64, "f16"), "more than 256"), ((64, 64, "f16", "K", 16), "swizzle of 16")])
 def test_a_tile_that_wgmma_cannot_read_is_refused(arguments, fault):
     with pytest.raises(LayoutError, match=fault):

@@ -34,7 +34,7 @@ from machine_kit import (
     wgmma_wait,
 )
 
-from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.hardware.matrix.operand_tile import OperandTile
 
 BOX = 8192
 MBARRIER = 4 * BOX

@@ -12,7 +12,7 @@ from tiers import given_few, slow_but
 
 import simlayout as sl
 from simlayout import plots
-from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.kernel import AccessCount
 from simlayout.machine import Event
 from simlayout.plots import Bar, Box, Dot, Panel

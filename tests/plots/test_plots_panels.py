@@ -11,7 +11,7 @@ import simlayout as sl
 from cuda_kernels import KERNELS
 from simlayout.hardware import choose_ldmatrix
 from simlayout.hardware.banks.copies import wavefront_of
-from simlayout.hardware.matrix.wgmma import OperandTile
+from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.kernel import Problem
 from simlayout.plots import (
     Box,

@@ -7,7 +7,7 @@ import simlayout as sl
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.plan import loads_of
 from simlayout.errors import LayoutError, VerificationError
-from simlayout.hardware.matrix.wgmma import Descriptor
+from simlayout.hardware.matrix.descriptor import Descriptor
 
 TENSOR = sl.TensorMap("f16", (4096, 4096), (8192,), (64, 64), swizzle=128)
 STEPS = [Descriptor(1024 + 32 * i, 16, 1024, 128) for i in range(4)]

@@ -10,7 +10,8 @@ from simlayout import ptx
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import HazardError, InstructionError, MachineError
 from simlayout.hardware import fragment
-from simlayout.hardware.matrix.wgmma import Descriptor, operand_addresses
+from simlayout.hardware.matrix.descriptor import Descriptor
+from simlayout.hardware.matrix.operand_tile import operand_addresses
 from simlayout.numerics import tensor_op
 
 AT_B, BYTES = 8192, 16384

@@ -12,7 +12,7 @@ from cuda_kernels.kernels.hopper.parts import depth_of, load_box
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.algebra.dtypes import TYPES
-from simlayout.hardware.matrix.wgmma import K_BYTES, OperandTile
+from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.hardware.tables.arch import LANES
 
 BARRIERS = 16

@@ -17,7 +17,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType
 from simlayout.algebra.dtypes import TYPES
-from simlayout.algebra.swizzle_modes import ROWS_ABOVE, swizzle_mode
+from simlayout.algebra.swizzle_modes import swizzle_mode
 from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError
 
@@ -32,12 +32,14 @@ which: assumed, as of the NaNs that tensor cores make."""
 def swizzled(address, span):
     """The byte address to which a box's byte goes that would lie at `address` without a swizzle; ints and arrays alike.
 
-    span: 0, 32, 64 or 128 bytes, else LayoutError. The same function undoes it. Source: PTX ISA, Swizzling modes.
+    span: 0, 32, 64 or 128 bytes, or `ATOM_32B`, else LayoutError. The same function undoes it. Source: PTX ISA, Swizzling
+    modes.
 
     >>> swizzled(0x90, 128), swizzled(swizzled(0x90, 128), 128)
     (128, 144)
     """
-    return address ^ (address >> ROWS_ABOVE & swizzle_mode(span).mask)
+    mode = swizzle_mode(span)
+    return address ^ (address >> mode.shift & mode.mask)
 
 
 def _fault(text):
@@ -50,9 +52,9 @@ class TensorMap:
 
     dtype: one of DTYPES. dims: elements along each dimension, innermost first, 1 to 5 of them. strides: bytes from one
     index to the next in dims 1 and up (dim 0 is contiguous). box: elements that a box spans. element_strides: every how many
-    elements are moved, along each dimension; TMA ignores the first. swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan",
-    what the outside reads as. address: global byte address, if known. array: the NumPy array behind it, for `gather` and
-    `scatter`. Not interleaved.
+    elements are moved, along each dimension; TMA ignores the first. swizzle: 0, 32, 64 or 128 bytes, or "128B_ATOM_32B",
+    which only Blackwell has. fill: "zero" or "nan", what the outside reads as. address: global byte address, if known.
+    array: the NumPy array behind it, for `gather` and `scatter`. Not interleaved.
 
     Raises LayoutError for what cuTensorMapEncodeTiled would refuse (CUDA Driver API, Tensor Map Object Management),
     naming the limit.
@@ -67,7 +69,7 @@ class TensorMap:
     strides: tuple
     box: tuple
     element_strides: Any = None
-    swizzle: int = 0
+    swizzle: int | str = 0
     fill: str = "zero"
     address: int = 0
     array: Any = field(default=None, compare=False, repr=False)
@@ -112,10 +114,10 @@ class TensorMap:
                 _fault(f"element stride {n} of dimension {i}; 1 to 8 are allowed")
         if self.row_bytes % 16:
             _fault(f"box rows of {self.row_bytes} bytes; they must be a multiple of 16")
-        swizzle_mode(self.swizzle, "tensor map")
-        if self.swizzle and self.row_bytes > self.swizzle:
-            _fault(f"box rows of {self.row_bytes} bytes in a {self.swizzle}-byte swizzle; make box[0] at most "
-                   f"{self.swizzle // self.itemsize}")
+        mode = swizzle_mode(self.swizzle, "tensor map")
+        if mode.span and self.row_bytes > mode.span:
+            _fault(f"box rows of {self.row_bytes} bytes in a {mode.words}; make box[0] at most "
+                   f"{mode.span // self.itemsize}")
         if self.fill not in ("zero", "nan") or (self.fill == "nan" and self.dtype not in FILLS):
             _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
 
@@ -181,9 +183,10 @@ class TensorMap:
         """
         if address % 128 or address < 0:
             raise AddressError(f"TMA: a box at shared address {address}; it must start on 128 bytes")
-        if self.row_bytes < self.swizzle and prod(self.shape[:-1]) > 1:
-            _fault(f"where rows of {self.row_bytes} bytes lie in a {self.swizzle}-byte swizzle is not documented; make "
-                   f"box[0] {self.swizzle // self.itemsize}")
+        mode = swizzle_mode(self.swizzle)
+        if self.row_bytes < mode.span and prod(self.shape[:-1]) > 1:
+            _fault(f"where rows of {self.row_bytes} bytes lie in a {mode.words} is not documented; make box[0] "
+                   f"{mode.span // self.itemsize}")
         dense = np.arange(prod(self.shape), dtype=np.int64).reshape(self.shape) * self.itemsize
         return swizzled(address + dense, self.swizzle)
 

@@ -197,7 +197,8 @@ def _places(name, operand):
 def operand(bits, rows, k, dtype, transposed):
     """(int64 [k, rows] element indices into shared memory, int64 [n] the 16-byte cells) that a descriptor addresses."""
     from simlayout.algebra import dtype_of
-    from simlayout.hardware.matrix.wgmma import Descriptor, operand_addresses
+    from simlayout.hardware.matrix.descriptor import Descriptor
+    from simlayout.hardware.matrix.operand_tile import operand_addresses
 
     addresses = operand_addresses(Descriptor.decode(bits), rows, k, dtype, "MN" if transposed else "K")
     return np.ascontiguousarray(addresses.T) // dtype_of(dtype).bytes, np.unique(addresses // CELL)
