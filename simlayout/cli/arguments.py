@@ -14,6 +14,7 @@ EXAMPLES = """
     simlayout explore '(16,64):(64,1)'
     simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes
     simlayout search '(16,64):(64,1)' --op ldmatrix.x4 st.shared.b128
+    simlayout descriptor 0x4000404000010000
     simlayout gemm --kernel mma_permuted -M 256 -N 256 -K 128
     simlayout trace mma_base --lines shared
     simlayout run program.py
@@ -40,6 +41,7 @@ COMMANDS = {
     "search": ("search:describe", "find the layout that serves some instructions at once"),
     "translate": ("translate:describe_translate", "write an index function in other notations, each proved"),
     "equal": ("translate:describe_equal", "prove that two texts are one index function, or show where they differ"),
+    "descriptor": ("descriptor:describe", "say what a descriptor of wgmma or tcgen05 holds, and what is wrong"),
     "guide": ("pages:describe_guide", "how to use all this, a page for each subject"),
     "clinic": ("pages:describe_clinic", "worked cases of bank conflicts that users asked about"),
     "lesson": ("lesson:describe", "notebooks that teach banks, layouts and kernels"),

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from simlayout.algebra.swizzle_modes import swizzle_mode
-from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.operand_tile import OperandTile
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.plots import landing
 from simlayout.plots.style import colour_of
 from simlayout.plots.wgmma import operand_panel

@@ -27,8 +27,8 @@ from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.operand_tile import OperandTile
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.kernel import Problem
 
 SIZES = st.integers(1, 40)

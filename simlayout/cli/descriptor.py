@@ -1,0 +1,89 @@
+"""descriptor: what a matrix descriptor of wgmma or tcgen05.mma says, what it makes of a tile, and the usual mistakes."""
+
+import re
+from dataclasses import asdict
+
+from simlayout.cli.options import add, given_text, integer
+from simlayout.cli.text import field, fit, tell
+from simlayout.errors import LayoutError
+from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
+from simlayout.hardware.tables.operand_readers import operand_reader
+
+EXAMPLES = """
+    simlayout descriptor 0x4000404000010000
+    simlayout descriptor 0x4000004000010040 --dtype bf16 --rows 64 --depth 64
+    simlayout descriptor 0x4000404002000000 --rows 128 --depth 64 --major MN
+    simlayout descriptor 0x4000004000010040 --arch sm_100
+    simlayout descriptor 0x4000400100400000 --rows 128 --depth 64 --json
+    """
+
+NOTES = """
+    BITS are the 64 bits of a descriptor of shared memory, as wgmma (sm_90) and tcgen05.mma (sm_100) take them, in hex or
+    decimal. Whose it is is told by bits 46-48, or by --arch. Every field is shown in words, then what one instruction reads
+    with it: its layout (mn, k) in elements, as CUTLASS writes canonical layouts, its bytes, and whether any two elements
+    share some. With --rows and --depth TMA has written a tile at the start, in boxes of the descriptor's
+    swizzle; the answer says whether it is read right, and if not, which usual mistake explains it. The exit code is 1 if
+    the bits are no descriptor, or if the tile is not read right.
+    """
+
+
+def word(text):
+    """64 bits written in hex, binary or decimal; LayoutError for what is none.
+
+    >>> hex(word("0x4000_4040_0001_0000")), word("1024")
+    ('0x4000404000010000', 1024)
+    """
+    digits = text.replace("_", "")
+    if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|0[bB][01]{1,64}|[0-9]{1,20}", digits) or not int(digits, 0) < 1 << 64:
+        raise LayoutError(f"{text!r} is not a number of 64 bits: write it as 0x4000404000010000")
+    return int(digits, 0)
+
+
+def describe(parser):
+    """The parser of `simlayout descriptor`."""
+    parser.answer(descriptor, EXAMPLES, NOTES)
+    parser.add_argument("bits", metavar="BITS", type=given_text,
+                        help="the descriptor, as 0x4000404000010000; - reads it from stdin")
+    add(parser, "--dtype")
+    parser.add_argument("--rows", type=integer(8, 256), metavar="N",
+                        help="rows of A, or columns of B (default: 64 of wgmma, 128 of tcgen05)")
+    parser.add_argument("--depth", type=integer(1, 256), metavar="N",
+                        help="elements along K of the tile that TMA wrote (default: no tile is compared)")
+    parser.add_argument("--major", choices=("K", "MN"), help="the contiguous side of the tile (default: either)")
+    add(parser, "--arch", default=None)
+    add(parser, "--json")
+
+
+def descriptor(options):
+    """`simlayout descriptor`."""
+    found = diagnose(word(options.bits), options.arch, options.dtype, options.rows, options.depth, options.major)
+    wrong = bool(found.faults or (found.verdict and found.mistakes))
+    tell(options.json, lambda: _report(found, options), lambda: fit("\n".join(_lines(found, options))))
+    return 1 if wrong else 0
+
+
+def _report(found: Diagnosis, options):
+    """What `descriptor --json` prints."""
+    row = operand_reader(found.reader)
+    readings = [{**asdict(reading), "layout": str(reading.layout)} for reading in found.readings]
+    return {"bits": f"{found.bits:#018x}", "reader": found.reader, "arch": row.arch, "source": row.source,
+            "legal": not found.faults, "faults": found.faults, "fields": [asdict(f) for f in found.fields],
+            "dtype": options.dtype, "readings": readings, "verdict": found.verdict, "mistakes": found.mistakes}
+
+
+def _lines(found: Diagnosis, options):
+    """What `descriptor` prints."""
+    row = operand_reader(found.reader)
+    yield field("descriptor", f"{found.bits:#018x}, of {found.reader} ({row.arch})")
+    yield field("legal", f"no: {'; '.join(found.faults)}" if found.faults else "yes")
+    for f in found.fields:
+        yield field(f.name, f"{f.value:<6} {f.words} ({f.bits})")
+    for reading in found.readings:
+        apart = f"{reading.shared} elements lie in bytes of others" if reading.shared else "each element in bytes of its own"
+        yield field(f"{reading.major}-major", f"{reading.layout}, in {options.dtype} from {reading.origin:#x}")
+        yield field("", f"bytes {reading.first:#x} to {reading.last:#x}, {apart}")
+    if found.verdict is not None:
+        yield field("tile", f"{options.rows or found.readings[0].layout.shape[0]} x {options.depth}: {found.verdict}")
+    for mistake in found.mistakes:
+        yield field("mistake", mistake)
+    yield field("provenance", f"documented: {row.source}")
