@@ -231,17 +231,10 @@ def test_a_pattern_that_names_nothing_is_refused():
         main(["--only", "nonsense"])
 
 
-# Forms that joined the table after the record was made; the next record has them, and this set is empty again.
-NOT_YET_ON_A_GPU = {
-    *(f"cvt.{way}i.{whole}.bf16" for way in ("rn", "rz", "rm", "rp") for whole in ("s8", "u8")),
-    *(f"cvt.{way}.bf16.{whole}" for way in ("rn", "rz", "rm", "rp") for whole in ("s8", "u8")),
-}
-
-
-def test_the_record_has_every_form_of_the_table_but_named_newer_ones_or_names_what_the_driver_refused():
+def test_the_record_has_every_form_of_the_table_or_names_what_the_driver_refused():
     data = record.read(RECORD)
     on_record = set(data["forms"]) | set(data["refused"])
-    assert {case.name for case in EVERY} - NOT_YET_ON_A_GPU == on_record and not on_record & NOT_YET_ON_A_GPU
+    assert {case.name for case in EVERY} == on_record
     assert {BY_NAME[name].target for name in data["refused"]} == {"sm_100"}
     assert all(row["results"] and not row.get("missing") for row in data["forms"].values())
 
