@@ -13,7 +13,7 @@ from simlayout.hardware.banks.phases import phases
 from simlayout.proofs import verify
 from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
-from simlayout.wording import counted
+from simlayout.wording import counted, plural
 
 
 def describe_check(parser):
@@ -118,7 +118,7 @@ def _table(access, lanes, analysis, better):
         field("one-to-one", f"yes: {tile.size} elements of {access.dtype}, {tile.cosize - tile.size} wasted"),
         field("access", f"{access.instruction} on {analysis.arch.name}, {lanes or 'the natural way'}, for {loops}"),
         field("instructions", len(analysis)),
-        field("wavefronts", int(analysis.wavefronts.sum())),
+        field(plural(analysis.arch.vendor.wavefront), int(analysis.wavefronts.sum())),
         field("ideal", int(analysis.ideal.sum())),
         field("excess", excess),
         field("conflicts", conflicts),

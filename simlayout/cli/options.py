@@ -132,14 +132,15 @@ SHARED = {
                    "(*.json, - for stdout) write it there, beside the text"),
     "--dtype": dict(default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)"),
     "--op": dict(action=Op, metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, "
-                 "cp.async.cg.16, ... (default: ldmatrix.x4)"),
+                 "cp.async.cg.16, ..., or of an AMD --arch ds_read_b128, ds_write_b64, ... (default: ldmatrix.x4)"),
     "--lanes": dict(action=Lanes, metavar="TEXT", help="the coordinate that thread tid gives the --op before it, as in "
                     "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see `simlayout help check`); its loops "
                     "are in --domain too, k=4, and tid=64 for two warps"),
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
                      "swizzle or SWIZZLE_128B"),
-    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100 (default: sm_90; of PTX its target)"),
+    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, or of AMD gfx90a, gfx942, gfx950, "
+                   "gfx1100, gfx1201 (default: sm_90; of PTX its target)"),
     "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`; of `ncu` a kernel of the report, or a "
                      "part of its name"),
@@ -223,10 +224,10 @@ def kernels():
 
 
 def instructions():
-    """PTX names of the instructions that access shared memory."""
-    from simlayout.hardware import INSTRUCTIONS
+    """Names of the instructions that access shared memory."""
+    from simlayout.hardware import ARCHES, INSTRUCTIONS
 
-    return INSTRUCTIONS
+    return {*INSTRUCTIONS, *(row.name for chip in ARCHES.values() for row in chip.instructions)}
 
 
 def dtypes():

@@ -14,7 +14,7 @@ from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import SizesError, open_names, sized, tile
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import Access
 from simlayout.proofs.natural import natural_access
 
@@ -44,17 +44,19 @@ def access_of_text(options):
     not demanded."""
     layout, loops = tile_of_text(options)
     dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
+    arch = getattr(options, "arch", DEFAULT_ARCH)
     if options.lanes is None:
-        return natural_access(layout, options.op, dtype, name)
-    return access_of_lanes(name, options.op, layout, options.lanes, loops, dtype)
+        return natural_access(layout, options.op, dtype, name, arch)
+    return access_of_lanes(name, options.op, layout, options.lanes, loops, dtype, arch)
 
 
-def access_of_lanes(name, instruction, tile, lanes, loops, dtype):
+def access_of_lanes(name, instruction, tile, lanes, loops, dtype, arch=DEFAULT_ARCH):
     """The Access of threads that give the coordinates of a text. loops: {name: trips}, perhaps with tid."""
-    domain = {"tid": LANES, **loops}
-    if prod(domain.values()) > MAX_INSTRUCTIONS * LANES:
-        raise SimlayoutError(f"--domain spans {prod(domain.values()) // LANES} instructions: at most {MAX_INSTRUCTIONS}")
-    return Access(name, instruction, tile, parse_index(lanes, domain), domain, dtype.name, excess=None)
+    warp = arch_of(arch).lanes
+    domain = {"tid": warp, **loops}
+    if prod(domain.values()) > MAX_INSTRUCTIONS * warp:
+        raise SimlayoutError(f"--domain spans {prod(domain.values()) // warp} instructions: at most {MAX_INSTRUCTIONS}")
+    return Access(name, instruction, tile, parse_index(lanes, domain), domain, dtype.name, excess=None, arch=arch)
 
 
 def tile_of_text(options, lanes=()):
@@ -126,8 +128,8 @@ def check_size(tile, dtype, arch):
     limit = arch.shared_bytes_per_cta
     if tile.size * dtype.bytes > limit:
         raise LayoutError(f"{tile} has {tile.size} elements of {dtype.bytes} bytes, {arch.name} {limit} bytes of "
-                          "shared memory per CTA: use a smaller tile")
+                          f"{arch.vendor.shared_memory} per {arch.vendor.cta}: use a smaller tile")
     furthest = tile.cosize * dtype.bytes
     if furthest > MAX_BYTES:
-        raise LayoutError(f"{tile} reaches {furthest} bytes far, {arch.name} has {limit} bytes of shared memory per "
-                          "CTA: use smaller strides")
+        raise LayoutError(f"{tile} reaches {furthest} bytes far, {arch.name} has {limit} bytes of "
+                          f"{arch.vendor.shared_memory} per {arch.vendor.cta}: use smaller strides")

@@ -3,7 +3,7 @@
 import operator
 import reprlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,10 +16,12 @@ from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
-from simlayout.hardware import analyze, instruction
+from simlayout.hardware import analyze, arch_of, instruction
 from simlayout.hardware.banks.analysis import Analysis
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.hardware.tables.instructions import Instruction
 from simlayout.proofs.source import Source
+from simlayout.wording import plural
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,13 @@ class Access:
     function of integers.
     lanes: (tid, *loop variables) -> the coordinate that the thread passes, with the names of `domain`; for ldmatrix and
     stmatrix lane 8m + r passes row r of matrix m. None: the tile takes the domain itself.
-    domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of 32.
+    domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of the lanes of a warp. None: one warp.
     dtype: of the elements; the instruction moves a whole number of them per lane.
     excess: how many wavefronts more than the ideal each instruction has, 0 by default. `verify` proves the number; if it is
     None, `verify` only reports it. For a copy: the excess of its destinations alone.
     source: for a copy (cp.async), the Source that it reads; None if unknown. With it a plan counts its wavefronts exactly.
+    arch: the chip that executes it; it says what the instruction is, and how many lanes a warp has: on "gfx942", where it is
+    called a wave, 64.
 
     Raises LayoutError, ParseError or InstructionError for parts that do not fit together. `offsets`, and everything that
     needs them, raise UndefinedError if a value of the index function does not fit 64-bit integers (see
@@ -53,10 +57,11 @@ class Access:
     instruction: str
     tile: Any
     lanes: Callable[..., Any] | None = None
-    domain: dict[str, int] = field(default_factory=lambda: {"tid": LANES})
+    domain: dict[str, int] = None                        # type: ignore[assignment]   # becomes that of one warp
     dtype: str = "f16"
     excess: int | None = 0
     source: Source | None = None
+    arch: str = DEFAULT_ARCH
 
     def __post_init__(self):
         if not isinstance(self.name, str):
@@ -68,10 +73,13 @@ class Access:
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
                               f"{self.tile!r} and {self.lanes!r}")
+        if self.domain is None:
+            object.__setattr__(self, "domain", {"tid": self.warp})
         object.__setattr__(self, "domain", self._sizes())
         threads = self.domain["tid"]
-        if threads < LANES or threads % LANES:
-            raise LayoutError(f"access {self.name!r}: tid has {threads} values; warps need a multiple of {LANES}")
+        if threads < self.warp or threads % self.warp:
+            called = plural(arch_of(self.arch).vendor.warp)
+            raise LayoutError(f"access {self.name!r}: tid has {threads} values; {called} need a multiple of {self.warp}")
         if self.excess is not None:
             object.__setattr__(self, "excess", self._as_int(self.excess, "excess", "or None"))
         if self.bytes % dtype_of(self.dtype).bytes:
@@ -79,7 +87,7 @@ class Access:
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
         if not isinstance(self.source, Source | None):
             raise LayoutError(f"access {self.name!r}: source is a Source, not {self.source!r:.60}")
-        if self.source is not None and instruction(self.instruction).kind != "copy":
+        if self.source is not None and self.row.kind != "copy":
             raise LayoutError(f"access {self.name!r}: {self.instruction} reads no global memory, only cp.async does: leave "
                               "out source")
 
@@ -107,9 +115,19 @@ class Access:
         return hash((self.name, self.instruction, self.dtype))
 
     @property
+    def row(self) -> Instruction:
+        """What the tables say of the instruction on its chip."""
+        return instruction(self.instruction, self.arch)
+
+    @property
+    def warp(self) -> int:
+        """Lanes of a warp of its chip."""
+        return arch_of(self.arch).lanes
+
+    @property
     def bytes(self) -> int:
         """Bytes that the instruction moves per address (16 for every ldmatrix row)."""
-        return instruction(self.instruction).bytes
+        return self.row.bytes
 
     @property
     def elements(self) -> int:
@@ -119,7 +137,7 @@ class Access:
     @property
     def is_store(self) -> bool:
         """Whether the instruction writes shared memory."""
-        return instruction(self.instruction).kind in ("store", "stmatrix", "copy")
+        return self.row.kind in ("store", "stmatrix", "copy")
 
     def coordinate(self, *point: Index) -> tuple:
         """The coordinate, as a tuple, that the thread passes at a domain point (tid, *loop variables)."""
@@ -169,18 +187,18 @@ class Access:
         return offsets
 
     def addresses(self) -> np.ndarray:
-        """Byte addresses from the start of the tile, int64 [instructions, 32]: one row per warp instruction."""
-        return self.in_bytes(self.offsets().reshape(-1, LANES))
+        """Byte addresses from the start of the tile, int64 [instructions, lanes]: one row per warp instruction."""
+        return self.in_bytes(self.offsets().reshape(-1, self.warp))
 
     def in_bytes(self, offsets: np.ndarray, first: int = 0) -> np.ndarray:
-        """The byte addresses of offsets, int64 [instructions, 32] both. first: the number of their first instruction.
+        """The byte addresses of offsets, int64 [instructions, lanes] both. first: the number of their first instruction.
 
         Raises UndefinedError, with the point, for an address that does not fit 64 bits.
         """
         size = dtype_of(self.dtype).bytes
         wrong = (offsets > GREATEST // size) | (offsets < -GREATEST // size)
         if wrong.any():
-            row, lane = divmod(int(np.argmax(wrong)), LANES)
+            row, lane = divmod(int(np.argmax(wrong)), self.warp)
             point = self.point(first + row, lane)
             at = ", ".join(f"{k} = {v}" for k, v in point.items())
             raise UndefinedError(f"access {self.name!r} at {at}: offset {offsets[row, lane]} of {size}-byte elements is a "
@@ -188,21 +206,26 @@ class Access:
         return offsets * size
 
     def used_lanes(self) -> np.ndarray:
-        """bool [32]: the lanes whose address the instruction reads (ldmatrix.x2 ignores lanes 16-31)."""
-        used = np.zeros(LANES, bool)
-        for group in instruction(self.instruction).groups:
+        """bool [lanes]: those whose address the instruction reads (ldmatrix.x2 ignores lanes 16-31)."""
+        used = np.zeros(self.warp, bool)
+        for group in self.row.groups:
             used[list(group)] = True
         return used
 
     def point(self, row: int, lane: int) -> dict[str, int]:
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
         names, sizes = self.table_order()
-        at = box_point(names, [(0, n) for n in sizes], row * LANES + lane)
+        at = box_point(names, [(0, n) for n in sizes], row * self.warp + lane)
         return {variable: at[variable] for variable in self.domain}
 
-    def analyze(self, arch: str = DEFAULT_ARCH) -> Analysis:
-        """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`."""
-        return analyze(self.instruction, self.addresses(), arch=arch)
+    def analyze(self, arch: str | None = None) -> Analysis:
+        """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`. arch: None: its own."""
+        on = self.on(arch)
+        return analyze(on.instruction, on.addresses(), arch=on.arch)
+
+    def on(self, arch: str | None) -> "Access":
+        """The same access on another chip; itself for its own, and for None."""
+        return self if arch in (None, self.arch) else replace(self, arch=arch)
 
     def with_tile(self, tile: IndexFunction | str) -> "Access":
         """The same access to another tile."""
@@ -214,7 +237,7 @@ class Access:
 
     def instructions(self) -> int:
         """How many warp instructions the domain holds."""
-        return prod(self.domain.values()) // LANES
+        return prod(self.domain.values()) // self.warp
 
     plot = drawn_by("access", "Draws the bank x wavefront grid of instruction `index`.")
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from simlayout.hardware import arch_of
 from simlayout.wording import counted
 
 
@@ -39,7 +40,8 @@ class Certificate:
         what = f"{self.instruction}, {self.dtype}, {self.arch}: " if self.instruction else ""
         lines = [f"{self.name}: {what}proved for every {over}", *(f"- {claim}" for claim in self.claims)]
         if self.instruction:
-            cost = f"{counted(self.instructions, 'instruction')}, {counted(self.wavefronts, 'wavefront')}"
+            called = arch_of(self.arch).vendor.wavefront
+            cost = f"{counted(self.instructions, 'instruction')}, {counted(self.wavefronts, called)}"
             lines.append(f"- {cost}, ideal {self.ideal}")
         if self.provenance:
             lines.append(f"- wavefront rule: {self.provenance}")

@@ -8,7 +8,7 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten, tuple_text
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
-from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, arch_of
 from simlayout.proofs.access import Access
 
 CHUNK_BYTES = 16
@@ -21,8 +21,8 @@ BLOCKS = {4: (2, 2), 2: (2, 1), 1: (1, 1)}
 """Matrices of an instruction -> the (height, width) of its block in matrices, which are numbered down its columns."""
 
 
-def natural_access(tile, instruction, dtype, name="tile"):
-    """The Access of one warp that moves a whole 2-d tile with one instruction.
+def natural_access(tile, instruction, dtype, name="tile", arch=DEFAULT_ARCH):
+    """The Access of one warp of a chip that moves a whole 2-d tile with one instruction.
 
     tile: anything of simlayout.algebra with coordinates; its two top-level modes are rows and columns, and a single
     mode counts as one row. instruction: a PTX name or an Instruction. dtype: of the elements.
@@ -52,7 +52,7 @@ def natural_access(tile, instruction, dtype, name="tile"):
     simlayout.errors.LayoutError: ldmatrix.x4 moves blocks of 16 x 16 f16 elements, which do not cover the 16 x 24 \
 tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which coordinate each lane gives
     """
-    row, element = instruction_of(instruction), dtype_of(dtype)
+    row, element = instruction_of(instruction, arch), dtype_of(dtype)
     rows, columns = _extents(tile)
     if element.bytes > row.bytes:
         raise InstructionError(f"{row} moves {row.bytes} bytes per lane, less than one {element} element "
@@ -72,7 +72,8 @@ tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which co
         place = lanes(tid, here["i"], here["k"])
         return place[1:] if one_mode else place
 
-    return Access(name, row.name, tile, coordinate, {"tid": LANES, **walked}, element.name, excess=None)
+    return Access(name, row.name, tile, coordinate, {"tid": row.lanes, **walked}, element.name, excess=None,
+                  arch=arch_of(arch).name)
 
 
 def by_columns(tile):
@@ -165,26 +166,26 @@ def _pieces(row, element, sizes, tile, turned):
     fault = ""
     if length % size:
         fault = f"{called} of {length} {element} elements are no whole number of its pieces of {size}"
-    elif lines * across % LANES:
+    elif lines * across % row.lanes:
         shape = f"{length} x {lines}" if turned else f"{lines} x {length}"
-        fault = f"the {shape} tile has {lines * across} of its pieces, no whole number of warps of {LANES}"
+        fault = f"the {shape} tile has {lines * across} of its pieces, no whole number of warps of {row.lanes}"
     if fault:
         raise LayoutError(f"{row} does not cover {tile}: {fault}; change the shape, use an instruction of another "
                           "width, or say which coordinate each lane gives")
-    loops, walk = _walk(lines, across, size)
+    loops, walk = _walk(lines, across, size, row.lanes)
     return loops, (lambda tid, i, k: walk(tid, i, k)[::-1]) if turned else walk
 
 
-def _walk(lines, across, size):
-    """Loops, and (line, first element) of each lane: `across` pieces of `size` elements in each line."""
-    if across % LANES == 0:
-        return {"i": lines, "k": across // LANES}, lambda tid, i, k: (i, size * (LANES * k + tid))
-    if LANES % across == 0:
-        beside = LANES // across
+def _walk(lines, across, size, warp):
+    """Loops, and (line, first element) of each lane: `across` pieces of `size` elements in each line. warp: its lanes."""
+    if across % warp == 0:
+        return {"i": lines, "k": across // warp}, lambda tid, i, k: (i, size * (warp * k + tid))
+    if warp % across == 0:
+        beside = warp // across
         return {"i": lines // beside}, lambda tid, i, k: (beside * i + tid // across, size * (tid % across))
 
     def in_a_line(tid, i, k):
-        piece = LANES * k + tid
+        piece = warp * k + tid
         return piece // across, size * (piece % across)
 
-    return {"k": lines * across // LANES}, in_a_line
+    return {"k": lines * across // warp}, in_a_line

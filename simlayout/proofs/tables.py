@@ -7,7 +7,6 @@ import numpy as np
 
 from simlayout.algebra.exact import exact_offsets
 from simlayout.errors import VerificationError
-from simlayout.hardware.tables.arch import LANES
 
 
 class Tables:
@@ -19,7 +18,7 @@ class Tables:
         boxes = list(access.boxes())
         self._starts = [0]
         for box in boxes:
-            self._starts.append(self._starts[-1] + prod(stop - start for start, stop in box) // LANES)
+            self._starts.append(self._starts[-1] + prod(stop - start for start, stop in box) // access.warp)
         self._boxes = boxes
         self._only = [self._table(0)] if len(boxes) == 1 else None
 
@@ -31,7 +30,7 @@ class Tables:
 
 
 class Table:
-    """The coordinates of an access over a box of its domain: int64 [instructions, 32] arrays `leaves`, nested as `form`.
+    """The coordinates of an access over a box of its domain: int64 [instructions, lanes] arrays `leaves`, nested as `form`.
 
     start: the number of the first instruction in the whole domain.
     """
@@ -39,28 +38,28 @@ class Table:
     def __init__(self, access, box, start):
         self.access, self.tile, self.used, self.start = access, access.tile, access.used_lanes(), start
         self.form = access.over(access.coordinate, box)
-        self.leaves = [leaf.reshape(-1, LANES) for leaf in _flat(self.form)]
+        self.leaves = [leaf.reshape(-1, access.warp) for leaf in _flat(self.form)]
 
     @cached_property
     def base(self):
-        """The offsets of all points, int64 [instructions, 32]."""
+        """The offsets of all points, int64 [instructions, lanes]."""
         return self._offsets(0, range(1))[:, :, 0]
 
     def along(self, mode):
-        """The offsets of the elements that follow along a coordinate, int64 [instructions, 32, elements - 1]."""
+        """The offsets of the elements that follow along a coordinate, int64 [instructions, lanes, elements - 1]."""
         return self._offsets(mode, range(1, self.access.elements))
 
     def _offsets(self, mode, steps):
-        """Offsets with leaf number `mode` further by each of some steps, int64 [instructions, 32, steps]."""
+        """Offsets with leaf number `mode` further by each of some steps, int64 [instructions, lanes, steps]."""
         def offset(step, *leaves):
             return self.tile(*_nested(self.form, iter([x + step if i == mode else x for i, x in enumerate(leaves)])))
 
         arguments = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
         return exact_offsets(offset, arguments, f"access {self.access.name!r}",
-                             lambda number: self.point(*divmod(number // len(steps), LANES)))
+                             lambda number: self.point(*divmod(number // len(steps), self.access.warp)))
 
     def addresses(self):
-        """The byte addresses of all points, int64 [instructions, 32]."""
+        """The byte addresses of all points, int64 [instructions, lanes]."""
         return self.access.in_bytes(self.base, self.start)
 
     def point(self, row, lane):

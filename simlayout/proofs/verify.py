@@ -13,16 +13,16 @@ from simlayout.algebra import parse
 from simlayout.algebra.aliases import IndexFunction
 from simlayout.errors import AddressError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, arch_of
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, Digest, digest
 from simlayout.proofs.stored import Stored
 from simlayout.proofs.tables import Tables, modes
-from simlayout.wording import counted
+from simlayout.wording import counted, plural
 
 
 def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Collection[Access] = (), *,
-           stored_by: Access | Collection[Access] = (), arch: str = DEFAULT_ARCH) -> Certificate:
+           stored_by: Access | Collection[Access] = (), arch: str | None = None) -> Certificate:
     """Proves a tile or an access over its whole domain.
 
     subject: an Access, or a tile (Layout, Swizzle @ Layout, ..., or its text). A tile is proved one-to-one and in bounds,
@@ -31,7 +31,7 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     to the same bytes, and with exactly the excess it declares (`Access.excess`, 0 unless said otherwise).
     stored_by: the stores that write the tile. If given, every element that the subject, a load, reads is proved to be stored
     at the place that the load reads. Each store must stay in its tile too.
-    arch: the architecture whose wavefront rules are used.
+    arch: the architecture whose wavefront rules are used, of all accesses; None: each access's own.
 
     Returns a Certificate. Raises SimlayoutError if the arguments do not fit together, VerificationError if a claim is
     false: its `counterexample` is the first point that fails. Index functions are computed exactly: if a result
@@ -55,14 +55,16 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
         if conflict_free_for:
             raise SimlayoutError(f"access {subject.name!r}: conflict_free_for goes with a tile; declare excess=0")
         _check_roles(subject, stored_by)
-        return _verify_access(subject, stored_by, arch)
+        return _verify_access(subject.on(arch), [store.on(arch) for store in stored_by])
     if stored_by:
         raise SimlayoutError("stored_by goes with an Access that loads: verify(access, stored_by=[store])")
     claims, offsets = _tile_claims(subject)
-    certificates = [_verify_access(replace(a, tile=subject, excess=0), (), arch) for a in conflict_free_for]
-    claims += [f"conflict-free for {c.name} ({c.instruction}): {c.wavefronts} wavefronts = ideal" for c in certificates]
+    certificates = [_verify_access(replace(a.on(arch), tile=subject, excess=0), ()) for a in conflict_free_for]
+    claims += [f"conflict-free for {c.name} ({c.instruction}{_elsewhere(c.arch)}): "
+               f"{counted(c.wavefronts, _pass(c.arch))} = ideal" for c in certificates]
+    chips = dict.fromkeys(c.arch for c in certificates) or [arch or DEFAULT_ARCH]
     size = int(subject.size)                         # type: ignore[union-attr]   # a tile: _tile_claims takes no other
-    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": size}, arch=arch,
+    return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": size}, arch=", ".join(chips),
                        instructions=sum(c.instructions for c in certificates),
                        wavefronts=sum(c.wavefronts for c in certificates),
                        ideal=sum(c.ideal for c in certificates), digest=digest(offsets),
@@ -147,7 +149,7 @@ class _Sums:
             limits[:] = min([*limits, int(values.min())]), max([*limits, int(values.max())])
 
 
-def _verify_access(access, stored_by, arch):
+def _verify_access(access, stored_by):
     claims = _tile_claims(access.tile)[0] if hasattr(access.tile, "shape") else []
     tables = Tables(access)
     mode = _check_coordinates(tables)
@@ -156,7 +158,7 @@ def _verify_access(access, stored_by, arch):
                       f"coordinate {mode}")
     sums, hashed = _Sums(), Digest(access.table_order()[1])
     for table in tables:
-        analysis = _analysis(table, arch)
+        analysis = _analysis(table)
         sums.add(analysis.addresses[:, table.used], analysis)
         hashed.update(table.base)
         if access.is_store:
@@ -167,18 +169,18 @@ def _verify_access(access, stored_by, arch):
         claims.append("no two lanes of an instruction store to the same bytes")
     claims.append(_excess_claim(access, sums, analysis))
     if stored_by:
-        claims.append(_check_stored(tables, mode, stored_by, arch))
-    return Certificate(access.name, tuple(claims), dict(access.domain), access.instruction, access.dtype, arch,
-                       access.instructions(), sums.wavefronts, sums.ideal, hashed.text(), analysis.provenance.text)
+        claims.append(_check_stored(tables, mode, stored_by))
+    return Certificate(access.name, tuple(claims), dict(access.domain), access.instruction, access.dtype, access.arch,
+                       access.instructions(), sums.wavefronts, sums.ideal, hashed.text(), analysis.provenance.told)
 
 
-def _analysis(table, arch):
+def _analysis(table):
     """The Analysis of a table. Raises VerificationError at the point whose address the instruction cannot use."""
     addresses = table.addresses()
     try:
-        return analyze(table.access.instruction, addresses, arch=arch)
+        return analyze(table.access.instruction, addresses, arch=table.access.arch)
     except AddressError as error:
-        raise _address_fault(table, addresses, arch, error) from None
+        raise _address_fault(table, addresses, error) from None
 
 
 def _check_coordinates(tables):
@@ -201,10 +203,10 @@ def _text(point):
     return ", ".join(f"{k} = {v}" for k, v in point.items())
 
 
-def _address_fault(table, addresses, arch, error):
+def _address_fault(table, addresses, error):
     """The VerificationError for what `analyze` refused, at its domain point."""
     access = table.access
-    outside = (addresses < 0) | (addresses > arch_of(arch).shared_bytes_per_cta - access.bytes)
+    outside = (addresses < 0) | (addresses > arch_of(access.arch).shared_bytes_per_cta - access.bytes)
     wrong = outside & table.used if (outside & table.used).any() else (addresses % access.bytes != 0) & table.used
     row, lane, point = table.first(wrong)
     return VerificationError(f"access {access.name!r}: {error} (at {_text(point)})",
@@ -230,7 +232,7 @@ def _neighbours(tables):
         if first is None:
             return mode
         best = max(best, (first, -mode))
-    point = access.point(*divmod(best[0], LANES))
+    point = access.point(*divmod(best[0], access.warp))
     raise VerificationError(
         f"access {access.name!r}: the {access.elements} elements of one {access.bytes}-byte access are not neighbours "
         f"in {access.tile} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
@@ -240,7 +242,7 @@ def _neighbours(tables):
 def _torn(table, mode):
     """The number, in the domain, of the first lane whose elements are not neighbours along a coordinate, or None."""
     wrong = (table.along(mode) != table.base[:, :, None] + np.arange(1, table.access.elements)).any(axis=2) & table.used
-    return table.start * LANES + int(np.argmax(wrong)) if wrong.any() else None
+    return table.start * table.access.warp + int(np.argmax(wrong)) if wrong.any() else None
 
 
 def _check_last(table, mode, last, limit):
@@ -280,24 +282,36 @@ def _check_excess(table, analysis):
     lead = "has bank conflicts" if declared == 0 else f"does not have the declared excess of {declared}"
     detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
     raise VerificationError(
-        f"access {access.name!r} {lead}: {excess} excess wavefronts per {access.instruction} at "
+        f"access {access.name!r} {lead}: {excess} excess {plural(_pass(access.arch))} per {access.instruction} at "
         f"{_text(point)}, in {int(wrong.sum())} of {counted(wrong.size, 'instruction')}; try a swizzle, "
         f"padding or rotation, or declare Access(excess={excess})\n{detail}", {"point": point, "excess": excess})
 
 
 def _excess_claim(access, sums, analysis):
     """The claim about the wavefronts, as text; analysis: of any part of the access."""
-    known = "" if sums.exact else " (of the destinations alone)" if analysis.instruction.kind == "copy" else " (at most)"
+    called, row = _pass(access.arch), analysis.instruction
+    known = ("" if sums.exact else " (of the destinations alone)" if row.kind == "copy" else
+             " (by the rule that gives more, of two)" if row.rival else " (at most)")
     if access.excess is None:
-        return f"excess wavefronts {sums.excess[0]}..{sums.excess[1]} per instruction{known}"
+        return f"excess {plural(called)} {sums.excess[0]}..{sums.excess[1]} per instruction{known}"
     if access.excess:
-        return f"excess exactly {counted(access.excess, 'wavefront')} per instruction{known}"
+        return f"excess exactly {counted(access.excess, called)} per instruction{known}"
     low, high = sums.each
-    each = counted(low, "wavefront") if low == high else f"{low} to {high} wavefronts"
+    each = counted(low, called) if low == high else f"{low} to {counted(high, called)}"
     return f"conflict-free: {each} per instruction{known}"
 
 
-def _check_stored(tables, mode, stored_by, arch):
+def _pass(arch):
+    """What a wavefront is called on an architecture."""
+    return arch_of(arch).vendor.wavefront
+
+
+def _elsewhere(arch):
+    """Where a claim holds, if that is not what is meant where nobody says."""
+    return f" on {arch}" if arch_of(arch).vendor is not arch_of(DEFAULT_ARCH).vendor else ""
+
+
+def _check_stored(tables, mode, stored_by):
     """Every element read was stored by one of `stored_by`, under the same coordinate."""
     access, stored = tables.access, Stored()
     for store in stored_by:
@@ -307,7 +321,7 @@ def _check_stored(tables, mode, stored_by, arch):
         written = Tables(store)
         along = _check_coordinates(written)
         for table in written:
-            _analysis(table, arch)                       # refuses what leaves the shared memory, or is misaligned
+            _analysis(table)                             # refuses what leaves the shared memory, or is misaligned
             stored.add(store.name, *table.elements(along))
     for table in tables:
         stored.check(access.name, *table.elements(mode))

@@ -6,11 +6,10 @@ import numpy as np
 
 from simlayout.algebra import Composed, Layout
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.synthesis.kernels import plain_tile
 from simlayout.synthesis.search import search
 
-LINE_BYTES = BANKS * WORD_BYTES
 QUICK = 40_000
 """Instructions times layouts that `better_layout` counts at most: less than 0.3 s."""
 
@@ -40,7 +39,7 @@ class Cost:
         """Why no layout has less excess, where that is so; "" otherwise."""
         if not self.excess or self.least < self.excess:
             return ""
-        full = LINE_BYTES // self.chunk
+        full = _line(self.access) // self.chunk
         whose = f"{self.widest.instruction} needs" if self.widest else "it needs itself"
         return (f"no layout has less that keeps chunks of {self.chunk} bytes whole, as {whose}: {full} such chunks fill the "
                 f"banks, and its lanes want the same {WORD_BYTES} bytes of more chunks than that at once")
@@ -65,20 +64,26 @@ def _cost(access, widest):
     analysis = access.analyze()
     chunk = max(widest.bytes, WORD_BYTES)
     ideal = int(analysis.ideal.sum())
-    least = int(np.maximum(_least(access.addresses(), access.used_lanes(), chunk), analysis.ideal).sum()) - ideal
+    fewest = _least(access.addresses(), access.used_lanes(), chunk, _line(access))
+    least = int(np.maximum(fewest, analysis.ideal).sum()) - ideal
     exact = analysis.instruction.rule == "banks" and analysis.instruction.kind in ("load", "store")
     return Cost(access, int(analysis.wavefronts.sum()), ideal, least if exact else 0, chunk,
                 widest if widest.bytes > access.bytes else None)
 
 
-def _least(addresses, used, chunk):
+def _line(access):
+    """Bytes after which the banks begin again for an access."""
+    return access.row.banks * WORD_BYTES
+
+
+def _least(addresses, used, chunk, line):
     """Wavefronts of each instruction, [n], in any layout that moves chunks whole: a bank serves one word at a time, so words
     at one place of their chunks, each of another chunk, take one wavefront for as many of them as a line has chunks."""
     words = np.sort(addresses[:, used] // WORD_BYTES)
     places = chunk // WORD_BYTES
     first = np.concatenate([np.ones((len(words), 1), bool), np.diff(words, axis=1) != 0], axis=1)
     words_of_place = np.stack([(first & (words % places == place)).sum(axis=1) for place in range(places)], axis=1)
-    return -(-words_of_place.max(axis=1) * chunk // LINE_BYTES)
+    return -(-words_of_place.max(axis=1) * chunk // line)
 
 
 def better_layout(access):

@@ -24,11 +24,9 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.algebra.f2 import F2Map
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
-from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware.banks.copies import LINE_BYTES
+from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.tables.instructions import instruction as row_of
-
-LINE_BYTES = BANKS * WORD_BYTES
 
 MOST = 1 << 17
 """How many partial kernels are kept at a time; if there are more, the cheapest are kept."""
@@ -73,20 +71,20 @@ class Differences:
 def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
     """The Differences of some accesses to a plain tile.
 
-    instructions: names; addresses: for each, int64 [n, 32], bytes from the tile's start. chunk_bytes: the size of a
-    chunk, a power of two: at least 4, and at least the width of the widest access. bits: of the chunk number that a
-    layout may permute. starts: bytes above a multiple of 128 where the tile may start.
+    instructions: names or rows, which see as many banks as each other; addresses: for each, int64 [n, lanes], bytes from the
+    tile's start. chunk_bytes: the size of a chunk, a power of two: at least 4, and at least the width of the widest access.
+    bits: of the chunk number that a layout may permute. starts: bytes above a multiple of 128 where the tile may start.
 
-    >>> lanes = np.arange(LANES)
+    >>> lanes = np.arange(32)
     >>> result = differences(["ldmatrix.x4"], [(128 * (lanes % 16) + 16 * (lanes // 16))[None]], 16, 7)
     >>> result.weights, result.used_bits         # 4 phases of 8 rows: the rows differ by multiples of 8 chunks
     ({8: 4, 16: 4, 24: 4, 32: 4, 40: 4, 48: 4, 56: 4}, (3, 4, 5))
     """
-    banks = (LINE_BYTES // chunk_bytes).bit_length() - 1
+    ops = [row_of(name) for name in instructions]
+    banks = (WORD_BYTES * max(op.banks for op in ops) // chunk_bytes).bit_length() - 1
     weight_of = {}
     constant, additive, decides = 0, True, True
-    for name, rows in zip(instructions, addresses, strict=True):
-        op = row_of(name)
+    for op, rows in zip(ops, addresses, strict=True):
         if op.rule == "retry":                           # what its rounds cost depends on more than who meets whom
             additive = decides = False
             continue
@@ -122,7 +120,7 @@ def _distinct(values):
 
 def _phases(op, rows):
     """Addresses [n, lanes] of every phase of an instruction; loads whose lanes pair up have other phases."""
-    lanes = np.arange(LANES)
+    lanes = np.arange(op.lanes)
     paired = np.zeros(len(rows), bool)
     if op.paired_groups:
         paired = (rows == rows[:, lanes ^ 1]).all(axis=1) | (rows == rows[:, lanes ^ 2]).all(axis=1)

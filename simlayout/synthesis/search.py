@@ -14,11 +14,10 @@ from simlayout.algebra.aliases import Progress
 from simlayout.algebra.composed import join
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.proofs import Access
 from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
-from simlayout.synthesis.f2_banks import LINE_BYTES, WORD_BYTES, differences, kernels
+from simlayout.synthesis.f2_banks import WORD_BYTES, differences, kernels
 from simlayout.synthesis.families import paddings, rotations, swizzles
 from simlayout.synthesis.result import Candidate, SearchResult, Share
 
@@ -44,6 +43,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     batches; None: this process runs them. With Dask, for example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Ctrl-C ends the search early; it then returns the best layouts so far.
+
+    Accesses may be of several chips (`Access.arch`): a layout without excess then serves them all.
 
     Constraints: budget: the most bytes that the tile may take (default: the shared memory of a CTA). tma: searches the
     layouts that TMA writes (`constraints.tma_layouts`) instead of the families. base: only layouts whose pattern repeats
@@ -73,6 +74,9 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     task = _task(tuple(accesses), budget, base)
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
+    if with_f2 and len({row.banks for row in task.rows}) > 1:
+        raise SimlayoutError("f2 takes accesses that see as many banks as each other, and of these some see 32 and some 64: "
+                             "search the families swizzle, rotation and pad")
     every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
     tell = (lambda count: progress(count, every)) if progress else None
     excess, layers_of_f2 = [], None
@@ -99,7 +103,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
 class _Task:
     """What a search is to solve.
 
-    coordinates: of each access over its domain, int64 arrays [instructions, 32]; chunk: elements of the widest access;
+    coordinates: of each access over its domain, int64 arrays [instructions, lanes]; chunk: elements of the widest access;
     itemsize: bytes of an element; budget: bytes; base: elements, or None.
     """
 
@@ -114,7 +118,18 @@ class _Task:
     @property
     def starts(self):
         """Bytes above a multiple of 128 at which the tile may start."""
-        return tuple(range(0, LINE_BYTES, gcd(LINE_BYTES, self.base * self.itemsize if self.base else LINE_BYTES)))
+        line = self.line_bytes
+        return tuple(range(0, line, gcd(line, self.base * self.itemsize if self.base else line)))
+
+    @property
+    def rows(self):
+        """What the tables say of the instructions, with the rules of sources that disagree."""
+        return [rule for a in self.accesses for rule in (a.row, a.row.rival) if rule is not None]
+
+    @property
+    def line_bytes(self):
+        """Bytes after which the banks begin again, of the access that sees most of them."""
+        return WORD_BYTES * max(row.banks for row in self.rows)
 
     def allows(self, layout):
         """Whether a layout fits the budget, which is the shared memory of a CTA at most, and the base."""
@@ -124,8 +139,8 @@ class _Task:
 
     def jobs(self, layouts):
         """The arguments of `_excess_of` for batches of layouts: plain data, so that other processes can take them."""
-        names = [a.instruction for a in self.accesses]
-        return [(layouts[i:i + BATCH], self.coordinates, names, self.itemsize, self.starts)
+        rows = [(a.row, a.arch) for a in self.accesses]
+        return [(layouts[i:i + BATCH], self.coordinates, rows, self.itemsize, self.starts)
                 for i in range(0, len(layouts), BATCH)]
 
     @property
@@ -142,13 +157,12 @@ class _Task:
     @property
     def banks(self):
         """How many of these bits choose the banks."""
-        return min((LINE_BYTES // (self.f2_chunk * self.itemsize)).bit_length() - 1, self.bits)
+        return min((self.line_bytes // (self.f2_chunk * self.itemsize)).bit_length() - 1, self.bits)
 
     def differences(self):
         """The Differences between the lanes' addresses in all accesses."""
         addresses = [self.itemsize * np.asarray(self.tile(*at), np.int64) for at in self.coordinates]
-        return differences([a.instruction for a in self.accesses], addresses, self.f2_chunk * self.itemsize, self.bits,
-                           self.starts)
+        return differences([a.row for a in self.accesses], addresses, self.f2_chunk * self.itemsize, self.bits, self.starts)
 
 
 def _check_arguments(accesses, families, layers, limit, budget):
@@ -172,7 +186,7 @@ def _task(accesses, budget, base):
             raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
     if isinstance(first.tile, Tile) or not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
         raise LayoutError(f"{first.tile!r} is no layout that could be replaced: give the plain one, row-major, say")
-    itemsize, memory = first.bytes // first.elements, arch_of(DEFAULT_ARCH).shared_bytes_per_cta
+    itemsize, memory = first.bytes // first.elements, min(arch_of(a.arch).shared_bytes_per_cta for a in accesses)
     if itemsize * first.tile.cosize > memory:
         raise LayoutError(f"{first.tile} takes {itemsize * first.tile.cosize} bytes, a CTA has {memory}: use a smaller tile")
     widest = max(a.bytes for a in accesses)
@@ -185,14 +199,14 @@ def _task(accesses, budget, base):
 
 
 def _coordinates(access):
-    """The access's coordinates over its domain, int64 arrays [instructions, 32]."""
+    """The access's coordinates over its domain, int64 arrays [instructions, lanes]."""
     access.addresses()                                   # refuses a tile whose offsets do not fit, with the point
     coordinates = access.coordinates()
     if any(isinstance(x, tuple) for x in coordinates):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")
     arrays = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in coordinates))
     sizes = list(access.domain.values())
-    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, LANES) for x in arrays]
+    return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, access.warp) for x in arrays]
 
 
 def _plans(task, families, layers, tma):
@@ -215,9 +229,9 @@ def _plans(task, families, layers, tma):
 def _excess_of(job):
     """The excess of all accesses together, at the worst start of the tile, for each layout of a batch. job: one of
     `_Task.jobs`."""
-    layouts, coordinates, instructions, itemsize, starts = job
-    return [max(sum(int(analyze(name, start + itemsize * layout(*at)).excess.sum())
-                    for name, at in zip(instructions, coordinates)) for start in starts) for layout in layouts]
+    layouts, coordinates, rows, itemsize, starts = job
+    return [max(sum(int(analyze(row, start + itemsize * layout(*at), arch=arch).excess.sum())
+                    for (row, arch), at in zip(rows, coordinates)) for start in starts) for layout in layouts]
 
 
 def _walked(name, plans, excess):

@@ -70,7 +70,7 @@ def tells_lanes(node):
 
 def asks_capability(node):
     """Whether a comparison has a compute capability in it, which a feature's name should stand for."""
-    capabilities = {a.capability for a in ARCHES.values()} | {f.since for f in FEATURES.values()}
+    capabilities = {a.capability for a in ARCHES.values() if a.capability} | {f.since for f in FEATURES.values()}
     return any(isinstance(side, ast.Tuple) and all(isinstance(e, ast.Constant) for e in side.elts)
                and tuple(e.value for e in side.elts) in capabilities for side in (node.left, *node.comparators))
 

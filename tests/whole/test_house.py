@@ -16,6 +16,7 @@ UNREAD = {
     "simlayout.lazy": "brings what the tables of when_used name, which are read there",
     "simlayout.drawn": "brings simlayout.plots, by its constant",
     "simlayout.cli.registry": "brings what its table names",
+    "simlayout.hardware.tables.amd": "brings the files of its own folder, a chip each",
     "simlayout.machine.ptx.running": "brings the compiled loop, by its constant",
     "cuda_kernels.conformance.programs.numba_child": "brings the tests of numba-cuda that are asked for",
     "cuda_kernels.kernels.kernel": "brings the kernel's emitted functions, by its constant",

@@ -26,6 +26,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.hardware.tables.instructions import instruction as instruction_of
 from simlayout.hardware.tables.provenance import Provenance, provenance
+from simlayout.wording import counted
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
 """The rule of a row, by its name: a function of (row, addresses, active, sources, valid) that returns a Count. The rule
@@ -42,14 +43,15 @@ LOAD_FROM = 1 << 18
 class Analysis:
     """The cost of n accesses of one instruction.
 
-    given: the addresses that `analyze` received, bytes, ints [n, 32]; mask: the lanes that are active and whose address the
-    instruction reads, bool [n or 1, 32], None for all. Neither is copied, so changing them later changes `explain`.
+    given: the addresses that `analyze` received, bytes, ints [n, lanes]; mask: the lanes that are active and whose address
+    the instruction reads, bool [n or 1, lanes], None for all. Neither is copied, so changing them later changes `explain`.
     wavefronts: passes through the banks, int64 [n]; ideal: the number of lane groups (after pair merging) that have an
     active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), int64 [n]. at_least, at_most: bounds,
     equal to the wavefronts where these are known exactly. loads: some atomics are a loop that loads; the wavefronts of
     these loads, which the hardware counts under ld, else 0, int64 [n].
     sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise, or
-    bool [n, 32], which lanes read.
+    bool [n, 32], which lanes read. by_rival: bool [n], the accesses whose numbers are those of the instruction's rival, the
+    rule of another source; None where sources agree.
     """
 
     instruction: Instruction
@@ -64,21 +66,27 @@ class Analysis:
     caveat: str = ""
     sources: np.ndarray | None = None
     valid: np.ndarray | None = None
+    by_rival: np.ndarray | None = None
 
     @cached_property
     def addresses(self) -> np.ndarray:
-        """Bytes, int64 [n, 32], 0 in idle lanes; computed at the first use."""
+        """Bytes, int64 [n, lanes], 0 in idle lanes; computed at the first use."""
         return addresses_of(self.given, self.mask)
 
     @property
     def active(self) -> np.ndarray:
-        """bool [n, 32], False also where the instruction ignores the address."""
-        return active_of(self.mask, len(self))
+        """bool [n, lanes], False also where the instruction ignores the address."""
+        return active_of(self.mask, len(self), self.instruction.lanes)
+
+    def row(self, index: int) -> Instruction:
+        """The row that the numbers of access `index` come from: the instruction, or its rival."""
+        rival = self.instruction.rival
+        return rival if rival is not None and self.by_rival is not None and self.by_rival[index] else self.instruction
 
     @property
     def exact(self) -> bool:
         """Whether the numbers of all n accesses are exactly the hardware's. If not, `caveat` says why."""
-        return self.at_least is self.at_most or bool((self.at_least == self.at_most).all())
+        return self.by_rival is None and (self.at_least is self.at_most or bool((self.at_least == self.at_most).all()))
 
     @property
     def provenance(self) -> Provenance:
@@ -106,8 +114,8 @@ class Analysis:
         return len(self.given)
 
     def __repr__(self):
-        return (f"<Analysis of {len(self)} {self.instruction} on {self.arch.name}: {int(self.wavefronts.sum())} wavefronts, "
-                f"ideal {int(self.ideal.sum())}>")
+        return (f"<Analysis of {len(self)} {self.instruction} on {self.arch.name}: "
+                f"{counted(int(self.wavefronts.sum()), self.arch.vendor.wavefront)}, ideal {int(self.ideal.sum())}>")
 
     def __str__(self):
         """A table of at most 12 lines: the totals, and the worst access.
@@ -158,11 +166,13 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
             arch: str | Arch = DEFAULT_ARCH, sources: ArrayLike | None = None, valid: ArrayLike | None = None) -> Analysis:
     """Counts the wavefronts of n accesses of a warp to shared memory, as the hardware does.
 
-    instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32") or an Instruction.
-    addresses: bytes, int [n, 32], or [32] for one access. For ldmatrix and stmatrix lane 8m + r holds row r of matrix
-    m, and lanes beyond the last matrix are ignored.
-    active: bool [n, 32] or [32], all lanes if None. arch: "sm_75" to "sm_100"; the rules are measured on sm_90 and
-    assumed to be the same elsewhere, which `.provenance` says.
+    instruction: a PTX name ("ldmatrix.x4", "ld.shared.v4.f32"), for AMD's chips an LDS one ("ds_read_b128"), or an
+    Instruction.
+    addresses: bytes, int [n, 32], or [32] for one access; on chips whose waves have 64 lanes, 64 of them. For ldmatrix and
+    stmatrix lane 8m + r holds row r of matrix m, and lanes beyond the last matrix are ignored.
+    active: as many bools, all lanes if None. arch: "sm_75" to "sm_100"; the rules are measured on sm_90 and assumed to be
+    the same elsewhere, which `.provenance` says. Or one of AMD's, "gfx90a" to "gfx1201", measured by others or documented.
+    What AMD calls a bank conflict is the excess too.
     sources: for cp.async alone, the global addresses that it reads, bytes, int [n, 32] or [32]; only their places in
     banks, sectors and lines matter, so any base that is a multiple of 128 will do. Without sources the wavefronts are those
     of the destinations alone (as if every lane read its own bank), and `at_least` and `at_most` bound them for all sources.
@@ -181,21 +191,27 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     ([32], [1], [31])
     >>> analyze("ld.shared.b128", [[0] * 32, list(range(0, 512, 16))]).wavefronts.tolist()
     [2, 4]
+    >>> rows = [128 * (lane % 16) + 16 * (lane // 16) for lane in range(64)]
+    >>> analyze("ds_read_b128", rows, arch="gfx942").conflicts.tolist()
+    [24]
     """
-    row, chip = instruction_of(instruction), arch_of(arch)
+    chip = arch_of(arch)
+    row = instruction_of(instruction, chip)
+    if row.lanes != chip.lanes:
+        raise InstructionError(f"this row of {row} is served in {row.lanes} lanes, and {chip.name} has {chip.lanes}: name "
+                               "the arch that it is of")
     if chip.capability < row.since:
         first = "sm_{}{}".format(*row.since)
         raise InstructionError(f"{row} does not exist on {chip.name}; it needs {first} or newer")
-    given = integers(addresses)
+    given = integers(addresses, row.lanes)
     n = len(given)
     mask = mask_of(row, active, n)
     sources, valid = sources_of(row, sources, mask, n), valid_of(row, valid, mask, n)
     counts = _count(row, chip, given, mask, sources, valid)
     loads = np.zeros(n, np.int64) if counts.loads is None else counts.loads
-    exact = counts.at_least is counts.at_most or (counts.at_least == counts.at_most).all()
-    caveat = "" if exact else UNKNOWN_SOURCES if row.kind == "copy" and sources is None else row.caveat
+    caveat = "" if counts.exact else UNKNOWN_SOURCES if row.kind == "copy" and sources is None else row.caveat
     return Analysis(row, chip, given, mask, counts.wavefronts, counts.ideal, counts.at_least, counts.at_most, loads,
-                    caveat, sources, valid)
+                    caveat, sources, valid, counts.by_rival)
 
 
 UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: this is what the destinations cost"
@@ -208,6 +224,8 @@ def _count(row, chip, given, mask, sources, valid):
         wavefronts, ideal, fault = _counter(row, len(given), room)(row, given, mask, room)
         if fault is not None:
             refuse(row, chip, fault, access_of(given, mask, fault))
+        if row.rival is not None:
+            return Count.disputed((wavefronts, ideal), model.checked_wavefronts(row.rival, given, mask, room)[:2])
         return Count.exactly(wavefronts, ideal)
     addresses = addresses_of(given, mask)
     fault = model.first_fault(row, addresses, room)

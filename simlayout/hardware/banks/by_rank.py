@@ -7,29 +7,30 @@ addresses lie in one word; where equal words are not merged (atomics), every lan
 
 from simlayout.algebra.f2 import rank
 from simlayout.errors import AddressError, InstructionError
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import WORD_BYTES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.instructions import instruction as row_of
 
-LANE_BITS = 5
 
-
-def wavefronts_by_rank(instruction, columns):
+def wavefronts_by_rank(instruction, columns, arch=DEFAULT_ARCH):
     """Wavefronts of a warp with all lanes active, lane l at constant ^ columns[i] ^ ... for the bits i that are set in l.
 
     instruction: a name or row whose rule is "banks" (loads, stores, ldmatrix, stmatrix, reductions). columns: five byte
-    distances, each a multiple of the instruction's bytes. The constant does not matter: it permutes the banks. Raises
-    InstructionError for other instructions, AddressError for other columns.
+    distances (six in a wave of 64 lanes), each a multiple of the instruction's bytes. arch: whose instruction it is. The
+    constant does not matter: it permutes the banks. Raises InstructionError for other instructions, AddressError for other
+    columns.
 
     >>> wavefronts_by_rank("ld.shared.b32", (4, 8, 16, 32, 64)), wavefronts_by_rank("ld.shared.b32", (128, 256, 4, 8, 16))
     (1, 4)
     >>> wavefronts_by_rank("ldmatrix.x4", (64, 128, 256, 16, 32))
     16
     """
-    op = row_of(instruction)
+    op = row_of(instruction, arch)
+    lane_bits = op.lanes.bit_length() - 1
     if op.rule != "banks":
         raise InstructionError(f"{op} has no closed form: what it costs depends on more than the words of a phase")
-    if len(columns) != LANE_BITS or any(c < 0 or c % op.bytes for c in columns):
-        raise AddressError(f"columns {tuple(columns)}: {op} takes {LANE_BITS} multiples of {op.bytes} bytes, one per bit "
+    if len(columns) != lane_bits or any(c < 0 or c % op.bytes for c in columns):
+        raise AddressError(f"columns {tuple(columns)}: {op} takes {lane_bits} multiples of {op.bytes} bytes, one per bit "
                            "of a lane")
     pairs = columns[0] == 0 or columns[1] == 0           # `model.paired`: lane ^ 1 or lane ^ 2 has the same address
     groups = op.paired_groups if op.paired_groups and pairs else op.groups
@@ -37,10 +38,19 @@ def wavefronts_by_rank(instruction, columns):
 
 
 def _of_group(op, columns, group):
-    """Wavefronts of the lanes of one phase, which are a coset: an aligned run of a power of two of them."""
+    """Wavefronts of the lanes of one phase, which are a coset: the lanes 2**i places on differ from the first by a basis."""
     lanes = len(group).bit_length() - 1
     word_bytes = max(op.bytes, WORD_BYTES)
-    banks = BANKS * WORD_BYTES // word_bytes
-    words = [column // word_bytes for column in columns[:lanes]]
+    banks = op.banks * WORD_BYTES // word_bytes
+    words = [_across(columns, group[1 << i] ^ group[0]) // word_bytes for i in range(lanes)]
     reached = rank(words) if op.merges else lanes
     return 1 << reached - rank([word % banks for word in words])
+
+
+def _across(columns, lanes):
+    """How far apart in bytes, by XOR, two lanes are whose numbers differ in the bits of `lanes`."""
+    distance = 0
+    for bit, column in enumerate(columns):
+        if lanes >> bit & 1:
+            distance ^= column
+    return distance

@@ -42,6 +42,8 @@ def explain(analysis, index=0):
     if analysis.loads[index]:
         lines += _wrapped(f"and {counted(int(analysis.loads[index]), 'wavefront')} of the loads in the loop, which count "
                           f"as loads", 2)
+    if analysis.by_rival is not None:
+        lines += _wrapped(_by_the_other_rule(analysis, index), 2)
     if bounded:
         lines += _wrapped(f"not known exactly: {analysis.caveat}", 2)
     return "\n".join(lines + _wrapped(str(analysis.provenance), 2))
@@ -52,20 +54,32 @@ def _heading(analysis, index):
     wavefronts, ideal, excess, conflicts, low, high = (
         int(getattr(analysis, name)[index])
         for name in ("wavefronts", "ideal", "excess", "conflicts", "at_least", "at_most"))
-    text = counted(wavefronts, "wavefront")
+    called = analysis.arch.vendor.wavefront
+    text = counted(wavefronts, called)
     if low < high:
-        text = f"between {low} and {counted(high, 'wavefront')}, taken as {wavefronts}"
+        text = f"between {low} and {counted(high, called)}, taken as {wavefronts}"
     return (f"{analysis.instruction}, access {index % len(analysis)} of {len(analysis)} on {analysis.arch.name}: "
             f"{text}, ideal {ideal}, excess {excess}, conflicts {conflicts}")
 
 
+def _by_the_other_rule(analysis, index):
+    """What the rule of the sources that disagree makes of an access, as a sentence."""
+    own, used = analysis.instruction, analysis.row(index)
+    other = own if used is own.rival else own.rival
+    one = slice(index, index + 1) if index >= 0 else slice(index, index + 1 or None)
+    total, ideal = (int(x[0]) for x in model.wavefronts(other, analysis.addresses[one], analysis.active[one]))
+    rule = f"{counted(len(other.groups), 'phase')} of {len(other.groups[0])} lanes, {other.banks} banks"
+    passes = counted(total, analysis.arch.vendor.wavefront)
+    return f"by the other rule ({rule}): {passes}, ideal {ideal}, excess {total - ideal}"
+
+
 def _by_banks(analysis, index):
     """Every lane group and its fullest banks."""
-    row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    row, addresses, active = analysis.row(index), analysis.addresses[index], analysis.active[index]
     groups, pairing = _groups(row, addresses, active)
     lines = _wrapped(pairing, 2)
     for title, lanes in _titled(row, groups, active):
-        lines += _group(row, title, addresses, lanes)
+        lines += _group(row, title, addresses, lanes, analysis.arch.vendor.wavefront)
     if row.times > 1:
         lines += _wrapped(f"every group passes through the banks {row.times} times", 2)
     return lines
@@ -187,14 +201,14 @@ def _groups(row, addresses, active):
     ) + " have different addresses, so lane groups stay apart"
 
 
-def _group(row, title, addresses, lanes):
-    """The lines of one lane group, given its active lanes."""
+def _group(row, title, addresses, lanes, called):
+    """The lines of one lane group, given its active lanes. called: what one wavefront is called."""
     if not lanes:
-        return [f"  {title}no active lane, 0 wavefronts"]
+        return [f"  {title}no active lane, {counted(0, called)}"]
     held = _words_by_bank(row, addresses, lanes)
     cost = {bank: _load(row, words) for bank, words in held.items()}
     most = max(cost.values())
-    lines = [f"  {title}{counted(most * row.times, 'wavefront')}"]
+    lines = [f"  {title}{counted(most * row.times, called)}"]
     if most == 1:
         return lines
     full = sorted(bank for bank in cost if cost[bank] == most)
@@ -208,7 +222,7 @@ def _group(row, title, addresses, lanes):
 def _words_by_bank(row, addresses, lanes):
     """{bank: {word: lanes}} in wide words, as wide as the access (see `banks`), at least 4 bytes."""
     size = max(row.bytes, model.WORD_BYTES)
-    count = model.BANKS * model.WORD_BYTES // size
+    count = row.banks * model.WORD_BYTES // size
     held = {}
     for lane in lanes:
         word = int(addresses[lane]) // size

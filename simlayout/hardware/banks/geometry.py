@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES, last_address
+from simlayout.hardware.banks.model import WORD_BYTES, last_address
+from simlayout.hardware.tables.arch import LANES
 
 
 class Geometry(NamedTuple):
@@ -22,8 +23,9 @@ class Geometry(NamedTuple):
 
 
 def geometry(instruction, shared_bytes):
-    """The Geometry of a row whose rule is "banks" in a CTA with so much shared memory; None for one whose lane groups are
-    not neighbours from lane 0 on, 4, 8, 16 or 32 lanes each. (All of INSTRUCTIONS are so.)
+    """The Geometry of a row whose rule is "banks" in a CTA with so much shared memory; None for one of other warps than of
+    32 lanes, or whose lane groups are not neighbours from lane 0 on, 4, 8, 16 or 32 lanes each. (All of INSTRUCTIONS are
+    so.)
 
     >>> from simlayout.hardware import INSTRUCTIONS
     >>> geometry(INSTRUCTIONS["ld.shared.b64"], 1024)
@@ -32,13 +34,13 @@ def geometry(instruction, shared_bytes):
     word_bytes = max(instruction.bytes, WORD_BYTES)
     span, used = len(instruction.groups[0]), sum(map(len, instruction.groups))
     paired_span = len(instruction.paired_groups[0]) if instruction.paired_groups else 0
-    if (instruction.bytes not in (1, 2, 4, 8, 16, 32) or span not in (4, 8, 16, 32)
+    if (instruction.lanes != LANES or instruction.bytes not in (1, 2, 4, 8, 16, 32) or span not in (4, 8, 16, 32)
             or instruction.groups != _runs(span, used)
             or paired_span and (paired_span != 2 * span or instruction.paired_groups != _runs(paired_span, used))):
         return None
-    return Geometry(last_address(instruction, shared_bytes), instruction.bytes - 1, word_bytes.bit_length() - 1,
-                    (BANKS * WORD_BYTES // word_bytes).bit_length() - 1, span, paired_span, used, instruction.merges,
-                    instruction.times)
+    bank_bits = (instruction.banks * WORD_BYTES // word_bytes).bit_length() - 1
+    return Geometry(last_address(instruction, shared_bytes), instruction.bytes - 1, word_bytes.bit_length() - 1, bank_bits,
+                    span, paired_span, used, instruction.merges, instruction.times)
 
 
 def _runs(span, used):

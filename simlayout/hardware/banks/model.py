@@ -1,8 +1,9 @@
 """The bank model: from the byte addresses of a warp to wavefronts.
 
-Shared memory has 32 banks of 4-byte words; word w lies in bank w % 32. One wavefront takes at most one word from each
-bank, so a group of lanes that is served together needs as many wavefronts as its fullest bank has words. Lanes that
-touch the same word share it (or, for atomics and cp.async, queue for it: then every lane counts).
+Shared memory has 32 banks of 4-byte words; word w lies in bank w % 32. (Some instructions of gfx950 see 64 of them.) One
+wavefront takes at most one word from each bank, so a group of lanes that is served together needs as many wavefronts as
+its fullest bank has words. Lanes that touch the same word share it (or, for atomics and cp.async, queue for it: then every
+lane counts).
 
 An aligned access of 8 or 16 bytes covers 2 or 4 whole neighbouring banks, so it is counted as one wide word in one of
 16 or 8 wide banks: the counts are the same and the arrays are shorter.
@@ -18,11 +19,13 @@ from simlayout.hardware.banks.operands import addresses_of, rows_of
 from simlayout.hardware.tables.arch import LANES
 
 BANKS = 32
+"""Of every chip of NVIDIA; those that serve an instruction are in its row."""
+
 WORD_BYTES = 4
 _CHUNK = 256  # accesses at a time: memory stays flat, and the arrays stay in the cache
 _LANE_BIT = 20  # of a key; the word comes below
 _IDLE = np.int32(-1)
-_LANE = np.arange(LANES, dtype=np.int32)
+_LANE = np.arange(LANES, dtype=np.int32)  # of the warps whose lanes pair up
 _NUMBER = np.arange(_CHUNK, dtype=np.int32)[:, None]
 _PAIRS = np.stack([[_LANE[_LANE & step == upper * step] for step in (1, 2)] for upper in (0, 1)])  # [lower or upper, step]
 
@@ -30,7 +33,7 @@ _PAIRS = np.stack([[_LANE[_LANE & step == upper * step] for step in (1, 2)] for 
 def wavefronts(instruction, addresses, active):
     """(wavefronts, ideal) of n accesses of a warp, int64 [n] each.
 
-    instruction: a row of INSTRUCTIONS. addresses: bytes, int [n, 32]; active: bool [n, 32]. Both are trusted:
+    instruction: a row of the tables. addresses: bytes, int [n, lanes]; active: bool [n, lanes]. Both are trusted:
     `analyze` checks them. Ideal is the number of lane groups, after pair merging, that have an active lane.
     """
     total = np.empty((2, len(addresses)), np.int64)
@@ -43,8 +46,8 @@ def checked_wavefronts(instruction, addresses, mask, shared_bytes):
     """(wavefronts, ideal, fault): as `wavefronts`, and the first access with an address that is negative, misaligned or
     reaches beyond shared_bytes, or None. With a fault the counts mean nothing.
 
-    addresses: bytes, any ints [n, 32]; mask: the active lanes that the instruction reads, bool [n or 1, 32], None for
-    all of them. Only those are looked at.
+    addresses: bytes, any ints [n, lanes]; mask: the active lanes that the instruction reads, bool [n or 1, lanes], None
+    for all of them. Only those are looked at.
     """
     total = np.empty((2, len(addresses)), np.int64)
     for rows in chunks(len(addresses), _CHUNK):
@@ -63,7 +66,7 @@ def chunks(n, size):
 
 
 def first_fault(instruction, addresses, shared_bytes):
-    """The first access with an address (int64 [n, 32], 0 in idle lanes) that is negative, misaligned or reaches beyond
+    """The first access with an address (int64 [n, lanes], 0 in idle lanes) that is negative, misaligned or reaches beyond
     shared_bytes, or None.
 
     As the last legal address is aligned, address | (last - address) is negative or has low bits for just these.
@@ -85,7 +88,7 @@ def last_address(instruction, shared_bytes):
 def _counts(instruction, addresses, active):
     """[wavefronts, ideal] of a chunk, int64 [2, n]; active: None for all lanes."""
     keys = lane_keys(addresses, active, instruction.bytes, instruction.merges)
-    banks = BANKS * WORD_BYTES // max(instruction.bytes, WORD_BYTES)
+    banks = instruction.banks * WORD_BYTES // max(instruction.bytes, WORD_BYTES)
     total = _of_groups(keys, instruction.groups, banks)
     if instruction.paired_groups:
         merged, = paired(keys).nonzero()
@@ -98,10 +101,10 @@ def _counts(instruction, addresses, active):
 
 def lane_keys(addresses, active, access_bytes, merges):
     """One int32 per lane, equal where lanes share what they want: the word, and, where equal words do not merge, the
-    lane; -1 in idle lanes; [n, 32]. active: bool [n or 1, 32], None for all."""
+    lane; -1 in idle lanes; [n, lanes]. active: bool [n or 1, lanes], None for all."""
     keys = (addresses >> max(access_bytes, WORD_BYTES).bit_length() - 1).astype(np.int32)
     if not merges:
-        keys |= _LANE << _LANE_BIT
+        keys |= np.arange(keys.shape[1], dtype=np.int32) << _LANE_BIT
     return keys if active is None else np.where(active, keys, _IDLE)
 
 
@@ -111,7 +114,7 @@ def _of_groups(keys, groups, banks):
     With the number of the lane's group below the word, the lowest bits of a key say in which queue it waits, and equal
     words of a group are equal keys, which sorting brings together: each step to another key is one more word that waits.
     """
-    n, (bits, numbers) = len(keys), _numbered(groups)
+    n, (bits, numbers) = len(keys), _numbered(groups, keys.shape[1])
     ordered = keys << bits | numbers
     ordered.sort(axis=1)
     waits = ordered >= 0
@@ -123,9 +126,9 @@ def _of_groups(keys, groups, banks):
 
 
 @lru_cache(64)
-def _numbered(groups):
-    """(bits that number the groups, int32 [32]: for each lane the number of its group, -1 where none has it)."""
-    group_of = np.full(LANES, _IDLE)
+def _numbered(groups, lanes):
+    """(bits that number the groups, int32 [lanes]: for each lane the number of its group, -1 where none has it)."""
+    group_of = np.full(lanes, _IDLE)
     for number, group in enumerate(groups):
         group_of[list(group)] = number
     return (len(groups) - 1).bit_length(), group_of

@@ -11,31 +11,32 @@ EVERY = np.ones((1, LANES), bool)
 EVERY.setflags(write=False)
 
 
-def integers(addresses):
-    """The addresses as an array of ints [n, 32], not copied if they are one; refuses anything else."""
+def integers(addresses, lanes=LANES):
+    """The addresses as an array of ints [n, lanes], not copied if they are one; refuses anything else."""
     try:
         given = np.asarray(addresses)
     except (ValueError, OverflowError, RecursionError) as error:
-        raise AddressError(f"addresses are one array of ints, [n, 32] or [32], 32 in each row ({error})") from None
+        raise AddressError(f"addresses are one array of ints, [n, {lanes}] or [{lanes}], {lanes} in each row "
+                           f"({error})") from None
     if given.dtype.kind not in "iu":
         raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
-    if given.ndim not in (1, 2) or given.shape[-1] != LANES:
-        raise AddressError(f"addresses of shape {given.shape}: give one per lane, [n, 32] or [32]")
-    return given.reshape(-1, LANES)
+    if given.ndim not in (1, 2) or given.shape[-1] != lanes:
+        raise AddressError(f"addresses of shape {given.shape}: give one per lane, [n, {lanes}] or [{lanes}]")
+    return given.reshape(-1, lanes)
 
 
 def rows_of(mask, rows):
-    """The mask (bool [n or 1, 32], None for all lanes) of some accesses, a slice."""
+    """The mask (bool [n or 1, lanes], None for all lanes) of some accesses, a slice."""
     return mask if mask is None or len(mask) == 1 else mask[rows]
 
 
-def active_of(mask, n):
-    """bool [n, 32] of a mask; a view."""
-    return np.broadcast_to(True if mask is None else mask, (n, LANES))
+def active_of(mask, n, lanes=LANES):
+    """bool [n, lanes] of a mask; a view."""
+    return np.broadcast_to(True if mask is None else mask, (n, lanes))
 
 
 def addresses_of(given, mask):
-    """int64 [n, 32], 0 in idle lanes; where ints given [n, 32] are so already, these themselves."""
+    """int64 [n, lanes], 0 in idle lanes; where ints given [n, lanes] are so already, these themselves."""
     addresses = given.astype(np.int64, copy=False)
     return addresses if mask is None else np.where(mask, addresses, 0)
 
@@ -50,28 +51,28 @@ def signed(given):
 
 
 @lru_cache(64)
-def _used(groups):
-    """bool [1, 32]: the lanes whose address is read; None if all are."""
-    used = np.zeros((1, LANES), bool)
+def _used(groups, lanes):
+    """bool [1, lanes]: the lanes whose address is read; None if all are."""
+    used = np.zeros((1, lanes), bool)
     used[:, [lane for group in groups for lane in group]] = True
     used.setflags(write=False)
     return None if used.all() else used
 
 
 def mask_of(row, active, n):
-    """The lanes that are active and whose address the instruction reads: bool [n or 1, 32], None for all of them."""
-    used = _used(row.groups)
+    """The lanes that are active and whose address the instruction reads: bool [n or 1, lanes], None for all of them."""
+    lanes, used = row.lanes, _used(row.groups, row.lanes)
     if active is None:
         return used
     try:
         mask = np.asarray(active)
     except ValueError as error:
-        raise AddressError(f"active is one array of bools, [n, 32] or [32] ({error})") from None
-    if mask.dtype != bool or mask.shape[-1:] != (LANES,) or mask.ndim > 2:
-        raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, 32] or [32]")
+        raise AddressError(f"active is one array of bools, [n, {lanes}] or [{lanes}] ({error})") from None
+    if mask.dtype != bool or mask.shape[-1:] != (lanes,) or mask.ndim > 2:
+        raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, {lanes}] or [{lanes}]")
     if mask.ndim == 2 and len(mask) not in (1, n):
         raise AddressError(f"active has {len(mask)} rows, addresses {n}: give one row for each, or one")
-    mask = mask.reshape(-1, LANES)
+    mask = mask.reshape(-1, lanes)
     if row.needs_whole_warp:
         if not mask.all():
             access, lane = np.argwhere(~mask)[0]
@@ -82,7 +83,7 @@ def mask_of(row, active, n):
 
 
 def access_of(given, mask, index):
-    """`addresses_of` one access, int64 [32]."""
+    """`addresses_of` one access, int64 [lanes]."""
     only = slice(index, index + 1)
     return addresses_of(given[only], rows_of(mask, only))[0]
 
@@ -103,7 +104,8 @@ def refuse(row, chip, access, addresses):
     if outside:
         fault = "negative" if address < 0 else "out of range"
         raise AddressError(f"access {access}, lane {lane}: address {address} is {fault}; {row} reaches bytes 0 to "
-                           f"{top - 1}: {chip.name} has {top // 1024} KiB of shared memory per CTA")
+                           f"{top - 1}: {chip.name} has {top // 1024} KiB of {chip.vendor.shared_memory} per "
+                           f"{chip.vendor.cta}")
     below = address // row.bytes * row.bytes
     nearest = below if address - below <= row.bytes // 2 else below + row.bytes
     raise AddressError(f"access {access}, lane {lane}: address {address} is misaligned; {row} needs a multiple of "

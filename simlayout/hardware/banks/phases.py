@@ -58,7 +58,7 @@ def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     """
     if not 0 <= index < len(analysis):
         raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
-    row, addresses, active = analysis.instruction, analysis.addresses[index], analysis.active[index]
+    row, addresses, active = analysis.row(index), analysis.addresses[index], analysis.active[index]
     if row.rule == "retry":
         raise SimlayoutError(f"{row} is a loop, whose rounds are no phases of banks to draw: `explain` lists them")
     keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
@@ -74,7 +74,7 @@ def _phase(row, group, addresses, active):
     queues = {}                                 # wide bank -> [(wide word, lanes)], in the order of their wavefronts
     for lane in (lane for lane in group if active[lane]):
         word = int(addresses[lane]) // size
-        queue = queues.setdefault(word % (model.BANKS // width), [])
+        queue = queues.setdefault(word % (row.banks // width), [])
         waiting = next((lanes for queued, lanes in queue if queued == word), None) if row.merges else None
         if waiting is None:
             queue.append((word, [lane]))

@@ -1,4 +1,7 @@
-"""The GPU architectures the model knows, what only some of them can do, and what all of them share, as tables."""
+"""The GPU architectures the model knows, what only some of them can do, and what all of NVIDIA's share, as tables.
+
+Each of AMD's is a file of its own in `tables.amd`, with its instructions; `tables` adds them to ARCHES.
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +10,27 @@ from simlayout.errors import InstructionError
 _GUIDE = "CUDA C++ Programming Guide, table of technical specifications per compute capability"
 
 LANES = 32
-"""Threads of a warp, on every architecture (_GUIDE: warp size)."""
+"""Threads of a warp, on every architecture of NVIDIA (_GUIDE: warp size)."""
 
 MOST_THREADS = 1024
-"""Threads of a CTA at most, on every architecture (_GUIDE: maximum number of threads per block)."""
+"""Threads of a CTA at most, on every architecture of NVIDIA (_GUIDE: maximum number of threads per block)."""
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """Whose chip it is, and what it calls things: the lanes that execute an instruction together, one pass of an access
+    through the banks, the threads that share memory, and that memory."""
+
+    name: str
+    warp: str
+    wavefront: str
+    cta: str
+    shared_memory: str
+
+
+NVIDIA = Vendor("NVIDIA", "warp", "wavefront", "CTA", "shared memory")
+AMD = Vendor("AMD", "wave", "pass", "workgroup", "LDS")
+"""A wavefront, in AMD's words, is the wave itself; so a pass through the banks is called a pass."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +75,19 @@ FEATURES = {f.name: f for f in (
 
 @dataclass(frozen=True)
 class Arch:
-    """capability: (major, minor). shared_bytes_per_cta: the most shared memory, in bytes, that one CTA may have (opt-in
-    maximum); shared_bytes_per_sm: what all CTAs of an SM have together."""
+    """capability: (major, minor), () of other vendors' chips. shared_bytes_per_cta: the most shared memory, in bytes, that
+    one CTA may have (opt-in maximum); shared_bytes_per_sm: what all CTAs of an SM have together. source: who says so.
+    product: what it is sold as; lanes: of a warp; instructions: Instructions of its own, none where it has those of PTX."""
 
     name: str
     capability: tuple
     shared_bytes_per_cta: int
     shared_bytes_per_sm: int
     source: str
+    product: str = ""
+    vendor: Vendor = NVIDIA
+    lanes: int = LANES
+    instructions: tuple = ()
 
     @property
     def reserved_bytes_per_cta(self) -> int:
@@ -72,21 +97,21 @@ class Arch:
     @property
     def target(self) -> str:
         """What PTX for it is compiled for: with an "a" where it has a feature that no other architecture has."""
-        return target_of(self.capability)
+        return target_of(self.capability) if self.capability else self.name
 
 
 ARCHES = {a.name: a for a in (
-    Arch("sm_75", (7, 5), 64 * 1024, 64 * 1024, _GUIDE),
-    Arch("sm_80", (8, 0), 163 * 1024, 164 * 1024, _GUIDE),
-    Arch("sm_86", (8, 6), 99 * 1024, 100 * 1024, _GUIDE),
-    Arch("sm_89", (8, 9), 99 * 1024, 100 * 1024, _GUIDE),
-    Arch("sm_90", (9, 0), 227 * 1024, 228 * 1024, _GUIDE),
-    Arch("sm_100", (10, 0), 227 * 1024, 228 * 1024, _GUIDE),
+    Arch("sm_75", (7, 5), 64 * 1024, 64 * 1024, _GUIDE, "T4, RTX 20 (Turing)"),
+    Arch("sm_80", (8, 0), 163 * 1024, 164 * 1024, _GUIDE, "A100 (Ampere)"),
+    Arch("sm_86", (8, 6), 99 * 1024, 100 * 1024, _GUIDE, "RTX 30, A10 (Ampere)"),
+    Arch("sm_89", (8, 9), 99 * 1024, 100 * 1024, _GUIDE, "RTX 40, L4, L40 (Ada)"),
+    Arch("sm_90", (9, 0), 227 * 1024, 228 * 1024, _GUIDE, "H100, H200 (Hopper)"),
+    Arch("sm_100", (10, 0), 227 * 1024, 228 * 1024, _GUIDE, "B200 (Blackwell)"),
 )}
 
 
 def arch_of(name):
-    """The row of an architecture; "sm_90a" and "sm_100a" name the same chips, and an Arch is returned as it is.
+    """The row of an architecture; "sm_90a" and "sm_90" name the same chip, and an Arch is returned as it is.
 
     Raises InstructionError for a name that is not in the table.
 
@@ -95,7 +120,7 @@ def arch_of(name):
     """
     if isinstance(name, Arch):
         return name
-    row = ARCHES.get(str(name).removesuffix("a"))
+    row = ARCHES.get(str(name)) or ARCHES.get(str(name).removesuffix("a"))
     if row is None:
         raise InstructionError(f"unknown architecture {name!r}; use one of {', '.join(ARCHES)}")
     return row

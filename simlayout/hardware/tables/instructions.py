@@ -2,7 +2,7 @@
 
 Everything that the bank model knows of an instruction is in its row. A *phase* is a group of lanes served together;
 the rules themselves (what one group costs) are in `banks`, `copies` and `retries`. Where the numbers were measured is
-in `records`.
+in `records`. Here are the rows of PTX, which all of NVIDIA's chips share; those of each AMD chip are in `tables.amd`.
 """
 
 import difflib
@@ -11,7 +11,8 @@ import reprlib
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
-from simlayout.hardware.tables.arch import FEATURES, LANES
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, LANES, Arch, arch_of
+from simlayout.hardware.tables.provenance import Provenance
 
 WARP = (tuple(range(LANES)),)
 HALVES = (tuple(range(16)), tuple(range(16, LANES)))
@@ -38,6 +39,8 @@ class Instruction:
     times: how often each group passes through the banks.
     caveat: for which accesses the rule gives bounds and not a number, empty if for none.
     like: for a row that no record covers, why its rule is believed. since: the first compute capability that has it.
+    lanes: of a warp; banks: how many of 4 bytes serve it. said: who says so, where no record of ours does.
+    rival: the row as another source has it, where sources disagree; `caveat` then says on what.
     """
 
     name: str
@@ -51,6 +54,10 @@ class Instruction:
     caveat: str = ""
     like: str = ""
     since: tuple = (7, 5)
+    lanes: int = LANES
+    banks: int = 32
+    said: Provenance | None = None
+    rival: "Instruction | None" = None
 
     def __str__(self):
         return self.name
@@ -128,7 +135,18 @@ def _atomics():
 
 
 INSTRUCTIONS = {row.name: row for rows in (_loads_and_stores, _matrices, _copies, _atomics) for row in rows()}
-"""Every instruction that `analyze` models, by name."""
+"""Every instruction of PTX that `analyze` models, by name."""
+
+
+def instructions_of(arch: str | Arch) -> dict[str, Instruction]:
+    """Every instruction that `analyze` models on an architecture, by name.
+
+    >>> list(instructions_of("gfx1201"))[:3], "stmatrix.x4" in instructions_of("sm_80")
+    (['ds_read_u8', 'ds_read_u16', 'ds_read_b32'], False)
+    """
+    chip = arch_of(arch)
+    return {row.name: row for row in chip.instructions or INSTRUCTIONS.values() if row.since <= chip.capability}
+
 
 _QUALIFIERS = {"volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys",
                "sync", "aligned", "m8n8"}
@@ -137,31 +155,43 @@ _NOT_MODELLED = (
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
     *((f"{op}.{space}", f"{space} memory has no banks; did you mean {op}.shared?")
       for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
+    *((f"ds_{op}{kind}", f"it makes two accesses, one after the other: analyze each as ds_{op}_b32 or ds_{op}_b64")
+      for op in ("read", "write") for kind in ("2_", "2st64_", "_2addr")),
+    *((f"ds_{op}_b96", "who shares a phase is known of few chips, and its 12 bytes are no power of two")
+      for op in ("read", "write")),
+    ("ds_read_b64_tr", "its lanes exchange what they read, and its phases are published nowhere"),
+    ("ds_read_b96_tr", "its lanes exchange what they read, and its phases are published nowhere"),
+    *((f"ds_{op}", "atomics in LDS have a counter of their own, and no rule of theirs is published")
+      for op in ("add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "cmpst", "wrxchg", "pk_add")),
 )
 
 
-def instruction(name: str | Instruction) -> Instruction:
-    """The row of an instruction, by its own name or by a PTX spelling of it; an Instruction is returned as it is.
+def instruction(name: str | Instruction, arch: str | Arch = DEFAULT_ARCH) -> Instruction:
+    """The row of an instruction, by its own name or by another spelling of it; an Instruction is returned as it is.
 
     Types of one width are one instruction (ld.shared.f32 is ld.shared.b32), vectors are their width (ld.shared.v4.f32
     is ld.shared.b128), and qualifiers that do not change the addresses (.volatile, .sync.aligned, .m8n8, memory order
     and scope, ::cta) are skipped; st, red and atom with a generic address are the .shared ones, ld is not.
     Source: PTX ISA, sections ld, st, ldmatrix, stmatrix, cp.async, red and atom.
-    Raises InstructionError, naming near matches.
+    arch: whose table is meant. NVIDIA's chips share that of PTX, whole; AMD's have one each, in which ds_load_b128, as
+    RDNA writes it, is ds_read_b128. Raises InstructionError, naming near matches.
 
     >>> instruction("ld.shared.v2.f32").name
     'ld.shared.b64'
     >>> instruction("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16").groups[1]
     (8, 9, 10, 11, 12, 13, 14, 15)
+    >>> instruction("ds_read_b128", "gfx942").groups[0]
+    (0, 1, 2, 3, 20, 21, 22, 23)
     """
     if isinstance(name, Instruction):
         return name
     if not isinstance(name, str):
         raise InstructionError(f"an instruction is its PTX name, text such as 'ldmatrix.x4', not {reprlib.repr(name)}")
-    text = name.strip()
-    row = INSTRUCTIONS.get(text) or INSTRUCTIONS.get(_canonical(text))
+    text, chip = name.strip(), arch_of(arch)
+    rows = instructions_of(chip) if chip.instructions else INSTRUCTIONS
+    row = rows.get(text) or rows.get(_canonical(text))
     if row is None:
-        raise InstructionError(_unknown(text))
+        raise InstructionError(_unknown(text, chip, rows))
     return row
 
 
@@ -176,7 +206,9 @@ def class_of(name: str) -> str | None:
 
 
 def _canonical(text):
-    """The table's spelling of a PTX name, or a name that is not in the table."""
+    """The table's spelling of a name, or a name that is not in the table."""
+    if text.lower().startswith("ds_"):
+        return _ds_name(text.lower())
     parts = [p for p in text.lower().replace("shared::cta", "shared").split(".") if p not in _QUALIFIERS]
     op, rest = parts[0], parts[1:]
     if op in ("ld", "st"):
@@ -199,17 +231,31 @@ def _plain_access(op, rest):
     return f"{op}{space}.b{int(match[2] or 1) * int(match[3])}"
 
 
-def _unknown(text):
-    """The error line for a name that is not in the table."""
+def _ds_name(text):
+    """"ds_load_i8_d16_hi" -> "ds_read_u8": what moves as many bytes the same way is one instruction."""
+    for rdna, cdna in (("load", "read"), ("store", "write")):                  # RDNA's word, since gfx11, for CDNA's
+        text = text.replace(f"ds_{rdna}_2addr_", f"ds_{cdna}2_").replace(f"ds_{rdna}_", f"ds_{cdna}_")
+    return re.sub(r"^ds_(read|write)_([bui])(8|16)(_d16)?(_hi)?$",
+                  lambda m: f"ds_{m[1]}_{'u' if m[1] == 'read' else 'b'}{m[3]}", text)
+
+
+def _unknown(text, chip, rows):
+    """The error line for a name that is not among the rows of a chip."""
+    canonical = _canonical(text)
+    others = [a.name for a in ARCHES.values() if a.vendor != chip.vendor and canonical in instructions_of(a)]
+    if others:
+        return (f"{chip.name} has no {text}, which is an instruction of {', '.join(others)}: name one of them as the arch, "
+                f"or use {', '.join(list(rows)[:5])}, ... of {chip.name}")
     for prefix, reason in _NOT_MODELLED:
-        if text.startswith(prefix):
+        if canonical.startswith(prefix):
             return f"{text!r} is not modelled: {reason}"
     if re.fullmatch(r"(atom|red)\.shared\.(add\.noftz\.b?f16|cas\.b16)", _canonical(text)):
         return (f"{text!r} is a loop: ptxas makes ld.shared.b32 of it, and in every round atom.shared.cas.b32, on the "
                 "32-bit words; analyze these")
     if re.search(r"\.v[24]$", text):
         return f"{text!r} does not say the type of its elements: write {text}.f32, say"
-    near = difflib.get_close_matches(_canonical(text), INSTRUCTIONS, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "known are ld.shared, st.shared, ldmatrix, stmatrix, " \
-        "cp.async, red.shared and atom.shared (see simlayout.hardware.INSTRUCTIONS)"
+    near = difflib.get_close_matches(canonical, rows, n=3, cutoff=0.5)
+    known = ", ".join(rows) if chip.instructions else ("ld.shared, st.shared, ldmatrix, stmatrix, cp.async, red.shared and "
+                                                       "atom.shared (see simlayout.hardware.INSTRUCTIONS)")
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {known}"
     return f"unknown shared-memory instruction {text!r}; {hint}"

@@ -12,7 +12,11 @@ FOLDER = Path(__file__).parent / "measured"
 
 @dataclass(frozen=True)
 class Provenance:
-    """kind: "measured", "documented" or "assumed"; text: by whom and how; cases: measured cases that agree, 0 if none.
+    """Who says that a rule is so.
+
+    kind: "measured" (here, or by a record that was added), "measured elsewhere" (by others, who published what they found),
+    "documented" (by the vendor, or in its source code), "disputed" (sources contradict each other) or "assumed"; text: by
+    whom and how; cases: measured cases that agree, 0 if none.
 
     >>> from simlayout.hardware import analyze
     >>> analyze("st.shared.b64", [8 * lane for lane in range(32)]).provenance.kind
@@ -25,6 +29,11 @@ class Provenance:
 
     def __str__(self):
         return f"{self.kind}: {self.text}"
+
+    @property
+    def told(self) -> str:
+        """The text, with its kind where it does not tell that itself."""
+        return self.text if self.kind in ("measured", "assumed") else str(self)
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ def provenance(row, chip):
         how = "bounds" if row.caveat else "explains"
         text = f"{how} {cases - wrong:,} of {cases:,} cases; {'; '.join(dict.fromkeys(map(str, summaries)))}"
         return Provenance("measured", text, cases - wrong)
+    if row.said:
+        return row.said
     home = arch_of(DEFAULT_ARCH)
     if chip != home:
         return Provenance("assumed", f"the rule of sm_90, taken to hold on {chip.name} ({provenance(row, home)})")
