@@ -9,12 +9,15 @@ from shutil import copytree, ignore_patterns
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("simlayout", "cuda_kernels")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
+NOT_SHIPPED = ("cuda_kernels/lab/", *(f"cuda_kernels/conformance/{name}/" for name in ("foreign", "opcodes", "programs")))
+"""What needs a checkout's records."""
 
 
 def shipped():
-    """What the wheel must hold of the packages, as paths within the repository: all but the lab."""
+    """What the wheel must hold of the packages, as paths within the repository."""
     found = (path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
-    return {path.as_posix() for path in found if not {"__pycache__", "lab"} & set(path.parts)}
+    return {path.as_posix() for path in found
+            if "__pycache__" not in path.parts and not path.as_posix().startswith(NOT_SHIPPED)}
 
 
 def data_files():
