@@ -55,27 +55,28 @@ def _searched(accesses, families, seconds):
     if not _one_at_a_time.acquire(timeout=seconds):
         raise Refusal("another search is still running: try again in some seconds", "request")
     try:
+        end = time.monotonic() + seconds
         with blamed("layout"):
-            result = search(accesses, families, limit=LIMIT, progress=_until(seconds))
+            result = search(accesses, families, limit=LIMIT, progress=_until(end))
+        rows = [_row(candidate, end) for candidate in result]
     finally:
         _one_at_a_time.release()
-    return {"rows": [_row(candidate) for candidate in result], "said": _said(result), "exhausted": result.exhausted,
-            "why": _why(result)}
+    return {"rows": rows, "said": _said(result), "exhausted": result.exhausted, "why": _why(result)}
 
 
-def _until(seconds):
+def _until(end):
     """A progress function that ends the search, which then keeps what it has, when its time is over."""
-    end = time.monotonic() + seconds
-
     def moved(done, total):
         if time.monotonic() > end:
             raise KeyboardInterrupt
     return moved
 
 
-def _row(candidate):
+def _row(candidate, end):
+    """A layout with its cost and, while there is time, its proof."""
     try:
-        claims = list(candidate.certificate.claims)
+        claims = list(candidate.certificate.claims) if time.monotonic() < end else [
+            "time is over before its proof: `Use` proves it"]
     except SimlayoutError as error:
         claims = [f"not proved: {str(error).splitlines()[0]}"]
     return {"layout": str(candidate.layout), "family": candidate.family, "excess": candidate.excess,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
-from math import gcd
+from math import gcd, inf
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from simlayout.synthesis.result import Candidate, SearchResult, Share
 
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
-BATCH = 64
-"""Candidates of a batch. Between batches a search reports its progress, and can be interrupted."""
+BATCH, BATCH_INSTRUCTIONS = 64, 1 << 14
+"""Candidates of a batch at most, and instructions that it counts unless one candidate has more. Between batches a search
+reports its progress, and can be interrupted."""
 
 F2_CANDIDATES = 32
 """At least this many layouts of the family f2, all with its least excess, are compared by their operations."""
@@ -78,25 +79,30 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
         raise SimlayoutError("f2 takes accesses that see as many banks as each other, and of these some see 32 and some 64: "
                              "search the families swizzle, rotation and pad")
     every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
-    tell = (lambda count: progress(count, every)) if progress else None
-    excess, layers_of_f2 = [], None
+    excess, layers_of_f2, tried = [], None, 0
+
+    def tell(count=None):
+        nonlocal tried
+        tried = tried if count is None else count
+        if progress:
+            progress(tried, every)
+
     try:
         for part in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
             excess += part
-            if tell:
-                tell(len(excess))
+            tell(len(excess))
         if with_f2:
-            at = None if tell is None else lambda count: tell(len(plans) + count)
-            layers_of_f2 = f2_layers(task.differences(), task.f2_chunk, max(4 * limit, F2_CANDIDATES), at, executor)
+            layers_of_f2 = f2_layers(task.differences(), task.f2_chunk, max(4 * limit, F2_CANDIDATES),
+                                     lambda count: tell(len(plans) + count), executor)
     except KeyboardInterrupt:
         pass
     names = ("tma",) if tma else dict.fromkeys(families)
     shares = [_walked(name, plans, excess) for name in names if name != "f2"]
     if with_f2:
-        share, more = _of_f2(task, layers_of_f2, every - len(plans))
+        share, more = _of_f2(task, layers_of_f2, every - len(plans), tell)
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
-    return SearchResult(_ranked(task, plans, excess, limit), tuple(shares))
+    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares))
 
 
 @dataclass(frozen=True)
@@ -140,8 +146,10 @@ class _Task:
     def jobs(self, layouts):
         """The arguments of `_excess_of` for batches of layouts: plain data, so that other processes can take them."""
         rows = [(a.row, a.arch) for a in self.accesses]
-        return [(layouts[i:i + BATCH], self.coordinates, rows, self.itemsize, self.starts)
-                for i in range(0, len(layouts), BATCH)]
+        each = len(self.starts) * sum(a.instructions() for a in self.accesses)
+        batch = max(min(BATCH, BATCH_INSTRUCTIONS // each), 1)
+        return [(layouts[i:i + batch], self.coordinates, rows, self.itemsize, self.starts)
+                for i in range(0, len(layouts), batch)]
 
     @property
     def f2_chunk(self):
@@ -242,25 +250,38 @@ def _walked(name, plans, excess):
     return Share(name, known.count(0), len(known), total, least, least if known and len(known) == total else 0)
 
 
-def _of_f2(task, result, total):
-    """(the Share of f2, [(layout, excess)] of the layouts that it found)."""
-    if result is None:
+def _of_f2(task, result, total, still):
+    """(the Share of f2, [(layout, excess)] of the layouts that it found). still: called after each batch; where it
+    interrupts, the layouts are those that are counted."""
+    layouts, excess = [join((*of_layout, task.tile)) for of_layout in (result.layers if result else ())], []
+    try:
+        for job in task.jobs(layouts):
+            excess += _excess_of(job)
+            still()
+    except KeyboardInterrupt:
+        pass
+    if not excess:
         return Share("f2", 0, 0, total, None, 0), []
-    layouts = [join((*of_layout, task.tile)) for of_layout in result.layers]
-    excess = [x for job in task.jobs(layouts) for x in _excess_of(job)]
     known, least = task.differences(), min(excess)
     free = result.free * (known.constant == 0) if known.decides else excess.count(0)
     return Share("f2", free, result.examined, total, least, result.bound), list(zip(layouts, excess))
 
 
-def _ranked(task, plans, excess, limit):
+def _ranked(task, plans, excess, limit, still):
     """The best Candidates. Operations are counted only if they can decide: for layouts that are no worse, in excess and
-    waste, than number `limit`."""
+    waste, than number `limit`. still: called before each; where it interrupts, those that are not counted come last among
+    equals."""
     different = {}
     for (family, layout), x in zip(plans, excess):
         different.setdefault(layout, Candidate(family, layout, x, task.itemsize * (layout.cosize - task.tile.cosize),
                                                tuple(a.with_tile(layout) for a in task.accesses)))
     cost = {layout: (c.excess, c.wasted_bytes) for layout, c in different.items()}
     last = sorted(cost.values())[:limit][-1] if cost else None
-    candidates = [c for layout, c in different.items() if cost[layout] <= last]
-    return tuple(sorted(candidates, key=lambda c: (c.excess, c.wasted_bytes, c.ops, period(c.layout)))[:limit])
+    candidates, ops = [c for layout, c in different.items() if cost[layout] <= last], {}
+    try:
+        for candidate in candidates:
+            still()
+            ops[candidate.layout] = candidate.ops
+    except KeyboardInterrupt:
+        pass
+    return tuple(sorted(candidates, key=lambda c: (*cost[c.layout], ops.get(c.layout, inf), period(c.layout)))[:limit])

@@ -245,14 +245,11 @@ def test_a_search_that_must_forget_kernels_says_that_it_is_not_exhausted():
 
 
 def test_an_interrupted_search_of_f2_maps_has_what_a_greedy_one_finds():
-    told = []
-
     def progress(done, total):
-        told.append((done, total))
         raise KeyboardInterrupt
 
     found = search(c_accesses(), ("f2",), progress=progress)
-    assert len(told) == 1 and not found.exhausted and 0 < found.examined < found.total
+    assert not found.exhausted and 0 < found.examined < found.total
     assert found.least == 0 and found.bound == 0 and found[0].excess == 0
 
 
