@@ -2,7 +2,6 @@
 but for the bank of an offset, which is a division."""
 
 import shlex
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from simlayout.algebra import Composed, Swizzle, dtype_of
 from simlayout.algebra.composed import join
 from simlayout.algebra.layout import flatten
 from simlayout.errors import SimlayoutError
-from simlayout.explorer.copies import copies
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Use
 from simlayout.explorer.worked import formula, of_before, worked
@@ -41,20 +39,6 @@ def answer(state, sources=NONE):
             "before": pinned and _before(pinned[shown], index)}
 
 
-def whole(state, sources, limit):
-    """All that a page without Python shows of a layout: what each access costs, the tile, and of each access the parts of an
-    answer with its texts in other languages and the "instruction" of every index up to `limit` of them."""
-    works = worked(state.without_view(), sources)
-    parts = []
-    for number, work in enumerate(works):
-        at = replace(state, before="", shown=number, index=0)
-        part = {**_shared(state, work, number), "copies": copies(at, sources),
-                "instructions": [_instruction(work, index) for index in range(min(len(work.analysis), limit))]}
-        tile = part.pop("tile")
-        parts.append(part)
-    return {"accesses": [_access(state, work, None) for work in works], "tile": tile, "parts": parts}
-
-
 def _access(state, work, pinned):
     """A row of the table of accesses."""
     access = work.access
@@ -75,7 +59,7 @@ def _shared(state, work, number):
     access, analysis = work.access, work.analysis
     return {
         "layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "arch": analysis.arch.name,
-        "name": access.name, "command": _command(state, number), "swizzle": _outermost(access.tile), "tile": _tile(work),
+        "name": access.name, "command": command_of(state, number), "swizzle": _outermost(access.tile), "tile": _tile(work),
         "counts": {name: getattr(analysis, name).tolist() for name in ("wavefronts", "ideal", "excess", "conflicts")},
         "claims": list(work.certificate.claims) if work.certificate else [], "provenance": str(analysis.provenance),
         "formula": formula(work, state.arch),
@@ -102,7 +86,7 @@ def _outermost(tile):
     return {"b": 0, "m": None, "s": None, "base": str(tile)}
 
 
-def _command(state, number):
+def command_of(state, number):
     """The command line that counts the same, quoted for a POSIX shell; "" for what has none."""
     use = state.accesses[number] if number < len(state.accesses) else Use()
     if state.kernel:

@@ -14,6 +14,7 @@ from simlayout import __version__
 from simlayout.algebra.dtypes import DTYPES
 from simlayout.explorer.pack import packed
 from simlayout.explorer.presets import PRESETS
+from simlayout.explorer.report import exported_lines, exported_state
 from simlayout.explorer.sources import NONE, plan_rows
 from simlayout.explorer.stored import stored
 from simlayout.hardware import INSTRUCTIONS
@@ -23,7 +24,8 @@ from simlayout.plots.style import COLOURS
 SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "bits.js", "panels.js", "bench.js", "main.js", "events.js")
 """The parts of the script, in their order."""
 
-PARTS = "page.html", "style.css", "unpack.js", *SCRIPTS
+OFFLINE = "offline.js"
+"""What stands before them in an exported page."""
 
 KINDS = {"load": "loads: each lane reads", "store": "stores: each lane writes",
          "ldmatrix": "ldmatrix: 8x8 matrices into the registers of a warp; a lane gives a row of",
@@ -43,33 +45,35 @@ def served_page(state, sources=NONE):
 
 def exported_page(state, sources=NONE):
     """One HTML text that shows a State without a server or a network: the instructions, lanes, banks and phases of all its
-    accesses, their texts in other languages, what is pinned, the layouts that a slider leads to, and of a kernel the plan.
+    accesses in every layout that the sliders lead to, what Fix it finds first, the texts of these in other languages, of a
+    kernel the plan with all its tiles, and of a report its lines.
 
-    Instructions after the 64th of an access are left out, which the page says. Raises Refusal for a State without an answer.
+    Raises Refusal for a State without an answer.
 
     >>> from simlayout.explorer.state import State
     >>> page = exported_page(State("(16,64):(64,1)"))
     >>> page[:15], "https://" in page, len(page) < 120_000
     ('<!DOCTYPE html>', False, True)
     """
-    held = stored(state, sources)
-    shown = min(state.shown, len(held["accesses"][0]) - 1)
     rows = plan_rows(state.kernel, sources) if state.kernel else []
-    own = {"presets": [], "kernels": [], "lines": [], "stored": held, "plan": rows}
-    return _page({**_tables(), **own, "state": {**state.as_dict(), "shown": shown}}, "connect-src 'none'", whole=True)[0]
+    lines, report = exported_lines(sources)
+    state = exported_state(state, lines)
+    own = {"presets": [], "kernels": [], "plan": rows, "lines": lines, "report": report, "state": state.as_dict()}
+    return _page({**_tables(), **own, "stored": stored(state, sources, lines)}, "connect-src 'none'", whole=True)[0]
 
 
 def _tables():
     """What the fields offer, and the colours of the lanes."""
     ops = [[op.name, op.kind, op.bytes, len(op.groups)] for op in INSTRUCTIONS.values()]
     return {"version": __version__, "colours": COLOURS, "dtypes": list(DTYPES), "ops": ops, "kinds": KINDS,
-            "arches": list(ARCHES)}
+            "arches": [arch.name for arch in ARCHES.values() if not arch.instructions]}       # those of PTX
 
 
 def _page(data, connect, whole=False):
     """The template with style, script and data in place; only this script and this style may run. whole: of a page that
     stands for itself, whose script and data are packed."""
-    html, style, script, unpack = _parts()
+    html, style, unpack, offline, script = _parts()
+    script = f"'use strict';\n{offline if whole else ''}{script}"
     runs = (unpack, script) if whole else (script,)
     allowed = " ".join(f"'{_digest(text)}'" for text in runs)
     policy = (f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; {connect}; img-src data:; "
@@ -89,10 +93,10 @@ def embedded(data):
 
 @lru_cache(1)
 def _parts():
-    """(template, style, script, the script that unpacks it) from the package's files."""
+    """(template, style, the script that unpacks, the one of an exported page, the script) from the package's files."""
     folder = files("simlayout.explorer") / "static"
-    html, style, unpack, *scripts = ((folder / name).read_text("utf-8") for name in PARTS)
-    return html, style, "\n".join(["'use strict';", *scripts]), unpack
+    *parts, = ((folder / name).read_text("utf-8") for name in ("page.html", "style.css", "unpack.js", OFFLINE, *SCRIPTS))
+    return *parts[:4], "\n".join(parts[4:])
 
 
 def _digest(text):

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 from simlayout.errors import SimlayoutError
-from simlayout.explorer.state import State, Use
-from simlayout.explorer.worked import MOST_RECORDED
+from simlayout.explorer.pack import packed
+from simlayout.explorer.state import Refusal, State, Use, state_of
+from simlayout.explorer.worked import MOST_RECORDED, worked
 from simlayout.hardware.tables.arch import LANES
 
 MOST_BYTES = 64 << 20       # of a report
 MOST_LINES = 2000
+MOST_EXPORTED = 40_000      # bytes of the lines of an exported page, as they are packed
 NUMBERS = ("instructions", "wavefronts", "ideal", "excess", "sectors", "least")
 ELEMENT = {1: "s8", 2: "f16"}           # bytes of an instruction -> elements that it moves; wider ones are words of f32
 
@@ -80,3 +82,45 @@ def _state(file, line, worst):
     text = " ".join(str(a) if type(a) is int else "-" for a in addresses)
     use = Use(f"{Path(file).name}:{line}", worst["instruction"], addresses=text)
     return State(f"({rows},{128 // size}):({128 // size},1)", dtype, accesses=(use,)).as_dict()
+
+
+# ---- in an exported page ----------------------------------------------------------------------------------------------
+
+def exported_lines(sources):
+    """(lines of a report, its title): the costliest lines that fit into a page."""
+    lines = [line if line["state"] and _is_counted(line["state"]) else {**line, "state": None} for line in sources.lines]
+    title = sources.title
+    while len(packed(lines)) > MOST_EXPORTED:
+        costly = sorted(range(len(lines)), key=lambda number: -lines[number]["excess"])[:len(lines) * 3 // 4]
+        lines = [lines[number] for number in sorted(costly)]
+        title = f"{sources.title}: the {len(lines)} costliest of {len(sources.lines)} lines"
+    return lines, title
+
+
+def exported_state(state, lines):
+    """The State that an exported page begins with: of a line that it does not count another one of the report."""
+    if not is_recorded(state):
+        return state
+    if len(state.accesses) > 1:
+        raise Refusal("an exported page shows a line of a report alone, without other accesses", "request")
+    worked(state.without_view())                         # raises for addresses that have no answer
+    if _is_counted(state.as_dict()):
+        return state
+    other = next((line["state"] for line in lines if line["state"]), None)
+    if other is None:
+        raise Refusal(f"{state.accesses[0].op} is a loop, whose rounds an exported page does not count", "request")
+    return state_of(other)
+
+
+def is_recorded(state):
+    """Whether a State is a line of a report."""
+    return any(use.addresses.strip() for use in state.accesses)
+
+
+def _is_counted(state):
+    """Whether a page can count the addresses that a line has recorded: they have an answer, and are of no loop."""
+    try:
+        work, = worked(state_of(state))
+    except Refusal:
+        return False
+    return work.analysis.instruction.rule != "retry"

@@ -19,9 +19,9 @@ from simlayout.explorer.model import MAX_SHOWN, answer
 from simlayout.explorer.pack import packed
 from simlayout.explorer.page import exported_page, served_page
 from simlayout.explorer.presets import PRESETS
+from simlayout.explorer.report import report_lines
 from simlayout.explorer.sources import Sources, plan_rows
 from simlayout.explorer.state import MAX_TEXT, Refusal, State, Use, access_of, single, state_of
-from simlayout.explorer.stored import BASES, BITS, SHIFTS
 
 TILE = "(16,64):(64,1)"
 
@@ -236,35 +236,51 @@ def test_the_exported_page_of_a_kernel_holds_its_plan_with_what_has_no_lanes():
 
 @pytest.mark.parametrize("state", [single(TILE, index=2), replace(THREE, layout="(16,64):(64,1)", before="(16,64):(72,1)")],
                          ids=("one access", "three"))
-def test_an_exported_page_holds_what_the_model_says_of_each_of_its_layouts_and_may_ask_nobody(state):
+def test_an_exported_page_holds_what_python_writes_of_each_layout_and_may_ask_nobody(state):
     page = exported_page(state)
     assert "connect-src 'none'" in page and "connect-src 'self'" not in page
     held = data_of(page)["stored"]
-    uses, refused = len(state.accesses), 0
-    for layout, number in held["layouts"].items():
-        bare = replace(state, layout=layout, before="")
-        if isinstance(number, dict):
-            with pytest.raises(Refusal) as caught:
-                answer(bare)
-            assert number == caught.value.as_dict()
-            refused += 1
-            continue
-        for shown in range(uses):
-            part = held["parts"][number * uses + shown]
-            stored = held["instructions"][part["from"]:part["from"] + part["stored"]]
-            for index in range(len(stored)) if layout == state.layout else (0, len(stored) - 1):
-                found = json.loads(json.dumps(answer(replace(bare, shown=shown, index=index))))
-                assert stored[index] == found["instruction"]
-            assert all(part[name] == found[name] for name in part.keys() & found.keys())
-            assert (held["tiles"][number], held["accesses"][number]) == (found["tile"], found["accesses"])
-    assert 0 < refused < len(held["layouts"]) - 15 and state.before in {"", *held["layouts"]}
-    assert held["fix"]["rows"][0]["excess"] == 0 and {row["layout"] for row in held["fix"]["rows"]} <= held["layouts"].keys()
+    bench, = held["benches"]
+    assert {state.layout, state.before} - {""} <= bench["names"].keys()
+    assert set(bench["names"].values()) == set(bench["layouts"])
+    assert bench["fix"]["rows"][0]["excess"] == 0
+    assert {row["layout"] for row in bench["fix"]["rows"]} <= bench["layouts"].keys()
+    for layout, place in bench["layouts"].items():
+        swizzle = sl.Swizzle(place["b"], place["m"], place["s"])
+        tile, offsets = bench["tiles"][place["tile"]], sl.parse(layout)
+        assert [swizzle(offset) for offset in tile["offsets"]] == [offsets(r, c) for r in range(tile["rows"])
+                                                                   for c in range(tile["columns"])]
+        for shown, texts in enumerate(place["texts"]):
+            found = json.loads(json.dumps(answer(replace(state, layout=layout, before="", shown=shown, index=0))))
+            assert all(texts[name] == found[name] for name in ("claims", "formula", "command"))
+            asked = bench["asked"][tile["accesses"][shown]["asked"]][0]
+            assert [[e] if e >= 0 else [] for e in asked] == [its[:1] for its in found["instruction"]["lanes"]]
 
 
-def test_the_sliders_go_through_the_layouts_that_an_exported_page_stores():
-    page = served_page(State())[0]
-    for name, places in (("b", BITS), ("m", BASES), ("s", SHIFTS)):
-        assert f'id="{name}" type="range" min="{places[0]}" max="{places[-1]}"' in page
+def test_an_exported_report_keeps_its_costliest_lines_and_what_can_be_counted_of_them():
+    worst = {"instruction": "ld.shared.b32", "wavefronts": 32, "addresses": [128 * lane for lane in range(32)]}
+    line = {"file": "a.py", "source": "x", "instructions": 1, "ideal": 1, "worst": worst}
+    lines = [{**line, "line": n, "wavefronts": n % 97, "source": f"{n ** 9} {n ** 7}"} for n in range(1, 1900)]
+    lines[0]["worst"] = {**worst, "instruction": "red.shared.add.f32"}
+    sources = Sources({}, report_lines({"lines": lines}), "big.json")
+    page = exported_page(state_of(sources.lines[0]["state"]), sources)
+    held = data_of(page)
+    assert len(page.encode()) < 120_000 and len(held["lines"]) < 1899
+    assert held["report"] == f"big.json: the {len(held['lines'])} costliest of 1899 lines"
+    assert [line["line"] for line in held["lines"]] == sorted(line["line"] for line in held["lines"])
+    left = {line["line"] for line in sources.lines} - {line["line"] for line in held["lines"]}
+    assert max(n % 97 for n in left) <= min(line["wavefronts"] for line in held["lines"])
+    assert held["state"]["accesses"][0]["op"] == "ld.shared.b32" and held["stored"]["rules"].keys() == {"ld.shared.b32"}
+
+
+def test_what_an_exported_page_cannot_count_of_a_report_is_refused():
+    use = Use("x", "red.shared.add.f32", addresses=" ".join(str(4 * lane) for lane in range(32)))
+    with pytest.raises(Refusal, match="is a loop, whose rounds an exported page does not count"):
+        exported_page(State("(1,32):(32,1)", "f32", accesses=(use,)))
+    with pytest.raises(Refusal, match="a line of a report alone"):
+        exported_page(State("(1,32):(32,1)", "f32", accesses=(use, Use())))
+    with pytest.raises(Refusal, match="addresses are 32 numbers"):
+        exported_page(State("(1,32):(32,1)", "f32", accesses=(replace(use, addresses="1 2"),)))
 
 
 def test_no_text_of_a_state_ends_the_script_that_holds_it():

@@ -45,12 +45,12 @@ function showFixes(found, use, next) {
   byId("fixes").replaceChildren(...parts);
 }
 
-/** The rows of a kernel's plan; open: shows the banks of one; part: the tile whose accesses can be opened, null for any. */
-function showPlan(name, rows, open, part = null) {
+/** The rows of a kernel's plan; open: shows the banks of one. */
+function showPlan(name, rows, open) {
   const heads = ["access", "instruction", "warp instructions", "wavefronts", "ideal", "excess", "tile"];
   const seen = made("div", { id: "plan-pictures" });
   const picture = (row) => { seen.replaceChildren(...row.pictures.map(drawPanel)); document.body.dataset.pictured = row.name; };
-  const act = (row) => (row.part !== null && part !== null && row.part !== part ? row.name : row.part !== null ? button(row.name, { class: "name", "data-plan": `${row.part}-${row.shown}` }, () => open(row))
+  const act = (row) => (row.part !== null ? button(row.name, { class: "name", "data-plan": `${row.part}-${row.shown}` }, () => open(row))
     : row.pictures.length ? button(row.name, { class: "name", "data-picture": row.name }, () => { picture(row); seen.scrollIntoView({ block: "nearest" }); }) : row.name);
   if (rows.every((row) => row.part === null)) picture(rows.find((row) => row.instruction.startsWith("wgmma")) || rows[0]);
   byId("plan").replaceChildren(seen, made("p", {}, made("b", {}, name), " ", made("small", {}, "counts of one tile of C and one turn of its stages")),

@@ -38,7 +38,7 @@ function drag(name, value) {
 async function runFix() {
   openTab("fix");
   const use = (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); };
-  if (exported) return showFixes(data.stored.fix, use, "");
+  if (exported) return showFixes(benchOf(state).fix, use, "");
   byId("fixes").replaceChildren(made("p", {}, "Searching swizzles and padding\u2026"));
   byId("fix").disabled = true;
   const bench = structuredClone(state);
@@ -57,12 +57,16 @@ async function openKernel(name) {
   const [good, rows] = await question("/api/plan", { ...state, kernel: name });
   if (byId("kernel").value !== name) return;           // another one was chosen meanwhile
   if (!good) { showFault(rows); return; }
-  const open = (row) => become({ kernel: name, part: row.part, shown: row.shown, layout: "", dtype: row.dtype, accesses: [useOf("", "ldmatrix.x4")] }, `plan ${row.name}`);
-  showPlan(name, rows, open);
+  showPlan(name, rows, (row) => openAccess(name, row));
   openTab("plan");
   const first = rows.find((row) => row.part !== null);
-  if (first) return open(first);
+  if (first) return openAccess(name, first);
   byId("told").textContent = `${name} moves everything with TMA and wgmma, which have no lanes: its counts and pictures are below.`;
+}
+
+/** Shows the banks of an access of a kernel's plan. */
+function openAccess(kernel, { name, part, shown, dtype }) {
+  return become({ kernel, part, shown, layout: "", dtype, accesses: [useOf("", "ldmatrix.x4")] }, `plan ${name}`);
 }
 
 function openTab(name) {
@@ -96,7 +100,7 @@ function scrollTo(id) {
 async function copyAs(name) {
   if (name === "link") return copyText(location.href, "The link is copied.");
   if (name === "command") return copyText(answer.command, "The command is copied.");
-  const [good, found] = exported ? [true, answer.copies] : await question("/api/copies");
+  const [good, found] = exported ? [answer.copies, answer.copies || answer.formula] : await question("/api/copies");
   if (!good) { byId("told").textContent = `Nothing to copy: ${found.error}`; return; }
   const { title, text, error } = found[name];
   if (error) { byId("told").textContent = `${title} cannot say this: ${error}`; return; }
@@ -235,7 +239,7 @@ let resized = 0;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { if (answer) { drawGrids(); showStep(); } }, 60); });
 for (const [name, on] of [["beforeprint", true], ["afterprint", false]]) addEventListener(name, () => { printing = on; if (answer) show(answer); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (answer) show(answer); });
-if (exported && data.plan.length) showPlan(state.kernel, data.plan, (row) => change.show(row.shown), state.part);
+if (exported && data.plan.length) showPlan(state.kernel, data.plan, (row) => openAccess(state.kernel, row));
 showReport((line) => become(line.state, `line ${line.line}`));
 openTab(view.tab);
 ask();

@@ -22,7 +22,9 @@ function readLink() {
   const given = new URLSearchParams(location.hash.slice(1)), state = structuredClone(data.state);
   const whole = (name, otherwise) => (/^\d{1,9}$/.test(given.get(name) || "") ? Number(given.get(name)) : otherwise);
   if (exported && given.size) {
-    const held = (name, otherwise) => (Object.hasOwn(data.stored.layouts, given.get(name) ?? "") ? given.get(name) : otherwise);
+    const uses = given.getAll("a").map(readUse), line = data.lines.find((of) => of.state && uses.some((use) => use && use.addresses === of.state.accesses[0].addresses));
+    Object.assign(state, structuredClone(line ? line.state : data.state), { part: Math.min(whole("part", 0), Math.max(data.stored.benches.length - 1, 0)) });
+    const held = (name, otherwise) => (holds(given.get(name) ?? "", benchOf(state)) ? given.get(name) : otherwise);
     state.layout = held("layout", state.layout);
     state.before = held("before", "");
   } else if (given.size) {
@@ -31,7 +33,7 @@ function readLink() {
     if (uses.length) state.accesses = uses;
     else if (given.has("op")) state.accesses = [useOf("", ...OF_ACCESS.map((name) => given.get(name) || ""))];
   }
-  for (const name of ["part", "shown", "index"]) state[name] = whole(name, given.size ? 0 : state[name]);
+  for (const name of [...(exported ? [] : ["part"]), "shown", "index"]) state[name] = whole(name, given.size ? 0 : state[name]);
   const pick = /^(lane|bank|element|cell)-(\d{1,7})$/.exec(given.get("pick") || "");
   return { state, view: { step: whole("step", 0), colour: given.get("colour") === "lane" ? "lane" : "bank", zoom: whole("zoom", 0),
                           tab: TABS.includes(given.get("tab")) ? given.get("tab") : data.report && !given.size ? "report" : "tile",

@@ -51,20 +51,6 @@ async function question(path, asked = state) {
   }
 }
 
-/** The answer of an exported page, for the layouts, the access and the instruction that are looked at; or a refusal. */
-function storedAnswer() {
-  const { stored } = data, wanted = (text) => stored.layouts[text], last = stored.accesses[0].length - 1;
-  state.shown = Math.min(state.shown, last);
-  const [now, old] = [wanted(state.layout), state.before ? wanted(state.before) : null];
-  if (now === undefined) return { field: "layout", error: `of the layouts that the sliders make, this page holds those with one slider moved; \`simlayout explore\` counts every other one` };
-  if (now.error) return now;
-  const part = (layout) => stored.parts[layout * (last + 1) + state.shown];
-  const instruction = (of) => stored.instructions[of.from + Math.min(state.index, of.stored - 1)];
-  return { ...part(now), state, tile: stored.tiles[now], instruction: instruction(part(now)),
-           accesses: stored.accesses[now].map((access, i) => ({ ...access, before: old === null ? null : stored.accesses[old][i] })),
-           before: old === null ? null : { layout: part(old).layout, tile: stored.tiles[old], instruction: instruction(part(old)) } };
-}
-
 /** Draws an answer. */
 function show(found) {
   answer = found;
@@ -78,16 +64,14 @@ function show(found) {
   cells = cellsOf(answer.instruction);
   beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
-  byId("swizzle").disabled = exported && !data.stored.sliders;
+  byId("swizzle").disabled = byId("layout").readOnly = answer.sliders === false;
   const drawn = slid || !answer.swizzle.b ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
   byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
   byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";
   byId("pin").textContent = answer.before ? "Unpin" : "Pin as before";
   showCounts(answer);
   showAccesses(answer, state, change);
-  const last = (exported ? answer.stored : answer.counts.wavefronts.length) - 1;
-  const fewer = last + 1 < answer.counts.wavefronts.length ? ` (${last + 1} of ${answer.counts.wavefronts.length} stored)` : "";
-  showStepper("index", last, state.index, (answer.instruction.loops || `${state.index}`) + fewer);
+  showStepper("index", answer.counts.wavefronts.length - 1, state.index, answer.instruction.loops || `${state.index}`);
   drawGrids();
   size = null;
   showStep();

@@ -27,12 +27,12 @@ function preparePanels() {
   for (const op of TYPICAL) option(byId("add-access"), op, op);
   for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["cute_cpp", "CuTe C++"], ["triton", "Triton"],
                                ["command", "command line"]]) option(byId("copy-as"), value, text);
-  byId("foot").textContent = `simlayout ${data.version}; every number is computed by Python` +
-    (exported ? " and was stored in this page." : ", on this machine.");
+  byId("foot").textContent = `simlayout ${data.version}; every number is computed ` +
+    (exported ? "in this page, with the tables of simlayout." : "by Python, on this machine.");
   if (!exported) return;
   byId("only-shown").hidden = false;
-  for (const id of ["preset-field", "kernel-field", "export-html", "tab-report", "ops", ...(data.plan.length ? [] : ["tab-plan"]), ...(data.stored.fix ? [] : ["fix", "tab-fix", "with-fix"]), ...(data.stored.sliders ? [] : ["with-sliders"])]) byId(id).hidden = true;
-  for (const name of FIELDS) byId(name)[byId(name).tagName === "SELECT" ? "disabled" : "readOnly"] = true;
+  for (const id of ["preset-field", "kernel-field", "export-html", "ops", ...(data.plan.length ? [] : ["tab-plan"]), ...(data.lines.length ? [] : ["tab-report"]), ...(data.stored.benches.some((bench) => bench.fix) ? [] : ["fix", "tab-fix", "with-fix"])]) byId(id).hidden = true;
+  for (const name of FIELDS.slice(1)) byId(name)[byId(name).tagName === "SELECT" ? "disabled" : "readOnly"] = true;
 }
 
 /** The text of a field in a state: of the bench, or of the access that is shown. */
