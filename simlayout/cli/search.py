@@ -14,7 +14,8 @@ from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.tile_text import MAX_INSTRUCTIONS, TileText, tile_of_text
 from simlayout.errors import ParseError, SimlayoutError
-from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware import arch_of
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.progress import progress
 from simlayout.proofs import Access, verify
 from simlayout.proofs.natural import natural_access
@@ -22,6 +23,7 @@ from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
 from simlayout.synthesis.cost import replaceable
 from simlayout.testing.written import test_source
+from simlayout.wording import counted
 from simlayout.workers import workers
 
 EXAMPLES = """
@@ -37,6 +39,8 @@ EXAMPLES = """
     simlayout search '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --budget 4352 --families pad
     simlayout search '(64,128):(128,1)' --tma                  # what TMA can write
     simlayout search '(16,64):(64,1)' --families f2 --base 512 --prove
+    simlayout search '(64,64):(64,1)' --op 'ldmatrix.x4 on sm_90' 'ds_write_b128 on gfx942' \
+        --access 'ds_read_b128 on gfx942: tid % 16, 8*(tid // 16) + 32*k for k<2'             # one layout for two vendors
     simlayout search '(16,16):(16,1)' --rearrange              # another order of rows instead of another layout
     simlayout search --kernel mma_permuted                     # a kernel's layouts, from its accesses alone
     simlayout search --kernel mma_crosswise --set c_store=scalar --jobs 2
@@ -46,9 +50,10 @@ NOTES = """
     LAYOUT is the plain tile, row-major say, or a formula, of which the shape and the order of its strides count; with
     --kernel the tiles are the kernel's. Each --op (ldmatrix.x4, unless an --access is given) moves the whole tile as it
     naturally does (see `simlayout help check`), or as the --lanes behind it says; each --access says which coordinates
-    thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also tid<64 for two warps. A layout is scored over all
-    of them: excess wavefronts, then wasted bytes, then integer operations of the emitted addresses, then how soon its
-    pattern begins again. Where none is free of conflicts, what each access costs in the best one follows, and why.
+    thread tid gives: INSTRUCTION: ROW, COLUMN [for LOOP<TRIPS, ...], also tid<64 for two warps. An instruction is one of
+    --arch, or says itself on which chip: 'ds_read_b128 on gfx942'; one layout may serve several chips. A layout is scored
+    over all of them: excess wavefronts, then wasted bytes, then integer operations of the emitted addresses, then how soon
+    its pattern begins again. Where none is free of conflicts, what each access costs in the best one follows, and why.
 
     families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, and f2: every
     invertible XOR of the offset's bits, counted by which chunks share banks. The first line says whether all layouts were
@@ -65,7 +70,7 @@ def describe(parser):
     add(parser, "--dtype", default=None)
     add(parser, "--op", nargs="+", default=[])
     add(parser, "--lanes", default=[])
-    add(parser, "--domain")
+    add(parser, "--domain", "--arch")
     parser.add_argument("--access", action="append", default=[], metavar="TEXT",
                         help="'INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]'; may be repeated")
     add(parser, "--kernel")
@@ -111,11 +116,13 @@ def _accesses(options):
     ops = [op for at, op in enumerate(options.op) if at not in with_lanes]
     if not (options.op or options.access):
         ops = ["ldmatrix.x4"]
-    natural = [natural_access(plain, op, dtype, op) for op in dict.fromkeys(ops)]
+    natural = [natural_access(plain, name, dtype, op, arch) for op in dict.fromkeys(ops)
+               for name, arch in [_on_chip(op, options.arch)]]
     unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}
     if unused:
         raise SimlayoutError(f"--domain {' '.join(sorted(unused))}: no --lanes has this variable")
-    accesses = natural + [parse_access(text, plain, dtype.name) for text in dict.fromkeys([*texts, *options.access])]
+    accesses = natural + [parse_access(text, plain, dtype.name, options.arch)
+                          for text in dict.fromkeys([*texts, *options.access])]
     for access in accesses:
         verify(access)                      # lanes that leave the tile, or pieces that are not whole, would count as free
     return accesses
@@ -130,14 +137,21 @@ def _text_of(op, lanes, loops):
     return f"{op}: {lanes}" + (f" for {', '.join(own)}" if own else "")
 
 
-_ACCESS = re.compile(r"\s*([\w.:]+?)\s*:\s(.*?)(?:\sfor\s(.*))?", re.DOTALL | re.ASCII)
+_ACCESS = re.compile(r"\s*([\w.:]+?(?:\s+on\s+\w+)?)\s*:\s(.*?)(?:\sfor\s(.*))?", re.DOTALL | re.ASCII)
 _LOOP = re.compile(r"\s*([A-Za-z_]\w{0,30})\s*<\s*([0-9]{1,6})\s*", re.ASCII)
 
 
-def parse_access(text, tile, dtype):
-    """The Access that a text `INSTRUCTION: COORDINATES [for LOOP<TRIPS, ...]` denotes; nothing is evaluated as Python.
+def _on_chip(text, arch):
+    """"ds_read_b128 on gfx942" -> ("ds_read_b128", "gfx942"); without a chip it is that of `arch`."""
+    name, _, chip = text.strip().partition(" on ")
+    return name.strip(), chip.strip() or arch
 
-    The threads are tid, 32 of them unless the loops say otherwise. Raises ParseError for what is no such text.
+
+def parse_access(text, tile, dtype, arch=DEFAULT_ARCH):
+    """The Access that a text `INSTRUCTION [on ARCH]: COORDINATES [for LOOP<TRIPS, ...]` denotes; nothing is evaluated as
+    Python.
+
+    The threads are tid, one warp of them unless the loops say otherwise. Raises ParseError for what is no such text.
 
     >>> from simlayout.algebra import Layout
     >>> a = parse_access("ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<4", Layout((16, 64), (64, 1)), "f16")
@@ -148,15 +162,17 @@ def parse_access(text, tile, dtype):
     if not match:
         raise ParseError(f"{text!r} is no access: write 'INSTRUCTION: ROW, COLUMN for LOOP<TRIPS', as in "
                          "'ldmatrix.x4: tid % 16, 8*k for k<4'")
-    domain = {"tid": LANES}
+    name, chip = _on_chip(match[1], arch)
+    warp = arch_of(chip).lanes
+    domain = {"tid": warp}
     for part in match[3].split(",") if match[3] else ():
         loop = _LOOP.fullmatch(part)
         if not loop or int(loop[2]) < 1 or keyword.iskeyword(loop[1]) or loop[1] != "tid" and loop[1] in domain:
             raise ParseError(f"{part.strip()!r} in {text!r} is no loop, or comes twice: write NAME<TRIPS, as in k<4")
         domain[loop[1]] = int(loop[2])
-    if prod(domain.values()) > MAX_INSTRUCTIONS * LANES:
-        raise SimlayoutError(f"{text!r} spans {prod(domain.values()) // LANES} instructions: at most {MAX_INSTRUCTIONS}")
-    return Access(text, match[1], tile, parse_index(match[2], domain), domain, dtype, excess=None)
+    if prod(domain.values()) > MAX_INSTRUCTIONS * warp:
+        raise SimlayoutError(f"{text!r} spans {prod(domain.values()) // warp} instructions: at most {MAX_INSTRUCTIONS}")
+    return Access(text, name, tile, parse_index(match[2], domain), domain, dtype, excess=None, arch=chip)
 
 
 @contextmanager
@@ -207,7 +223,8 @@ def _cost_lines(result):
     best = result[0]
     lines = [f"none is free of conflicts; what each access costs in {best.layout}, and why:"]
     for cost in costs(best.accesses):
-        label = f"{cost.access.name}: excess {cost.excess} of {cost.wavefronts} wavefronts"
+        label = (f"{cost.access.name}: excess {cost.excess} of "
+                 f"{counted(cost.wavefronts, arch_of(cost.access.arch).vendor.wavefront)}")
         lines.append(field("", f"{label}; {_why(cost)}" if cost.excess else label, 2))
     return lines
 

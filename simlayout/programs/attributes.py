@@ -1,6 +1,6 @@
 """What a simulated device says of itself, as the CUDA driver's attributes name it."""
 
-from simlayout.hardware.tables.arch import FEATURES, LANES, MOST_THREADS, arch_of
+from simlayout.hardware.tables.arch import FEATURES, LANES, MOST_THREADS, cuda_arch_of
 
 _GUIDE = {
     # capability: registers of an SM, threads of an SM, CTAs of an SM
@@ -31,7 +31,7 @@ def board_name(arch: str) -> str:
     >>> board_name("sm_90")
     'NVIDIA H100 80GB HBM3 (simulated)'
     """
-    return f"{_BOARDS[arch_of(arch).capability][0]} (simulated)"
+    return f"{_BOARDS[cuda_arch_of(arch).capability][0]} (simulated)"
 
 
 def attributes_of(arch: str) -> dict[str, int]:
@@ -40,7 +40,7 @@ def attributes_of(arch: str) -> dict[str, int]:
     >>> attributes_of("sm_90")["MULTIPROCESSOR_COUNT"], attributes_of("sm_80")["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"]
     (132, 166912)
     """
-    row = arch_of(arch)
+    row = cuda_arch_of(arch)
     registers, threads, ctas = _GUIDE[row.capability]
     clusters = int(FEATURES["clusters"].on(row.capability))
     _, sms, clock, memory_clock, bus, memory, cache = _BOARDS[row.capability]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Module, read
@@ -80,7 +80,7 @@ def compiled(code: str, options: tuple[str, ...], arch: str, name: str,
              expressions: tuple[str, ...] = ()) -> tuple[Module, dict[str, str]]:
     """(The Module of CUDA C++ source, {name expression: symbol}). Raises what CuPy raises for source that is wrong."""
     core, compiler = import_module("cupy._core.core"), import_module("cupy.cuda.compiler")
-    target = "-arch=compute_{}{}".format(*arch_of(arch).capability)
+    target = "-arch=compute_{}{}".format(*cuda_arch_of(arch).capability)
     given = (*core.assemble_cupy_compiler_options(options), "-ftz=true", "--device-as-default-execution-space", target,
              "-lineinfo")
     path = _listed(code, name or "module")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.machine.engine.languages import NUMBA
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Entry, load
@@ -48,7 +48,7 @@ class MlirKernel:
     def _compiled(self, signature):
         cuda, tools = (import_module(f"numba_cuda_mlir.{name}") for name in ("cuda", "tools"))
         known = {name: value for name, value in self._kernel.targetoptions.items() if name in ("fastmath", "opt")}
-        capability, before = arch_of(self._device.arch).capability, tools._cached_cc
+        capability, before = cuda_arch_of(self._device.arch).capability, tools._cached_cc
         tools._cached_cc = capability                            # it would ask a driver
         try:
             text, _ = cuda.compile_ptx(self._kernel.py_func, signature, lineinfo=True, device=False, cc=capability, **known)

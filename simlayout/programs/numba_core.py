@@ -12,7 +12,7 @@ import numpy as np
 from cuda.bindings import driver as real
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import MOST_THREADS, arch_of
+from simlayout.hardware.tables.arch import MOST_THREADS, cuda_arch_of
 from simlayout.programs.attributes import board_name
 from simlayout.programs.device import SimulatedDevice, three
 from simlayout.programs.modules import Kernel, Library
@@ -25,7 +25,7 @@ class Device:
     def __init__(self, binding: Any, number: int = 0):
         arch = binding.device.arch
         self._binding, self.device_id, self.name = binding, number, board_name(arch)
-        self.compute_capability = arch_of(arch).capability
+        self.compute_capability = cuda_arch_of(arch).capability
         self.uuid = uuid.uuid5(uuid.NAMESPACE_DNS, self.name)
         self.arch = arch.removeprefix("sm_")
 

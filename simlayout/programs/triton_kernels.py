@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import LANES, MOST_THREADS, arch_of
+from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Module, read
 from simlayout.programs.device import SimulatedDevice
@@ -49,7 +49,7 @@ class _Driver:
     """What Triton asks of a GPU's driver. launched: (grid, arguments of the kernel) of the last launch."""
 
     def __init__(self, arch):
-        self._chip, self.launched = arch_of(arch), None
+        self._chip, self.launched = cuda_arch_of(arch), None
         self.utils = SimpleNamespace(load_binary=lambda *_: (None, None, 0, 0, MOST_THREADS),
                                      get_device_properties=lambda _: {"max_shared_mem": self._chip.shared_bytes_per_cta})
 

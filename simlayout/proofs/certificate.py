@@ -34,15 +34,18 @@ class Certificate:
         """Wavefronts beyond the ideal, over the whole domain."""
         return self.wavefronts - self.ideal
 
+    @property
+    def cost(self) -> str:
+        """The wavefronts of an access, in its vendor's word for them, and the ideal."""
+        return f"{counted(self.wavefronts, arch_of(self.arch).vendor.wavefront)}, ideal {self.ideal}"
+
     def lines(self) -> list[str]:
         """The certificate as lines of text, for the head of an emitted function."""
         over = ", ".join(f"{v} < {n}" for v, n in self.domain.items())
         what = f"{self.instruction}, {self.dtype}, {self.arch}: " if self.instruction else ""
         lines = [f"{self.name}: {what}proved for every {over}", *(f"- {claim}" for claim in self.claims)]
         if self.instruction:
-            called = arch_of(self.arch).vendor.wavefront
-            cost = f"{counted(self.instructions, 'instruction')}, {counted(self.wavefronts, called)}"
-            lines.append(f"- {cost}, ideal {self.ideal}")
+            lines.append(f"- {counted(self.instructions, 'instruction')}, {self.cost}")
         if self.provenance:
             lines.append(f"- wavefront rule: {self.provenance}")
         return [*lines, f"digest {self.digest}"]

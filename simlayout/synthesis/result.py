@@ -41,8 +41,9 @@ class Candidate:
         """The Certificate of the layout: one-to-one, in bounds, and what each access costs. Raises VerificationError."""
         each = self.certificates
         certificate = verify(self.layout)
-        costs = tuple(f"{c.name} ({c.instruction}): {c.wavefronts} wavefronts, ideal {c.ideal}" for c in each.values())
-        return replace(certificate, claims=certificate.claims + costs,
+        costs = tuple(f"{c.name} ({c.instruction}): {c.cost}" for c in each.values())
+        chips = ", ".join(dict.fromkeys(c.arch for c in each.values()))
+        return replace(certificate, claims=certificate.claims + costs, arch=chips,
                        instructions=sum(c.instructions for c in each.values()),
                        wavefronts=sum(c.wavefronts for c in each.values()), ideal=sum(c.ideal for c in each.values()))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.tables.arch import arch_of
+from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.programs.device import Launched, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
 from simlayout.testing.launches import Launches, Row, table
@@ -33,7 +33,7 @@ class Session:
         self.rows: list[Row] = []
         self._launches = Launches()                      # since the phase of a test began, or between them
         try:
-            arch_of(self.arch)
+            cuda_arch_of(self.arch)
             self._device = SimulatedDevice(self.arch, self.hazards or "report", self.told)
             self._stack.enter_context(NumbaOnDevice(self._device))
         except SimlayoutError as error:

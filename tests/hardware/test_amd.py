@@ -303,3 +303,12 @@ def test_a_tile_that_is_written_by_rows_is_free_of_conflicts_on_every_chip(chip,
     from simlayout.proofs.natural import natural_access
 
     assert sl.verify(natural_access(sl.parse("(64,64):(64,1)"), name, "f16", arch=chip)).excess == 0
+
+
+def test_programs_for_nvidias_chips_are_not_run_as_on_amds():
+    from simlayout.machine.engine.launch import _check_shared
+    from simlayout.programs.attributes import board_name
+
+    for ask in (lambda: board_name("gfx942"), lambda: _check_shared(0, "gfx942")):
+        with pytest.raises(InstructionError, match="gfx942 is a chip of AMD's"):
+            ask()

@@ -15,6 +15,7 @@ from simlayout.hardware.matrix.fragments_base import (
     matrix_map,
     matrix_trans_map,
 )
+from simlayout.hardware.matrix.mfma import AMD_FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
@@ -77,7 +78,7 @@ def _matrix_fragments():
 
 
 FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments, _quad_pair_fragments) for f in rows()}
-FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS
+FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS | AMD_FRAGMENTS
 """Every fragment that a warp holds, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 
 
@@ -89,7 +90,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
     "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without. A wgmma
     ("wgmma.m64n256k16.f32.f16.f16") has "D", and "A" where A comes from registers; its lanes are the 128 threads of the
-    warpgroup.
+    warpgroup. AMD's have the names of its assembly, and A, B, C, D: "v_mfma_f32_16x16x16_f16", or of RDNA3
+    "v_wmma_f32_16x16x16_f16_w32", and with "_gfx12" behind it of RDNA4.
 
     Raises InstructionError naming what is known.
 
@@ -101,6 +103,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     ((0, 8), 2)
     >>> fragment("wgmma.m64n64k16.f32.f16.f16", "D")(lane=127, value=31)
     (63, 63)
+    >>> fragment("v_mfma_f32_16x16x16_f16", "A")(lane=17, value=3), fragment("v_mfma_f32_32x32x8_f16", "D")(lane=32, value=5)
+    ((1, 7), (13, 0))
     """
     if not isinstance(name, str) or not isinstance(operand, str | None):
         raise InstructionError(f"no fragment known for {reprlib.repr(name)}, {reprlib.repr(operand)}: give names, text such "

@@ -126,6 +126,22 @@ def arch_of(name):
     return row
 
 
+def cuda_arch_of(name) -> Arch:
+    """`arch_of`, for what only NVIDIA's chips do. Raises InstructionError for others.
+
+    >>> cuda_arch_of("gfx942")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.InstructionError: gfx942 is a chip of AMD's: kernels run here as on NVIDIA's, sm_75, sm_80, sm_86, \
+sm_89, sm_90, sm_100
+    """
+    chip = arch_of(name)
+    if not chip.capability:
+        known = ", ".join(a.name for a in ARCHES.values() if a.capability)
+        raise InstructionError(f"{chip.name} is a chip of {chip.vendor.name}'s: kernels run here as on NVIDIA's, {known}")
+    return chip
+
+
 def target_of(capability: tuple) -> str:
     """What PTX for GPUs of a compute capability is compiled for, be it in the table or not.
 

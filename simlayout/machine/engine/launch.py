@@ -167,8 +167,8 @@ def _three(size, what) -> tuple[int, ...]:
 
 
 def _check_shared(shared_bytes, arch):
-    from simlayout.hardware import arch_of
+    from simlayout.hardware.tables.arch import cuda_arch_of
 
-    limit = arch_of(arch).shared_bytes_per_cta
+    limit = cuda_arch_of(arch).shared_bytes_per_cta
     if not 0 <= shared_bytes <= limit:
         raise MachineError(f"shared_bytes {shared_bytes}: a CTA on {arch} has 0 to {limit} bytes of shared memory")
