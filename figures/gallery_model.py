@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from picture import Picture, compared, headed, joined
+from picture import Picture, headed, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -11,6 +11,7 @@ from cuda_kernels.kernels import named
 from simlayout.plots import (
     atom,
     bit_matrix,
+    comparison,
     in_memory,
     landing,
     layouts,
@@ -19,6 +20,7 @@ from simlayout.plots import (
     plan_sheet,
     sheet,
     table,
+    together,
     touched,
 )
 from simlayout.plots.banks import named as named_access
@@ -31,9 +33,21 @@ SWIZZLED = sl.Swizzle(3, 3, 3) @ PLAIN
 
 
 def banks_16x64():
-    """A 16x64 f16 tile read by ldmatrix.x4, without and with a swizzle."""
+    """A 16x64 f16 tile read by ldmatrix.x4, without and with a swizzle, and where the swizzle puts what is read."""
     accesses = [natural_access(t, "ldmatrix.x4", "f16") for t in (PLAIN, SWIZZLED)]
-    return compared([a.analyze() for a in accesses], [named_access(a) for a in accesses])
+    where = in_memory(accesses[1])
+    boxes = tuple(b._replace(colour=int(b.text) % 8) for b in where.boxes)
+    title = "the same pieces where they lie in shared memory:\nthose of lanes 0-7, say, in eight different places"
+    return [a.analyze() for a in accesses], [named_access(a) for a in accesses], replace(where, title=title, boxes=boxes,
+                                                                                         legend=())
+
+
+def above_memory(made, says):
+    """Draws two bank grids side by side, and a Panel in the room below the second."""
+    *grids, panel = made
+    axes = comparison(*grids[0], titles=grids[1], title=says)
+    together([panel], ax=axes[1].figure.add_axes((0.5, 0.04, 0.46, 0.58)))
+    return axes
 
 
 def laid_out(tile, by, dtype="f16"):
@@ -99,8 +113,8 @@ ROTATED = sl.Rotation(8, 4, 64) @ sl.Layout((16, 32), (32, 1))
 
 PICTURES = (
     Picture("banks_16x64", "Row after row, ldmatrix.x4 needs 32 passes through the banks; with a swizzle 4",
-            *banks_16x64()),
-    Picture("layout_offsets", "Sw<3,3,3> moves the pieces of a row within its line: a column has all banks",
+            banks_16x64, above_memory),
+    Picture("layout_offsets", "Sw<3,3,3> moves the pieces of a row within its line: eight rows of a column fill all banks",
             partial(laid_out, SWIZZLED, "offset"), joined()),
     Picture("layout_banks", "One float of padding per row: every column of the tile now passes through all 32 banks",
             partial(laid_out, sl.Layout((32, 32), (33, 1)), "bank", "f32"), joined()),
@@ -108,8 +122,8 @@ PICTURES = (
             rotated, joined()),
     Picture("ldmatrix_phases", "ldmatrix.x4 is served in four phases of eight lanes; without a swizzle the eight rows "
             "of each share four banks", partial(matrix_phases, "ldmatrix.x4", (PLAIN, SWIZZLED)), joined()),
-    Picture("stmatrix_phases", "Rows of 32 bytes meet after four; with 16 bytes of padding per row all eight of a "
-            "phase pass at once", partial(matrix_phases, "stmatrix.x4", PADDED), joined()),
+    Picture("stmatrix_phases", "Rows of 32 bytes: the fifth lies in the banks of the first; with 16 bytes of padding "
+            "per row all eight of a phase pass at once", partial(matrix_phases, "stmatrix.x4", PADDED), joined()),
     Picture("fragment_m16n8k16_f16", "mma m16n8k16: four lanes share a row of A and C, and a column of B",
             partial(fragments, "m16n8k16.f32.f16.f16.f32"), joined(2)),
     Picture("fragment_m16n8k32_e4m3", "mma m16n8k32 of one-byte elements: a lane holds four neighbours",
@@ -118,7 +132,7 @@ PICTURES = (
             lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
     Picture("copy_lines", "cp.async fills a line from two rows of A in two wavefronts, and a line from one row in one",
             copy_lines, joined()),
-    Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second one bits of the column",
+    Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second swizzle XORs a bit of the column",
             f2_maps, joined()),
     Picture("plan_mma_base", "The loads of A and B wait for banks: shared memory bounds the kernel",
             partial(plan_of, "mma_base"), headed(sheet)),

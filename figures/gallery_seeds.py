@@ -195,7 +195,7 @@ PICTURES = (
             partial(hgemm, "copy A", "A, warp 0", i=4), joined((1, 2))),
     Picture("hgemm_copy_b", "cuda_hgemm copies B behind A's 256 rows: no conflicts either way",
             partial(hgemm, "copy B", "B, warp 0", i=2), joined((1, 2))),
-    Picture("hgemm_phases", "mma_base's rows meet in the banks after two; mma_permuted's eight rows fill all of them",
+    Picture("hgemm_phases", "mma_base: every second row lies in the same banks; mma_permuted: eight rows fill all of them",
             hgemm_phases, joined()),
     Picture("hgemm_load_a", "Loading A costs mma_base 16 passes through the banks, and mma_permuted 4", *hgemm_load_a()),
     Picture("hgemm_store_c", "Storing C: four banks per instruction in mma_base, all in mma_permuted",
@@ -206,7 +206,7 @@ PICTURES = (
             cute_ldmatrix, joined(2)),
     Picture("tutorial_fragments_k8", "mma m16n8k8: four lanes share a row of A and C, and a column of B", tutorial_fragments,
             joined(2)),
-    Picture("tutorial_crosswise", "Copying A: a line of a 16x16 block has parts of four rows, crosswise of two",
+    Picture("tutorial_crosswise", "Copying A: mma_blocks fills a line from four rows of A, mma_crosswise from two",
             tutorial_crosswise, joined((1, 2))),
     Picture("swizzle_conflict", "Four rows of 32 bytes fill all banks: rows 4 to 7 meet rows 0 to 3", swizzle_conflict,
             joined()),
@@ -223,8 +223,8 @@ PICTURES = (
     Picture("swizzle_patterns", "Problem 2.1: one tile is read by blocks and by rows; a layout has to serve both",
             problem, joined(1)),
     Picture("swizzle_two_layers", "One XOR mends the blocks, and a second one the rows", two_layers, joined(3)),
-    Picture("swizzle_interleaved", "Problem 3.1: one layout of two XORs serves both patterns better than one "
-            "each", interleaved, lambda made, says: sheets(made, says)),
+    Picture("swizzle_interleaved", "Problem 3.1: one layout of two XORs serves both patterns better than a layout "
+            "for each", interleaved, lambda made, says: sheets(made, says)),
     Picture("h100_accumulator", "wgmma's result: a warp holds 16 rows; of each 8x8 block every thread has two elements",
             lambda: parts(sl.fragment("wgmma.m64n64k16.f32.bf16.bf16", "D")), joined()),
     Picture("h100_operands", "wgmma: the 8 rows of 16 bytes of a core matrix lie in all banks",

@@ -121,18 +121,24 @@ def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequen
         for own, analysis, title in zip(separate, analyses, titles, strict=True):
             banks(analysis, index, own, title).set_ylim(rows, 0)
         return separate
-    entries = _legend_entries(analyses, phase_lists)
-    parent, axes = _axes(ax, 2, SLIDE, phase_lists, titles, entries, title)
+    entries, high = _legend_entries(analyses, phase_lists), max(map(_row_height, phase_lists))
+    short = min(phase_lists, key=_rows)
+    room = (rows - _rows(short)) * high - 0.4 - _foot(entries)      # below the shorter grid, which the legend may have
+    parent, axes = _axes(ax, 2, SLIDE, phase_lists, titles, entries if room < 0 else [], title)
     for own, analysis, its, title in zip(axes, analyses, phase_lists, titles, strict=True):
         _draw(own, analysis, index, its, rows, title)
-    legend(parent, entries, loc="lower center")
+    if room < 0:
+        legend(parent, entries, loc="lower center")
+    else:
+        below = 1 - (_rows(short) + 0.4 / high) / rows
+        legend(axes[phase_lists.index(short)], entries, loc="upper left", bbox_to_anchor=(0, below), borderaxespad=0)
     return axes
 
 
 def _axes(ax, count, width, phase_lists, titles, entries, title=""):
     """(frame, axes): `count` Axes side by side with room around each, in an Axes, or in a new figure `width` inches wide."""
     grid = max(map(_rows, phase_lists)) * max(map(_row_height, phase_lists))
-    foot = 0.25 + max(0.7 - grid, 0) + LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
+    foot = 0.25 + max(0.7 - grid, 0) + _foot(entries)
     head = HEAD + TITLE_LINE * max(title.count("\n") + 1 for title in titles)
     height = foot + grid + head + (0.35 if title else 0)
     parent = frame(ax, (width, height))
@@ -141,6 +147,11 @@ def _axes(ax, count, width, phase_lists, titles, entries, title=""):
     each = width / count
     across, up, wide, high = LEFT / width, foot / height, (each - LEFT - RIGHT) / width, grid / height
     return parent, tuple(part(parent, (n / count + across, up, wide, high)) for n in range(count))
+
+
+def _foot(entries):
+    """Inches that a legend needs."""
+    return LINE * 1.25 * sum(text.count("\n") + 1 for _, text in entries)
 
 
 def _rows(phase_list):

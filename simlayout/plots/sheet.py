@@ -16,9 +16,9 @@ from simlayout.plots.place import inches, one_axes
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.NAMED["ideal"], style.NAMED["excess"]
-ROW, HEAD, FOOT = 0.44, 0.62, 0.95          # inches: an access, the title, the axis and the legend
+ROW, HEAD, FOOT = 0.4, 0.62, 0.95          # inches: an access, the title, the axis and the legend
 CLOCKS = 0.85                               # inches below: the two clocks that bound a kernel
-WIDE = 10                                   # inches: the figure
+WIDE = 8.5                                  # inches: the figure
 STEP = "a K step of a CTA"
 NOTE = 10                                   # points: what decides
 HATCHED: dict[str, Any] = {"edgecolor": style.MARK, "hatch": "////", "linewidth": 0.8}
@@ -141,7 +141,7 @@ def sheets(summaries: Sequence[Sheet], title: str = "", ax: Axes | None = None) 
     """
     if not summaries:
         raise SimlayoutError("no sheets to draw")
-    row = 0.7
+    row = 0.6
     if (ax := one_axes(ax)) is None:
         high = HEAD + FOOT + row * len(summaries)
         left = max(style.text_width(one.title, NOTE) for one in summaries) + 0.25

@@ -5,13 +5,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from readable import overlapping, texts
 from tiers import slow_but
 
 import simlayout as sl
 from simlayout.plots import Panel
-from simlayout.plots.files import figure_of
+from simlayout.plots.files import DPI, figure_of
 from simlayout.plots.style import text_height, text_width
 
 FIGURES = Path(__file__).parents[2] / "figures"
@@ -84,6 +86,32 @@ def test_the_digest_changes_with_the_model_and_with_nothing_else(monkeypatch):
 def test_what_is_no_data_has_no_digest():
     with pytest.raises(TypeError, match="no data"):
         picture.digest(object())
+
+
+SQUARE = 1 / 3             # inch: two lines of text
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_no_picture_is_more_than_half_empty(name):
+    assert empty(FIGURES / f"{name}.png") < 0.5
+
+
+def empty(path):
+    """The share of a picture's squares of a third of an inch that hold nothing but background."""
+    side, image = round(SQUARE * DPI), imread(path)[..., :3]
+    ink = (np.abs(image - image[0, 0]) > 0.02).any(axis=2)
+    ink = np.pad(ink, [(0, -size % side) for size in ink.shape])
+    return 1 - ink.reshape(len(ink) // side, side, -1, side).any(axis=(1, 3)).mean()
+
+
+def test_a_picture_with_ink_in_one_corner_is_nearly_empty(tmp_path):
+    figure, path = sl.plots.together([Panel("p", 1, 1, [sl.plots.Box(0, 0, 1, 1, 0, "a")])])[0].figure, tmp_path / "p.png"
+    figure.set_size_inches(10, 10)
+    for ax in figure.axes:
+        ax.set_position((0, 0.9, 0.1, 0.1))
+    figure.savefig(path, dpi=DPI)
+    sl.plots.close(figure)
+    assert 0.9 < empty(path) < 1
 
 
 # ---- readable -----------------------------------------------------------------------------------------------------------
