@@ -17,3 +17,18 @@ def plural(what):
     ('wavefronts', 'passes')
     """
     return what + ("es" if what.endswith(("ch", "ss")) else "s")
+
+
+def ranges(numbers):
+    """Ascending numbers as their runs.
+
+    >>> ranges([0, 1, 2, 5])
+    '0-2, 5'
+    """
+    runs = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

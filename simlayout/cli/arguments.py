@@ -20,6 +20,7 @@ EXAMPLES = """
     simlayout run program.py
     simlayout run kernel.ptx --grid 4 --block 128 --arg A=f32[64,64]:normal --arg C=f32[64,64]
     simlayout ncu report.ncu-rep --trace run.json
+    simlayout chips gfx942
     simlayout conform --check tests/data/h200_cases.npz
     simlayout bench squares --rounds 2 --seconds 0.01
     simlayout lesson 1
@@ -50,6 +51,7 @@ COMMANDS = {
     "run": ("run:describe", "run a Numba program, or a kernel of PTX text, on the CPU machine"),
     "ptx": ("ptx:describe", "say what a file of PTX text holds, and what of it the machine cannot execute"),
     "ncu": ("ncu:describe", "read Nsight Compute's report line by line, beside a prediction"),
+    "chips": ("chips:describe", "list the GPUs, their rules, and who says so of each"),
     "conform": ("conform:describe", "compare the model with what the hardware counts"),
     "bench": ("bench:describe", "time kernels beside cuBLAS"),
     "ladder": ("ladder:describe", "walk the tutorials' ladders, rung by rung"),

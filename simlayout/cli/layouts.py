@@ -54,12 +54,15 @@ def describe_emit(parser):
         simlayout emit 'Sw<3,3,3> o (16,64):(64,1)' --unit bytes --cuda
         simlayout emit 'Sw<3,3,3> o (64,64):(64,1)' --op st.shared.b128 --cuda --name store_tile
         simlayout emit 'r * 64 + (c ^ r % 8 * 8);' --domain r=16 c=64 --cuda --name load_tile
+        simlayout emit 'Sw<3,3,3> o (64,64):(64,1)' --op ds_write_b128 --arch gfx942 --unit bytes --hip
         simlayout emit '(16,64):(64,1)' --allow-conflicts
         """, NATURALLY)
     add_access(parser)
     parser.add_argument("--unit", choices=("elements", "bytes"), default="elements",
                         help="what the function returns (default: %(default)s)")
-    parser.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
+    language = parser.add_mutually_exclusive_group()
+    language.add_argument("--cuda", action="store_true", help="CUDA C++ instead of Python")
+    language.add_argument("--hip", action="store_true", help="HIP C++, which is the same text")
     parser.add_argument("--name", metavar="NAME", help="of the function (default: tile)")
     parser.add_argument("--allow-conflicts", action="store_true", help="emit also what has bank conflicts")
     add(parser, "--json")
@@ -200,12 +203,13 @@ def emit(options):
     if not options.allow_conflicts:
         access = _without_conflicts(access, options.arch)
     emitted = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
-    source = (emitted.cuda if options.cuda else emitted.source).rstrip()
-    compared = check_emitted(emitted, access).how if options.cuda else "as plain Python"
-    shown = f"{source}\n// equal to the model {compared}" if options.cuda else source
+    language = "CUDA C++" if options.cuda else "HIP C++" if options.hip else "Python"
+    source = (emitted.source if language == "Python" else emitted.cuda).rstrip()
+    compared = "as plain Python" if language == "Python" else check_emitted(emitted, access).how
+    shown = source if language == "Python" else f"{source}\n// equal to the model {compared}"
     tell(options.json, {"layout": str(access.tile), "op": access.instruction, "unit": options.unit, "source": source,
                         "name": emitted.name,
-                        "language": "CUDA C++" if options.cuda else "Python", "claims": emitted.certificate.claims,
+                        "language": language, "claims": emitted.certificate.claims,
                         "digest": emitted.certificate.digest, "compared": compared}, shown)
     return 0
 

@@ -24,7 +24,6 @@ from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
 from simlayout.errors import SimlayoutError, VerificationError
-from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import Access, Certificate, verify
 
 SAMPLE = 1 << 22
@@ -35,9 +34,9 @@ SAMPLE = 1 << 22
 class Emitted:
     """An emitted index function.
 
-    name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text. function: the source
-    compiled. certificate: what was proved. unit: "elements" or "bytes". operations: integer operators, common
-    subexpressions once.
+    name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text, which is HIP C++ as well.
+    function: the source compiled. certificate: what was proved. unit: "elements" or "bytes". operations: integer operators,
+    common subexpressions once.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Emitted:
     operations: int
 
 
-def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str = DEFAULT_ARCH,
+def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str | None = None,
          name: str | None = None) -> Emitted:
     """Proves an access, then returns its index function as source, compiled function and certificate.
 

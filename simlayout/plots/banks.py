@@ -28,7 +28,7 @@ from simlayout.plots.style import (
     wrapped,
 )
 from simlayout.proofs import Access
-from simlayout.wording import counted
+from simlayout.wording import counted, ranges
 
 TOTAL = 10                                  # points
 CELL, TITLE_LINE = 0.2, 0.2                 # inches: width of a bank and height of a line of the title
@@ -37,7 +37,8 @@ GAP = 0.65                                  # rows between phases: room for two 
 
 
 def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str | None = None) -> Axes:
-    """Draws access `index` of an Analysis: 32 banks across, wavefronts downwards, grouped by phase. Returns the Axes.
+    """Draws access `index` of an Analysis: the banks across (64 for wide reads of gfx950, else 32), wavefronts downwards,
+    grouped by phase. Returns the Axes.
 
     Every cell is a word that a wavefront delivers, as wide as the access (16 bytes fill four banks), labelled with the
     lane it serves, or with all of them where a word is broadcast; the colour is the lane's too. Wavefronts beyond the
@@ -57,7 +58,8 @@ def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"
     title, entries = wrapped(title, 72, 3), _legend_entries([analysis], [phase_list])
     if (ax := one_axes(ax)) is None:
-        _, (ax,) = _axes(None, 1, BANKS * CELL + LEFT + RIGHT, [phase_list], [title], entries)
+        width = {32: 1, 64: 1.5}[analysis.row(index).banks] * BANKS * CELL
+        _, (ax,) = _axes(None, 1, width + LEFT + RIGHT, [phase_list], [title], entries)
     _draw(ax, analysis, index, phase_list, _rows(phase_list), title)
     legend(ax, entries, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.8)
     return ax
@@ -184,43 +186,54 @@ def label(served):
 
 def _draw(ax, analysis, index, phase_list, rows, title):
     """The grid, its labels and its totals."""
-    top, number, boxes = 0.0, 0, []
+    top, number, boxes, across, called = 0.0, 0, [], analysis.row(index).banks, analysis.arch.vendor.wavefront
     for phase in phase_list:
         boxes += [(s.bank, top + s.wavefront, s) for s in phase.served]
-        _frame(ax, top, number, phase)
+        _frame(ax, top, number, phase, across, called)
         number += phase.wavefronts
         top += max(phase.wavefronts, 1) + GAP
-    ax.set(xlim=(0, BANKS), ylim=(rows, 0))
+    ax.set(xlim=(0, across), ylim=(rows, 0))
     _cells(ax, boxes)
     ax.set_xlabel("bank", fontsize=TEXT + 1)
     ax.xaxis.set_label_position("top")
-    ax.set_ylabel("wavefront", fontsize=TEXT + 1, loc="top", labelpad=20)
-    ax.set_xticks([b + 0.5 for b in (*range(0, BANKS, 4), BANKS - 1)], [*range(0, BANKS, 4), BANKS - 1])
+    ax.set_ylabel(called, fontsize=TEXT + 1, loc="top", labelpad=20)
+    ax.set_xticks([b + 0.5 for b in (*range(0, across, 4), across - 1)], [*range(0, across, 4), across - 1])
     ax.set_yticks([])
     ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelsize=TEXT)
     ax.spines[:].set_visible(False)
     ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False)
-    total = f"{counted(int(analysis.wavefronts[index]), 'wavefront')},\nideal {int(analysis.ideal[index])}"
-    _beside(ax, total, 0, fontsize=TOTAL, fontweight="bold", va="bottom")
+    total = f"{counted(int(analysis.wavefronts[index]), called)},\nideal {int(analysis.ideal[index])}"
+    _beside(ax, total, across, 0, fontsize=TOTAL, fontweight="bold", va="bottom")
 
 
-def _frame(ax, top, number, phase):
-    """Draws the empty grid of a phase, the numbers of its wavefronts (from `number` on), and the text beside it."""
-    rows, lanes = phase.wavefronts, f"lanes {phase.lanes[0]}\N{EN DASH}{phase.lanes[-1]}"
+def _frame(ax, top, number, phase, across, called):
+    """Draws the empty grid of a phase, the numbers of its wavefronts (from `number` on), and the text beside it. across: its
+    banks; called: what a wavefront is called."""
+    rows, lanes = phase.wavefronts, named_lanes(phase.lanes)
     if rows:
-        ax.vlines(range(BANKS + 1), top, top + rows, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
-        ax.hlines([top + w for w in range(rows + 1)], 0, BANKS, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
+        ax.vlines(range(across + 1), top, top + rows, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
+        ax.hlines([top + w for w in range(rows + 1)], 0, across, color="0.85", linewidth=0.5, zorder=0, clip_on=False)
     for w in range(rows):
         ax.text(-0.4, top + w + 0.5, str(number + w), fontsize=TEXT, ha="right", va="center_baseline")
-    cost = counted(rows, "wavefront") if rows else "none active"
+    cost = counted(rows, called) if rows else "none active"
     if phase.times > 1 and rows:
         cost += f"\nin {phase.times} passes"
-    _beside(ax, f"{lanes}\n{cost}", top + max(rows, 1) / 2, fontsize=TEXT, va="center")
+    _beside(ax, f"{lanes}\n{cost}", across, top + max(rows, 1) / 2, fontsize=TEXT, va="center")
 
 
-def _beside(ax, text, y, **style):
-    """A text to the right of the grid."""
-    ax.annotate(text, (BANKS, y), (6, 6 if y == 0 else 0), "data", "offset points", annotation_clip=False, **style)
+def named_lanes(lanes):
+    """The lanes of a phase, as short as its place beside the grid: more than two runs stand for themselves.
+
+    >>> named_lanes((0, 1, 2, 3, 20, 21, 22, 23)), named_lanes((0, 1, 4, 5, 8, 9))
+    ('lanes 0–3, 20–23', '0–1, 4–5, 8–9')
+    """
+    runs = ranges(lanes).replace("-", "\N{EN DASH}")
+    return runs if runs.count(",") > 1 else f"lanes {runs}"
+
+
+def _beside(ax, text, across, y, **style):
+    """A text to the right of the grid of `across` banks."""
+    ax.annotate(text, (across, y), (6, 6 if y == 0 else 0), "data", "offset points", annotation_clip=False, **style)
 
 
 def _cells(ax, boxes):

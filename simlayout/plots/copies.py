@@ -12,9 +12,8 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks.copies import survivors, wavefront_of
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
-from simlayout.hardware.tables.arch import LANES
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
@@ -37,7 +36,7 @@ COLOURINGS = {
 
 
 def coordinates(access, index):
-    """(rows, columns) that the 32 lanes of instruction `index` give, int64 [32] each: the first two parts of coordinates.
+    """(rows, columns) that the lanes of instruction `index` give, int64 [lanes] each: the first two parts of coordinates.
 
     Raises LayoutError for an access to a tile of one mode without rows, SimlayoutError for an index that it does not have.
     """
@@ -47,8 +46,8 @@ def coordinates(access, index):
     parts = access.coordinate(*access.points())
     sizes = list(access.domain.values())
     shape = (*sizes[1:], sizes[0])
-    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, LANES)[index] for p in parts[:2]]
-    return (np.zeros(LANES, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
+    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, access.warp)[index] for p in parts[:2]]
+    return (np.zeros(access.warp, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
 
 
 def index_of(access, warp=0, **loops):
@@ -62,7 +61,7 @@ def index_of(access, warp=0, **loops):
     index = 0
     for variable, size in list(access.domain.items())[1:]:
         index = index * size + loops.get(variable, 0)
-    return index * (access.domain["tid"] // 32) + warp
+    return index * (access.domain["tid"] // access.warp) + warp
 
 
 def neighbour_step(access):
@@ -104,7 +103,7 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
         for lane in active:
             row, column = int(rows[lane]), int(columns[lane])
             size = (1 + across * (access.elements - 1), 1 + down * (access.elements - 1))
-            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
+            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _warp(access, index, lane),
                      "chunk": column // access.elements if across else row // access.elements,
                      "block": _block(row, column)}[colour]
             boxes.append(Box(column - left, row - top, *size, shade, _name(access, indices, index, lane)))
@@ -139,9 +138,9 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     for order, index, active, (rows, columns) in instructions:
         late = _late(analysis, index)
         for lane in active:
-            line, byte = divmod(int(analysis.addresses[index, lane]), LINE_BYTES)
+            line, byte = divmod(int(analysis.addresses[index, lane]), WORD_BYTES * access.row.banks)
             place = (columns if neighbour_step(access)[1] else rows)[lane] // access.elements
-            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _tid(access, index, lane) // 32,
+            shade = {"phase": _phase_of(access, lane), "instruction": order, "warp": _warp(access, index, lane),
                      "chunk": int(place), "block": _block(int(rows[lane]), int(columns[lane]))}[colour]
             boxes.append(Box(byte / WORD_BYTES, line, size / WORD_BYTES, 1, shade, _name(access, indices, index, lane),
                              lane in late))
@@ -151,10 +150,11 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
     exact = "" if analysis.exact else " (of what is written: what a copy reads is not known)"
     named = title or f"{access.tile}, {access.dtype}"
-    full_title = f"{named}\n{counted(count[0], 'wavefront')}, ideal {count[1]}{exact}"
+    banks = access.row.banks
+    full_title = f"{named}\n{counted(count[0], analysis.arch.vendor.wavefront)}, ideal {count[1]}{exact}"
     rows = tuple((y + 0.5, str(n)) for n, y in place.items())
-    return Panel(full_title, BANKS, len(shown), _joined(boxes), bank_numbers(), rows,
-                 frames=((0, 0, BANKS, len(shown)),), legend=_legend(boxes, colour),
+    return Panel(full_title, banks, len(shown), _joined(boxes), bank_numbers(banks), rows,
+                 frames=((0, 0, banks, len(shown)),), legend=_legend(boxes, colour),
                  marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
 
 
@@ -183,9 +183,7 @@ def _lanes(access, indices):
 
 
 def _phase_of(access, lane):
-    from simlayout.hardware import instruction
-
-    return next(k for k, group in enumerate(instruction(access.instruction).groups) if lane in group)
+    return next(k for k, group in enumerate(access.row.groups) if lane in group)
 
 
 def _block(row, column):
@@ -195,6 +193,10 @@ def _block(row, column):
 
 def _tid(access, index, lane):
     return access.point(index, lane)["tid"]
+
+
+def _warp(access, index, lane):
+    return _tid(access, index, lane) // access.warp
 
 
 def _name(access, indices, index, lane):

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from simlayout.wording import counted
+
 
 class FigureRequest(Protocol):
     """What a kind of figure is to draw: the options of a command line, and the layout, access or kernel that they name.
@@ -48,4 +50,4 @@ def counts(analysis, index):
     >>> counts(analyze("ld.shared.b32", [8 * lane for lane in range(32)]), 0)
     '2 wavefronts, ideal 1'
     """
-    return f"{int(analysis.wavefronts[index])} wavefronts, ideal {int(analysis.ideal[index])}"
+    return f"{counted(int(analysis.wavefronts[index]), analysis.arch.vendor.wavefront)}, ideal {int(analysis.ideal[index])}"

@@ -6,9 +6,10 @@ import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
 from simlayout.hardware.banks.analysis import Analysis
-from simlayout.hardware.banks.model import BANKS, WORD_BYTES
+from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes
+from simlayout.plots.banks import named_lanes
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
@@ -23,10 +24,10 @@ GAP = 0.6                                   # rows between phases
 
 def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = None,
                coordinates: Sequence[ArrayLike] | None = None, title: str = "") -> Panel:
-    """The Panel of instruction `index` of an Analysis: a row per lane, 32 banks across, phase by phase.
+    """The Panel of instruction `index` of an Analysis: a row per lane, its banks across, phase by phase.
 
     only: the phases to draw, all if None; the title then says which and what part of the cost they are. coordinates: (rows,
-    columns), ints [32] each, which the lanes give; None: not written. title: what is drawn; the costs follow it.
+    columns), ints [lanes] each, which the lanes give; None: not written. title: what is drawn; the costs follow it.
     The wavefront in which a word comes is a choice of presentation (`simlayout.hardware.banks.phases.phases`).
 
     >>> import simlayout as sl
@@ -35,6 +36,7 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
     ([(0.0, '0', False), (1.0, '1', True), (2.0, '2', True)], '8 wavefronts')
     """
     phase_list = phases(analysis, index)
+    across, called = analysis.row(index).banks, analysis.arch.vendor.wavefront
     boxes, rows, sides, frames, top = [], [], [], [], 0.0
     for number, phase in enumerate(phase_list):
         if only is not None and number not in only:
@@ -44,17 +46,17 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
         boxes += [Box(s.bank, place[lane], s.width, 1, KIND[s.wavefront > 0], str(s.wavefront), s.wavefront > 0)
                   for s in phase.served for lane in s.lanes if s.wavefront < phase.wavefronts // phase.times]
         rows += [(place[lane] + 0.5, _lane(lane, coordinates)) for lane in active]
-        count = counted(phase.wavefronts, "wavefront")
+        count = counted(phase.wavefronts, called)
         if only is None or len(only) > 1:
             sides.append((top + len(active) / 2, f"{_what(analysis, number, phase)}\n{count}"))
-        frames.append((0, top, BANKS, len(active)))
+        frames.append((0, top, across, len(active)))
         top += len(active) + GAP
     boxes.sort(key=lambda b: (b.y, b.x))
     legend = tuple(((kind,), words) for kind, words in (("ideal", FIRST), ("excess", LATER))
                    if any(b.colour == kind for b in boxes))
     full_title = f"{title or analysis.instruction}\n{costs(analysis, index, only)}"
-    return Panel(full_title, BANKS, top - GAP, boxes, bank_numbers(), rows, sides, frames, legend, CONFLICT, BANK_LABEL,
-                 "lane: row, column" if coordinates is not None else "lane", bytes=WORD_BYTES)
+    return Panel(full_title, across, top - GAP, boxes, bank_numbers(across), rows, sides, frames, legend, CONFLICT,
+                 BANK_LABEL, "lane: row, column" if coordinates is not None else "lane", bytes=WORD_BYTES)
 
 
 def costs(analysis, index=0, only=None):
@@ -67,14 +69,15 @@ def costs(analysis, index=0, only=None):
     """
     total, ideal = int(analysis.wavefronts[index]), int(analysis.ideal[index])
     found = phases(analysis, index)
+    called = analysis.arch.vendor.wavefront
     exact = "" if analysis.exact else " (a bound: see `explain`)"
     if only is None or set(only) >= set(range(len(found))):
-        return f"{counted(total, 'wavefront')}, ideal {ideal}{exact}"
+        return f"{counted(total, called)}, ideal {ideal}{exact}"
     chosen = [found[number] for number in only]
     mine, least = sum(p.wavefronts for p in chosen), sum(bool(p.wavefronts) for p in chosen)
     one, many = ("matrix", "matrices") if analysis.instruction.kind in ("ldmatrix", "stmatrix") else ("phase", "phases")
     names = f"{one} {only[0]}" if len(only) == 1 else f"{many} {', '.join(map(str, only[:-1]))} and {only[-1]}"
-    return f"{names} of {len(found)}: {mine} of {counted(total, 'wavefront')} (ideal {least}){exact}"
+    return f"{names} of {len(found)}: {mine} of {counted(total, called)} (ideal {least}){exact}"
 
 
 def _lane(lane, coordinates):
@@ -86,7 +89,7 @@ def _lane(lane, coordinates):
 
 def _what(analysis, number, phase):
     """What a phase is called: a matrix of ldmatrix and stmatrix, else its lanes."""
-    lanes = f"lanes {phase.lanes[0]}\N{EN DASH}{phase.lanes[-1]}"
+    lanes = named_lanes(phase.lanes)
     return f"matrix {number}\n{lanes}" if analysis.instruction.kind in ("ldmatrix", "stmatrix") else lanes
 
 

@@ -149,9 +149,9 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
 
 
-def bank_numbers():
-    """Column numbers of 32 banks: every fourth."""
-    return numbers(BANKS, 4)
+def bank_numbers(banks=BANKS):
+    """Column numbers of the banks: every fourth."""
+    return numbers(banks, 4)
 
 
 def layout(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16", ax: Axes | None = None) -> Axes:

@@ -7,7 +7,7 @@ from textwrap import wrap
 import numpy as np
 
 from simlayout.hardware.banks import copies, model, retries
-from simlayout.wording import counted
+from simlayout.wording import counted, ranges
 
 WIDTH = 100
 _SHOWN_BANKS = 4
@@ -88,7 +88,7 @@ def _by_banks(analysis, index):
 def _titled(row, groups, active):
     """(how the line of a lane group begins, its active lanes) for each."""
     for number, group in enumerate(groups):
-        yield (f"{'matrix' if row.needs_whole_warp else 'phase'} {number}, lanes {_ranges(group)}: ",
+        yield (f"{'matrix' if row.needs_whole_warp else 'phase'} {number}, lanes {ranges(group)}: ",
                [lane for lane in group if active[lane]])
 
 
@@ -251,18 +251,7 @@ def _wide(what, row, number):
 
 
 def _named_lanes(lanes):
-    return f"lane{_GLUE}{lanes[0]}" if len(lanes) == 1 else f"lanes{_GLUE}{_ranges(lanes)}"
-
-
-def _ranges(numbers):
-    """[0, 1, 2, 5] -> "0-2, 5"."""
-    runs = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return f"lane{_GLUE}{lanes[0]}" if len(lanes) == 1 else f"lanes{_GLUE}{ranges(lanes)}"
 
 
 def _wrapped(text, indent):
