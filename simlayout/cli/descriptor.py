@@ -1,4 +1,4 @@
-"""descriptor: what a matrix descriptor of wgmma or tcgen05.mma says, what it makes of a tile, and the usual mistakes."""
+"""descriptor: what a descriptor of wgmma or tcgen05.mma says, what it makes of a tile, and the usual mistakes."""
 
 import re
 from dataclasses import asdict
@@ -7,7 +7,14 @@ from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import LayoutError
 from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
+from simlayout.hardware.matrix.instruction_descriptor import (
+    WORDS,
+    InstructionDescriptor,
+    fields_of,
+    instruction_descriptors,
+)
 from simlayout.hardware.tables.operand_readers import operand_reader
+from simlayout.hardware.tables.tcgen05 import KINDS
 
 EXAMPLES = """
     simlayout descriptor 0x4000404000010000
@@ -15,6 +22,8 @@ EXAMPLES = """
     simlayout descriptor 0x4000404002000000 --rows 128 --depth 64 --major MN
     simlayout descriptor 0x4000004000010040 --arch sm_100
     simlayout descriptor 0x4000400100400000 --rows 128 --depth 64 --json
+    simlayout descriptor 0x08400010
+    simlayout descriptor 0x10400480 --mma-kind mxf4nvf4
     """
 
 NOTES = """
@@ -22,8 +31,11 @@ NOTES = """
     decimal. Whose it is is told by bits 46-48, or by --arch. Every field is shown in words, then what one instruction reads
     with it: its layout (mn, k) in elements, as CUTLASS writes canonical layouts, its bytes, and whether any two elements
     share some. With --rows and --depth TMA has written a tile at the start, in boxes of the descriptor's
-    swizzle; the answer says whether it is read right, and if not, which usual mistake explains it. The exit code is 1 if
-    the bits are no descriptor, or if the tile is not read right.
+    swizzle; the answer says whether it is read right, and if not, which usual mistake explains it.
+
+    32 bits are an instruction descriptor of tcgen05.mma. Its types have numbers that depend on the instruction's kind, which
+    --mma-kind gives; without it every kind for which the bits are legal is shown. The exit code is 1 if 64
+    bits are no descriptor, or if the tile is not read right.
     """
 
 
@@ -50,13 +62,20 @@ def describe(parser):
     parser.add_argument("--depth", type=integer(1, 256), metavar="N",
                         help="elements along K of the tile that TMA wrote (default: no tile is compared)")
     parser.add_argument("--major", choices=("K", "MN"), help="the contiguous side of the tile (default: either)")
+    parser.add_argument("--mma-kind", choices=tuple(KINDS), help="of an instruction descriptor: the kind of tcgen05.mma")
     add(parser, "--arch", default=None)
     add(parser, "--json")
 
 
 def descriptor(options):
     """`simlayout descriptor`."""
-    found = diagnose(word(options.bits), options.arch, options.dtype, options.rows, options.depth, options.major)
+    bits = word(options.bits)
+    return _instruction(bits, options) if bits < 1 << 32 or options.mma_kind else _matrix(bits, options)
+
+
+def _matrix(bits, options):
+    """The answer about a descriptor of shared memory."""
+    found = diagnose(bits, options.arch, options.dtype, options.rows, options.depth, options.major)
     wrong = bool(found.faults or (found.verdict and found.mistakes))
     tell(options.json, lambda: _report(found, options), lambda: fit("\n".join(_lines(found, options))))
     return 1 if wrong else 0
@@ -87,3 +106,33 @@ def _lines(found: Diagnosis, options):
     for mistake in found.mistakes:
         yield field("mistake", mistake)
     yield field("provenance", f"documented: {row.source}")
+
+
+# ---- instruction descriptors --------------------------------------------------------------------------------------------
+
+def _instruction(bits, options):
+    """The answer about an instruction descriptor."""
+    found = [InstructionDescriptor.decode(bits, options.mma_kind)] if options.mma_kind else instruction_descriptors(bits)
+    if not found:
+        raise LayoutError(f"{bits:#010x} is no instruction descriptor of any kind of tcgen05.mma: --mma-kind f16 says "
+                          "why not; a descriptor of shared memory has 64 bits")
+    tell(options.json, lambda: {"bits": f"{bits:#010x}", "instruction": True, "source": INSTRUCTION_SOURCE,
+                                "kinds": [{**asdict(made), "k": made.k} for made in found]},
+         lambda: fit("\n".join(_instruction_lines(bits, found))))
+    return 0
+
+
+INSTRUCTION_SOURCE = "PTX ISA, tcgen05: Instruction Descriptor; CUTLASS, UMMA::InstrDescriptor and its block-scaled one"
+
+
+def _instruction_lines(bits, found):
+    yield field("descriptor", f"{bits:#010x}, instruction descriptor of tcgen05.mma (sm_100)", 16)
+    for made in found:
+        scaled = f", scale factors {made.scale}" if made.scale else ""
+        shape = f"D {made.m} x {made.n} of {made.d} = A of {made.a} x B of {made.b}, K {made.k}{scaled}"
+        yield field(f"kind::{made.kind}", shape, 16)
+        for name, at in sorted(fields_of(made.row).items(), key=lambda item: item[1].low):
+            value = getattr(made, name)
+            shown = ("yes" if value else "no") if isinstance(value, bool) else value
+            yield field(f"  {name}", f"{shown!s:<6} {WORDS[name]} ({at})", 16)
+    yield field("provenance", f"documented: {INSTRUCTION_SOURCE}", 16)

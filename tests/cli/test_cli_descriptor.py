@@ -32,3 +32,16 @@ def test_json_has_the_fields_and_the_readings(capsys):
 @pytest.mark.parametrize("bits", ["0x1ffffffffffffffff", "4000zz", "-1", "0x", "99999999999999999999"])
 def test_what_is_no_word_is_refused(capsys, bits):
     assert "0x4000404000010000" in refused(capsys, "descriptor", "--", bits)
+
+
+def test_an_instruction_descriptor_is_told_for_every_kind_that_has_it(capsys):
+    assert main(["descriptor", "0x08400010"]) == 0
+    told = capsys.readouterr().out
+    assert "D 128 x 256 of f32 = A of f16 x B of f16, K 16" in told and "A of e4m3 x B of e4m3, K 32" in told
+    found = answered(capsys, "descriptor", "0x90400480", "--mma-kind", "mxf4nvf4")
+    assert [(k["k"], k["scale"], k["m"]) for k in found["kinds"]] == [(96, "ue4m3", 256)]
+
+
+def test_what_is_no_instruction_descriptor_is_refused(capsys):
+    assert "--mma-kind f16 says" in refused(capsys, "descriptor", "0x08400050")
+    assert "reserved bits 0x40 are set" in refused(capsys, "descriptor", "0x08400050", "--mma-kind", "f16")

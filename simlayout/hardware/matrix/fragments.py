@@ -17,6 +17,7 @@ from simlayout.hardware.matrix.fragments_base import (
 )
 from simlayout.hardware.matrix.mfma import AMD_FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
+from simlayout.hardware.matrix.tmem import tmem_fragment
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
 from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, per_register
@@ -90,7 +91,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
     "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without. A wgmma
     ("wgmma.m64n256k16.f32.f16.f16") has "D", and "A" where A comes from registers; its lanes are the 128 threads of the
-    warpgroup. AMD's have the names of its assembly, and A, B, C, D: "v_mfma_f32_16x16x16_f16", or of RDNA3
+    warpgroup. tcgen05.ld and st ("tcgen05.ld.32x32b.x8") have no operand; their rows and columns are lanes and columns of
+    TMEM. AMD's have the names of its assembly, and A, B, C, D: "v_mfma_f32_16x16x16_f16", or of RDNA3
     "v_wmma_f32_16x16x16_f16_w32", and with "_gfx12" behind it of RDNA4.
 
     Raises InstructionError naming what is known.
@@ -111,6 +113,10 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
                                "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
     if name.startswith("wgmma."):
         return wgmma_fragment(name, operand)
+    if name.startswith("tcgen05."):
+        if operand is not None:
+            raise InstructionError(f"{name} has one fragment and no operands; leave out {operand!r}")
+        return tmem_fragment(name)
     result = FRAGMENTS.get((name, operand))
     if result is None:
         raise InstructionError(_unknown(name, operand))

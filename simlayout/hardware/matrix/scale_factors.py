@@ -1,0 +1,106 @@
+"""Scale factors of block-scaled tcgen05.mma: where they lie in global and shared memory, and in TMEM.
+
+In memory they lie in blocks of 128 rows by 4 (cuBLAS, 1D block scaling factors layout): 512 bytes, in which row m % 32 has
+16 bytes, four of each m // 32. tcgen05.cp of 32x128b.warpx4 copies such a block as 32 rows of 16 bytes to the 32 lanes of
+each warp, so that row m lies in lane m % 32 of all four quarters, in column m // 32: there tcgen05.mma reads it (PTX ISA,
+tcgen05: Scale Factor A and B Layout; CUTLASS, Sm1xxBlockScaledBasicChunk and tmem_sf_frg).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simlayout.algebra import Layout
+from simlayout.errors import InstructionError, LayoutError
+from simlayout.hardware.matrix.tmem import TMEM_LANES, WARP_LANES, tmem_copy
+from simlayout.hardware.tables.tcgen05 import kind_of
+
+BLOCK_ROWS, BLOCK_COLUMNS = 128, 4
+"""Rows, of A or columns of B, and scale factors along K of a block of 512 bytes."""
+
+COPY = "32x128b.warpx4"
+"""The shape of tcgen05.cp that brings a block to where tcgen05.mma reads it."""
+
+
+def scale_layout(rows: int, columns: int) -> Layout:
+    """The layout (row, scale factor along K) -> byte of the scale factors of `rows` rows with `columns` of them each, in
+    whole blocks of 128 x 4 that follow one another along K first. Rows and columns are filled up to whole blocks.
+
+    It is what cuBLAS, torch (SWIZZLE_32_4_4), cuDNN (F8_128x4) and flashinfer (128x4) take. LayoutError for none.
+
+    >>> layout = scale_layout(128, 4)
+    >>> print(layout, layout(33, 1), layout(127, 3))
+    ((32,4,1),(4,1)):((16,4,512),(1,512)) 21 511
+    """
+    if rows < 1 or columns < 1:
+        raise LayoutError(f"scale factors of {rows} rows, {columns} each: there is at least one")
+    high, wide = -(-rows // BLOCK_ROWS), -(-columns // BLOCK_COLUMNS)
+    size = BLOCK_ROWS * BLOCK_COLUMNS
+    return Layout(((32, 4, high), (BLOCK_COLUMNS, wide)), ((16, 4, size * wide), (1, size)))
+
+
+@dataclass(frozen=True)
+class ScalesInTmem:
+    """Where tcgen05.mma reads the scale factors of a side: (row, scale factor along K) -> its places in TMEM.
+
+    rows: M of a CTA for A, N for B; a multiple of 32. halves: of B, where two CTAs have M = 128: each half of N lies in the
+    lanes of the half of the data path that uses it.
+
+    >>> scales = ScalesInTmem(128)
+    >>> scales.columns(4), scales(33, 1)
+    (4, ((1, 1, 1), (33, 1, 1), (65, 1, 1), (97, 1, 1)))
+    """
+
+    rows: int
+    halves: bool = False
+
+    def __post_init__(self):
+        if self.rows % (WARP_LANES * (1 + self.halves)) or not 0 < self.rows <= 256:
+            raise LayoutError(f"scale factors of {self.rows} rows in TMEM: fill them up to a multiple of "
+                              f"{WARP_LANES * (1 + self.halves)}, at most 256")
+
+    def columns(self, factors: int) -> int:
+        """Columns of TMEM that so many scale factors along K take: four lie in one column."""
+        return -(-factors // BLOCK_COLUMNS) * self._each
+
+    @property
+    def _each(self):
+        return self.rows // (1 + self.halves) // WARP_LANES
+
+    def __call__(self, row: int, factor: int) -> tuple:
+        """((lane, column, byte of the column), ...): the places of a scale factor, all of which have to hold it."""
+        if not 0 <= row < self.rows or factor < 0:
+            raise LayoutError(f"no scale factor {factor} of row {row}: there are {self.rows} rows")
+        half, inside = divmod(row, self.rows // 2) if self.halves else (0, row)
+        column = inside // WARP_LANES + self._each * (factor // BLOCK_COLUMNS)
+        lanes = (64 * half, 64 * half + 32) if self.halves else range(0, TMEM_LANES, WARP_LANES)
+        return tuple((lane + inside % WARP_LANES, column, factor % BLOCK_COLUMNS) for lane in lanes)
+
+
+def scale_id(kind: str, vector: int, step: int) -> int:
+    """The scale factor id of the step'th instruction along K: the byte of the column at which its scale factors begin.
+
+    vector: elements that share a scale factor. With one to an instruction (scale_vec::1X) it is 0, 1, 2, 3 by turns, with
+    two (2X) 0 and 2, with four (4X) 0. InstructionError for a vector that the kind does not have.
+
+    >>> [scale_id("mxf8f6f4", 32, step) for step in range(5)], [scale_id("mxf4nvf4", 16, step) for step in range(2)]
+    ([0, 1, 2, 3, 0], [0, 0])
+    """
+    each = dict(kind_of(kind).vectors).get(vector)
+    if each is None:
+        raise InstructionError(f"kind::{kind_of(kind).name} has no scale factor for {vector} elements; it has "
+                               f"{', '.join(f'{v} ({n}X)' for v, n in kind_of(kind).vectors) or 'none'}")
+    return step * each % BLOCK_COLUMNS
+
+
+def copied_scales() -> Iterator[tuple]:
+    """((row, factor), byte of the block, places in TMEM) of all 512 scale factors of a block that COPY has copied from
+    where `scale_layout` has them. That these are the places of `ScalesInTmem` is why the block is as it is.
+
+    >>> all(places == ScalesInTmem(128)(*scale) for scale, _, places in copied_scales())
+    True
+    """
+    layout, copy = scale_layout(BLOCK_ROWS, BLOCK_COLUMNS), tmem_copy(COPY)
+    for row in range(BLOCK_ROWS):
+        for factor in range(BLOCK_COLUMNS):
+            byte = int(layout(row, factor))
+            yield (row, factor), byte, copy(byte // 16, byte % 16)
