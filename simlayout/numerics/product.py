@@ -15,8 +15,10 @@ def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch:
     """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
 
     name: an mma.sync ("m16n8k16.f32.f16.f16.f32": shape, types of D, A, B, C) or a wgmma
-    ("wgmma.m64n256k16.f32.f16.f16": shape, types of D, A, B). a: [..., M, K], b: [..., K, N], c: [..., M, N] or None
-    (zeros), of the instruction's M, N and K; leading axes are a batch and broadcast. arch: for example "sm_90".
+    ("wgmma.m64n256k16.f32.f16.f16": shape, types of D, A, B); with arch="sm_100" also a tcgen05.mma, written alike
+    ("tcgen05.m128n256k16.f32.f16.f16"; floats of 8 bits and fewer: `narrow_mma`). a: [..., M, K], b: [..., K, N],
+    c: [..., M, N] or None (zeros), of the instruction's M, N and K; leading axes are a batch and broadcast. arch: for
+    example "sm_90".
     dtypes: float16, float32, float64, int8, uint8, int32 where they are the instruction's types; tf32 is stored in
     float32, of which the low 13 bits are ignored; bf16 is uint16 (raw bits) or ml_dtypes.bfloat16; e4m3 and e5m2 are uint8
     (raw bits) or ml_dtypes' float8_e4m3fn and float8_e5m2; s4, u4 and b1 are int8, uint8 and uint8, one element each.

@@ -62,6 +62,8 @@ _AS_SM_80 = Provenance("assumed", "as on sm_80, which MMA-Sim (arXiv 2511.10909)
 _AS_SIBLINGS = Provenance("assumed", "as the measured instructions with such operands; MMA-Sim (arXiv 2511.10909) agrees")
 _SASS = Provenance("assumed", "from the SASS that ptxas makes: F2FP.F16.UNPACK_B, two HMMA from RZ, FADD or HADD2 of c")
 _PTX = Provenance("documented", "PTX ISA, mma and wgmma: integer sums are exact and wrap, or saturate with .satfinite")
+_B200 = Provenance("measured elsewhere", "sf-tensor/tcgen05, MODEL.md and its frozen results of one B200; MMA-Sim (arXiv "
+                   "2511.10909) has the same rule. Sums whose largest addend is below 2**-133 are assumed to be as on sm_90")
 _FMA = Provenance("documented", "MMA-Sim, arXiv 2511.10909; NaN payloads are assumed")
 
 _HALF, _TF32, _FP8, _INTEGER = ("f16", "bf16"), ("tf32",), ("e4m3", "e5m2"), ("s8", "u8", "s4", "u4", "b1")
@@ -80,6 +82,8 @@ _TABLE = (
     ("mma.sync", _FP8, ("sm_90", "sm_100"), "through f16", None, 25, 23, _SASS),
     ("wgmma", _HALF + _TF32, ("sm_90",), "fused", None, 25, 23, _AS_SIBLINGS),
     ("wgmma", _FP8, ("sm_90",), "fused", None, 13, 13, _AS_SIBLINGS),
+    ("tcgen05", _HALF + _TF32, ("sm_100",), "fused", None, 25, 23, _B200),
+    ("tcgen05", _INTEGER, ("sm_100",), "integer", None, None, None, _B200),
     ("mma.sync", _INTEGER, _ALL, "integer", None, None, None, _PTX),
     ("wgmma", _INTEGER, _ALL, "integer", None, None, None, _PTX),
     ("mma.sync", ("f64",), _ALL, "fma", None, None, None, _FMA),

@@ -1,21 +1,25 @@
-"""Which tensor-core instructions there are, by name: mma.sync and wgmma, one table."""
+"""Which tensor-core instructions there are, by name: mma.sync and wgmma, one table; and those of tcgen05.mma."""
 
 import difflib
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS
+from simlayout.hardware.tables.operand_readers import READERS
+from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 
 
 @dataclass(frozen=True)
 class TensorOp:
     """One tensor-core instruction, D = A B + C.
 
-    family: "mma.sync" or "wgmma". m, n, k: shape in elements. d, a, b, c: element types. suffix: ".satfinite" (the sum is
-    clamped where it would wrap), ".xor.popc" or ".and.popc" (how two bits make a product), or none. arches: the
-    architectures that have it.
+    family: "mma.sync", "wgmma" or "tcgen05". m, n, k: shape in elements. d, a, b, c: element types. suffix: ".satfinite"
+    (the sum is clamped where it would wrap), ".xor.popc" or ".and.popc" (how two bits make a product), or none. arches:
+    the architectures that have it.
     """
 
     name: str
@@ -83,7 +87,26 @@ def _warpgroup_level():
 
 TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in level()}
 """Every instruction, by name: `m16n8k16.f32.f16.f16.f32` (shape, types of D, A, B, C) for mma.sync,
-`wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D."""
+`wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D. Those of tcgen05.mma, which are many,
+are made of their names: `tcgen05.m128n256k16.f32.f16.f16`."""
+
+_HAVE_TCGEN05 = tuple(row.arch for row in READERS.values() if row.name == "tcgen05")
+
+
+@lru_cache(None)
+def _tcgen05(name):
+    """The TensorOp of a dense tcgen05.mma of kind::f16, tf32 or i8, by its name; InstructionError for others."""
+    found = re.fullmatch(r"tcgen05\.m(\d{1,3})n(\d{1,3})k(\d{1,2})\.(\w+)\.(\w+)\.(\w+)(\.satfinite)?", name)
+    if found is None:
+        raise InstructionError(f"unknown tensor-core instruction {name!r}; write it as tcgen05.m128n256k16.f32.f16.f16")
+    m, n, k, (d, a, b), suffix = *map(int, found.groups()[:3]), found.groups()[3:6], found[7] or ""
+    for kind in ("f16", "tf32", "i8"):
+        known = dict(KINDS[kind].formats)
+        if k == KINDS[kind].k and a in known and b in known and (a == b or kind == "i8") and d in TYPES[a].accumulators:
+            if any(m in ms and n in ns for _, _, ms, ns in shapes_of(kind)) and (not suffix or kind == "i8"):
+                return TensorOp(name, "tcgen05", m, n, k, d, a, b, d, suffix, _HAVE_TCGEN05)
+    raise InstructionError(f"tcgen05.mma has no {name!r}: K is 32 bytes of A, of f16, bf16, tf32, s8 or u8, and the shapes "
+                           "are those of their kinds; simlayout.numerics.narrow_mma has floats of 8, 6 and 4 bits")
 
 
 def tensor_op(name: str, arch: str = DEFAULT_ARCH) -> TensorOp:
@@ -97,12 +120,16 @@ def tensor_op(name: str, arch: str = DEFAULT_ARCH) -> TensorOp:
     ...
     simlayout.errors.InstructionError: sm_80 has no m16n8k4.f64.f64.f64.f64; sm_90, sm_100 have
     """
-    if name not in TENSOR_OPS:
+    if str(name).startswith("tcgen05."):
+        op = _tcgen05(name)
+    elif name not in TENSOR_OPS:
         near = difflib.get_close_matches(str(name), TENSOR_OPS, n=3, cutoff=0.5)
         hint = (f"did you mean {' or '.join(near)}?" if near else
                 "write them as m16n8k16.f32.f16.f16.f32 or wgmma.m64n256k16.f32.f16.f16")
         raise InstructionError(f"unknown tensor-core instruction {name!r}; {hint}")
-    op, chip = TENSOR_OPS[name], arch_of(arch).name
+    else:
+        op = TENSOR_OPS[name]
+    chip = arch_of(arch).name
     if chip not in op.arches:
         has = "has" if len(op.arches) == 1 else "have"
         raise InstructionError(f"{chip} has no {name}; {', '.join(op.arches)} {has}")
