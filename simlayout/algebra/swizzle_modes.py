@@ -80,7 +80,7 @@ ATOM_32B = "128B_ATOM_32B"
 """The name of the fifth mode, which only Blackwell has: 32 bytes change places within 128, Swizzle<2,5,2> (cuda.h since
 CUDA 12.8; PTX ISA, 128-Byte swizzling with 32B atomicity; CUTLASS, Layout_MN_SW128_32B_Atom)."""
 
-EVERY_MODE: dict[int | str, SwizzleMode] = {**SWIZZLE_MODES, ATOM_32B: SwizzleMode(128, 2, 4, None, 1, 5)}
+EVERY_MODE = dict[int | str, SwizzleMode]([*SWIZZLE_MODES.items(), (ATOM_32B, SwizzleMode(128, 2, 4, None, 1, 5))])
 """SWIZZLE_MODES and ATOM_32B, by what `swizzle=` is elsewhere."""
 
 

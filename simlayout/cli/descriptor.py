@@ -6,7 +6,7 @@ from dataclasses import asdict
 from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import LayoutError
-from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
+from simlayout.hardware.matrix.diagnosis import ROWS, Diagnosis, diagnose
 from simlayout.hardware.matrix.instruction_descriptor import (
     WORDS,
     InstructionDescriptor,
@@ -102,7 +102,7 @@ def _lines(found: Diagnosis, options):
         yield field(f"{reading.major}-major", f"{reading.layout}, in {options.dtype} from {reading.origin:#x}")
         yield field("", f"bytes {reading.first:#x} to {reading.last:#x}, {apart}")
     if found.verdict is not None:
-        yield field("tile", f"{options.rows or found.readings[0].layout.shape[0]} x {options.depth}: {found.verdict}")
+        yield field("tile", f"{options.rows or ROWS[found.reader]} x {options.depth}: {found.verdict}")
     for mistake in found.mistakes:
         yield field("mistake", mistake)
     yield field("provenance", f"documented: {row.source}")

@@ -101,11 +101,13 @@ class InstructionDescriptor:
         if d is None or row.scaled and found["scale"] not in scales:
             raise InstructionError(f"no instruction descriptor of kind::{row.name}: it has "
                                    f"{_numbered(row.scales if row.scaled else row.results)}")
-        flags = {name: bool(found[name]) for name in ("negate_a", "negate_b", "sparse", "saturate", "k96") if name in found}
-        rest = {name: found[name] for name in ("selector", "scale_a_id", "scale_b_id") if name in found}
+        def flag(name):
+            return bool(found.get(name, 0))
+
         return cls(row.name, named[found["a"]], named[found["b"]], d, found["m"] * M_UNIT, found["n"] * N_UNIT,
-                   MAJORS[found["a_major"]], MAJORS[found["b_major"]], max_shift=SHIFTS[found.get("max_shift", 0)],
-                   scale=scales.get(found.get("scale")), **flags, **rest)
+                   MAJORS[found["a_major"]], MAJORS[found["b_major"]], flag("negate_a"), flag("negate_b"), flag("sparse"),
+                   found["selector"], flag("saturate"), SHIFTS[found.get("max_shift", 0)],
+                   scales.get(found.get("scale", -1)), found.get("scale_a_id", 0), found.get("scale_b_id", 0), flag("k96"))
 
 
 def fields_of(kind: Kind) -> dict[str, Bits]:

@@ -14,13 +14,14 @@ import numpy as np
 
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware.matrix.fragments_base import Fragment
+from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import check_shape
 
 TMEM_LANES, TMEM_COLUMNS = 128, 512
 """Lanes and columns, each of 32 bits, of an SM (PTX ISA, Tensor Memory Addressing)."""
 
-WARP_LANES = 32
+WARP_LANES = LANES
 """Lanes that a warp reaches with tcgen05.ld and st: warp w those from 32 (w % 4) on (PTX ISA, Access restrictions)."""
 
 SOURCE = Provenance("documented", "PTX ISA, tcgen05: Data Movement Shape; equal to CUTLASS's copy_traits_sm100.hpp")
