@@ -52,12 +52,7 @@ class Case:
     @property
     def count(self) -> int:
         """How many operands it is tried on."""
-        return count_of(self.roles, self.op.exact)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the table says that its bits are the GPU's."""
-        return self.op.exact
+        return count_of(self.roles, bool({"approx", "full"} & set(self.modifiers)))
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from simlayout.machine.arithmetic.carriers import width_of
 FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 """Type -> bits of its exponent and of its fraction."""
 USUAL, WHOLE, MANY = 16384, 65536, 262144
-"""How many operands: usually; where 16 bits are all that there is; of approximate functions of one operand."""
+"""How many operands: usually; where 16 bits are all that there is; of functions that PTX calls approximate."""
 ROLES = {"mask": "b32", "few32": "b32", "few64": "b64", "often": "pred", "clamp": "u32", "clamps": "u32",
          "nans": "f64"}
 """Roles of what lanes give together -> type: a membermask, one per warp; numbers of which many are equal, with 32 and 64
@@ -39,15 +39,15 @@ def roles_of(opcode: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     return sources
 
 
-def count_of(roles: tuple[str, ...], exact: bool = True) -> int:
+def count_of(roles: tuple[str, ...], approximate: bool = False) -> int:
     """How many operands an instruction is tried on.
 
-    >>> count_of(("f32", "f32")), count_of(("b16",)), count_of(("f32",), exact=False)
+    >>> count_of(("f32", "f32")), count_of(("b16",)), count_of(("f32",), approximate=True)
     (16384, 65536, 262144)
     """
     if roles in ((_ANY,), ("f16x2",), ("bf16x2",)) or _SELECTOR in roles:
         return WHOLE
-    return USUAL if exact else MANY
+    return MANY if approximate else USUAL
 
 
 @lru_cache(8)

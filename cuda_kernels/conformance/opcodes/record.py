@@ -4,7 +4,6 @@ import json
 import lzma
 from pathlib import Path
 
-from cuda_kernels.conformance.opcodes.forms import every_case
 from cuda_kernels.conformance.opcodes.judge import Verdict
 from simlayout.files import write_whole
 
@@ -26,27 +25,22 @@ def read(path: Path) -> dict:
 
 
 def summary(verdicts: list[Verdict], refused: dict[str, str]) -> str:
-    """What differs, with an example of each; how far approximate functions are; what the driver refused, by reason."""
-    exact = {case.name: case.exact for case in every_case()}
-    lines, wrong = [], [v for v in verdicts if v.different and exact.get(v.name, True)]
+    """What differs, with an example of each; what the driver refused, by reason."""
+    lines, wrong = [], [v for v in verdicts if v.different]
     for v in wrong[:SHOWN]:
         given, theirs, ours = v.examples[0]
         lines.append(f"{v.name}: {v.different} of {v.cases} differ: of {given} the GPU makes {theirs}, the table {ours}")
     if len(wrong) > SHOWN:
         lines.append(f"... and {len(wrong) - SHOWN} more: {', '.join(v.name for v in wrong[SHOWN:])}")
-    for v in verdicts:
-        if v.ulp is not None:
-            lines.append(f"{v.name}: {v.different} of {v.cases} differ, at most {v.ulp} ulp, relative {v.relative:.3g}, "
-                         f"absolute {v.absolute:.3g}; {v.kinds} infinite or NaN in one alone")
     lines += [f"{v.name}: not compared, {v.missing}" for v in verdicts if v.missing]
     reasons: dict[str, list[str]] = {}
     for name, reason in refused.items():
         reasons.setdefault(_without_line(reason), []).append(name)
     lines += [f"refused, {reason}: {len(names)} ({', '.join(names[:3])}...)" for reason, names in reasons.items()]
-    of_exact = [v for v in verdicts if exact.get(v.name, True) and not v.missing]
-    lines.append(f"{len(of_exact)} exact forms on {sum(v.cases for v in of_exact):,} operands: {len(wrong)} differ "
-                 f"somewhere, in {sum(v.different for v in wrong):,} results; {sum(v.ulp is not None for v in verdicts)} "
-                 f"approximate forms; {len(refused)} refused; {sum(bool(v.missing) for v in verdicts)} not compared")
+    known = [v for v in verdicts if not v.missing]
+    lines.append(f"{len(known)} forms on {sum(v.cases for v in known):,} operands: {len(wrong)} differ somewhere, in "
+                 f"{sum(v.different for v in wrong):,} results; {len(refused)} refused; "
+                 f"{len(verdicts) - len(known)} not compared")
     return "\n".join(lines)
 
 

@@ -28,7 +28,6 @@ class Together:
     lines: tuple[str, ...]
     room: int = 0
     target: str = "sm_90"
-    exact: bool = True
     count: int = USUAL
 
     @property

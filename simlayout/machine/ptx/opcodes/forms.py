@@ -31,7 +31,7 @@ class Form:
     results, sources: types of the operands, separated by spaces, with names of slots in them; "wide(T)" is the type of
     twice the width, "bits(T)" the .b type of the same, "unsigned(T)" the .u type. build: from what was found (a namespace:
     each slot's modifier, "" if it is absent, and of every other word whether it is there) to the function of carriers.
-    exact: whether its bits are the GPU's; section: of the PTX ISA. target: the least architecture, where sm_75 lacks it.
+    section: of the PTX ISA. target: the least architecture, where sm_75 lacks it.
     """
 
     text: str
@@ -39,7 +39,6 @@ class Form:
     sources: str
     build: Callable
     section: str
-    exact: bool = True
     target: str = "sm_75"
     slots: dict = field(default_factory=dict, hash=False)
 

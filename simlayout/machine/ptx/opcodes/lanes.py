@@ -34,14 +34,14 @@ class LaneOp:
     sources: those of the operands, in PTX's order; "cc", the carry flag, is no operand and comes last.
     function: from the carriers of the sources (`simlayout.machine.arithmetic.primitives`) to that of the result, or to a
     tuple of them. Integers may exceed their type: whoever stores them cuts them to the width of the register.
-    exact: whether its bits are those of an sm_90 GPU; if not, the docstring says how far they are. section: of the PTX ISA.
-    target: the least architecture that has it.
+    section: of the PTX ISA. target: the least architecture that has it.
+
+    The bits are those of an sm_90 GPU, also of functions that PTX calls approximate.
     """
 
     results: tuple[str, ...]
     sources: tuple[str, ...]
     function: Callable
-    exact: bool
     section: str
     target: str
 
@@ -67,8 +67,8 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
     for form in forms:
         found = form.match(modifiers)
         if found is not None:
-            return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.exact,
-                          form.section, form.target)
+            return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.section,
+                          form.target)
     if opcode in ("add", "sub", "mul", "fma") and modifiers[-1:] == ("f32x2",):
         raise InstructionError(f"{'.'.join((opcode, *modifiers))} needs sm_100 or newer, and the machine is an sm_90: "
                                "compile for sm_90a")

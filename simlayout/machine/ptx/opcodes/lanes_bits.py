@@ -7,7 +7,7 @@ _LOGIC, _INTEGER, _MOVE = "Logic and Shift Instructions", "Integer Arithmetic In
 
 
 def _row(section, text, results, sources, build, target="sm_75", **slots):
-    return Form(text, results, sources, build, section, True, target, slots)
+    return Form(text, results, sources, build, section, target, slots)
 
 
 _LOGICAL = dict(T="pred b16 b32 b64")

@@ -16,7 +16,7 @@ _PAIRS = "e4m3x2 e5m2x2"
 
 
 def _row(text, results, sources, build, target="sm_75", **slots):
-    return Form(text, results, sources, build, _SECTION, True, target, slots)
+    return Form(text, results, sources, build, _SECTION, target, slots)
 
 
 def _narrower(source):

@@ -2,14 +2,15 @@
 
 from simlayout.machine.arithmetic import approximate as a
 from simlayout.machine.arithmetic import floats as f
+from simlayout.machine.arithmetic import mufu
 from simlayout.machine.arithmetic import signs as s
 from simlayout.machine.ptx.opcodes.forms import Form, of
 
 _SECTION = "Floating Point Instructions"
 
 
-def _row(text, results, sources, build, target="sm_75", exact=True, **slots):
-    return Form(text, results, sources, build, _SECTION, exact, target, slots)
+def _row(text, results, sources, build, target="sm_75", **slots):
+    return Form(text, results, sources, build, _SECTION, target, slots)
 
 
 def _f32(name):
@@ -45,12 +46,12 @@ FORMS = (
     *(_row(f"{name}.f64", "f64", "f64 f64", of(s.f64_extreme(name))) for name in ("min", "max")),
     _row("copysign.f32", "b32", "b32 b32", of(s.copy_sign(32))),
     _row("copysign.f64", "b64", "b64 b64", of(s.copy_sign(64))),
-    *(_row(f"div.{mode}{{.ftz}}.f32", "f32", "f32 f32", _approximate(f"div.{mode}"), exact=False)
+    *(_row(f"div.{mode}{{.ftz}}.f32", "f32", "f32 f32", _approximate(f"div.{mode}"))
       for mode in ("approx", "full")),
-    *(_row(f"{name}.approx{{.ftz}}.f32", "f32", "f32", _approximate(name), exact=False)
+    *(_row(f"{name}.approx{{.ftz}}.f32", "f32", "f32", _approximate(name))
       for name in ("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2")),
-    _row("tanh.approx.f32", "f32", "f32", of(a.tanh_f32), exact=False),
-    _row("rsqrt.approx.f64", "f64", "f64", of(a.rsqrt_f64), exact=False),
-    _row("rsqrt.approx.ftz.f64", "f64", "f64", of(a.mufu_rsq64h), exact=False),
-    _row("rcp.approx.ftz.f64", "f64", "f64", of(a.mufu_rcp64h), exact=False),
+    _row("tanh.approx.f32", "f32", "f32", of(mufu.mufu_tanh)),
+    _row("rsqrt.approx.f64", "f64", "f64", of(a.rsqrt_f64)),
+    _row("rsqrt.approx.ftz.f64", "f64", "f64", of(mufu.mufu_rsq64h)),
+    _row("rcp.approx.ftz.f64", "f64", "f64", of(mufu.mufu_rcp64h)),
 )

@@ -8,7 +8,7 @@ _INTEGER, _EXTENDED = "Integer Arithmetic Instructions", "Extended-Precision Int
 
 
 def _row(text, results, sources, build, section=_INTEGER, target="sm_75", **slots):
-    return Form(text, results, sources, build, section, True, target, slots)
+    return Form(text, results, sources, build, section, target, slots)
 
 
 def _signed(name):
