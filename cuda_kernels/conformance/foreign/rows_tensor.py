@@ -76,7 +76,7 @@ def _ignored(mask, turn):
         return {1: np.where(_lanes(mask), args[0], 0)}
 
     return {
-        "make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, turn],
+        "make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, turn, MASKS["all"]],
         "result": lambda a: _turned(a, result),
     }
 
@@ -90,7 +90,7 @@ def _guarded(mask):
     def result(args):
         return {1: np.where(_lanes(mask), args[0], np.arange(32)[:, None])}
 
-    return {"make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask], "result": result}
+    return {"make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, MASKS["none"]], "result": result}
 
 
 one_warp = partial(copies, grid=(1, 1, 1), block=(32, 1, 1))

@@ -40,25 +40,29 @@ extern "C" __global__ void copy_partial(const int *in, int *out, int n) {
     out[t] = words[o] + pairs[o].x * 3 + pairs[o].y * 5;
 }
 
-// ignore-src: the lanes of the mask read, the others write zeros.
-extern "C" __global__ void copy_ignored(const uint4 *in, uint4 *out, unsigned mask, int turn) {
-    __shared__ uint4 held[32];
+// ignore-src: the lanes of the mask read, the others write zeros. Nsight Compute counts an LDGSTS whose predicate is P0 as if every
+// lane read. So that ptxas gives P0 to another copy, there is one more, in which every lane does read.
+extern "C" __global__ void copy_ignored(const uint4 *in, uint4 *out, unsigned mask, int turn, unsigned every) {
+    __shared__ uint4 held[32], more[32];
     int t = threadIdx.x;
-    asm volatile("{ .reg .pred p; setp.eq.u32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }"
-                 ::"r"(shared(&held[t ^ turn])), "l"(in + t), "r"(mask >> t & 1) : "memory");
+    asm volatile("{ .reg .pred p, q; setp.eq.u32 p, %3, 0; setp.eq.u32 q, %4, 0;"
+                 "cp.async.cg.shared.global [%0], [%2], 16, p; cp.async.cg.shared.global [%1], [%2], 16, q; }"
+                 ::"r"(shared(&more[t])), "r"(shared(&held[t ^ turn])), "l"(in + t), "r"(every >> t & 1), "r"(mask >> t & 1) : "memory");
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
     out[t] = held[t];
 }
 
-// A copy that only the lanes of the mask execute.
-extern "C" __global__ void copy_guarded(const uint4 *in, uint4 *out, unsigned mask) {
-    __shared__ uint4 held[32];
+// A copy that only the lanes of the mask execute. As a guard, P0 makes Nsight Compute count nothing: it guards another copy, which
+// no lane executes.
+extern "C" __global__ void copy_guarded(const uint4 *in, uint4 *out, unsigned mask, unsigned none) {
+    __shared__ uint4 held[32], more[32];
     int t = threadIdx.x;
     held[t] = make_uint4(t, t, t, t);
     __syncwarp();
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
-                 ::"r"(shared(&held[t])), "l"(in + t), "r"(mask >> t & 1) : "memory");
+    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %3, 0; setp.ne.u32 q, %4, 0;"
+                 "@p cp.async.cg.shared.global [%0], [%2], 16; @q cp.async.cg.shared.global [%1], [%2], 16; }"
+                 ::"r"(shared(&more[t])), "r"(shared(&held[t])), "l"(in + t), "r"(none >> t & 1), "r"(mask >> t & 1) : "memory");
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
     out[t] = held[t];
