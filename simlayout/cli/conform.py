@@ -1,10 +1,12 @@
 """conform: the model against counters, of this machine's GPU or recorded. `cuda_kernels` is imported when it is called."""
 
+from pathlib import Path
+
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, integer
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, deliver
+from simlayout.files import STDIO, deliver, write_whole
 from simlayout.hardware.banks.records import check_file, summaries_text
 
 
@@ -17,12 +19,16 @@ def describe(parser):
         simlayout conform --check cases.npz                   # the same cases against today's model, without a GPU
         simlayout conform --check cases.npz --json measured.json
         simlayout conform --clock                             # by the clock: without Nsight Compute, weaker
+        simlayout conform --hip conform_lds.py                # a script for AMD's GPUs, whose record --check reads too
         """, """
     Every case is an access pattern of one warp: strides, broadcasts, pairs, swizzled tiles, masks, chance. Nsight Compute
     (ncu, on the PATH) reads its wavefronts, bank conflicts and loads one by one; a case that disagrees is measured again
     by itself. The exit code is 1 if the model is wrong anywhere; the first such case of each instruction is explained.
     --json holds the totals; with --check what simlayout/hardware/tables/measured keeps of the files. There `-` is stdin.
     `simlayout.hardware.add_records` makes a recorded file count in the provenance of every answer.
+
+    On AMD's GPUs: --hip writes one Python file, which needs Python, hipcc and rocprofv3 alone; there
+    `python3 conform_lds.py record.json` counts the bank conflicts of some thousand waves, and --check compares them.
     """)
     add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
             help="PTX names or their beginnings, e.g. ld.shared.v4.b32 (default: all)")
@@ -31,7 +37,8 @@ def describe(parser):
     add(parser, "--seed", "--json")
     parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
     parser.add_argument("--clock", action="store_true", help="time the cases instead: needs no Nsight Compute, proves less")
-    parser.add_argument("--check", nargs="+", metavar="FILE.npz", help="compare recorded files with the model instead")
+    parser.add_argument("--hip", metavar="FILE.py", help="write the script that counts on an AMD GPU")
+    parser.add_argument("--check", nargs="+", metavar="FILE", help="compare recorded files with the model instead")
 
 
 def _forms():
@@ -42,13 +49,18 @@ def conform(options):
     """`simlayout conform`: exit code 1 if anything was counted that the model does not say."""
     if options.check:
         return _check(options)
-
+    if options.hip:
+        write_whole(options.hip, Path(registry.ROCM_SCRIPT).read_bytes())
+        print(f"wrote {options.hip}: on the machine with the GPU, python3 {options.hip} record.json")
+        return 0
     return registry.conform(options)
 
 
 def _check(options):
     """Recorded files against today's model; no GPU takes part."""
-    for name, given in (("an instruction", options.instructions), ("--record", options.record), ("--clock", options.clock)):
+    given_too = {"an instruction": options.instructions, "--record": options.record, "--clock": options.clock,
+                 "--hip": options.hip}
+    for name, given in given_too.items():
         if given:
             raise SimlayoutError(f"--check compares whole files as they are: leave out {name}")
     summaries, wrong = [], False

@@ -32,6 +32,7 @@ HOMES = {
     "CONFORM_FORMS": "cuda_kernels.conformance.forms:FORMS",
     "conform": "cuda_kernels.conformance.suite:conform",
     "table_of_cases": "cuda_kernels.conformance.suite:table",
+    "ROCM_SCRIPT": "cuda_kernels.conformance.rocm:__file__",
 }
 """{name here: "module:name there"}."""
 

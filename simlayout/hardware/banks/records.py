@@ -1,14 +1,15 @@
 """Records: what a GPU counted, case by case, compared with the model.
 
-A record file is an .npz that `simlayout conform --record` writes: the addresses of every case beside its counters, and
-where, when and how they were read. What the files say of each rule is kept in tables/measured/*.json, from which
-`tables.provenance` answers; `add_records` adds a file of your own, of any architecture, for as long as the process lives.
+A record file is an .npz that `simlayout conform --record` writes, or for AMD's chips a JSON file of the script that
+`simlayout conform --hip` writes: the addresses of every case beside its counters, and where, when and how they were read.
+What the files say of each rule is kept in tables/measured/*.json, from which `tables.provenance` answers; `add_records`
+adds a file of your own, of any architecture, for as long as the process lives.
 
     simlayout conform --check FILE.npz ... --json FILE     (compares records with the model; writes what measured/ keeps)
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from zipfile import BadZipFile, is_zipfile
@@ -27,14 +28,14 @@ NO_SIZE = -1
 
 COUNTERS = ("wavefronts", "conflicts", "loads")
 NOT_RECORDED = -1
-"""In `conflicts` and `loads` of a record that did not read that counter."""
+"""In the counters of a record that did not read that one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cases:
     """Measured cases of one instruction in one PTX spelling.
 
-    addresses: shared bytes, int64 [n, 32]; active: bool [n, 32]; sources: global bytes of copies, int64 [n, 32], or
+    addresses: shared bytes, int64 [n, lanes]; active: bool [n, lanes]; sources: global bytes of copies, int64 [n, 32], or
     None; valid: their src-size in bytes, int64 [n, 32], or None; labels: str [n];
     wavefronts, conflicts, loads: what was counted, int64 [n].
     """
@@ -64,6 +65,9 @@ class Checked:
         if not self.wrong.any():
             return ""
         i, a, c = int(np.argmax(self.wrong)), self.analysis, self.cases
+        if c.wavefronts[i] == NOT_RECORDED:
+            return (f"{c.form}, case {i} ({c.labels[i]}): {int(a.conflicts[i])} conflicts predicted, {int(c.conflicts[i])} "
+                    f"measured\n{a.explain(i)}")
         low, high = int(a.at_least[i]), int(a.at_most[i])
         predicted = f"{low}" if low == high else f"{low} to {high}"
         return (f"{c.form}, case {i} ({c.labels[i]}): {predicted} wavefronts predicted, {int(c.wavefronts[i])} measured; "
@@ -72,10 +76,19 @@ class Checked:
 
 
 def check(cases, arch=DEFAULT_ARCH):
-    """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact."""
-    a = analyze(cases.instruction, cases.addresses, active=cases.active, arch=arch, sources=cases.sources,
-                valid=cases.valid)
-    wrong = (cases.wavefronts < a.at_least) | (cases.wavefronts > a.at_most)
+    """Checked: wavefronts within the model's bounds; conflicts and loads equal where they were read and are exact. Of a
+    rule that sources dispute, by the one of the two that more cases agree with."""
+    row = instruction_of(cases.instruction, arch)
+    if row.rival is not None:
+        rules = replace(row, rival=None), row.rival
+        return min((_checked(cases, rule, arch) for rule in rules), key=lambda checked: checked.wrong.sum())
+    return _checked(cases, row, arch)
+
+
+def _checked(cases, row, arch):
+    """`check` by one rule."""
+    a = analyze(row, cases.addresses, active=cases.active, arch=arch, sources=cases.sources, valid=cases.valid)
+    wrong = (cases.wavefronts != NOT_RECORDED) & ((cases.wavefronts < a.at_least) | (cases.wavefronts > a.at_most))
     known = a.at_least == a.at_most
     if a.instruction.kind != "copy":                     # there the counter varies from run to run
         wrong |= known & (cases.conflicts != NOT_RECORDED) & (cases.conflicts != a.conflicts)
@@ -84,13 +97,15 @@ def check(cases, arch=DEFAULT_ARCH):
     return Checked(cases, a, wrong)
 
 
-_UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, EOFError, BadZipFile)
+_UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, BadZipFile)
 """What NumPy raises on a file that is damaged or another one's."""
 
 
 def load_records(path):
     """(about, [Cases]) of a record file. Raises SimlayoutError if it is none."""
     try:
+        if Path(path).read_bytes()[:1] == b"{":
+            return _load_json(path)
         if not is_zipfile(Path(path).resolve(strict=True)):
             raise ValueError("it is not an .npz file")
         with np.load(path) as archive:
@@ -114,6 +129,21 @@ def load_records(path):
         raise SimlayoutError(f"{path} does not exist") from None
     except _UNREADABLE as error:
         raise SimlayoutError(f"{path} is no record of `simlayout conform`: {error}") from error
+
+
+def _load_json(path):
+    """`load_records` of a file of the script for AMD's GPUs, which counts conflicts alone."""
+    record = json.loads(Path(path).read_text())
+    about, all_cases = record["about"], []
+    str(Summary(about["arch"], about, {}))
+    for name, found in record["cases"].items():
+        conflicts = np.array(found["conflicts"], np.int64)
+        unread = np.full(len(conflicts), NOT_RECORDED)
+        addresses, active = np.array(found["addresses"], np.int64), np.array(found["active"], bool)
+        if not len(conflicts) == len(addresses) == len(active) == len(found["labels"]):
+            raise ValueError(f"the lists of {name} differ in length")
+        all_cases.append(Cases(name, name, addresses, active, None, None, tuple(found["labels"]), unread, conflicts, unread))
+    return about, all_cases
 
 
 def lane_masks(active):

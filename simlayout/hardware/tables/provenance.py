@@ -38,7 +38,8 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one record file says. about: device, driver, tool, date, command ...; cases: {instruction: (cases, wrong)}."""
+    """What one record file says. about: device, driver, cuda or rocm, tool, date, command ...; cases: {instruction: (cases,
+    wrong)}."""
 
     arch: str
     about: dict
@@ -46,7 +47,8 @@ class Summary:
 
     def __str__(self):
         about = self.about
-        return (f"measured on one {about['device']} (driver {about['driver']}, CUDA {about['cuda']}) with {about['tool']}, "
+        runtime = f"CUDA {about['cuda']}" if "cuda" in about else f"ROCm {about['rocm']}"
+        return (f"measured on one {about['device']} (driver {about['driver']}, {runtime}) with {about['tool']}, "
                 f"{about['date']}")
 
 
