@@ -1,10 +1,10 @@
-"""The clinic: questions that users asked about bank conflicts, worked and executed, a page for each.
+"""The clinic: questions that users asked about bank conflicts and layouts, worked and executed, a page for each.
 
 A page is Markdown whose examples are doctests; the tests run all of them. `simlayout clinic` lists the pages, and
 `simlayout clinic NAME` prints one.
 
->>> [p.name for p in pages()]
-['cutlass-1882', 'cutlass-2810', 'cutlass-3172', 'hgemm-4', 'hgemm-base', 'leetcuda-formula', 'llama-28536']
+>>> len(pages()), [p.name for p in pages()][:4]
+(19, ['cudnn-221', 'cutlass-1688', 'cutlass-1882', 'cutlass-2116'])
 >>> page("hgemm-4").title
 'The 16x16 tile of halves that costs ldmatrix.x2.trans two conflicts'
 """

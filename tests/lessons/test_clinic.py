@@ -12,13 +12,27 @@ from simlayout.clinic import HEADINGS, page, pages
 from simlayout.errors import SimlayoutError
 
 NAMES = [p.name for p in pages()]
-THREADS = {"cutlass-1882": "https://github.com/NVIDIA/cutlass/issues/1882",
-           "cutlass-2810": "https://github.com/NVIDIA/cutlass/issues/2810",
-           "cutlass-3172": "https://github.com/NVIDIA/cutlass/issues/3172",
-           "hgemm-base": "https://github.com/Bruce-Lee-LY/cuda_hgemm/blob/master/src/mma/mma_base.cu",
-           "hgemm-4": "https://github.com/Bruce-Lee-LY/cuda_hgemm/issues/4",
-           "leetcuda-formula": "https://github.com/xlite-dev/LeetCUDA/tree/main/kernels/swizzle",
-           "llama-28536": "https://github.com/ggml-org/llama.cpp/pull/28536"}
+THREADS = {name: f"https://github.com/{path}" for name, path in (
+    ("cudnn-221", "NVIDIA/cudnn-frontend/issues/221"),
+    ("cutlass-1688", "NVIDIA/cutlass/issues/1688"),
+    ("cutlass-1882", "NVIDIA/cutlass/issues/1882"),
+    ("cutlass-2116", "NVIDIA/cutlass/issues/2116"),
+    ("cutlass-2212", "NVIDIA/cutlass/issues/2212"),
+    ("cutlass-2769", "NVIDIA/cutlass/issues/2769"),
+    ("cutlass-2810", "NVIDIA/cutlass/issues/2810"),
+    ("cutlass-2961", "NVIDIA/cutlass/issues/2961"),
+    ("cutlass-3099", "NVIDIA/cutlass/issues/3099"),
+    ("cutlass-3172", "NVIDIA/cutlass/issues/3172"),
+    ("flashinfer-4950", "flashinfer-ai/flashinfer/issues/4950"),
+    ("hgemm-base", "Bruce-Lee-LY/cuda_hgemm/blob/master/src/mma/mma_base.cu"),
+    ("hgemm-4", "Bruce-Lee-LY/cuda_hgemm/issues/4"),
+    ("leetcuda-formula", "xlite-dev/LeetCUDA/tree/main/kernels/swizzle"),
+    ("llama-28536", "ggml-org/llama.cpp/pull/28536"),
+    ("tilelang-2379", "tile-ai/tilelang/issues/2379"),
+    ("tilelang-2642", "tile-ai/tilelang/issues/2642"),
+    ("torchao-4929", "pytorch/ao/issues/4929"),
+    ("triton-8149", "triton-lang/triton/issues/8149"),
+)}
 
 
 def examples(name):
@@ -67,7 +81,7 @@ def test_the_command_lists_every_page_and_prints_one(capsys):
 
 def test_a_page_that_is_not_there_is_refused_with_those_that_are(capsys):
     assert main(["clinic", "hgemm-5"]) == 2
-    assert "there are cutlass-1882, " in capsys.readouterr().err
+    assert "there are cudnn-221, cutlass-1688, " in capsys.readouterr().err
     with pytest.raises(SimlayoutError, match="no page '../hgemm-4'"):
         page("../hgemm-4")
 

@@ -99,7 +99,8 @@ def _tcgen05(name):
     found = re.fullmatch(r"tcgen05\.m(\d{1,3})n(\d{1,3})k(\d{1,2})\.(\w+)\.(\w+)\.(\w+)(\.satfinite)?", name)
     if found is None:
         raise InstructionError(f"unknown tensor-core instruction {name!r}; write it as tcgen05.m128n256k16.f32.f16.f16")
-    m, n, k, (d, a, b), suffix = *map(int, found.groups()[:3]), found.groups()[3:6], found[7] or ""
+    m, n, k = (int(found[i]) for i in (1, 2, 3))
+    d, a, b, suffix = found[4], found[5], found[6], found[7] or ""
     for kind in ("f16", "tf32", "i8"):
         known = dict(KINDS[kind].formats)
         if k == KINDS[kind].k and a in known and b in known and (a == b or kind == "i8") and d in TYPES[a].accumulators:
