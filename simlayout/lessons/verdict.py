@@ -9,6 +9,7 @@ from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.banks.explain import WIDTH
 from simlayout.lessons.exercises.asking import Refused, Right
 from simlayout.lessons.exercises.hints import HINTS, LABELS, MORE
+from simlayout.lessons.exercises.said import Said, text_of
 from simlayout.testing.counterexample import CounterexampleError, wrapped
 
 _MODULES = {1: "banks", 2: "wide", 3: "matrices", 4: "fragments", 5: "swizzles", 6: "choice", 7: "kernels", 8: "hopper",
@@ -62,7 +63,7 @@ def check(exercise, answer, hints=1, language="en"):
     """Checks an answer to an exercise.
 
     exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. hints: of a wrong answer
-    1 tells what fails, 2 also where to look, 3 also what kind of change helps. language: of the second and the third hint.
+    1 tells what fails, 2 also where to look, 3 also what kind of change helps. language: of what it says.
     Any answer with the property that is asked for is right. Returns a Verdict, which a notebook prints; a wrong answer never
     raises, whatever it does. Raises SimlayoutError for an exercise, a number of hints or a language that there is not.
 
@@ -79,26 +80,33 @@ def check(exercise, answer, hints=1, language="en"):
         raise SimlayoutError(f"no hints in {language!r}; there are {', '.join(HINTS)}")
     more = _more(exercise, hints, language)
     if answer is None:
-        return Verdict(exercise, False, "\n".join([f"{exercise}: no answer yet ({one.asks})", *more]), answered=False)
-    told = _judged(one, answer)
+        first = Said("{}: no answer yet ({})", exercise, one.asks).text(language)
+        return Verdict(exercise, False, "\n".join([first, *more]), answered=False)
+    told = _judged(one, answer, language)
     if isinstance(told, Right):
-        text = "\n".join(wrapped(f"{exercise}: right{told.remark and f'; {told.remark}'}"))
-        return Verdict(exercise, True, text, draw=told.draw)
-    return Verdict(exercise, False, "\n".join([f"{exercise}: not yet", *told, *more, *MORE[language][hints - 1:hints]]))
+        right = Said("{}: right; {}", exercise, told.remark) if told.remark else Said("{}: right", exercise)
+        return Verdict(exercise, True, "\n".join(wrapped(right.text(language))), draw=told.draw)
+    first = Said("{}: not yet", exercise).text(language)
+    return Verdict(exercise, False, "\n".join([first, *told, *more, *MORE[language][hints - 1:hints]]))
 
 
-def _judged(exercise, answer):
-    """The Right of an answer to an Exercise, or the lines that say what fails."""
+def _judged(exercise, answer, language):
+    """The Right of an answer to an Exercise, or the lines that say what fails. What simlayout itself reports is English, as
+    everywhere: in another language a line before it says so."""
+    own = wrapped(Said("").text(language))
     try:
         return exercise.judge(answer)
+    except Refused as error:
+        return _folded(text_of(error.said, language))
     except CounterexampleError as error:
-        return _without_explanation(str(error).splitlines())
-    except (Refused, VerificationError) as error:
-        return _folded(error)
+        return [*own, *_without_explanation(str(error).splitlines())]
+    except VerificationError as error:
+        return [*own, *_folded(error)]
     except SimlayoutError as error:
-        return [*_folded(error), *wrapped(f"({exercise.asks})")]
+        return [*own, *_folded(error), *wrapped(Said("({})", exercise.asks).text(language))]
     except Exception as error:                           # an answer may be a function, and it may raise whatever it likes
-        return wrapped(f"the answer could not be tried: {type(error).__name__}: {error} ({exercise.asks})")
+        failed = Said("the answer could not be tried: {}: {} ({})", type(error).__name__, error, exercise.asks)
+        return wrapped(failed.text(language))
 
 
 def _more(exercise, hints, language):

@@ -1,15 +1,19 @@
 """Hints come in three steps and two languages, and give nothing away; a right answer is drawn."""
 
+import ast
 import re
+from pathlib import Path
 
 import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
 from lesson_leaks import leaked
 
+import simlayout as sl
 from simlayout.errors import SimlayoutError
 from simlayout.lessons import check
 from simlayout.lessons.exercises.hints import HINTS, LABELS, MORE
+from simlayout.lessons.exercises.said import CHINESE, Said
 from simlayout.lessons.translation import columns
 from simlayout.lessons.zh import check as check_in_chinese
 
@@ -59,6 +63,33 @@ def test_a_wrong_answer_says_how_to_ask_for_more():
 def test_hints_that_there_are_not_are_refused(hints, language, part):
     with pytest.raises(SimlayoutError, match=re.escape(part)):
         check("1.1", None, hints, language)
+
+
+def said_in_code():
+    """The sentences that `check` and the exercises say, as they stand in the code."""
+    folder = Path(sl.lessons.__file__).parent
+    for path in [folder / "verdict.py", *sorted((folder / "exercises").glob("*.py"))]:
+        for call in (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)):
+            named = isinstance(call.func, ast.Name) and call.func.id in ("Said", "Refused")
+            if named and isinstance(call.args[0], ast.Constant):
+                yield call.args[0].value
+
+
+def test_every_sentence_of_check_has_its_chinese_with_as_many_values_and_none_is_left_over():
+    assert set(said_in_code()) == set(CHINESE)
+    for english, chinese in CHINESE.items():
+        assert english.count("{}") == chinese.count("{}"), english
+        assert re.search("[\u4e00-\u9fff]", chinese) or not re.sub(r"pending|lane|value|[^a-z]", "", chinese), english
+    assert Said("{}: right; {}", "1.1", Said("it wastes no byte")).text("zh") == "1.1：对了；没有浪费一个字节"
+
+
+@pytest.mark.parametrize("exercise", WRONG)
+def test_a_chinese_notebook_says_in_chinese_what_is_wrong_or_that_a_report_is_english(exercise):
+    for answer, _ in WRONG[exercise]:
+        first, *lines = str(check_in_chinese(exercise, answer)).splitlines()
+        assert first == f"{exercise}：还不对" and re.search("[\u4e00-\u9fff]", lines[0])
+    assert str(check_in_chinese(exercise, RIGHT[exercise][0])).startswith(f"{exercise}：对了")
+    assert "not yet" in str(check(exercise, WRONG[exercise][0][0]))
 
 
 UNDRAWN = ("3.2", "3.3", "7.3", "8.2", "8.3", "9.1", "9.2", "10.1", "10.2")

@@ -10,21 +10,26 @@ from simlayout.algebra import parse
 from simlayout.algebra.composed import Layer
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware import analyze
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import verify
 from simlayout.testing import assert_bijective, assert_conflict_free
 from simlayout.testing.conflicts import Subject, meeting
 
 
 class Refused(SimlayoutError):
-    """An answer that does not have the property that is asked for; the text is the hint."""
+    """An answer that does not have the property that is asked for; the sentence, as of Said, is the hint."""
+
+    def __init__(self, template, *values):
+        self.said = Said(template, *values)
+        super().__init__(str(self.said))
 
 
 @dataclass(frozen=True)
 class Right:
-    """What a judge returns for a right answer. remark: what may be said of it, or ""; draw: a function without arguments
-    that draws what the answer does and returns the Axes, or None."""
+    """What a judge returns for a right answer. remark: what may be said of it, a Said or ""; draw: a function without
+    arguments that draws what the answer does and returns the Axes, or None."""
 
-    remark: str = ""
+    remark: Said | str = ""
     draw: Callable | None = None
 
 
@@ -33,7 +38,7 @@ class Exercise:
     """asks: what is to be found, in a few words. judge(answer): returns a Right, or raises for a wrong answer an error whose
     text is the hint."""
 
-    asks: str
+    asks: Said
     judge: object
 
 
@@ -46,9 +51,10 @@ def tile_of(answer, plain):
         return answer @ plain
     shape = getattr(answer, "shape", None)
     if shape is not None and shape != plain.shape:
-        raise Refused(f"{answer} has the shape {shape}; the tile's is {plain.shape}")
+        raise Refused("{} has the shape {}; the tile's is {}", answer, shape, plain.shape)
     if not callable(answer):
-        raise Refused(f"{answer!r} is no tile: give a swizzle, a layout of shape {plain.shape} or a function (row, col)")
+        raise Refused("{} is no tile: give a swizzle, a layout of shape {} or a function (row, col)", repr(answer),
+                      plain.shape)
     return answer
 
 
@@ -69,12 +75,12 @@ def warp_addresses(answer, step):
     values = [answer(lane) for lane in range(32)] if callable(answer) else answer
     addresses = np.asarray(values)
     if addresses.shape != (32,) or addresses.dtype.kind not in "iu":
-        raise Refused(f"32 integers are asked for, one byte address for each lane, not {_shown(values)}")
+        raise Refused("32 integers are asked for, one byte address for each lane, not {}", _shown(values))
     wrong = np.flatnonzero((addresses < 0) | (addresses % step != 0))
     if wrong.size:
         lane = int(wrong[0])
-        raise Refused(f"lane {lane} has the byte address {addresses[lane]}: it must be a multiple of {step}, and "
-                      "not negative")
+        raise Refused("lane {} has the byte address {}: it must be a multiple of {}, and not negative", lane,
+                      addresses[lane], step)
     return addresses.astype(np.int64)
 
 
@@ -84,41 +90,41 @@ def drawn(instruction, addresses):
 
 
 def integer(answer, what):
-    """The answer as an int; Refused for anything else."""
+    """The answer as an int; Refused for anything else. what: a Said, that is to be one."""
     if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
-        raise Refused(f"{what} is an integer, not {_shown(answer)}")
+        raise Refused("{} is an integer, not {}", what, _shown(answer))
     return int(answer)
 
 
 def judge_transposition(run, wrong, costly):
     """The Trace of run() -> (Trace, c, a), which ran a kernel, after it is checked that c is a transposed, through shared
-    memory and without conflicts. wrong, costly: the ends of the hints, for a wrong element and for a conflict."""
+    memory and without conflicts. wrong, costly: Saids, the ends of the hints for a wrong element and for a conflict."""
     try:
         trace, c, a = run()
     except HazardError as error:
-        raise Refused(f"not defined on a GPU: {error}") from None
+        raise Refused("not defined on a GPU: {}", error) from None
     differs = np.argwhere(~(c == a.T))
     if differs.size:
         row, col = (int(i) for i in differs[0])
-        raise Refused(f"c[{row}, {col}] is {c[row, col]}, and a[{col}, {row}] is {a[col, row]}: {wrong}")
+        raise Refused("c[{}, {}] is {}, and a[{}, {}] is {}: {}", row, col, c[row, col], col, row, a[col, row], wrong)
     if not trace.total().instructions:
         raise Refused("the kernel does not use shared memory")
     worst = max(trace.lines, key=lambda one: one.excess)
     if worst.excess:
-        raise Refused(f"line {worst.line}: {worst.instruction} takes {worst.wavefronts} wavefronts for {worst.instructions} "
-                      f"instructions, {worst.ideal} without conflicts: {costly}")
+        raise Refused("line {}: {} takes {} wavefronts for {} instructions, {} without conflicts: {}", worst.line,
+                      worst.instruction, worst.wavefronts, worst.instructions, worst.ideal, costly)
     return trace
 
 
 def pair_that_meets(instruction, addresses):
-    """"lanes 0 and 4 want bank 0: words 0 and 128", of the first two lanes that conflict; None where none do."""
+    """"lanes 0 and 4 want bank 0: words 0 and 128" as a Said, of the first two lanes that conflict; None where none do."""
     one = Subject(instruction, analyze(instruction, addresses))
     if not (one.analysis.wavefronts > one.free).any():
         return None
     a, b = (one.place(0, lane) for lane in meeting(one, 0))
     bank = sorted(set(a.banks) & set(b.banks))[0]
     words = (next(w for w in place.words if w % 32 == bank) for place in (a, b))
-    return f"lanes {a.lane} and {b.lane} want bank {bank}, with the words {' and '.join(map(str, words))}"
+    return Said("lanes {} and {} want bank {}, with the words {} and {}", a.lane, b.lane, bank, *words)
 
 
 def _shown(value):

@@ -2,6 +2,7 @@
 
 from simlayout.algebra import Layout, Rotation
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 
 PLAIN = Layout((64, 32), (32, 1))
@@ -17,31 +18,32 @@ OF_ODD = Access("load", "ldmatrix.x2", ODD, lambda tid, i, k: (8 * i + tid % 8, 
 
 def judge_pitch(answer):
     """6.1: padding that serves the load."""
-    pitch = integer(answer, "the pitch")
+    pitch = integer(answer, Said("the pitch"))
     if not 32 <= pitch <= MOST_BYTES // 2 // 64:
-        raise Refused(f"a pitch of {pitch} halves: 64 rows of it are to have 32 halves each and {MOST_BYTES} bytes in all")
+        raise Refused("a pitch of {} halves: 64 rows of it are to have 32 halves each and {} bytes in all", pitch,
+                      MOST_BYTES)
     padded = Layout((64, 32), (pitch, 1))
     judge_tile(padded, PLAIN, (LOAD,), padded.cosize)
     excess = int(COPY.with_tile(padded).analyze().excess[0])
-    return Right(f"the load is free, and each copy has {excess} excess wavefronts", LOAD.with_tile(padded).plot)
+    return Right(Said("the load is free, and each copy has {} excess wavefronts", excess), LOAD.with_tile(padded).plot)
 
 
 def judge_rotation(answer):
     """6.2: a rotation that serves load and copy."""
     if not isinstance(answer, Rotation):
-        raise Refused(f"a rotation is asked for, sl.Rotation(chunk, count, line), not {answer!r}")
+        raise Refused("a rotation is asked for, sl.Rotation(chunk, count, line), not {}", repr(answer))
     tile = judge_tile(answer, PLAIN, (LOAD, COPY))
-    return Right("load and copy are free, and no byte is wasted", LOAD.with_tile(tile).plot)
+    return Right(Said("load and copy are free, and no byte is wasted"), LOAD.with_tile(tile).plot)
 
 
 def judge_odd(answer):
     """6.3: rows that are no power of two."""
     tile = judge_tile(answer, ODD, (OF_ODD,))
-    return Right("no byte is wasted", OF_ODD.with_tile(tile).plot)
+    return Right(Said("no byte is wasted"), OF_ODD.with_tile(tile).plot)
 
 
 EXERCISES = {
-    "6.1": Exercise(f"a pitch in halves for the 64x32 tile, within {MOST_BYTES} bytes", judge_pitch),
-    "6.2": Exercise("sl.Rotation(chunk, count, line) for the 64x32 tile", judge_rotation),
-    "6.3": Exercise("a place for a 24x48 tile of halves within its 1152 elements", judge_odd),
+    "6.1": Exercise(Said("a pitch in halves for the 64x32 tile, within {} bytes", MOST_BYTES), judge_pitch),
+    "6.2": Exercise(Said("sl.Rotation(chunk, count, line) for the 64x32 tile"), judge_rotation),
+    "6.3": Exercise(Said("a place for a 24x48 tile of halves within its 1152 elements"), judge_odd),
 }

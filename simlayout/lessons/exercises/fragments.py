@@ -4,6 +4,7 @@ from simlayout import plots
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 
 MMA = "m16n8k16.f32.f16.f16.f32"
@@ -19,10 +20,11 @@ MOST = 16 * 72
 def pair_of(answer, lanes, values):
     """(lane, value) of an answer; Refused unless it is one."""
     if not isinstance(answer, tuple | list) or len(answer) != 2:
-        raise Refused(f"a pair (lane, value) is asked for, not {answer!r}")
-    lane, value = integer(answer[0], "the lane"), integer(answer[1], "the value")
+        raise Refused("a pair (lane, value) is asked for, not {}", repr(answer))
+    lane, value = integer(answer[0], Said("the lane")), integer(answer[1], Said("the value"))
     if not 0 <= lane < lanes or not 0 <= value < values:
-        raise Refused(f"lane {lane}, value {value}: there are lanes 0 to {lanes - 1}, each with values 0 to {values - 1}")
+        raise Refused("lane {}, value {}: there are lanes 0 to {}, each with values 0 to {}", lane, value, lanes - 1,
+                      values - 1)
     return lane, value
 
 
@@ -32,32 +34,33 @@ def judge_holder(answer):
     lane, value = pair_of(answer, d.lanes, d.values)
     element = tuple(int(x) for x in d(lane, value))
     if element != ELEMENT:
-        raise Refused(f"value {value} of lane {lane} is element {element} of D, not {ELEMENT}")
+        raise Refused("value {} of lane {} is element {} of D, not {}", value, lane, element, ELEMENT)
     return Right(draw=lambda: plots.fragment(d))
 
 
 def judge_map(answer):
     """4.2: the map of A."""
     if not callable(answer):
-        raise Refused(f"a function (lane, value) -> (row, col) is asked for, not {answer!r}")
+        raise Refused("a function (lane, value) -> (row, col) is asked for, not {}", repr(answer))
     a = fragment(MMA, "A")
     for lane in range(a.lanes):
         for value in range(a.values):
             answered = tuple(int(x) for x in answer(lane, value))
             element = tuple(int(x) for x in a(lane, value))
             if answered != element:
-                raise Refused(f"lane {lane}, value {value}: {answered} is said, and the fragment has element {element}")
-    return Right(f"on all {a.lanes * a.values} values", lambda: plots.fragment(a))
+                raise Refused("lane {}, value {}: {} is said, and the fragment has element {}", lane, value, answered,
+                              element)
+    return Right(Said("on all {} values", a.lanes * a.values), lambda: plots.fragment(a))
 
 
 def judge_store(answer):
     """4.3: a place for D, stored as pairs of halves."""
     tile = judge_tile(answer, PLAIN, (STORE,), MOST)
-    return Right("16 instructions, a wavefront each", STORE.with_tile(tile).plot)
+    return Right(Said("16 instructions, a wavefront each"), STORE.with_tile(tile).plot)
 
 
 EXERCISES = {
-    "4.1": Exercise(f"(lane, value) of element {ELEMENT} of D of m16n8k16", judge_holder),
-    "4.2": Exercise("a function (lane, value) -> (row, col) of fragment A of m16n8k16", judge_map),
-    "4.3": Exercise("a place for 16x64 halves of D, of at most 1152 halves, stored by st.shared.b32", judge_store),
+    "4.1": Exercise(Said("(lane, value) of element {} of D of m16n8k16", ELEMENT), judge_holder),
+    "4.2": Exercise(Said("a function (lane, value) -> (row, col) of fragment A of m16n8k16"), judge_map),
+    "4.3": Exercise(Said("a place for 16x64 halves of D, of at most 1152 halves, stored by st.shared.b32"), judge_store),
 }

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, judge_transposition
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access, verify
 from simlayout.testing import assert_conflict_free, assert_equivalent
 
@@ -19,7 +20,7 @@ def judge_formula(answer):
 
     function = formula(answer) if isinstance(answer, str) else answer
     if not callable(function):
-        raise Refused(f"a function of (row, col) or a text is asked for, not {answer!r}")
+        raise Refused("a function of (row, col) or a text is asked for, not {}", repr(answer))
     assert_equivalent(TILE, function, {"row": 16, "col": 64}, dtype="f16")
     return Right(draw=lambda: plots.layout(TILE))
 
@@ -27,7 +28,7 @@ def judge_formula(answer):
 def judge_store(answer):
     """7.2: the lanes of the store that meets the load."""
     if not callable(answer):
-        raise Refused(f"a function (tid, i) -> (row, col) is asked for, not {answer!r}")
+        raise Refused("a function (tid, i) -> (row, col) is asked for, not {}", repr(answer))
     store = Access("store", "st.shared.b128", TILE, answer, {"tid": 32, "i": 4}, "f16", excess=None)
     verify(store)
     verify(LOAD, stored_by=[store])
@@ -38,9 +39,10 @@ def judge_store(answer):
 def judge_kernel(answer):
     """7.3: a kernel that transposes through shared memory."""
     if not callable(answer):
-        raise Refused(f"a kernel, a function of (a, c), is asked for, not {answer!r}")
-    shared = judge_transposition(lambda: _run(answer), "this is no transposition", "let rows begin in other banks").total()
-    return Right(f"{shared.wavefronts} wavefronts for {shared.instructions} instructions")
+        raise Refused("a kernel, a function of (a, c), is asked for, not {}", repr(answer))
+    shared = judge_transposition(lambda: _run(answer), Said("this is no transposition"),
+                                 Said("let rows begin in other banks")).total()
+    return Right(Said("{} wavefronts for {} instructions", shared.wavefronts, shared.instructions))
 
 
 def _run(kernel):
@@ -53,7 +55,8 @@ def _run(kernel):
 
 
 EXERCISES = {
-    "7.1": Exercise("Sw<3,3,3> o (16,64):(64,1) as a function of (row, col), or a text", judge_formula),
-    "7.2": Exercise("a function (tid, i) -> (row, col), where each thread stores 8 halves in trip i of 4", judge_store),
-    "7.3": Exercise("a kernel (a, c) that transposes 32x32 floats with 64 threads", judge_kernel),
+    "7.1": Exercise(Said("Sw<3,3,3> o (16,64):(64,1) as a function of (row, col), or a text"), judge_formula),
+    "7.2": Exercise(Said("a function (tid, i) -> (row, col), where each thread stores 8 halves in trip i of 4"),
+                    judge_store),
+    "7.3": Exercise(Said("a kernel (a, c) that transposes 32x32 floats with 64 threads"), judge_kernel),
 }

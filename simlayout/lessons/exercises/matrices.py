@@ -3,6 +3,7 @@
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 
 MMA = "m16n8k16.f32.f16.f16.f32"
@@ -14,12 +15,12 @@ LOADS = tuple(Access(f"load ({name})", name, PLAIN, lambda tid, k: (tid % 16, 16
 
 def judge_pitch(answer):
     """3.1: the pitch of a padded 16x64 tile."""
-    pitch = integer(answer, "the pitch")
+    pitch = integer(answer, Said("the pitch"))
     if not COLUMNS <= pitch <= MOST:
-        raise Refused(f"a pitch of {pitch} halves: rows have {COLUMNS}, and the pitch is to be at most {MOST}")
+        raise Refused("a pitch of {} halves: rows have {}, and the pitch is to be at most {}", pitch, COLUMNS, MOST)
     padded = Layout((ROWS, COLUMNS), (pitch, 1))
     judge_tile(padded, PLAIN, LOADS, padded.cosize)
-    return Right(f"rows begin {2 * pitch} bytes apart", LOADS[0].with_tile(padded).plot)
+    return Right(Said("rows begin {} bytes apart", 2 * pitch), LOADS[0].with_tile(padded).plot)
 
 
 def row_of_a(lane):
@@ -37,22 +38,22 @@ def row_of_b(lane):
 def _judge_lanes(expected, operand):
     def judge(answer):
         if not callable(answer):
-            raise Refused(f"a function tid -> (row, col) is asked for, not {answer!r}")
+            raise Refused("a function tid -> (row, col) is asked for, not {}", repr(answer))
         for lane in range(32):
             answered = tuple(int(x) for x in answer(lane))
             if answered != expected(lane):
-                raise Refused(f"lane {lane} gives the 16 bytes from {answered} on: row {lane % 8} of matrix {lane // 8}, "
-                              f"which comes into register {lane // 8}. There mma wants other elements of {operand}, from "
-                              f"{expected(lane)} on")
+                raise Refused("lane {} gives the 16 bytes from {} on: row {} of matrix {}, which comes into register {}. "
+                              "There mma wants other elements of {}, from {} on", lane, answered, lane % 8, lane // 8,
+                              lane // 8, operand, expected(lane))
         return Right()
 
     return judge
 
 
 EXERCISES = {
-    "3.1": Exercise(f"a pitch in halves, at most {MOST}, for a 16x64 tile", judge_pitch),
-    "3.2": Exercise("a function tid -> (row, k) of A by which ldmatrix.x4 fills fragment A of m16n8k16",
+    "3.1": Exercise(Said("a pitch in halves, at most {}, for a 16x64 tile", MOST), judge_pitch),
+    "3.2": Exercise(Said("a function tid -> (row, k) of A by which ldmatrix.x4 fills fragment A of m16n8k16"),
                     _judge_lanes(row_of_a, "A")),
-    "3.3": Exercise("a function tid -> (k, n) of B by which ldmatrix.x4.trans fills two fragments B of m16n8k16",
+    "3.3": Exercise(Said("a function tid -> (k, n) of B by which ldmatrix.x4.trans fills two fragments B of m16n8k16"),
                     _judge_lanes(row_of_b, "B")),
 }

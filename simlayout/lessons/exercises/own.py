@@ -6,6 +6,7 @@ import numpy as np
 
 from simlayout.errors import HazardError
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_transposition
+from simlayout.lessons.exercises.said import Said
 
 GRID, BLOCK, SIZE = (2, 2), (32, 8), 64
 NAME, BARRIER = "transpose", "bar.sync \t0;"
@@ -19,30 +20,30 @@ def published():
 def judge_mended(answer):
     """10.1: a function from the PTX to one of the same kernel without conflicts."""
     if not callable(answer):
-        raise Refused(f"a function of the text is asked for, not {answer!r}")
+        raise Refused("a function of the text is asked for, not {}", repr(answer))
     text = answer(published())
     if not isinstance(text, str):
-        raise Refused(f"the function returns {type(text).__name__}, and PTX is a text")
+        raise Refused("the function returns {}, and PTX is a text", type(text).__name__)
     judge_transposition(lambda: _run(text),
-                        "do stores and loads agree, and the constants too that step 8 rows further?",
-                        "give each row of the tile other banks")
+                        Said("do stores and loads agree, and the constants too that step 8 rows further?"),
+                        Said("give each row of the tile other banks"))
     return Right()
 
 
 def judge_lines(answer):
     """10.2: the lines of the race that is left without the barrier."""
     if not isinstance(answer, tuple | list) or len(answer) != 2:
-        raise Refused(f"a pair of lines is asked for, not {answer!r}")
-    first, second = (integer(line, "a line") for line in answer)
+        raise Refused("a pair of lines is asked for, not {}", repr(answer))
+    first, second = (integer(line, Said("a line")) for line in answer)
     try:
         _run(published().replace(BARRIER, ""))
     except HazardError as error:
         hazard = error.hazard
     if (first, second) == (hazard.second.line, hazard.first.line):
-        raise Refused(f"line {first} and line {second} are the two, but which of them should come first?")
-    for line, place, what in ((first, hazard.first, "stores"), (second, hazard.second, "loads")):
+        raise Refused("line {} and line {} are the two, but which of them should come first?", first, second)
+    for line, place, what in ((first, hazard.first, Said("stores")), (second, hazard.second, Said("loads"))):
         if line != place.line:
-            raise Refused(f"line {line} is not the one: look for the line of transpose.cu that {what} shared memory")
+            raise Refused("line {} is not the one: look for the line of transpose.cu that {} shared memory", line, what)
     return Right()
 
 
@@ -56,6 +57,6 @@ def _run(text):
 
 
 EXERCISES = {
-    "10.1": Exercise("a function of the PTX that returns PTX without bank conflicts", judge_mended),
-    "10.2": Exercise("a pair: the line that should come first, and the other", judge_lines),
+    "10.1": Exercise(Said("a function of the PTX that returns PTX without bank conflicts"), judge_mended),
+    "10.2": Exercise(Said("a pair: the line that should come first, and the other"), judge_lines),
 }

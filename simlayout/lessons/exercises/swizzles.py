@@ -2,6 +2,7 @@
 
 from simlayout.algebra import Layout
 from simlayout.lessons.exercises.asking import Exercise, Right, judge_tile
+from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 
 SQUARE, HALVES, WIDE = (Layout((16, n), (n, 1)) for n in (16, 32, 256))
@@ -25,13 +26,14 @@ OF_WIDE = (
 def _judge(plain, accesses):
     def judge(answer):
         tile = judge_tile(answer, plain, accesses)
-        return Right(f"{len(accesses)} accesses without conflicts, and no byte wasted", accesses[0].with_tile(tile).plot)
+        return Right(Said("{} accesses without conflicts, and no byte wasted", len(accesses)),
+                     accesses[0].with_tile(tile).plot)
 
     return judge
 
 
 EXERCISES = {
-    "5.1": Exercise("a swizzle of the 16x16 tile of halves, as sl.Swizzle(B, M, S)", _judge(SQUARE, OF_SQUARE)),
-    "5.2": Exercise("a swizzle of the 16x32 tile of halves", _judge(HALVES, OF_HALVES)),
-    "5.3": Exercise("a swizzle of the 16x256 tile of halves that serves rows and blocks", _judge(WIDE, OF_WIDE)),
+    "5.1": Exercise(Said("a swizzle of the 16x16 tile of halves, as sl.Swizzle(B, M, S)"), _judge(SQUARE, OF_SQUARE)),
+    "5.2": Exercise(Said("a swizzle of the 16x32 tile of halves"), _judge(HALVES, OF_HALVES)),
+    "5.3": Exercise(Said("a swizzle of the 16x256 tile of halves that serves rows and blocks"), _judge(WIDE, OF_WIDE)),
 }
