@@ -11,6 +11,7 @@ from simlayout.algebra.composed import Layer
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.lessons.exercises.said import Said
+from simlayout.machine.engine.worst import worst_of
 from simlayout.proofs import verify
 from simlayout.testing import assert_bijective, assert_conflict_free
 from simlayout.testing.conflicts import Subject, meeting
@@ -114,6 +115,14 @@ def judge_transposition(run, wrong, costly):
         raise Refused("line {}: {} takes {} wavefronts for {} instructions, {} without conflicts: {}", worst.line,
                       worst.instruction, worst.wavefronts, worst.instructions, worst.ideal, costly)
     return trace
+
+
+def drawn_load(trace):
+    """A function that draws the banks of the costliest load of a Trace, which transposed: that of a column."""
+    worst = worst_of(trace.patterns).values()
+    load = max((one for one in worst if one.instruction.startswith("ld")), key=lambda one: one.wavefronts)
+    active = [address is not None for address in load.addresses]
+    return lambda: plots.banks(analyze(load.instruction, [address or 0 for address in load.addresses], active))
 
 
 def pair_that_meets(instruction, addresses):

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
-from simlayout.hardware import TensorMap, fragment
+from simlayout.hardware import OperandTile, TensorMap, fragment
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right
 from simlayout.lessons.exercises.fragments import pair_of
 from simlayout.lessons.exercises.said import Said
@@ -42,7 +42,7 @@ def judge_descriptors(answer):
     if not isinstance(answer, list | tuple) or len(answer) != 4:
         raise Refused("a list of 4 descriptors is asked for, not {}", repr(answer))
     certificate = prove_operand(B_MAP, [((0, 0), B_AT)], answer, 128)
-    return Right(certificate.claims[-1])
+    return Right(certificate.claims[-1], lambda: plots.draw(plots.operand_panel(OperandTile(128, 64, "f16"), "B", 8)))
 
 
 def judge_thread(answer):
@@ -53,7 +53,7 @@ def judge_thread(answer):
     if element != ELEMENT:
         raise Refused("value {} of thread {} (warp {}, lane {}) is element {} of D, not {}", value, thread, thread // 32,
                       thread % 32, element, ELEMENT)
-    return Right()
+    return Right(draw=lambda: plots.fragment(d))
 
 
 EXERCISES = {

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, judge_transposition
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn_load, judge_transposition
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access, verify
 from simlayout.testing import assert_conflict_free, assert_equivalent
@@ -40,9 +40,10 @@ def judge_kernel(answer):
     """7.3: a kernel that transposes through shared memory."""
     if not callable(answer):
         raise Refused("a kernel, a function of (a, c), is asked for, not {}", repr(answer))
-    shared = judge_transposition(lambda: _run(answer), Said("this is no transposition"),
-                                 Said("let rows begin in other banks")).total()
-    return Right(Said("{} wavefronts for {} instructions", shared.wavefronts, shared.instructions))
+    trace = judge_transposition(lambda: _run(answer), Said("this is no transposition"),
+                                Said("let rows begin in other banks"))
+    shared = trace.total()
+    return Right(Said("{} wavefronts for {} instructions", shared.wavefronts, shared.instructions), drawn_load(trace))
 
 
 def _run(kernel):

@@ -1,5 +1,6 @@
 """Lesson 3: ldmatrix."""
 
+from simlayout import plots
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
@@ -35,7 +36,7 @@ def row_of_b(lane):
     return k, n + 8 * (matrix // 2)
 
 
-def _judge_lanes(expected, operand):
+def _judge_lanes(expected, operand, instruction):
     def judge(answer):
         if not callable(answer):
             raise Refused("a function tid -> (row, col) is asked for, not {}", repr(answer))
@@ -45,7 +46,8 @@ def _judge_lanes(expected, operand):
                 raise Refused("lane {} gives the 16 bytes from {} on: row {} of matrix {}, which comes into register {}. "
                               "There mma wants other elements of {}, from {} on", lane, answered, lane % 8, lane // 8,
                               lane // 8, operand, expected(lane))
-        return Right()
+        given = Access(operand, instruction, Layout((16, 16), (16, 1)), answer, {"tid": 32}, "f16")
+        return Right(draw=lambda: plots.draw(plots.touched(given, colour="phase", title=f"{instruction}: {operand}")))
 
     return judge
 
@@ -53,7 +55,7 @@ def _judge_lanes(expected, operand):
 EXERCISES = {
     "3.1": Exercise(Said("a pitch in halves, at most {}, for a 16x64 tile", MOST), judge_pitch),
     "3.2": Exercise(Said("a function tid -> (row, k) of A by which ldmatrix.x4 fills fragment A of m16n8k16"),
-                    _judge_lanes(row_of_a, "A")),
+                    _judge_lanes(row_of_a, "A", LOADS[0].instruction)),
     "3.3": Exercise(Said("a function tid -> (k, n) of B by which ldmatrix.x4.trans fills two fragments B of m16n8k16"),
-                    _judge_lanes(row_of_b, "B")),
+                    _judge_lanes(row_of_b, "B", LOADS[1].instruction)),
 }

@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_transposition
+from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn_load, integer, judge_transposition
 from simlayout.lessons.exercises.said import Said
 
 GRID, BLOCK, SIZE = (2, 2), (32, 8), 64
@@ -24,10 +24,10 @@ def judge_mended(answer):
     text = answer(published())
     if not isinstance(text, str):
         raise Refused("the function returns {}, and PTX is a text", type(text).__name__)
-    judge_transposition(lambda: _run(text),
-                        Said("do stores and loads agree, and the constants too that step 8 rows further?"),
-                        Said("give each row of the tile other banks"))
-    return Right()
+    trace = judge_transposition(
+        lambda: _run(text), Said("do stores and loads agree, and the constants too that step 8 rows further?"),
+        Said("give each row of the tile other banks"))
+    return Right(draw=drawn_load(trace))
 
 
 def judge_lines(answer):
