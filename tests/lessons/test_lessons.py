@@ -43,10 +43,10 @@ def cells_of(one, kind="code"):
     return [(cell["id"], "".join(cell["source"])) for cell in json.loads(one.notebook)["cells"] if cell["cell_type"] == kind]
 
 
-def run_cells(number, wanted=""):
+def run_cells(number, wanted="", language="en"):
     """Executes the code cells of a notebook that match a regular expression, in order, in one fresh namespace."""
     namespace = {"__name__": "__main__"}
-    for name, text in cells_of(lesson(number)):
+    for name, text in cells_of(lesson(number, language)):
         if not re.search(wanted, text):
             continue
         functions_of(text, namespace, f"<lesson {number}, {name}>")
@@ -54,16 +54,21 @@ def run_cells(number, wanted=""):
 
 # ---- the notebooks ---------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_every_notebook_runs_from_top_to_bottom(number, capsys):
+NONE_YET = {"en": ("your guess  none yet", "\nmeasured    "), "zh": ("你的预测    还没有", "\n实测        ")}
+
+
+@pytest.mark.parametrize("number, language", [
+    pytest.param(number, language, marks=() if language == "en" else pytest.mark.slow)
+    for language in LANGUAGES for number in NUMBERS])
+def test_every_notebook_runs_from_top_to_bottom(number, language, capsys):
     from matplotlib import pyplot
 
     pyplot.close("all")
-    run_cells(number)
+    run_cells(number, language=language)
     figures = len(pyplot.get_fignums())
     pyplot.close("all")
-    out = capsys.readouterr().out
-    assert out.count("your guess  none yet") >= 5 and out.count("\nmeasured    ") >= 3 and figures >= 3
+    out, (guess, counted) = capsys.readouterr().out, NONE_YET[language]
+    assert out.count(guess) >= 5 and out.count(counted) >= 3 and figures >= 3
 
 
 @pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
@@ -80,7 +85,8 @@ def test_every_notebook_runs_in_jupyter(one, monkeypatch):           # of a tran
     NotebookClient(notebook, timeout=None, startup_timeout=600, iopub_timeout=600, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in shown)
-    assert any("no answer yet" in output.get("data", {}).get("text/plain", "") for output in shown)
+    said = {"en": "no answer yet", "zh": "还没有答案"}[one.language]
+    assert any(said in output.get("data", {}).get("text/plain", "") for output in shown)
 
 
 @in_every_language
