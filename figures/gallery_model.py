@@ -26,6 +26,7 @@ from simlayout.plots import (
 from simlayout.plots.banks import named as named_access
 from simlayout.plots.copies import index_of
 from simlayout.plots.lanes import of_access
+from simlayout.plots.tmem import accumulators, scale_panels
 from simlayout.proofs.natural import natural_access
 
 PLAIN = sl.Layout((16, 64), (64, 1))
@@ -130,6 +131,10 @@ PICTURES = (
             partial(fragments, "m16n8k32.f32.e4m3.e4m3.f32", "AB"), joined(1)),
     Picture("tma_modes", "TMA's modes: a chunk stays, or moves among the 2, 4 or 8 places of its row",
             lambda: [landing(atom(span)) for span in (0, 32, 64, 128)], joined(2)),
+    Picture("tmem_accumulators", "tcgen05.mma: 128 rows of D fill all lanes; with fewer, half of them stay free, or parts "
+            "of N lie side by side", accumulators, joined(3)),
+    Picture("tmem_scales", "Scale factors: rows m, m + 32, m + 64, m + 96 lie together in memory, and side by side in the "
+            "lanes of every warp", scale_panels, joined()),
     Picture("copy_lines", "cp.async fills a line from two rows of A in two wavefronts, and a line from one row in one",
             copy_lines, joined()),
     Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second swizzle XORs a bit of the column",

@@ -21,15 +21,16 @@ from simlayout.plots.pipeline_tma import tma_timeline
 from simlayout.plots.sheet import PLAN_KIND, Sheet, plan, plan_sheet, sheet, sheet_of, sheets
 from simlayout.plots.timelines import Timeline, TmaTimeline
 from simlayout.plots.tma import TMA_KIND, atom, landing, tma, tma_modes
+from simlayout.plots.tmem import TMEM_KIND, accumulator_panel
 from simlayout.plots.wgmma import operand_panel
 
-__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "atom",
-           "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map", "draw", "fragment", "in_memory",
-           "ladder", "landing", "layout", "layout_map", "logical", "matrix", "matrix_phases", "memory", "of_kernel",
-           "operand_panel", "outline", "phase_rows", "phases", "pipeline", "plan", "plan_sheet", "rendered", "save",
-           "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets", "table", "timeline", "tma", "tma_modes",
-           "tma_timeline", "together", "touched"]
+__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access",
+           "accumulator_panel", "atom", "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map",
+           "draw", "fragment", "in_memory", "ladder", "landing", "layout", "layout_map", "logical", "matrix",
+           "matrix_phases", "memory", "of_kernel", "operand_panel", "outline", "phase_rows", "phases", "pipeline", "plan",
+           "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets", "table",
+           "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
 
-KINDS = {kind.name: kind for kind in (BANKS_KIND, COMPARE_KIND, LAYOUT_KIND, PHASES_KIND, FRAGMENT_KIND, TMA_KIND, F2_KIND,
-                                      COPY_KIND, PLAN_KIND, PIPELINE_KIND)}
+KINDS = {kind.name: kind for kind in (BANKS_KIND, COMPARE_KIND, LAYOUT_KIND, PHASES_KIND, FRAGMENT_KIND, TMA_KIND, TMEM_KIND,
+                                      F2_KIND, COPY_KIND, PLAN_KIND, PIPELINE_KIND)}
 """Name -> Kind of every figure that `simlayout plot --kind` draws, in the order of its help."""

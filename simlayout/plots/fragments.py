@@ -216,10 +216,11 @@ def choice(chosen: LdmatrixChoice, copy: int = 0) -> Panel:
 
 
 def _draw_fragment(request):
-    operand = None if re.match(r"(ld|st)matrix", request.options.layout) else request.options.operand
+    operand = None if re.match(r"(ld|st)matrix|tcgen05", request.options.layout) else request.options.operand
     shown = fragment_of(request.options.layout, operand)
     return together(parts(shown)), f"{shown.shape[0]} x {shown.shape[1]} {shown.dtype}, {shown.values} per thread"
 
 
-FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand: who holds which elements, in the PTX manual's form T0:{a0,a1}",
+FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand, or a tcgen05.ld: who holds which elements, in the PTX "
+                     "manual's form T0:{a0,a1}",
                      ("m16n8k16.f32.f16.f16.f32 --kind fragment --operand A -o a.svg",), _draw_fragment)

@@ -55,6 +55,7 @@ SEVERAL = {                                              # functions that draw s
     "together": (3, partial(plots.together, [PANEL] * 3, 2)),
 }
 DATA = {                                                 # functions that draw nothing: what they give is plain
+    "accumulator_panel": lambda: plots.accumulator_panel(sl.hardware.accumulator(64, 64)),
     "atom": lambda: plots.atom(32),
     "bit_matrix": lambda: plots.bit_matrix(SWIZZLED),
     "choice": lambda: plots.choice(sl.hardware.choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A")),

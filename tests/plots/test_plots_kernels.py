@@ -95,7 +95,10 @@ KINDS = [
     ([TILE, "--kind", "phases", "--index", "1"], "32 wavefronts, ideal 4"),
     (["m16n8k16.f32.f16.f16.f32", "--kind", "fragment", "--operand", "B"], "16 x 8 f16, 4 per thread"),
     (["ldmatrix.x4", "--kind", "fragment"], "32 x 8 b16, 8 per thread"),
+    (["tcgen05.ld.16x256b.x1", "--kind", "fragment"], "16 x 8 b32, 4 per thread"),
     (["SWIZZLE_64B", "--kind", "tma"], "1024 bytes"), (["all", "--kind", "tma"], "four modes"),
+    (["m64n128.ws", "--kind", "tmem"], "64 x 128 in 64 columns"), (["scales", "--kind", "tmem"], "a block of 128 x 4"),
+    (["all", "--kind", "tmem"], "where D lies, by M"),
     ([SWIZZLED, "--kind", "f2"], "10 x 10 bits, rank 10"), (["F2<1,2,5>", "--kind", "f2"], "3 x 3 bits, rank 3"),
     ([SWIZZLED, "--kind", "copy", "--op", "st.shared.b128", "--index", "0", "1"], "8 wavefronts"),
     (["mma_base", "--kind", "plan", "-M", "256", "-N", "128", "-K", "32"], "6848 wavefronts"),
@@ -130,7 +133,8 @@ REFUSED = [
     (["nothing", "--kind", "plan"], "nothing"), (["wgmma_tma", "--kind", "pipeline", "--stages", "2"], "stages"),
     (["mma_permuted", "--kind", "pipeline", "--steps", "0"], "1 to 64"),
     ([TILE, "--kind", "layout", "--by", "x"], "invalid"), (["mma_permuted", "--kind", "plan", "--stages", "9"], "stages"),
-    (["(128,128):(1,128)", "--kind", "layout"], "draw a part"),
+    (["(128,128):(1,128)", "--kind", "layout"], "draw a part"), (["m12n8", "--kind", "tmem"], "has no M 12"),
+    (["m128", "--kind", "tmem"], "no accumulator 'm128'"),
 ]
 
 
