@@ -19,15 +19,17 @@ from simlayout.proofs import Access
 from simlayout.testing.conflicts import Subject, conflict, explanation, subjects
 from simlayout.testing.counterexample import refuted
 from simlayout.testing.trace_assertions import Line, assert_trace_wavefronts
+from simlayout.wording import counted
 
 
 def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
-                         active: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> None:
+                         active: ArrayLike | None = None, arch: str | None = None) -> None:
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
 
     subject: an Access, whatever excess it declares; a Plan, for all its accesses; an Analysis; or a tile, any index
-    function, with for_=[accesses] that it is to serve in the place of their own. active, arch: as for `analyze`. Of cp.async
-    without sources the destinations count. An address that the instruction cannot take fails as well.
+    function, with for_=[accesses] that it is to serve in the place of their own. active: as for `analyze`; arch: a
+    chip, None for the one that the access is for. Of cp.async without sources the destinations count. An address that the
+    instruction cannot take fails as well.
 
     Raises CounterexampleError with two lanes that meet in a bank, and the phase in which they do; LayoutError for what is
     none of these; what `analyze` raises for an instruction.
@@ -60,16 +62,16 @@ wavefronts, 4 without them, in 1 of 1
         waiting = one.analysis.wavefronts > one.free
         if waiting.any():
             index = int(np.argmax(waiting))
-            claim = (f"{one.name} has bank conflicts: {one.analysis.instruction} takes "
-                     f"{int(one.analysis.wavefronts[index])} wavefronts, {int(one.free[index])} without them, in "
-                     f"{int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or padding")
+            passes = counted(int(one.analysis.wavefronts[index]), one.analysis.arch.vendor.wavefront)
+            claim = (f"{one.name} has bank conflicts: {one.analysis.instruction} takes {passes}, {int(one.free[index])} "
+                     f"without them, in {int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or padding")
             raise conflict(one, index, claim)
 
 
 @overload
 def assert_wavefronts(subject: Access | Analysis | Instruction | str, expected: int | Sequence[int],
                       addresses: ArrayLike | None = None, *, active: ArrayLike | None = None,
-                      arch: str = DEFAULT_ARCH) -> None: ...
+                      arch: str | None = None) -> None: ...
 
 
 @overload
@@ -78,13 +80,13 @@ def assert_wavefronts(subject: Trace, expected: Line, *, at_most: int) -> None: 
 
 def assert_wavefronts(subject: Access | Analysis | Instruction | str | Trace, expected: int | str | Sequence[int],
                       addresses: ArrayLike | None = None, *, active: ArrayLike | None = None,
-                      arch: str = DEFAULT_ARCH, at_most: int | None = None) -> None:
+                      arch: str | None = None, at_most: int | None = None) -> None:
     """An access takes exactly the wavefronts expected; `assert_wavefronts(trace, line, at_most=n)`: a line of a Trace takes
     at most n.
 
     subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the
-    total over all instructions, or one int for each of them. active, arch: as for `analyze`. Of a Trace, expected is the
-    line: its number, "file.py:12", or a text that it contains; if it chooses several lines, their sum counts.
+    total over all instructions, or one int for each of them. active, arch: as for `assert_conflict_free`. Of a Trace,
+    expected is the line: its number, "file.py:12", or a text that it contains; if it chooses several lines, their sum counts.
 
     Raises CounterexampleError with the first instruction that differs, explained, and two lanes that meet where it takes
     more than expected; of a Trace AssertionError with the listing of the line, and what would mend it; SimlayoutError for
@@ -134,7 +136,7 @@ def _analysed(subject, addresses, active, arch):
         return analysed
     if addresses is None:
         raise SimlayoutError(f"{subject}: an instruction needs the byte addresses of its lanes, [n, 32]")
-    return Subject(str(subject), analyze(subject, addresses, active, arch))
+    return Subject(str(subject), analyze(subject, addresses, active, arch or DEFAULT_ARCH))
 
 
 def _expected(expected, instructions):

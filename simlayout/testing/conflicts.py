@@ -1,17 +1,16 @@
 """Bank conflicts of an access as two lanes that meet: who they are, and the phase in which they do."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from simlayout.errors import AddressError, LayoutError, SimlayoutError
-from simlayout.hardware import Analysis, analyze, arch_of, instruction
-from simlayout.hardware.banks.model import first_fault
+from simlayout.hardware import Analysis, analyze, arch_of
+from simlayout.hardware.banks.model import BANKS, first_fault
 from simlayout.hardware.banks.operands import lane_at_fault
 from simlayout.hardware.banks.phases import phases
-from simlayout.hardware.tables.arch import LANES
 from simlayout.plan import Plan
 from simlayout.proofs import Access
 from simlayout.testing.counterexample import Place, grid, grid_of_places, refuted
@@ -35,10 +34,10 @@ class Subject:
 
     def place(self, index, lane):
         """The Place of one lane of instruction `index`."""
-        row, address = self.analysis.instruction, int(self.analysis.addresses[index, lane])
+        row, address = self.analysis.row(index), int(self.analysis.addresses[index, lane])
         if self.access is None:
-            return Place(f"lane {lane}", {}, address=address, bytes=row.bytes, lane=lane)
-        return place_of(self.access, index, lane, address)
+            return Place(f"lane {lane}", {}, address=address, bytes=row.bytes, lane=lane, of=row.banks)
+        return replace(place_of(self.access, index, lane, address), of=row.banks)
 
     def where(self, index):
         """Which instruction, in words."""
@@ -62,13 +61,15 @@ def _plain(nested):
 
 
 def subject_of(access, active, arch):
-    """The Subject of an Access; raises CounterexampleError where one of its addresses is none that the instruction takes."""
+    """The Subject of an Access, on a chip or, for None, on its own; raises CounterexampleError where one of its addresses is
+    none that the instruction takes."""
+    access = access.on(arch)
     addresses = access.addresses()
     try:
-        return Subject(f"access {access.name!r}", analyze(access.instruction, addresses, active, arch), access)
+        return Subject(f"access {access.name!r}", analyze(access.instruction, addresses, active, access.arch), access)
     except AddressError as error:
-        live = analyze(access.instruction, 0 * addresses, active, arch).active      # raises if the mask is at fault
-        row, chip, clean = instruction(access.instruction), arch_of(arch), np.where(live, addresses, 0)
+        live = analyze(access.instruction, 0 * addresses, active, access.arch).active      # raises if the mask is at fault
+        row, chip, clean = access.row, arch_of(access.arch), np.where(live, addresses, 0)
         index = first_fault(row, clean, chip.shared_bytes_per_cta)
         lane, _ = lane_at_fault(row, chip, clean[index])
         places = [place_of(access, index, lane)]
@@ -122,12 +123,12 @@ def _same_address(analysis, index, pair):
 
 def _alone(analysis, index, pairs):
     """The Analysis of instruction `index` with two lanes alone, for each of pairs, int [n, 2]."""
-    row, addresses = analysis.instruction, analysis.addresses[index]
+    row, addresses = analysis.row(index), analysis.addresses[index]
     if row.needs_whole_warp:                # no mask: all other lanes have the address of the first, which merge
-        given = np.repeat(addresses[pairs[:, :1]], LANES, axis=1)
+        given = np.repeat(addresses[pairs[:, :1]], row.lanes, axis=1)
         np.put_along_axis(given, pairs[:, 1:], addresses[pairs[:, 1:]], axis=1)
         return analyze(row, given, arch=analysis.arch)
-    active = np.zeros((len(pairs), LANES), bool)
+    active = np.zeros((len(pairs), row.lanes), bool)
     np.put_along_axis(active, pairs, True, axis=1)
     copied = {name: getattr(analysis, name)[index] for name in ("sources", "valid") if getattr(analysis, name) is not None}
     return analyze(row, np.broadcast_to(addresses, active.shape), active, analysis.arch, **copied)
@@ -158,7 +159,8 @@ def _details(analysis, index, pair, places):
         return explanation(analysis, index) + pair_alone
     all_phases = phases(analysis, index)
     number = next(i for i, phase in enumerate(all_phases) if pair[0] in phase.lanes)
-    return explanation(analysis, index, number) + (picture(all_phases[number]) if all_phases[number].extra else pair_alone)
+    drawn = picture(all_phases[number], analysis.row(index).banks) if all_phases[number].extra else pair_alone
+    return explanation(analysis, index, number) + drawn
 
 
 def explanation(analysis, index, phase=None):
@@ -173,8 +175,9 @@ def explanation(analysis, index, phase=None):
     return [line for title, part in titles if phase is None or title is None or int(title[1]) == phase for line in part]
 
 
-def picture(phase):
-    """The lines of a `grid` of a phase: for every word of every wavefront the lowest lane it serves, "+" where more.
+def picture(phase, banks=BANKS):
+    """The lines of a `grid` of a phase in so many banks: for every word of every wavefront the lowest lane it serves, "+"
+    where more.
 
     >>> from simlayout.hardware import analyze
     >>> print("\\n".join(picture(phases(analyze("ldmatrix.x1", [128 * (lane % 2) for lane in range(32)]))[0])))
@@ -186,6 +189,6 @@ def picture(phase):
     for word in phase.served:
         if word.wavefront < _SHOWN:
             rows[word.wavefront][1][word.bank] = f"{word.lanes[0]}{'+' * (len(word.lanes) > 1)}"
-    lines = grid(rows, max((word.width for word in phase.served), default=1))
+    lines = grid(rows, max((word.width for word in phase.served), default=1), banks)
     more = phase.wavefronts - _SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines

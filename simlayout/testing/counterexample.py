@@ -6,8 +6,8 @@ from textwrap import wrap
 from simlayout.hardware.banks.explain import WIDTH
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 
-_CELL = {1: 3, 2: 5, 4: 9}
-"""Words of a cell -> characters of its column: 32, 16 or 8 of them fit a line beside a label of 4."""
+_CELL = {32: {1: 3, 2: 5, 4: 9}, 64: {2: 3, 4: 5}}
+"""Banks -> words of a cell -> characters of its column: all columns fit a line beside a label of 4."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Place:
 
     name: "lane 3", "left". at: {name: value}, the point of the domain. coordinate: what the tile takes there, a tuple, None
     where that is `at` itself or unknown. offset: in elements; address: in bytes; bytes: how many are touched from there on;
-    lane: 0 to 31. Each is None where it is not known.
+    lane: of the warp. Each is None where it is not known. of: the banks that there are.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Place:
     address: int | None = None
     bytes: int | None = None
     lane: int | None = None
+    of: int = BANKS
 
     @property
     def words(self) -> range:
@@ -38,7 +39,7 @@ class Place:
     @property
     def banks(self) -> tuple[int, ...]:
         """The banks that it touches, a tuple."""
-        return tuple(word % BANKS for word in self.words)
+        return tuple(word % self.of for word in self.words)
 
     def __str__(self):
         at = ", ".join(f"{name} = {value}" for name, value in self.at.items())
@@ -94,17 +95,19 @@ def wrapped(text, indent=0):
     return wrap(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 4))
 
 
-def grid(rows, width=1):
-    """The lines of a picture of the banks: a header, then a line for each (label, {bank: text}).
+def grid(rows, width=1, banks=BANKS):
+    """The lines of a picture of the banks: a header, then a line for each (label, {bank: text}); none if it is too wide.
 
-    width: neighbouring banks that are one column: 1, 2 or 4.
+    width: neighbouring banks that are one column: 1, 2 or 4. banks: how many there are, 32 or 64.
 
     >>> print("\\n".join(grid([("w0", {0: "0", 4: "1"}), ("w1", {4: "9"})], width=4)))
     bank        0        4        8       12       16       20       24       28
     w0          0        1        .        .        .        .        .        .
     w1          .        9        .        .        .        .        .        .
     """
-    columns, cell = range(0, BANKS, width), _CELL[width]
+    columns, cell = range(0, banks, width), _CELL[banks].get(width)
+    if cell is None:
+        return []
     table = [("bank", {bank: str(bank) for bank in columns}), *rows]
     return [f"{label:<4}" + "".join(f"{held.get(bank, '.'):>{cell}}" for bank in columns) for label, held in table]
 
@@ -112,4 +115,4 @@ def grid(rows, width=1):
 def grid_of_places(places, labels):
     """`grid` with a line for each place that has an address; nothing where none has."""
     marked = [(label, {bank: "X" for bank in place.banks}) for place, label in zip(places, labels) if place.words]
-    return grid(marked) if marked else []
+    return grid(marked, banks=places[0].of) if marked else []

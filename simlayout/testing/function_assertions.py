@@ -13,7 +13,6 @@ from simlayout.algebra import Layer, Layout, dtype_of
 from simlayout.algebra.aliases import AnyDType, Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.errors import LayoutError
-from simlayout.hardware.tables.arch import LANES
 from simlayout.proofs import Access, equivalent
 from simlayout.proofs.equivalence import named_domain
 from simlayout.testing.conflicts import place_of
@@ -117,10 +116,10 @@ def _access_points(access, domain):
     if domain is not None:
         raise LayoutError(f"access {access.name!r} has a domain of its own: leave out domain")
     each = access.elements
-    used = np.flatnonzero(np.broadcast_to(access.used_lanes(), (access.instructions(), LANES)).reshape(-1))
+    used = np.flatnonzero(np.broadcast_to(access.used_lanes(), (access.instructions(), access.warp)).reshape(-1))
     offsets = (access.offsets().reshape(-1)[used][:, None] + np.arange(each)).reshape(-1)
     return _Points(name_of(access), offsets, "two points of its domain move the same element",
-                   lambda number, _: place_of(access, *divmod(int(used[number // each]), LANES)))
+                   lambda number, _: place_of(access, *divmod(int(used[number // each]), access.warp)))
 
 
 def assert_equivalent(left: Access | IndexFunction, right: Access | IndexFunction, domain: Domain | None = None, *,
@@ -165,7 +164,7 @@ equal: 288 and 256 (257 of 1024 points compared)
         return
     at, step = dict(equivalence.counterexample or ()), None if dtype is None else dtype_of(dtype).bytes
     one, other = at.pop("left"), at.pop("right")
-    lane = at["tid"] % LANES if accesses and "tid" in at else None
+    lane = at["tid"] % accesses[0].warp if accesses and "tid" in at else None
     of = "" if lane is None else f", lane {lane},"
     places = [_element(f"{side}{of}", at, value, step, lane) for side, value in (("left", one), ("right", other))
               if value is not None]

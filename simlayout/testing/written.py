@@ -7,6 +7,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.codegen.printer import expression_text
 from simlayout.codegen.symbols import Expr, symbol
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.proofs import verify
 
 _FILE = '''"""Property tests of a tile of shared memory: run them with pytest, put them beside the kernel's own.
@@ -84,8 +85,9 @@ def _listed(items):
 def _access(access, more=""):
     """The text of an Access."""
     domain = {str(name): int(size) for name, size in access.domain.items()}
+    chip = "" if access.arch == DEFAULT_ARCH else f", arch={access.arch!r}"
     return (f"sl.Access({access.name!r}, {access.instruction!r}, TILE,\n              lambda {', '.join(domain)}: "
-            f"{_coordinate(access)},\n              {domain}, {access.dtype!r}{more})")
+            f"{_coordinate(access)},\n              {domain}, {access.dtype!r}{more}{chip})")
 
 
 def _coordinate(access):
