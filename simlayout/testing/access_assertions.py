@@ -64,7 +64,8 @@ wavefronts, 4 without them, in 1 of 1
             index = int(np.argmax(waiting))
             passes = counted(int(one.analysis.wavefronts[index]), one.analysis.arch.vendor.wavefront)
             claim = (f"{one.name} has bank conflicts: {one.analysis.instruction} takes {passes}, {int(one.free[index])} "
-                     f"without them, in {int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or padding")
+                     f"without them, in {int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or "
+                     "padding")
             raise conflict(one, index, claim)
 
 
@@ -86,7 +87,8 @@ def assert_wavefronts(subject: Access | Analysis | Instruction | str | Trace, ex
 
     subject: an Access or an Analysis; or an instruction, with addresses, bytes, int [n, 32] or [32]. expected: an int, the
     total over all instructions, or one int for each of them. active, arch: as for `assert_conflict_free`. Of a Trace,
-    expected is the line: its number, "file.py:12", or a text that it contains; if it chooses several lines, their sum counts.
+    expected is the line: its number, "file.py:12", or a text that it contains; if it chooses several lines, their sum
+    counts.
 
     Raises CounterexampleError with the first instruction that differs, explained, and two lanes that meet where it takes
     more than expected; of a Trace AssertionError with the listing of the line, and what would mend it; SimlayoutError for
