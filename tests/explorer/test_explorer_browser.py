@@ -72,6 +72,9 @@ def test_hovering_a_bank_lights_the_lanes_that_want_it(page):
     ActionChains(page).move_to_element(page.find_element(By.CSS_SELECTOR, "#grid [data-bank='5']")).perform()
     assert lit(page, "lane")[0] == set(range(16, 32))
     assert "bank 5: wanted by lanes 16–31" in element(page, "about").text
+    held = page.execute_script("return [...partners({kind: 'bank', id: 5}, answer, cells).nearElements]")
+    offsets = answer(single(TILE))["tile"]["offsets"]
+    assert sorted(held) == [e for e, offset in enumerate(offsets) if offset // 2 % 32 == 5]
 
 
 def test_hovering_an_element_lights_its_lane_and_its_bank(page):
@@ -217,6 +220,30 @@ def test_the_exported_page_works_without_the_server(page, downloads):
     page.execute_script("history.back()")
     WebDriverWait(page, 60).until(lambda _: counts(page) == [4, 4, 0, 0])
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_what_is_lit_is_drawn_as_rectangles_that_cover_it_once(page):
+    made = page.execute_script("""const seen = {x: 0, y: 0, w: 9999, h: 9999}, one = {cw: 1, ch: 1};
+        const drawn = (set) => rectangles(new Set(set), answer.tile, one, seen);
+        return [[0, 1, 2, 64, 65, 66, 130, 200], [63, 64], [5], []].map((set) =>
+          drawn(set).map(([x, y, ...size]) => [x - MARGIN.left, y - MARGIN.top, ...size]))""")
+    assert made == [[[0, 0, 3, 2], [2, 2, 1, 1], [8, 3, 1, 1]], [[63, 0, 1, 1], [0, 1, 1, 1]], [[5, 0, 1, 1]], []]
+
+
+def test_a_hover_over_a_large_tile_takes_less_than_30_ms_of_the_page(page, explorer):
+    page.get(f"{explorer.url}#layout=(512,256):(256,1)&dtype=s8&arch=sm_90&op=st.shared.b128")
+    settle(page)
+    page.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})        # the thread's own time, at any load
+
+    def busy():
+        metrics = page.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+    for kind in ("bank", "lane", "element", "cell"):
+        before = busy()
+        page.execute_script("""for (let id = 0; id < 16; id++) { hover = {kind: arguments[0], id}; light(); }
+                               hover = null; light();""", kind)
+        assert (busy() - before) / 17 < 0.03, kind
 
 
 def test_two_tabs_do_not_mix(page, explorer):

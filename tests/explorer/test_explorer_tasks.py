@@ -19,7 +19,9 @@ def press(page, how, css):
     if how == "mouse":
         ActionChains(page).move_to_element(part).click().perform()
     elif part.get_dom_attribute("role") == "tab":        # arrows go from one to the next
-        page.find_element(By.CSS_SELECTOR, "[role=tab][aria-selected=true]").send_keys(Keys.ARROW_LEFT)
+        for _ in page.find_elements(By.CSS_SELECTOR, "[role=tab]"):
+            if part.get_dom_attribute("aria-selected") != "true":
+                page.find_element(By.CSS_SELECTOR, "[role=tab][aria-selected=true]").send_keys(Keys.ARROW_LEFT)
         assert part.get_dom_attribute("aria-selected") == "true"
     else:
         assert page.execute_script("arguments[0].focus(); return document.activeElement === arguments[0]", part)
@@ -148,8 +150,8 @@ def test_the_accesses_of_a_kernel_are_shown_by_name(page, how):
     press(page, how, "[data-plan='0-2']")
     until(page, "answer.name === 'load A' && !busy")
     assert counts(page) == [4, 4, 0, 0] and element(page, "op").get_property("value") == "ldmatrix.x4"
-    element(page, "tab-tile").click()
-    page.execute_script("inspect('5, 33')")
+    press(page, how, "#tab-tile")
+    element(page, "inspect").send_keys("5, 33", Keys.ENTER)
     assert "coordinate (5, 1, 1), row 5, column 33" in element(page, "about").text
     choose(page, how, "kernel", "wgmma_tma")
     until(page, "byId('plan').textContent.includes('wgmma_tma')")
@@ -223,6 +225,23 @@ def test_an_exported_bench_shows_all_its_accesses_without_python(page, how, down
     press(page, how, "#copy")
     assert "__device__" in until(page, "document.body.dataset.copied")
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.slow
+def test_the_tab_key_alone_reaches_every_control(page):
+    controls = """[...document.querySelectorAll('button, input, select, textarea, summary, [tabindex="0"]')]
+        .filter(e => e.offsetParent && !e.disabled && e.tabIndex >= 0)"""
+    for tab in ("fix", "tile"):                          # the others have nothing to press here
+        press(page, "mouse", f"#tab-{tab}")
+        count = page.execute_script(f"""const all = {controls};
+            all.forEach((e, i) => {{ e.dataset.nth = i; }});
+            all[0].focus();
+            return all.length""")
+        reached = set()
+        for _ in range(count + 2):
+            reached.add(page.execute_script("return document.activeElement.dataset.nth"))
+            page.switch_to.active_element.send_keys(Keys.TAB)
+        assert count > 25 and {str(n) for n in range(count)} <= reached
 
 
 def test_controls_and_result_fit_on_one_screen_and_counts_stay_in_sight_on_a_phone(page):

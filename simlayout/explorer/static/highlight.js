@@ -55,7 +55,7 @@ const starts = {
     if (id > 31) return null;
     const its = cells.filter((cell) => covers(cell, id)), lanes = [...new Set(its.flatMap((cell) => cell.lanes))];
     const wide = Math.max(tile.element_bytes / 4, 1);
-    const held = shownElements(tile).filter((e) => { const b = tile.banks[at(e, tile)]; return b <= id && id < b + wide; });
+    const held = elementsIn(id, wide, tile);
     const waves = new Set(its.map((cell) => cell.row)).size;
     return { cells: its, lanes, banks: [id], elements: lanes.flatMap((lane) => instruction.lanes[lane]), nearElements: held,
              text: lanes.length ? `bank ${id}: wanted by ${plural("lane", lanes.sort((a, b) => a - b))}, in ` +
@@ -88,8 +88,11 @@ function at(element, tile) {
   return row < tile.shown_rows && column < tile.shown_columns ? row * tile.shown_columns + column : -1;
 }
 
-function shownElements(tile) {
-  return tile.banks.map((_, i) => Math.floor(i / tile.shown_columns) * tile.columns + i % tile.shown_columns);
+/** The elements that are drawn and lie in a bank. wide: banks that one fills. */
+function elementsIn(bank, wide, tile) {
+  const found = [];
+  tile.banks.forEach((first, i) => { if (first <= bank && bank < first + wide) found.push(Math.floor(i / tile.shown_columns) * tile.columns + i % tile.shown_columns); });
+  return found;
 }
 
 /** Where an element is: its row and column, and of a tile of more or nested modes its coordinate, the first number fastest. */

@@ -127,14 +127,10 @@ function lightTile(context, tile, found, cursor, size, base, scale, seen) {
   if (found) {
     context.fillStyle = ink.veil;
     context.fillRect(MARGIN.left, MARGIN.top, size.width, size.height);
-    const near = new Set([...found.nearElements].filter((e) => inSight(e, tile, size, seen)));
-    const own = new Set([...found.elements].filter((e) => inSight(e, tile, size, seen)));
-    for (const e of [...own, ...near]) {
-      const [x, y] = [MARGIN.left + e % tile.columns * size.cw, MARGIN.top + Math.floor(e / tile.columns) * size.ch];
-      context.drawImage(base, x * scale, y * scale, size.cw * scale, size.ch * scale, x, y, size.cw, size.ch);
-    }
-    outline(context, tile, near, size, 1, [3, 2], ink.ink);
-    outline(context, tile, own, size, 2.5, [], ink.ink);
+    const [near, own] = [found.nearElements, found.elements].map((set) => rectangles(set, tile, size, seen));
+    for (const [x, y, w, h] of [...own, ...near]) context.drawImage(base, x * scale, y * scale, w * scale, h * scale, x, y, w, h);
+    outline(context, near, 1, [3, 2], ink.ink);
+    outline(context, own, 2.5, [], ink.ink);
   }
   if (cursor !== null) {
     const r = Math.floor(cursor / tile.columns), c = cursor % tile.columns;
@@ -145,27 +141,27 @@ function lightTile(context, tile, found, cursor, size, base, scale, seen) {
   }
 }
 
-/** Whether an element is drawn in the part of the picture that is in sight: {x, y, w, h}. */
-function inSight(e, tile, size, seen) {
-  if (at(e, tile) < 0) return false;
-  const x = MARGIN.left + e % tile.columns * size.cw, y = MARGIN.top + Math.floor(e / tile.columns) * size.ch;
-  return x + size.cw >= seen.x && y + size.ch >= seen.y && x <= seen.x + seen.w && y <= seen.y + seen.h;
+/** [x, y, width, height] of the rectangles that some elements make, as far as they are drawn and in sight: neighbours of a row
+    together, and runs of neighbours that follow one another down. seen: {x, y, w, h}. */
+function rectangles(elements, tile, size, seen) {
+  const made = [], drawn = [...elements].filter((e) => at(e, tile) >= 0).sort((a, b) => a - b);
+  let open = new Map(), row = -1, above = new Map();
+  for (let i = 0; i < drawn.length;) {
+    const r = Math.floor(drawn[i] / tile.columns), c = drawn[i] % tile.columns, first = i;
+    while (++i < drawn.length && drawn[i] === drawn[i - 1] + 1 && drawn[i] % tile.columns);
+    if (r !== row) [above, open, row] = [r === row + 1 ? open : new Map(), new Map(), r];
+    const key = `${c} ${i - first}`, box = above.get(key) || { r, c, w: i - first, h: 0 };
+    if (!box.h++) made.push(box);
+    open.set(key, box);
+  }
+  return made.map(({ r, c, w, h }) => [MARGIN.left + c * size.cw, MARGIN.top + r * size.ch, w * size.cw, h * size.ch])
+    .filter(([x, y, w, h]) => x + w >= seen.x && y + h >= seen.y && x <= seen.x + seen.w && y <= seen.y + seen.h);
 }
 
-/** The border of a set of elements. */
-function outline(context, tile, elements, size, width, dash, colour) {
+/** The borders of rectangles. */
+function outline(context, boxes, width, dash, colour) {
   context.beginPath();
-  const inside = (r, c) => r >= 0 && c >= 0 && c < tile.columns && elements.has(r * tile.columns + c);
-  for (const e of elements) {
-    if (at(e, tile) < 0) continue;
-    const r = Math.floor(e / tile.columns), c = e % tile.columns;
-    const [x, y] = [MARGIN.left + c * size.cw, MARGIN.top + r * size.ch];
-    const side = (out, x1, y1, x2, y2) => { if (!out) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
-    side(inside(r - 1, c), x, y, x + size.cw, y);
-    side(inside(r + 1, c), x, y + size.ch, x + size.cw, y + size.ch);
-    side(inside(r, c - 1), x, y, x, y + size.ch);
-    side(inside(r, c + 1), x + size.cw, y, x + size.cw, y + size.ch);
-  }
+  for (const box of boxes) context.rect(...box);
   context.setLineDash(dash);
   context.strokeStyle = colour;
   context.lineWidth = width;
