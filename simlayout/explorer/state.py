@@ -181,7 +181,9 @@ def access_of(state, number=0):
     with blamed("dtype", state.dtype):
         dtype_of(state.dtype)
     with blamed("arch", state.arch):
-        arch_of(state.arch)
+        if arch_of(state.arch).instructions:
+            raise SimlayoutError(f"{state.arch}: the explorer draws warps of 32 lanes in 32 banks, those of NVIDIA; for "
+                                 "AMD's chips use simlayout check, explain, plot and search")
     with blamed("op", use.op):
         instruction(use.op)
     text = TileText(state.layout, state.dtype, use.op, use.lanes if use.lanes.strip() else None, _loops(use.domain),

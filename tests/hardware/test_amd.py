@@ -1,5 +1,12 @@
 """AMD's LDS: published phases and counts, and the model against a slow twin that knows the rules as sentences alone."""
 
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -99,16 +106,37 @@ def patterns(draw, row):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(20, 10_000, data=st.data())
+@given_few(20, 500, data=st.data())
 def test_every_rule_equals_its_slow_twin(chip, name, data):
     row = instruction(name, chip)
     addresses, active = data.draw(patterns(row))
-    result = analyze(name, addresses, active, arch=chip)
-    answers = [slow(groups, banks, row.bytes, addresses, active) for groups, banks in rules_of(chip, row)]
-    worst = max(answers, key=lambda answer: answer[2])
-    assert (int(result.wavefronts[0]), int(result.ideal[0]), int(result.conflicts[0])) == worst
-    assert (int(result.at_least[0]), int(result.at_most[0])) == (min(a[0] for a in answers), max(a[0] for a in answers))
-    assert int(result.excess[0]) == worst[2] and result.exact == (len(answers) == 1)
+    agrees(chip, row, [addresses], [active])
+
+
+def agrees(chip, row, addresses, active):
+    """Compares n accesses with the slow twin; addresses, active: [n][lanes]."""
+    result = analyze(row.name, addresses, active, arch=chip)
+    for i, access in enumerate(zip(addresses, active, strict=True)):
+        answers = [slow(groups, banks, row.bytes, *access) for groups, banks in rules_of(chip, row)]
+        worst = max(answers, key=lambda answer: answer[2])
+        assert (int(result.wavefronts[i]), int(result.ideal[i]), int(result.conflicts[i])) == worst
+        assert (int(result.at_least[i]), int(result.at_most[i])) == (min(a[0] for a in answers), max(a[0] for a in answers))
+        assert int(result.excess[i]) == worst[2]
+    assert result.exact == (row.rival is None)
+
+
+@pytest.mark.parametrize(("chip", "name", "cases"), [pytest.param(*row, n, marks=pytest.mark.slow if n > 100 else ())
+                                                    for row in ROWS for n in (50, 10_000)])
+def test_cases_by_chance_equal_the_slow_twin(chip, name, cases):
+    row, dice = instruction(name, chip), np.random.default_rng(cases)
+    lanes = np.arange(row.lanes)
+    spans = dice.choice([2, 8, 32, 64, 256, 2048], cases)[:, None]
+    units = dice.integers(0, 2048, (cases, row.lanes)) % spans
+    strides, columns = dice.integers(0, 33, (cases, 1)), dice.integers(0, 256, (cases, 6))
+    units[::3] = (strides * lanes + units[:, :1])[::3]                              # strides; lanes that XOR
+    units[1::3] = np.bitwise_xor.reduce(columns[:, :, None] * (lanes >> np.arange(6)[:, None] & 1), axis=1)[1::3]
+    active = (dice.random((cases, row.lanes)) < 0.7) | (dice.random((cases, 1)) < 0.5)
+    agrees(chip, row, (row.bytes * units).tolist(), active.tolist())
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
@@ -303,6 +331,21 @@ def test_a_tile_that_is_written_by_rows_is_free_of_conflicts_on_every_chip(chip,
     from simlayout.proofs.natural import natural_access
 
     assert sl.verify(natural_access(sl.parse("(64,64):(64,1)"), name, "f16", arch=chip)).excess == 0
+
+
+def test_a_new_chip_is_one_file(tmp_path):
+    package = Path(sl.__file__).parent
+    shutil.copytree(package, tmp_path / "simlayout", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = tmp_path / "simlayout" / "hardware" / "tables" / "amd"
+    text = (folder / "gfx1201.py").read_text()
+    assert len(text.splitlines()) < 30
+    (folder / "gfx1250.py").write_text(text.replace('"gfx1201"', '"gfx1250"').replace("phases(32, (4,))", "phases(32)"))
+    told = subprocess.run([sys.executable, "-m", "simlayout", "chips"], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True).stdout
+    asked = ["check", "(64,64):(64,1)", "--op", "ds_load_b64", "--arch", "gfx1250", "--json"]
+    found = subprocess.run([sys.executable, "-m", "simlayout", *asked], cwd=tmp_path, capture_output=True, text=True,
+                           env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True).stdout
+    assert "gfx1250" in told and json.loads(found)["excess"] == 32        # all lanes in one phase now: two passes, not one
 
 
 def test_programs_for_nvidias_chips_are_not_run_as_on_amds():
