@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from simlayout.algebra import Layout
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware.matrix.tmem import TMEM_LANES, WARP_LANES, tmem_copy
+from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import kind_of
 
 BLOCK_ROWS, BLOCK_COLUMNS = 128, 4
@@ -43,7 +44,7 @@ class ScalesInTmem:
     """Where tcgen05.mma reads the scale factors of a side: (row, scale factor along K) -> its places in TMEM.
 
     rows: M of a CTA for A, N for B; a multiple of 32. halves: of B, where two CTAs have M = 128: each half of N lies in the
-    lanes of the half of the data path that uses it.
+    lanes of the half of the data path that uses it. source: the Provenance of the map.
 
     >>> scales = ScalesInTmem(128)
     >>> scales.columns(4), scales(33, 1)
@@ -52,6 +53,8 @@ class ScalesInTmem:
 
     rows: int
     halves: bool = False
+    source: Provenance = Provenance("documented", "PTX ISA, tcgen05: Scale Factor A and B Layout; equal to CUTLASS's "
+                                    "tmem_sf_frg")
 
     def __post_init__(self):
         if self.rows % (WARP_LANES * (1 + self.halves)) or not 0 < self.rows <= 256:

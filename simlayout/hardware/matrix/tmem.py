@@ -189,13 +189,17 @@ class Accumulator:
     """Where tcgen05.mma of M x N puts D: (m, n) -> (CTA of the pair, lane, column). An element has a column of 32 bits, be
     it f32, f16 or s32.
 
+    source: the Provenance of the map.
+
     >>> made = accumulator(64, 256)
-    >>> made.letter, made.columns, made(17, 5)
-    ('F', 256, (0, 33, 5))
+    >>> made.letter, made.columns, made(17, 5), made.source.kind
+    ('F', 256, (0, 33, 5), 'documented')
     """
 
     path: DataPath
     n: int
+    source: Provenance = Provenance("documented", "PTX ISA, tcgen05: Data Path Layout Organization; but for C equal to "
+                                    "CUTLASS's tmem_frg and tmem_frg_ws")
 
     @property
     def letter(self) -> str:
