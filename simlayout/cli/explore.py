@@ -21,7 +21,8 @@ NOTES = """
     then shown with their counts, and the banks of a line's costliest instruction.
 
     The page is served on 127.0.0.1 alone until Ctrl-C. Everything on it is computed here; it loads nothing from a network.
-    With -o one self-contained HTML file is written instead: it shows the layout without Python, for a course page, say.
+    With -o one self-contained HTML file is written instead: it counts without Python while its sliders move, for a course
+    page, say, and has the lines of a report with their banks.
     """
 
 

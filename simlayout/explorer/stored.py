@@ -65,6 +65,8 @@ def _bench(state, sources):
     """One tile with its accesses, in the layouts that are known by name."""
     made = {"tiles": [], "asked": [], "layouts": {}, "names": {}, "fix": None}
     _put(made, state, sources)
+    if state.kernel:
+        _put(made, replace(state, layout=""), sources)      # a click in its plan shows its own
     if state.before.strip():
         with blamed("before"):
             _put(made, replace(state, layout=state.before), sources)

@@ -129,11 +129,14 @@ def test_the_lines_of_a_report_are_counted_without_python(driver, tmp_path):
 
 @pytest.mark.slow
 def test_every_access_of_a_kernel_opens_without_python(driver, tmp_path):
-    page = opened(driver, exported_page(State("", kernel="mma_permuted"), KERNELS), tmp_path)
+    state = State("(384,32,4):(32,1,12288)", kernel="mma_permuted")                      # another layout than its own
+    page = opened(driver, exported_page(state, KERNELS), tmp_path)
+    assert counts(page)[2] == 0 and element(page, "layout").get_property("value") == state.layout
     for name in ("copy B", "load B", "copy A"):
         element(page, "tab-plan").click()
         next(b for b in page.find_elements(By.CSS_SELECTOR, "[data-plan]") if b.text == name).click()
         assert page.execute_script("return answer.name") == name and element(page, "error-layout").text == ""
+        assert page.execute_script("return answer.layout").startswith("Rot<8,4,64,4> o ")
     page.execute_script("history.back()")
     settle(page)
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0

@@ -38,7 +38,10 @@ function drag(name, value) {
 async function runFix() {
   openTab("fix");
   const use = (layout) => { if (!state.before) state.before = answer.layout; useLayout(layout, "fix"); };
-  if (exported) return showFixes(benchOf(state).fix, use, "");
+  if (exported) {
+    const { fix } = benchOf(state);
+    return fix ? showFixes(fix, use, "") : byId("fixes").replaceChildren(made("p", { class: "caveat" }, `Nothing is stored for this; ${needed()}`));
+  }
   byId("fixes").replaceChildren(made("p", {}, "Searching swizzles and padding\u2026"));
   byId("fix").disabled = true;
   const bench = structuredClone(state);
