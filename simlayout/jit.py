@@ -141,6 +141,11 @@ def _told(compiled, compile, *args, **named):
             return apart(compile, *args, **named)
 
 
+def within(function: Callable) -> Callable:
+    """The function as part of the compiled ones that call it, which keep it."""
+    return njit(error_model="numpy")(function)
+
+
 def inlined(function: Callable) -> Callable:
     """The function as part of every compiled one that calls it. (A call takes 50 ns, because references are counted.)"""
     return njit(error_model="numpy", forceinline=True)(function)

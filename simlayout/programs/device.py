@@ -57,6 +57,7 @@ class DeviceMemory:
     def __init__(self):
         self._starts: list[int] = []
         self._arrays: dict[int, np.ndarray] = {}
+        self._ends: tuple[np.ndarray, np.ndarray] | None = None      # where each begins and ends, while none changes
         self._lock = Lock()
 
     @property
@@ -78,7 +79,7 @@ class DeviceMemory:
         with self._lock:
             if address not in self._arrays:
                 self._starts.insert(bisect_right(self._starts, address), address)
-            self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
+            self._arrays[address], self._ends = np.asarray(_Memory(address, nbytes, owner)), None
         return address
 
     def free(self, address: int) -> None:
@@ -88,6 +89,7 @@ class DeviceMemory:
                 raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
             del self._starts[bisect_left(self._starts, address)]
             del self._arrays[address]
+            self._ends = None
 
     def find(self, address: int) -> np.ndarray | None:
         """uint8: the allocation that an address lies in."""
@@ -96,6 +98,19 @@ class DeviceMemory:
             return None
         array = self._arrays[self._starts[at - 1]]
         return array if address < self._starts[at - 1] + max(array.size, 1) else None
+
+    def all_at(self, addresses: np.ndarray) -> dict[int, np.ndarray]:
+        """{where it begins: the allocation} of all that some addresses, uint64, lie in."""
+        with self._lock:
+            if self._ends is None:
+                sizes = [max(self._arrays[start].size, 1) for start in self._starts]
+                starts = np.array(self._starts, np.uint64)
+                self._ends = starts, starts + np.array(sizes, np.uint64)
+            starts, ends = self._ends
+            behind = np.searchsorted(starts, addresses, "right")         # the first that begins behind the address
+            inside = behind[addresses < ends[behind - 1]] if len(starts) else behind[:0]
+            found = [self._starts[at - 1] for at in sorted(set(inside.tolist()) - {0})]
+            return {start: self._arrays[start] for start in found}
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(where the allocation begins, its bytes) that an address lies in."""
@@ -138,12 +153,7 @@ class DeviceSpace(GlobalSpace):
 
     def expect(self, parameters: np.ndarray) -> None:
         """As of GlobalSpace."""
-        end = 0
-        for address in sorted(set(parameters[:len(parameters) // 8 * 8].view(np.uint64).tolist())):
-            found = self._memory.find(address) if address >= end else None
-            if found is not None:
-                self.admit(found)
-                end = found.__array_interface__["data"][0] + found.size
+        self._expected |= self._memory.all_at(parameters[:len(parameters) // 8 * 8].view(np.uint64))
 
     @property
     def count(self) -> int:
@@ -259,7 +269,8 @@ class SimulatedDevice:
         with self._progress(name or entry.name) as moved, raised_with_elements(arrays):
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
-        trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
+        if arrays or trace.hazards:
+            trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
         launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,
                             trace, watched)
         self.launches.append(launched)

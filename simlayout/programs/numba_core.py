@@ -116,6 +116,7 @@ class LoadedKernel:
     def __init__(self, kernel: Kernel):
         self.kernel, self.handle = kernel, kernel.handle
         entry = kernel.entry
+        self.name = source_name(entry.name)
         module = entry.module
         constant = sum(v.bytes for v in module.syntax.variables.values() if v.space == "const")
         local = int(entry.program.local_bytes) if entry.program else 0
@@ -238,11 +239,11 @@ def launch(device: SimulatedDevice, config: LaunchConfig, kernel: LoadedKernel, 
     entry = kernel.kernel.entry
     if len(values) != len(entry.parameters):
         raise MachineError(f"{entry.name} takes {len(entry.parameters)} parameters, and {len(values)} are given")
-    name, grid, block = source_name(entry.name), three(config.grid), three(config.block)
+    name, grid, block = kernel.name, three(config.grid), three(config.block)
     most = kernel.attributes.max_threads_per_block
     if prod(block) > most:
         raise refused(f"CUDA_ERROR_INVALID_VALUE: {name} takes blocks of at most {most} threads, not {prod(block)}")
-    given = tuple(_value(v, p) for v, p in zip(values, entry.parameters))
+    given = tuple([v if type(v) is int else _value(v, p) for v, p in zip(values, entry.parameters)])
     device.launch(entry, grid, block, given, config.shmem_size, cluster=config.cluster or 1, together=config.is_cooperative,
                   name=name)
 
@@ -256,8 +257,6 @@ def refused(message: str) -> Exception:
 
 def _value(value, parameter):
     """What `Entry.run` takes of what cuda.core.launch does: numbers, ctypes numbers, buffers."""
-    if type(value) is int:
-        return value
     if isinstance(value, ctypes._SimpleCData):
         if isinstance(value.value, int | float) and (parameter.type[0] == "f") == isinstance(value.value, float):
             return value.value

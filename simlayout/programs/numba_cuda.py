@@ -101,6 +101,8 @@ def _per_device(load):
     @wraps(load)
     def get_cufunc(self):
         own = known.setdefault(self, ({}, {}, False))
+        for function in own[0].values():                 # of the only device that there is
+            return function
         names = "_cufunc_cache", "_cubin_cache", "_lto"
         outside = [getattr(self, name) for name in names]
         for name, value in zip(names, own):
@@ -166,9 +168,7 @@ class _Copied:
 
 def _view(arrays, device, value, stream=0, copy=True, user_explicit=False):
     """(a view of device memory, whether it is a copy) of an argument: as `devicearray._to_strided_memory_view`."""
-    from numba.cuda.cudadrv import driver
-
-    if driver.is_device_memory(value):
+    if arrays._driver.is_device_memory(value):
         return value._strided_memory_view_shim, False
     described = getattr(value, "__cuda_array_interface__", None)
     if described is not None:

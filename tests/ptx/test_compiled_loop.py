@@ -11,10 +11,10 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled import generate
 from simlayout.machine.ptx.compiled.encode import COMPUTE, MOVE, encoded
-from simlayout.machine.ptx.compiled.held import Common
+from simlayout.machine.ptx.compiled.held import EXECUTED, Log, address_of, held_of
 from simlayout.machine.ptx.compiled.names import NAMES
 from simlayout.machine.ptx.opcodes.lanes import lane_op
-from simlayout.machine.ptx.program import ROOM, Program, Step
+from simlayout.machine.ptx.program import Program, Step
 from simlayout.machine.ptx.rows import Lanewise, Place, in_numpy
 from simlayout.machine.ptx.run import load
 
@@ -58,15 +58,14 @@ def test_every_compiled_name_has_a_code(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
-    from simlayout.machine.ptx.compiled.executor import execute
+    from simlayout.machine.ptx.compiled.enter import ONE_PART, enter
 
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
-    common = Common(program.executed, np.zeros((0, 5), np.int64), np.zeros(3, np.int64), np.zeros(1, np.int64),
-                    np.zeros(1, np.uint32), np.zeros((1, 32), np.int64), np.zeros(1, np.int64),
-                    *(np.zeros(0, dtype) for dtype in (np.uint32, np.uint32, np.uint64, np.uint64)))
+    held, log = held_of(1, program.constant_rows), Log(1)
+    log.common[EXECUTED], rows = address_of(program.executed), held.rows[0]
     for _ in range(50):
-        rows = np.zeros((program.rows + ROOM, 32), np.uint64)
+        rows[:] = 0
         for place in program.steps[0].lanewise.sources:
             rows[place.row] = registers(rng, place.held)
         rows[0] = registers(rng, 64) & np.uint64((1 << program.steps[0].lanewise.results[0].held) - 1)
@@ -74,8 +73,8 @@ def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
         expected = rows.copy()
         with np.errstate(all="ignore"):
             program.steps[0].compute(expected, None if active.all() else active)
-        mask = np.where(active, np.uint64((1 << 64) - 1), np.uint64(0))
-        execute(0, 9, 1, mask, rows, np.zeros(6, np.int64), np.zeros(7, np.int64), e, common)
+        held.masks[0, 0] = np.where(active, np.uint64((1 << 64) - 1), np.uint64(0))
+        enter(ONE_PART, 0, np.array([0, 9, 1]), np.zeros(0, np.int64), held.numbers, e.numbers, log.common)
         different = np.flatnonzero(rows[0] != expected[0])
         assert not different.size, [(hex(rows[p.row, different[0]])) for p in program.steps[0].lanewise.sources]
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import simlayout.jit as j
 if sys.argv[1:]:
     j.source_stamp = lambda: (float(sys.argv[1]), 1)
-from simlayout.machine.ptx.compiled.executor import _all
+from simlayout.machine.ptx.compiled.noted import count_touched
 import numpy as np
-_all(np.zeros((2, 32), np.uint64), 0)
-print(sum(_all.stats.cache_hits.values()), sum(_all.stats.cache_misses.values()))
+count_touched(np.zeros((1, 32), np.int64), np.zeros(1, np.uint32), np.zeros((1, 2), np.int64))
+print(sum(count_touched.stats.cache_hits.values()), sum(count_touched.stats.cache_misses.values()))
 """
 
 

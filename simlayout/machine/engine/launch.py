@@ -76,9 +76,9 @@ class Launch:
             if copy.touch is not None:
                 self.recorder.note(copy.touch.site, "cp.async never waited for: legal, as nothing reads what it brings")
 
-    def trace(self):
-        """The Trace of everything so far."""
-        return self.recorder.trace(() if self.log is None else self.log.hazards())
+    def trace(self, ptx=()):
+        """The Trace of everything so far. ptx: as of Trace."""
+        return self.recorder.trace(() if self.log is None else self.log.hazards(), ptx)
 
 
 @dataclass(frozen=True)

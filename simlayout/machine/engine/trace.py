@@ -255,8 +255,8 @@ class Recorder:
         """Notes a sentence about a (file, line), however often it is true."""
         self._notes[site, text] = 1
 
-    def trace(self, hazards=()):
-        """The Trace of everything noted so far, with these Hazards."""
+    def trace(self, hazards=(), ptx=()):
+        """The Trace of everything noted so far, with these Hazards and SourceLines of PTX."""
         counts = list(self._counts.values())
         for (instruction, access, site, _), b in self._buffers.items():
             b.flush()
@@ -265,7 +265,7 @@ class Recorder:
                                       loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
-        return Trace(lines, dict(self.executed), hazards, notes, sectors=Later(self._sector_counts),
+        return Trace(lines, dict(self.executed), hazards, notes, ptx, sectors=Later(self._sector_counts),
                      patterns=self._patterns())
 
     def _sector_counts(self):

@@ -104,7 +104,7 @@ class Program:
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
     encoded: dict = field(default_factory=dict)
-    started: tuple = (None, None)
+    started: tuple = (None,)
     _follows: dict = field(default_factory=dict)
 
     def follows(self, at, to):

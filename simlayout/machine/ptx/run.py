@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from pathlib import Path
@@ -138,28 +137,30 @@ class Entry:
             raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
         running.end()
         self._record(launch.recorder, program.executed)
-        return replace(launch.trace(), ptx=Later(partial(self._executed, program.executed)))
+        return launch.trace(Later(partial(self._executed, program.executed)))
 
     def _record(self, recorder, executed):
         """Tells how often the instructions of each site were executed: int64 [steps]."""
-        steps, which, sites, unread = self._instructions
-        sums = np.zeros(len(sites), np.int64)
-        np.add.at(sums, which, executed[steps])
-        for at in np.flatnonzero(sums).tolist():
-            recorder.executed[sites[at]] += int(sums[at])
+        steps, firsts, sites, unread = self._instructions
+        for site, times in zip(sites, np.add.reduceat(executed[steps], firsts).tolist() if sites else ()):
+            if times:
+                recorder.executed[site] += times
         for at, site in unread:
             if executed[at]:
                 recorder.note(site, NOTE)
 
     @cached_property
     def _instructions(self):
-        """Of its steps that are instructions: (index int64 [n]; which site int64 [n]; the sites; [(index, site)] of loads
-        whose results nothing reads)."""
-        steps = [(at, step) for at, step in enumerate(self.program.steps) if not step.is_latch]
-        sites = {site: i for i, site in enumerate(dict.fromkeys(step.site for _, step in steps))}
-        unread = [(at, step.site) for at, step in steps if (step.line, step.text) in self._unread]
-        return (np.array([at for at, _ in steps], np.int64), np.array([sites[step.site] for _, step in steps], np.int64),
-                list(sites), unread)
+        """Of its steps that are instructions: (index int64 [n], site after site; where each site begins there; the sites;
+        [(index, site)] of loads whose results nothing reads)."""
+        sites, unread = defaultdict(list), []
+        for at, step in enumerate(self.program.steps):
+            if not step.is_latch:
+                sites[step.site].append(at)
+                if (step.line, step.text) in self._unread:
+                    unread.append((at, step.site))
+        ends = np.cumsum([0, *map(len, sites.values())])
+        return np.array([at for of in sites.values() for at in of], np.int64), ends[:-1], list(sites), unread
 
     @cached_property
     def _texts(self):

@@ -89,8 +89,8 @@ class Running:
         if program.started[0] != key:
             first = Residents([(0, 0, 0)], 1, self._shape.grid, self._shape.block, self._shape.shared_bytes, launch).ctas[0]
             warps = [PtxWarp(first, i, program, space, self) for i in range(first.threads_padded // LANES)]
-            program.started = key, started(warps)
-        return Whole(self.loop, program, launch, *program.started[1], self._limit)
+            program.started = key, *started(warps)
+        return Whole(self.loop, program, launch, *program.started[1:], self._limit)
 
     def begun(self, turn):
         """A PtxTurns begins here; or goes on, with a warp of a CTA that the compiled loop has begun."""

@@ -2,12 +2,12 @@
 
 For every cell of memory two numbers say who wrote it last and who has read it: the CTA, the interval between barriers of
 the whole CTA, and the thread. Shared memory: interval << 12 | thread + 1, uint32; global memory: CTA + 1 << 32 |
-interval << 16 | thread + 1, uint64. 0 is nobody.
+interval << 16 | thread + 1, uint64. 0 is nobody. What the functions are given are pointers.
 """
 
 import numpy as np
 
-from simlayout.jit import jit
+from simlayout.jit import within
 from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL
 
@@ -19,16 +19,16 @@ SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
 """The same of global memory; and instead of everything: threads of several CTAs have."""
 
 
-@jit
-def shared_load(rows, at, start, total, lanes, who, wrote, read):
+@within
+def shared_load(at, start, total, lanes, who, wrote, read):
     """Whether a load is surely no part of a race, nor of what nobody wrote; notes that its lanes have read."""
     shift, interval = who[SHARED_CELL], who[INTERVAL]
     count = max(total >> shift, 1)
     for i in range(LANES):
-        if not rows[lanes, i]:
+        if not lanes[i]:
             continue
         mine = interval << 12 | who[FIRST] + i + 1
-        first = (I64(rows[at, i]) - start) >> shift
+        first = (I64(at[i]) - start) >> shift
         for cell in range(first, first + count):
             writer, reader = I64(wrote[cell]), I64(read[cell])
             if writer == 0 or writer >> 12 == interval and writer != mine:
@@ -40,16 +40,16 @@ def shared_load(rows, at, start, total, lanes, who, wrote, read):
     return True
 
 
-@jit
-def shared_store(rows, at, start, total, lanes, who, wrote, read):
+@within
+def shared_store(at, start, total, lanes, who, wrote, read):
     """The same of a store."""
     shift, interval = who[SHARED_CELL], who[INTERVAL]
     count = max(total >> shift, 1)
     for i in range(LANES):
-        if not rows[lanes, i]:
+        if not lanes[i]:
             continue
         mine = interval << 12 | who[FIRST] + i + 1
-        first = (I64(rows[at, i]) - start) >> shift
+        first = (I64(at[i]) - start) >> shift
         for cell in range(first, first + count):
             writer, reader = I64(wrote[cell]), I64(read[cell])
             if writer >> 12 == interval and writer != mine or reader >> 12 == interval and reader != mine:
@@ -58,17 +58,17 @@ def shared_store(rows, at, start, total, lanes, who, wrote, read):
     return True
 
 
-@jit
-def global_load(rows, cells, total, lanes, who, wrote, read):
+@within
+def global_load(cells, total, lanes, who, wrote, read):
     """The same of a load of global memory. Row `cells` has the bytes from the start of all of it."""
     shift = who[CELL]
     count = max(total >> shift, 1)
     here = who[CTA] << 32 | who[INTERVAL] << 16
     for i in range(LANES):
-        if not rows[lanes, i]:
+        if not lanes[i]:
             continue
         mine = U64(here | who[FIRST] + i + 1)
-        first = I64(rows[cells, i]) >> shift
+        first = I64(cells[i]) >> shift
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if writer and _meet(writer, mine):
@@ -86,17 +86,17 @@ def global_load(rows, cells, total, lanes, who, wrote, read):
     return True
 
 
-@jit
-def global_store(rows, cells, total, lanes, who, wrote, read):
+@within
+def global_store(cells, total, lanes, who, wrote, read):
     """The same of a store."""
     shift = who[CELL]
     count = max(total >> shift, 1)
     here = who[CTA] << 32 | who[INTERVAL] << 16
     for i in range(LANES):
-        if not rows[lanes, i]:
+        if not lanes[i]:
             continue
         mine = U64(here | who[FIRST] + i + 1)
-        first = I64(rows[cells, i]) >> shift
+        first = I64(cells[i]) >> shift
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if writer and _meet(writer, mine) or reader and _meet(reader, mine):
@@ -105,7 +105,7 @@ def global_store(rows, cells, total, lanes, who, wrote, read):
     return True
 
 
-@jit
+@within
 def _meet(one, other):
     """Whether an access before may be unordered with one now: by another CTA, or another thread in the same interval."""
     if one >> U64(32) != other >> U64(32):

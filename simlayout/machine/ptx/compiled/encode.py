@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx.compiled.held import numbers
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.rows import Lanewise
 
@@ -22,35 +23,47 @@ _EXTENDED, _CUT = {"s8": 1, "s16": 2, "s32": 3}, {8: 4, 16: 5, 32: 6}
 _INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
 MOST_ELEMENTS = 8
 
+(KIND, CODE, TARGET, PLACE, GUARD, FLIP, KEEP, ALTERED, RESULT, SECOND, A, B, C, D, HOW_A, HOW_B, HOW_C, HOW_D, SPACE, SIZE,
+ COUNT, HOW, OFFSET, ELEMENTS) = range(24)
+FIELDS = ELEMENTS + MOST_ELEMENTS
+"""What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
+its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
+a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
+(`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to the
+address, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results
+are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two
+sources are the first of their copies, and one past the last."""
+
 
 class Encoded(NamedTuple):
-    """The steps of a Program. Arrays by step:
+    """The steps of a Program.
 
-    kinds: see above; code: of `rows.compute`; targets: of branches; operands: int32 [n, 7], rows of two results, four
-    sources and the guard, -1 for none; hows: int64 [n, 7]: how sources are read (`executor._read`), at 2 to 5, and at 6
-    whether the guard is negated; of loads and stores at 0 the space, at 1 the bytes of an element, at 2 how many, at 3 how
-    one is read; of JOIN and SPLIT at 0 the bits of the low part; of BARRIER which; of CALL and RETURN the operands are the
-    rows of where each lane returns to, and of whether it is inside (-1: nobody asks), and of CALL and TAKE at 2 and 3 the
-    first of their copies, and one past the last; keeps: uint64, the bits that a result keeps; elements: int32 [n, 8], rows;
-    offsets: int64; places: of the order; shared: whether it loads or stores shared memory; beside: whether others of its
-    place are counted with it; global_bytes: int64, what each lane loads or stores of global memory.
-    Not by step: copies: int64 [m, 5], what calls pass: the row (-1: local memory) and, in local memory, where it is, of a
-    source and of a target, and the bytes.
+    table: int64 [n + 1, FIELDS]; copies: int64 [m, 5], what calls pass: the row (-1: local memory) and, in local memory,
+    where it is, of a source and of a target, and the bytes. end: the place past the end; registers: how many rows of
+    registers there are, behind which is scratch; numbers: of all of these, for the loop, as `held.numbers` has them. By step:
+    shared: whether it loads or stores shared memory; beside: whether others of its place are counted with it; global_bytes:
+    int64, what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these.
     """
 
-    kinds: np.ndarray
-    code: np.ndarray
-    targets: np.ndarray
-    operands: np.ndarray
-    hows: np.ndarray
-    keeps: np.ndarray
-    elements: np.ndarray
-    offsets: np.ndarray
+    table: np.ndarray
     copies: np.ndarray
+    end: int
+    registers: int
+    numbers: np.ndarray
     shared: np.ndarray
     beside: np.ndarray
     global_bytes: np.ndarray
-    places: np.ndarray
+    counts_shared: bool
+    counts_beside: bool
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """int64 [n + 1]."""
+        return self.table[:, KIND]
+
+
+TABLE, COPIES, END, REGISTERS = range(4)
+"""Where `Encoded.numbers` has them."""
 
 
 def encoded(program, watched: bool) -> Encoded:
@@ -62,33 +75,34 @@ def encoded(program, watched: bool) -> Encoded:
 
 def _encoded(program, watched):
     n = len(program.steps)
-    made = Encoded(np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((n, 7), -1, np.int32),
-                   np.zeros((n, 7), np.int64), np.zeros(n, np.uint64), np.full((n, MOST_ELEMENTS), -1, np.int32),
-                   np.zeros(n, np.int64), np.zeros((0, 5), np.int64), *np.zeros((2, n), bool), np.zeros(n, np.int64),
-                   np.array(program.places, np.int64))
+    table = np.zeros((n + 1, FIELDS), np.int64)
+    table[:, [GUARD, RESULT, SECOND, A, B, C, D, *range(ELEMENTS, FIELDS)]] = -1
+    table[:, PLACE] = program.places
+    shared, beside, global_bytes = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, np.int64)
     copies: list[tuple] = []
-    for at, step in enumerate(program.steps):
+    for at, (step, row) in enumerate(zip(program.steps, table)):
         if step.guard is not None:
-            made.operands[at, 6], made.hows[at, 6] = step.guard, step.negated
+            row[GUARD], row[FLIP] = step.guard, step.negated
         if step.lanewise is not None:
-            _arithmetic(made, at, step.lanewise)
+            _arithmetic(row, step.lanewise)
         elif step.meets is not None and step.guard is None and ".red." not in step.name:
-            made.kinds[at], made.hows[at, 0] = BARRIER, step.meets
+            row[KIND], row[CODE] = BARRIER, step.meets
         elif isinstance(step.jump, Branch):
-            made.kinds[at], made.targets[at] = BRANCH, step.jump.targets[0][0]
+            row[KIND], row[TARGET] = BRANCH, step.jump.targets[0][0]
         elif isinstance(step.jump, Return):
-            made.kinds[at], made.operands[at, :2] = RETURN, _rows_of(step.jump.names)
+            row[KIND], (row[RESULT], row[SECOND]) = RETURN, _rows_of(step.jump.names)
         elif isinstance(step.jump, Exit):
-            made.kinds[at] = EXIT
+            row[KIND] = EXIT
         elif step.moves is not None and not watched:
-            _call(made, at, step, copies)
+            _call(row, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
-            _memory(made, at, step.memory)
+            _memory(row, step.memory)
         if step.memory is not None and step.memory.space in ("global", ""):
-            made.global_bytes[at] = step.memory.size * len(step.memory.elements)
-        made.beside[at] = step.beside is not None and len(step.beside) > 0
-        made.shared[at] = step.memory is not None and step.memory.space == "shared"
-    return made._replace(copies=np.array(copies, np.int64).reshape(-1, 5))
+            global_bytes[at] = step.memory.size * len(step.memory.elements)
+        beside[at] = step.beside is not None and len(step.beside) > 0
+        shared[at] = step.memory is not None and step.memory.space == "shared"
+    made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
+    return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()))
 
 
 def _rows_of(function):
@@ -96,14 +110,15 @@ def _rows_of(function):
     return function.returns_to, -1 if function.inside is None else function.inside
 
 
-def _call(made, at, step, copies):
+def _call(row, step, copies):
     moves = [(source, target, min(source[2], target[2])) for source, target in step.moves()]
     if any(n not in (1, 2, 4, 8) and (source[0] is not None or target[0] is not None) for source, target, n in moves):
         return
-    made.kinds[at] = TAKE
+    row[KIND] = TAKE
     if isinstance(step.jump, Call):
-        made.kinds[at], made.targets[at], made.operands[at, :2] = CALL, step.jump.known.start, _rows_of(step.jump.known)
-    made.operands[at, 2:4] = len(copies), len(copies) + len(moves)
+        row[KIND], row[TARGET] = CALL, step.jump.known.start
+        row[RESULT], row[SECOND] = _rows_of(step.jump.known)
+    row[A], row[B] = len(copies), len(copies) + len(moves)
     copies += [(*_from(source), *_from(target), n) for source, target, n in moves]
 
 
@@ -112,29 +127,32 @@ def _from(place):
     return (-1, at) if row is None else (row, 0)
 
 
-def _arithmetic(made, at, lanewise: Lanewise):
+def _arithmetic(row, lanewise: Lanewise):
     name, results, sources = lanewise.name, lanewise.results, lanewise.sources
     if name.startswith(("mov.2.from", "mov.2.to")):
         split = ".from." in name
         parts = results if split else sources
-        made.kinds[at], made.hows[at, 0] = (SPLIT if split else JOIN), parts[0].held
+        row[KIND], row[SIZE] = (SPLIT if split else JOIN), parts[0].held
         if any(place.held != width_of(place.type) for place in parts):
-            made.kinds[at] = SPECIAL
+            row[KIND] = SPECIAL
     else:
         code = code_of(name, lanewise)
         if code is None or any(place.row is not None for place in results[1:]):
             return
-        made.kinds[at], made.code[at] = (MOVE, 0) if code < 0 else (COMPUTE, code)
+        row[KIND], row[CODE] = (MOVE, 0) if code < 0 else (COMPUTE, code)
     for i, place in enumerate(results[:2]):
-        made.operands[at, i] = -1 if place.row is None else place.row
+        row[RESULT + i] = -1 if place.row is None else place.row
+    row[A:D + 1] = sources[0].row                        # what is not there is read, and ignored
     for i, place in enumerate(sources):
-        made.operands[at, 2 + i] = place.row
-        if made.kinds[at] not in (SPLIT, JOIN):
-            made.hows[at, 2 + i] = _how(place)
-    for i in range(len(sources), 4):                     # what is not there is read, and ignored
-        if made.kinds[at] == COMPUTE:
-            made.operands[at, 2 + i] = sources[0].row
-    made.keeps[at] = (1 << results[0].held) - 1
+        row[A + i] = place.row
+        if row[KIND] not in (SPLIT, JOIN):
+            row[HOW_A + i] = _how(place)
+    row[ALTERED] = row[HOW_A:HOW_D + 1].any()
+    row[KEEP] = _kept(results[0].held)
+
+
+def _kept(bits):
+    return np.uint64((1 << bits) - 1).astype(np.int64)
 
 
 def _how(place):
@@ -146,18 +164,18 @@ def _how(place):
     return _CUT[width] if place.held > width and width in _CUT else 0
 
 
-def _memory(made, at, move):
+def _memory(row, move):
     if len(move.elements) > MOST_ELEMENTS:
         return
-    made.kinds[at] = STORE if move.store else LOAD
-    made.operands[at, 2], made.offsets[at] = move.base, np.uint64(move.offset).astype(np.int64)
     first = move.elements[0]
-    made.hows[at, :4] = _SPACES[move.space], move.size, len(move.elements), _EXTENDED.get(first.type, 0)
-    made.keeps[at] = (1 << first.held) - 1
+    row[KIND] = STORE if move.store else LOAD
+    row[A], row[OFFSET] = move.base, np.uint64(move.offset).astype(np.int64)
+    row[SPACE], row[SIZE], row[COUNT] = _SPACES[move.space], move.size, len(move.elements)
+    row[HOW], row[KEEP] = _EXTENDED.get(first.type, 0), _kept(first.held)
     for i, place in enumerate(move.elements):
-        made.elements[at, i] = -1 if place.row is None else place.row
+        row[ELEMENTS + i] = -1 if place.row is None else place.row
     if any(place.held != first.held for place in move.elements):
-        made.kinds[at] = SPECIAL
+        row[KIND] = SPECIAL
 
 
 def code_of(name: str, lanewise: Lanewise) -> int | None:

@@ -14,7 +14,7 @@ Written by `generate`, from `names` and the table of instructions; do not edit.
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.jit import jit
+from simlayout.jit import within
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -29,8 +29,7 @@ def _compiled(opcode, *modifiers):
 
 '''
 
-_READ = {"s": "I64(rows[{}, i])", "f32": "float_f32(rows[{}, i])", "f64": "float_f64(rows[{}, i])",
-         "u": "rows[{}, i]"}
+_READ = {"s": "I64({}[i])", "f32": "float_f32({}[i])", "f64": "float_f64({}[i])", "u": "{}[i]"}
 _WRITE = {"s": "U64({})", "f32": "bits_f32({})", "f64": "bits_f64({})", "u": "U64({})"}
 
 
@@ -78,9 +77,9 @@ def text() -> str:
         arguments = ", ".join(_READ[carrier(type)].format(row) for type, row in zip(op.sources, "abcd"))
         value = _WRITE[carrier(op.results[0])].format(f"f{code}({arguments})" + "[0]" * (len(op.results) > 1))
         lines += [f"    {'el' * bool(code)}if code == {code}:  # {name}", "        for i in range(LANES):",
-                  f"            rows[r, i] = {value}"]
-    compute = ["@jit", "def compute(code, rows, r, a, b, c, d):",
-               '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes."""', *lines, ""]
+                  f"            r[i] = {value}"]
+    compute = ["@within", "def compute(code, r, a, b, c, d):",
+               '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes. Rows are pointers."""', *lines, ""]
     return HEAD + "\n".join(functions) + "\n\n\n" + "\n".join(compute)
 
 

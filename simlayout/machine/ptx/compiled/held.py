@@ -1,4 +1,8 @@
-"""The arrays that the compiled loop works with, as it is passed them; those of a Program are `encode.Encoded`."""
+"""The arrays that the compiled loop works with; those of a Program are `encode.Encoded`.
+
+The loop is passed of each group an int64 array with the addresses of its arrays (`numbers`), so that a call of it is quick;
+whoever calls it keeps the arrays.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +18,8 @@ class Held(NamedTuple):
     where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 7], see `doubts`.
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
-    warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now.
+    warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
+    does, see `together`. count: how many warps these are. numbers: of all of these.
     """
 
     rows: np.ndarray
@@ -26,35 +31,56 @@ class Held(NamedTuple):
     ran: np.ndarray
     begun: np.ndarray
     left: np.ndarray
+    doing: np.ndarray
+    count: int
+    numbers: np.ndarray
 
 
-class Common(NamedTuple):
-    """What all warps of a launch have in common.
+ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(Held._fields) - 1)
+"""Where `numbers` has them."""
 
-    executed: int64 [steps], how often each was; ranges: int64 [n, 5], of the arrays: first address, bytes, where that is in
-    this process, whether it may be written, and where it begins among all. state: int64 [3], what the loop says of what it
-    did: see `executor.execute`. log_step, log_lanes, log_addresses: int64 [NOTED], uint32 [NOTED], int64 [NOTED, 32], the
-    accesses of shared and global memory; log_used: int64 [1], how many they are. The rest is of `doubts`: who wrote and who
-    read shared and global memory, empty where nobody looks.
-    """
+PLACES_EACH, WHO_EACH = 6, 7
+"""Numbers of each warp."""
 
-    executed: np.ndarray
-    ranges: np.ndarray
-    state: np.ndarray
-    log_step: np.ndarray
-    log_lanes: np.ndarray
-    log_addresses: np.ndarray
-    log_used: np.ndarray
-    shared_wrote: np.ndarray
-    shared_read: np.ndarray
-    global_wrote: np.ndarray
-    global_read: np.ndarray
+
+(EXECUTED, RANGES, ARRAYS, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ, CELLS,
+ GLOBAL_WROTE, GLOBAL_READ) = range(14)
+"""The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
+
+int64 [steps], how often each was executed; int64 [arrays, 5], of each array: first address, bytes, where that is in this
+process, whether it may be written, and where it begins among all; int64 [3], what the loop says of what it did (see
+`executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where somebody looks: who
+wrote and who read shared memory, of so many cells, and global memory."""
+
+
+class Log:
+    """Room for `room` accesses: of which step, uint32 lanes, int64 [room, 32] addresses; used: int64 [1], how many there are.
+    common: the numbers of a launch that notes its accesses here; state: int64 [3], see there."""
+
+    def __init__(self, room: int):
+        self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
+        self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
+        self.state, self.common = np.zeros(3, np.int64), np.zeros(14, np.int64)
+        arrays = self.state, self.step, self.lanes, self.addresses, self.used
+        self.common[STATE:LOG_ROOM + 1] = *map(address_of, arrays), room
+
+
+def numbers(group: tuple) -> np.ndarray:
+    """int64 [fields]: where in this process the arrays of a group begin, and its numbers as they are."""
+    return np.array([address_of(one) if isinstance(one, np.ndarray) else one for one in group], np.int64)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where in this process an array begins."""
+    return array.__array_interface__["data"][0]
 
 
 def held_of(warps: int, rows: np.ndarray) -> Held:
     """A Held of so many warps. rows: uint64 [n, 32], the registers of each."""
-    made = Held(np.empty((warps, *rows.shape), np.uint64), np.zeros((warps, 6), np.int64), np.zeros((warps, 7), np.int64),
-                np.zeros(warps, np.int64), np.zeros((warps, LANES), np.int64), np.zeros((warps, LANES, LANES), np.uint64),
-                np.zeros((warps, LANES), np.int64), np.zeros(warps, np.int64), np.zeros(warps, np.int64))
-    made.rows[:] = rows
-    return made
+    made = (np.empty((warps, *rows.shape), np.uint64), np.zeros((warps, PLACES_EACH), np.int64),
+            np.zeros((warps, WHO_EACH), np.int64), np.zeros(warps, np.int64), np.zeros((warps, LANES), np.int64),
+            np.zeros((warps, LANES, LANES), np.uint64), np.zeros((warps, LANES), np.int64),
+            *(np.zeros(warps, np.int64) for _ in range(3)), warps)
+    held = Held(*made, numbers(made))
+    held.rows[:] = rows
+    return held

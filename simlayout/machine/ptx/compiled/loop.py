@@ -6,10 +6,10 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, SPECIAL, encoded
-from simlayout.machine.ptx.compiled.executor import execute
-from simlayout.machine.ptx.compiled.held import Common
+from simlayout.machine.ptx.compiled.enter import ALL_PARTS, ONE_PART, WHOLE_CTA, enter
+from simlayout.machine.ptx.compiled.held import ARRAYS, EXECUTED, RANGES, SHARED_WROTE, Log, address_of
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
-from simlayout.machine.ptx.compiled.together import FULL, execute_cta, execute_parts
+from simlayout.machine.ptx.compiled.together import FULL
 from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.parts import PATIENCE
 
@@ -21,8 +21,8 @@ ROUNDS = 4096
 
 _BITS = np.arange(LANES, dtype=np.uint32)
 
-_LOG = slice(Common._fields.index("log_step"), Common._fields.index("log_used") + 1)
-_spare: list[tuple] = []                                 # arrays to note accesses in, of launches that are over
+_spare: list[Log] = []                                   # of launches that are over
+_NOTHING = np.zeros(0, np.int64)
 
 
 class Loop:
@@ -31,28 +31,44 @@ class Loop:
     def __init__(self, program, launch, space):
         self._program, self._launch, self._space = program, launch, space
         self.steps = encoded(program, launch.shadowed or launch.watch is not None)
-        none = np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-        log = _spare.pop() if _spare else (np.zeros(NOTED, np.int64), np.zeros(NOTED, np.uint32),
-                                           np.zeros((NOTED, LANES), np.int64), np.zeros(1, np.int64))
-        self._common = Common(program.executed, np.zeros((0, 5), np.int64), np.zeros(3, np.int64), *log, *none)
-        self._known = -1
+        self._log = _spare.pop() if _spare else Log(NOTED)
+        self._common, self._state, self._tables = self._log.common, self._log.state, None
+        self._common[EXECUTED], self._common[ARRAYS] = address_of(program.executed), 0
+        self._common[SHARED_WROTE:] = 0
+        self._state[:] = 0
+        self._ranges, self._known = None, -1
         self._counts, self._touched = (np.zeros((len(self.steps.shared), n), np.int64) for n in (3, 2))
+
+    def enter(self, what, who, asked, held, shared, start=_NOTHING):
+        """What `enter.enter` returns, after a look at what it says of what it did. held: a Held; start: of a Start;
+        shared: who wrote and who read shared memory, None where nobody looks."""
+        self._ready(shared)
+        does = enter(what, who, asked, start, held.numbers, self.steps.numbers, self._common)
+        if self._state[1]:
+            self._launch.changes, self._state[1] = self._launch.changes + 1, 0
+        if self._state[2]:
+            raise Doubt("an access that may be part of a race")
+        return does
 
     def run(self, warp, part, limit, patience):
         """Executes what is compiled, from where a part is on; moves the part, and returns how many steps that was."""
-        common = self._ready(warp.cta)
-        part.at = execute(part.at, limit, patience, part.mask, warp.rows, warp.places, warp.who, self.steps, common)
-        self.look()
-        return int(self._common.state[0])
+        w, held = warp.warp_index, warp.cta.held
+        held.masks[w, 0] = part.mask
+        part.at = self._enter_cta(ONE_PART, w, (part.at, limit, patience), warp.cta)
+        return int(self._state[0])
 
     def run_parts(self, warp, patience):
         """Executes what is compiled of all parts of a warp, also where they part, meet and end; moves them, and returns how
         many steps that was."""
         self._take(warp)
-        execute_parts(warp.warp_index, patience, PATIENCE, warp.cta.held, self.steps, self._ready(warp.cta))
+        self._enter_cta(ALL_PARTS, warp.warp_index, (patience, PATIENCE), warp.cta)
         self.give(warp)
-        self.look()
-        return int(self._common.state[0])
+        return int(self._state[0])
+
+    def _enter_cta(self, what, who, asked, cta):
+        doubts = self._launch.doubts
+        shared = None if doubts is None else doubts.shared_of(cta)
+        return self.enter(what, who, np.array(asked, np.int64), cta.held, shared)
 
     def is_compiled(self, at):
         """Whether a step may be executed here."""
@@ -72,12 +88,11 @@ class Loop:
             held.left[each.warp.warp_index] = min(each.left, ROUNDS * turn)
         before, does = held.left.copy(), FULL
         while does == FULL:
-            does = execute_cta(turn, PATIENCE, held, self.steps, self._ready(cta))
+            does = self._enter_cta(WHOLE_CTA, 0, (turn, PATIENCE), cta)
         ran = (before - held.left).tolist()
         for each in turns:
             self.give(each.warp)
             each.has_run(ran[each.warp.warp_index])
-        self.look()
 
     def _take(self, warp):
         """The parts of a warp become those of its CTA's Held."""
@@ -96,51 +111,37 @@ class Loop:
         """Whether a step is a barrier that `run_all` opens."""
         return self.steps.kinds[at] == BARRIER
 
-    def look(self):
-        """At what the loop says of what it did."""
-        state = self._common.state
-        if state[1]:
-            self._launch.changes, state[1] = self._launch.changes + 1, 0
-        if state[2]:
-            raise Doubt("an access that may be part of a race")
-
-    def _ready(self, cta):
-        """As `ready`, for a CTA."""
-        doubts = self._launch.doubts
-        return self.ready(None if doubts is None else doubts.shared_of(cta))
-
-    def ready(self, shared):
-        """The Common, in which an access can be noted, and all arrays are known. shared: who wrote and who read shared
-        memory, None where nobody looks."""
-        if self._common.log_used[0] == NOTED:
+    def _ready(self, shared):
+        """An access can be noted, and all arrays are known."""
+        if self._log.used[0] == NOTED:
             self.flush()
         if self._known != self._space.count:
             self._find_arrays()
-        if shared is not None and shared[0] is not self._common.shared_wrote:
-            doubts, (wrote, read) = self._launch.doubts, shared
-            self._common = self._common._replace(shared_wrote=wrote, shared_read=read, global_wrote=doubts.wrote,
-                                                 global_read=doubts.read)
-        return self._common
+        if shared is not None and shared is not self._tables:
+            doubts, self._tables = self._launch.doubts, shared
+            tables = *map(address_of, shared), len(shared[0]), address_of(doubts.wrote), address_of(doubts.read)
+            self._common[SHARED_WROTE:] = tables
 
     def flush(self):
         """Gives the recorder what has been noted."""
-        _, _, _, at, lanes, addresses, used, *_ = self._common
-        n, used[0] = int(used[0]), 0
-        count_sectors(at, lanes, addresses, n, self.steps.global_bytes, self._counts)
-        for step in np.unique(at[:n][self.steps.beside[at[:n]]]).tolist():
-            these = np.flatnonzero(at[:n] == step)
-            self._touched[step] += count_touched(addresses[these], lanes[these], self._program.steps[step].beside)
-        for step in np.unique(at[:n][self.steps.shared[at[:n]]]).tolist():
-            these = np.flatnonzero(at[:n] == step)
-            active = (lanes[these, None] >> _BITS & 1).astype(bool)
-            self._tell(self._program.steps[step], addresses[these], active)
+        log, steps = self._log, self.steps
+        n, log.used[0] = int(log.used[0]), 0
+        at = log.step[:n]
+        count_sectors(at, log.lanes, log.addresses, n, steps.global_bytes, self._counts)
+        for step in np.unique(at[steps.beside[at]]).tolist() if steps.counts_beside else ():
+            these = np.flatnonzero(at == step)
+            self._touched[step] += count_touched(log.addresses[these], log.lanes[these], self._program.steps[step].beside)
+        for step in np.unique(at[steps.shared[at]]).tolist() if steps.counts_shared else ():
+            these = np.flatnonzero(at == step)
+            active = (log.lanes[these, None] >> _BITS & 1).astype(bool)
+            self._tell(self._program.steps[step], log.addresses[these], active)
 
     def end(self):
         """Gives the recorder the rest; what it notes on is for another launch."""
         self.flush()
         self._launch.recorder.sectors_later(partial(_counted, self._program.steps, self.steps.global_bytes, self._counts,
                                                     self._touched))
-        _spare.append(self._common[_LOG])
+        _spare.append(self._log)
 
     def _tell(self, step, addresses, active):
         """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
@@ -154,10 +155,12 @@ class Loop:
 
     def _find_arrays(self):
         self._known = self._space.count
-        ranges = np.array(list(self._space.memory()), np.int64).reshape(-1, 4)
-        ranges[:, 1] -= ranges[:, 0]
-        aligned = (ranges[:, 1] + 15) // 8 * 8           # each begins at a cell of its own
-        self._common = self._common._replace(ranges=np.column_stack([ranges, np.cumsum(aligned) - aligned]))
+        ranges, cells = [], 0
+        for first, last, here, writeable in self._space.memory():
+            ranges.append((first, last - first, here, writeable, cells))
+            cells += (last - first + 15) // 8 * 8        # each begins at a cell of its own
+        self._ranges = np.array(ranges, np.int64)
+        self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(ranges)
 
 
 def _counted(steps, nbytes, counts, touched):

@@ -6,7 +6,7 @@ Written by `generate`, from `names` and the table of instructions; do not edit.
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.jit import jit
+from simlayout.jit import within
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -161,426 +161,426 @@ f138 = _compiled("cvt", "rn", "bf16", "f32")
 f139 = _compiled("cvt", "rn", "bf16x2", "f32")
 
 
-@jit
-def compute(code, rows, r, a, b, c, d):
-    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes."""
+@within
+def compute(code, r, a, b, c, d):
+    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes. Rows are pointers."""
     if code == 0:  # add.u32
         for i in range(LANES):
-            rows[r, i] = U64(f0(rows[a, i], rows[b, i]))
+            r[i] = U64(f0(a[i], b[i]))
     elif code == 1:  # add.s32
         for i in range(LANES):
-            rows[r, i] = U64(f1(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f1(I64(a[i]), I64(b[i])))
     elif code == 2:  # sub.u32
         for i in range(LANES):
-            rows[r, i] = U64(f2(rows[a, i], rows[b, i]))
+            r[i] = U64(f2(a[i], b[i]))
     elif code == 3:  # sub.s32
         for i in range(LANES):
-            rows[r, i] = U64(f3(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f3(I64(a[i]), I64(b[i])))
     elif code == 4:  # mul.lo.u32
         for i in range(LANES):
-            rows[r, i] = U64(f4(rows[a, i], rows[b, i]))
+            r[i] = U64(f4(a[i], b[i]))
     elif code == 5:  # mul.lo.s32
         for i in range(LANES):
-            rows[r, i] = U64(f5(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f5(I64(a[i]), I64(b[i])))
     elif code == 6:  # mad.wide.u32
         for i in range(LANES):
-            rows[r, i] = U64(f6(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f6(a[i], b[i], c[i]))
     elif code == 7:  # mad.wide.s32
         for i in range(LANES):
-            rows[r, i] = U64(f7(I64(rows[a, i]), I64(rows[b, i]), I64(rows[c, i])))
+            r[i] = U64(f7(I64(a[i]), I64(b[i]), I64(c[i])))
     elif code == 8:  # mul.hi.u32
         for i in range(LANES):
-            rows[r, i] = U64(f8(rows[a, i], rows[b, i]))
+            r[i] = U64(f8(a[i], b[i]))
     elif code == 9:  # mul.hi.s32
         for i in range(LANES):
-            rows[r, i] = U64(f9(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f9(I64(a[i]), I64(b[i])))
     elif code == 10:  # mul.hi.u64
         for i in range(LANES):
-            rows[r, i] = U64(f10(rows[a, i], rows[b, i]))
+            r[i] = U64(f10(a[i], b[i]))
     elif code == 11:  # mul.hi.s64
         for i in range(LANES):
-            rows[r, i] = U64(f11(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f11(I64(a[i]), I64(b[i])))
     elif code == 12:  # div.u32
         for i in range(LANES):
-            rows[r, i] = U64(f12(rows[a, i], rows[b, i]))
+            r[i] = U64(f12(a[i], b[i]))
     elif code == 13:  # div.s32
         for i in range(LANES):
-            rows[r, i] = U64(f13(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f13(I64(a[i]), I64(b[i])))
     elif code == 14:  # rem.u32
         for i in range(LANES):
-            rows[r, i] = U64(f14(rows[a, i], rows[b, i]))
+            r[i] = U64(f14(a[i], b[i]))
     elif code == 15:  # rem.s32
         for i in range(LANES):
-            rows[r, i] = U64(f15(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f15(I64(a[i]), I64(b[i])))
     elif code == 16:  # min.u32
         for i in range(LANES):
-            rows[r, i] = U64(f16(rows[a, i], rows[b, i]))
+            r[i] = U64(f16(a[i], b[i]))
     elif code == 17:  # min.s32
         for i in range(LANES):
-            rows[r, i] = U64(f17(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f17(I64(a[i]), I64(b[i])))
     elif code == 18:  # max.u32
         for i in range(LANES):
-            rows[r, i] = U64(f18(rows[a, i], rows[b, i]))
+            r[i] = U64(f18(a[i], b[i]))
     elif code == 19:  # max.s32
         for i in range(LANES):
-            rows[r, i] = U64(f19(I64(rows[a, i]), I64(rows[b, i])))
+            r[i] = U64(f19(I64(a[i]), I64(b[i])))
     elif code == 20:  # abs.s32
         for i in range(LANES):
-            rows[r, i] = U64(f20(I64(rows[a, i])))
+            r[i] = U64(f20(I64(a[i])))
     elif code == 21:  # neg.s32
         for i in range(LANES):
-            rows[r, i] = U64(f21(I64(rows[a, i])))
+            r[i] = U64(f21(I64(a[i])))
     elif code == 22:  # and.b32
         for i in range(LANES):
-            rows[r, i] = U64(f22(rows[a, i], rows[b, i]))
+            r[i] = U64(f22(a[i], b[i]))
     elif code == 23:  # or.b32
         for i in range(LANES):
-            rows[r, i] = U64(f23(rows[a, i], rows[b, i]))
+            r[i] = U64(f23(a[i], b[i]))
     elif code == 24:  # xor.b32
         for i in range(LANES):
-            rows[r, i] = U64(f24(rows[a, i], rows[b, i]))
+            r[i] = U64(f24(a[i], b[i]))
     elif code == 25:  # not.b32
         for i in range(LANES):
-            rows[r, i] = U64(f25(rows[a, i]))
+            r[i] = U64(f25(a[i]))
     elif code == 26:  # not.pred
         for i in range(LANES):
-            rows[r, i] = U64(f26(rows[a, i]))
+            r[i] = U64(f26(a[i]))
     elif code == 27:  # popc.b32
         for i in range(LANES):
-            rows[r, i] = U64(f27(rows[a, i]))
+            r[i] = U64(f27(a[i]))
     elif code == 28:  # clz.b32
         for i in range(LANES):
-            rows[r, i] = U64(f28(rows[a, i]))
+            r[i] = U64(f28(a[i]))
     elif code == 29:  # clz.b64
         for i in range(LANES):
-            rows[r, i] = U64(f29(rows[a, i]))
+            r[i] = U64(f29(a[i]))
     elif code == 30:  # brev.b32
         for i in range(LANES):
-            rows[r, i] = U64(f30(rows[a, i]))
+            r[i] = U64(f30(a[i]))
     elif code == 31:  # brev.b64
         for i in range(LANES):
-            rows[r, i] = U64(f31(rows[a, i]))
+            r[i] = U64(f31(a[i]))
     elif code == 32:  # bfe.u32
         for i in range(LANES):
-            rows[r, i] = U64(f32(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f32(a[i], b[i], c[i]))
     elif code == 33:  # bfe.s32
         for i in range(LANES):
-            rows[r, i] = U64(f33(I64(rows[a, i]), rows[b, i], rows[c, i]))
+            r[i] = U64(f33(I64(a[i]), b[i], c[i]))
     elif code == 34:  # bfe.u64
         for i in range(LANES):
-            rows[r, i] = U64(f34(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f34(a[i], b[i], c[i]))
     elif code == 35:  # bfe.s64
         for i in range(LANES):
-            rows[r, i] = U64(f35(I64(rows[a, i]), rows[b, i], rows[c, i]))
+            r[i] = U64(f35(I64(a[i]), b[i], c[i]))
     elif code == 36:  # bfi.b32
         for i in range(LANES):
-            rows[r, i] = U64(f36(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+            r[i] = U64(f36(a[i], b[i], c[i], d[i]))
     elif code == 37:  # bfi.b64
         for i in range(LANES):
-            rows[r, i] = U64(f37(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+            r[i] = U64(f37(a[i], b[i], c[i], d[i]))
     elif code == 38:  # prmt.b32
         for i in range(LANES):
-            rows[r, i] = U64(f38(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f38(a[i], b[i], c[i]))
     elif code == 39:  # lop3.b32
         for i in range(LANES):
-            rows[r, i] = U64(f39(rows[a, i], rows[b, i], rows[c, i], rows[d, i]))
+            r[i] = U64(f39(a[i], b[i], c[i], d[i]))
     elif code == 40:  # shl.b16
         for i in range(LANES):
-            rows[r, i] = U64(f40(rows[a, i], rows[b, i]))
+            r[i] = U64(f40(a[i], b[i]))
     elif code == 41:  # shl.b32
         for i in range(LANES):
-            rows[r, i] = U64(f41(rows[a, i], rows[b, i]))
+            r[i] = U64(f41(a[i], b[i]))
     elif code == 42:  # shl.b64
         for i in range(LANES):
-            rows[r, i] = U64(f42(rows[a, i], rows[b, i]))
+            r[i] = U64(f42(a[i], b[i]))
     elif code == 43:  # shr.u16
         for i in range(LANES):
-            rows[r, i] = U64(f43(rows[a, i], rows[b, i]))
+            r[i] = U64(f43(a[i], b[i]))
     elif code == 44:  # shr.s16
         for i in range(LANES):
-            rows[r, i] = U64(f44(I64(rows[a, i]), rows[b, i]))
+            r[i] = U64(f44(I64(a[i]), b[i]))
     elif code == 45:  # shf.l.wrap.b32
         for i in range(LANES):
-            rows[r, i] = U64(f45(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f45(a[i], b[i], c[i]))
     elif code == 46:  # shf.l.clamp.b32
         for i in range(LANES):
-            rows[r, i] = U64(f46(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f46(a[i], b[i], c[i]))
     elif code == 47:  # shf.r.wrap.b32
         for i in range(LANES):
-            rows[r, i] = U64(f47(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f47(a[i], b[i], c[i]))
     elif code == 48:  # shf.r.clamp.b32
         for i in range(LANES):
-            rows[r, i] = U64(f48(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f48(a[i], b[i], c[i]))
     elif code == 49:  # selp.b32
         for i in range(LANES):
-            rows[r, i] = U64(f49(rows[a, i], rows[b, i], rows[c, i]))
+            r[i] = U64(f49(a[i], b[i], c[i]))
     elif code == 50:  # setp.eq.u32
         for i in range(LANES):
-            rows[r, i] = U64(f50(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f50(a[i], b[i])[0])
     elif code == 51:  # setp.eq.s32
         for i in range(LANES):
-            rows[r, i] = U64(f51(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f51(I64(a[i]), I64(b[i]))[0])
     elif code == 52:  # setp.eq.f32
         for i in range(LANES):
-            rows[r, i] = U64(f52(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f52(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 53:  # setp.eq.f64
         for i in range(LANES):
-            rows[r, i] = U64(f53(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f53(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 54:  # setp.ne.u32
         for i in range(LANES):
-            rows[r, i] = U64(f54(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f54(a[i], b[i])[0])
     elif code == 55:  # setp.ne.s32
         for i in range(LANES):
-            rows[r, i] = U64(f55(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f55(I64(a[i]), I64(b[i]))[0])
     elif code == 56:  # setp.ne.f32
         for i in range(LANES):
-            rows[r, i] = U64(f56(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f56(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 57:  # setp.ne.f64
         for i in range(LANES):
-            rows[r, i] = U64(f57(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f57(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 58:  # setp.lt.u32
         for i in range(LANES):
-            rows[r, i] = U64(f58(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f58(a[i], b[i])[0])
     elif code == 59:  # setp.lt.s32
         for i in range(LANES):
-            rows[r, i] = U64(f59(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f59(I64(a[i]), I64(b[i]))[0])
     elif code == 60:  # setp.lt.f32
         for i in range(LANES):
-            rows[r, i] = U64(f60(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f60(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 61:  # setp.lt.f64
         for i in range(LANES):
-            rows[r, i] = U64(f61(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f61(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 62:  # setp.le.u32
         for i in range(LANES):
-            rows[r, i] = U64(f62(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f62(a[i], b[i])[0])
     elif code == 63:  # setp.le.s32
         for i in range(LANES):
-            rows[r, i] = U64(f63(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f63(I64(a[i]), I64(b[i]))[0])
     elif code == 64:  # setp.le.f32
         for i in range(LANES):
-            rows[r, i] = U64(f64(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f64(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 65:  # setp.le.f64
         for i in range(LANES):
-            rows[r, i] = U64(f65(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f65(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 66:  # setp.gt.u32
         for i in range(LANES):
-            rows[r, i] = U64(f66(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f66(a[i], b[i])[0])
     elif code == 67:  # setp.gt.s32
         for i in range(LANES):
-            rows[r, i] = U64(f67(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f67(I64(a[i]), I64(b[i]))[0])
     elif code == 68:  # setp.gt.f32
         for i in range(LANES):
-            rows[r, i] = U64(f68(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f68(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 69:  # setp.gt.f64
         for i in range(LANES):
-            rows[r, i] = U64(f69(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f69(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 70:  # setp.ge.u32
         for i in range(LANES):
-            rows[r, i] = U64(f70(rows[a, i], rows[b, i])[0])
+            r[i] = U64(f70(a[i], b[i])[0])
     elif code == 71:  # setp.ge.s32
         for i in range(LANES):
-            rows[r, i] = U64(f71(I64(rows[a, i]), I64(rows[b, i]))[0])
+            r[i] = U64(f71(I64(a[i]), I64(b[i]))[0])
     elif code == 72:  # setp.ge.f32
         for i in range(LANES):
-            rows[r, i] = U64(f72(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f72(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 73:  # setp.ge.f64
         for i in range(LANES):
-            rows[r, i] = U64(f73(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f73(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 74:  # setp.equ.f32
         for i in range(LANES):
-            rows[r, i] = U64(f74(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f74(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 75:  # setp.equ.f64
         for i in range(LANES):
-            rows[r, i] = U64(f75(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f75(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 76:  # setp.neu.f32
         for i in range(LANES):
-            rows[r, i] = U64(f76(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f76(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 77:  # setp.neu.f64
         for i in range(LANES):
-            rows[r, i] = U64(f77(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f77(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 78:  # setp.ltu.f32
         for i in range(LANES):
-            rows[r, i] = U64(f78(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f78(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 79:  # setp.ltu.f64
         for i in range(LANES):
-            rows[r, i] = U64(f79(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f79(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 80:  # setp.leu.f32
         for i in range(LANES):
-            rows[r, i] = U64(f80(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f80(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 81:  # setp.leu.f64
         for i in range(LANES):
-            rows[r, i] = U64(f81(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f81(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 82:  # setp.gtu.f32
         for i in range(LANES):
-            rows[r, i] = U64(f82(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f82(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 83:  # setp.gtu.f64
         for i in range(LANES):
-            rows[r, i] = U64(f83(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f83(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 84:  # setp.geu.f32
         for i in range(LANES):
-            rows[r, i] = U64(f84(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f84(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 85:  # setp.geu.f64
         for i in range(LANES):
-            rows[r, i] = U64(f85(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f85(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 86:  # setp.num.f32
         for i in range(LANES):
-            rows[r, i] = U64(f86(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f86(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 87:  # setp.num.f64
         for i in range(LANES):
-            rows[r, i] = U64(f87(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f87(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 88:  # setp.nan.f32
         for i in range(LANES):
-            rows[r, i] = U64(f88(float_f32(rows[a, i]), float_f32(rows[b, i]))[0])
+            r[i] = U64(f88(float_f32(a[i]), float_f32(b[i]))[0])
     elif code == 89:  # setp.nan.f64
         for i in range(LANES):
-            rows[r, i] = U64(f89(float_f64(rows[a, i]), float_f64(rows[b, i]))[0])
+            r[i] = U64(f89(float_f64(a[i]), float_f64(b[i]))[0])
     elif code == 90:  # add.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f90(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f90(float_f32(a[i]), float_f32(b[i])))
     elif code == 91:  # add.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f91(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f91(float_f64(a[i]), float_f64(b[i])))
     elif code == 92:  # sub.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f92(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f92(float_f32(a[i]), float_f32(b[i])))
     elif code == 93:  # sub.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f93(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f93(float_f64(a[i]), float_f64(b[i])))
     elif code == 94:  # mul.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f94(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f94(float_f32(a[i]), float_f32(b[i])))
     elif code == 95:  # mul.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f95(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f95(float_f64(a[i]), float_f64(b[i])))
     elif code == 96:  # fma.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f96(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+            r[i] = bits_f32(f96(float_f32(a[i]), float_f32(b[i]), float_f32(c[i])))
     elif code == 97:  # fma.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f97(float_f64(rows[a, i]), float_f64(rows[b, i]), float_f64(rows[c, i])))
+            r[i] = bits_f64(f97(float_f64(a[i]), float_f64(b[i]), float_f64(c[i])))
     elif code == 98:  # div.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f98(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f98(float_f32(a[i]), float_f32(b[i])))
     elif code == 99:  # div.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f99(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f99(float_f64(a[i]), float_f64(b[i])))
     elif code == 100:  # neg.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f100(float_f32(rows[a, i])))
+            r[i] = bits_f32(f100(float_f32(a[i])))
     elif code == 101:  # neg.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f101(float_f64(rows[a, i])))
+            r[i] = bits_f64(f101(float_f64(a[i])))
     elif code == 102:  # abs.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f102(float_f32(rows[a, i])))
+            r[i] = bits_f32(f102(float_f32(a[i])))
     elif code == 103:  # abs.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f103(float_f64(rows[a, i])))
+            r[i] = bits_f64(f103(float_f64(a[i])))
     elif code == 104:  # min.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f104(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f104(float_f32(a[i]), float_f32(b[i])))
     elif code == 105:  # min.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f105(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f105(float_f64(a[i]), float_f64(b[i])))
     elif code == 106:  # max.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f106(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f106(float_f32(a[i]), float_f32(b[i])))
     elif code == 107:  # max.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f107(float_f64(rows[a, i]), float_f64(rows[b, i])))
+            r[i] = bits_f64(f107(float_f64(a[i]), float_f64(b[i])))
     elif code == 108:  # sqrt.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f108(float_f32(rows[a, i])))
+            r[i] = bits_f32(f108(float_f32(a[i])))
     elif code == 109:  # sqrt.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f109(float_f64(rows[a, i])))
+            r[i] = bits_f64(f109(float_f64(a[i])))
     elif code == 110:  # rcp.rn.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f110(float_f32(rows[a, i])))
+            r[i] = bits_f32(f110(float_f32(a[i])))
     elif code == 111:  # rcp.rn.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f111(float_f64(rows[a, i])))
+            r[i] = bits_f64(f111(float_f64(a[i])))
     elif code == 112:  # rcp.approx.ftz.f64
         for i in range(LANES):
-            rows[r, i] = bits_f64(f112(float_f64(rows[a, i])))
+            r[i] = bits_f64(f112(float_f64(a[i])))
     elif code == 113:  # add.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f113(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f113(float_f32(a[i]), float_f32(b[i])))
     elif code == 114:  # sub.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f114(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f114(float_f32(a[i]), float_f32(b[i])))
     elif code == 115:  # mul.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f115(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f115(float_f32(a[i]), float_f32(b[i])))
     elif code == 116:  # fma.rn.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f116(float_f32(rows[a, i]), float_f32(rows[b, i]), float_f32(rows[c, i])))
+            r[i] = bits_f32(f116(float_f32(a[i]), float_f32(b[i]), float_f32(c[i])))
     elif code == 117:  # max.ftz.f32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f117(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = bits_f32(f117(float_f32(a[i]), float_f32(b[i])))
     elif code == 118:  # cvt.rn.f32.u32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f118(rows[a, i]))
+            r[i] = bits_f32(f118(a[i]))
     elif code == 119:  # cvt.rn.f32.s32
         for i in range(LANES):
-            rows[r, i] = bits_f32(f119(I64(rows[a, i])))
+            r[i] = bits_f32(f119(I64(a[i])))
     elif code == 120:  # cvt.rn.f32.u64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f120(rows[a, i]))
+            r[i] = bits_f32(f120(a[i]))
     elif code == 121:  # cvt.rn.f32.s64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f121(I64(rows[a, i])))
+            r[i] = bits_f32(f121(I64(a[i])))
     elif code == 122:  # cvt.rn.f64.u32
         for i in range(LANES):
-            rows[r, i] = bits_f64(f122(rows[a, i]))
+            r[i] = bits_f64(f122(a[i]))
     elif code == 123:  # cvt.rn.f64.s32
         for i in range(LANES):
-            rows[r, i] = bits_f64(f123(I64(rows[a, i])))
+            r[i] = bits_f64(f123(I64(a[i])))
     elif code == 124:  # cvt.rzi.u32.f32
         for i in range(LANES):
-            rows[r, i] = U64(f124(float_f32(rows[a, i])))
+            r[i] = U64(f124(float_f32(a[i])))
     elif code == 125:  # cvt.rzi.s32.f32
         for i in range(LANES):
-            rows[r, i] = U64(f125(float_f32(rows[a, i])))
+            r[i] = U64(f125(float_f32(a[i])))
     elif code == 126:  # cvt.rzi.u64.f32
         for i in range(LANES):
-            rows[r, i] = U64(f126(float_f32(rows[a, i])))
+            r[i] = U64(f126(float_f32(a[i])))
     elif code == 127:  # cvt.rzi.s64.f32
         for i in range(LANES):
-            rows[r, i] = U64(f127(float_f32(rows[a, i])))
+            r[i] = U64(f127(float_f32(a[i])))
     elif code == 128:  # cvt.rzi.u32.f64
         for i in range(LANES):
-            rows[r, i] = U64(f128(float_f64(rows[a, i])))
+            r[i] = U64(f128(float_f64(a[i])))
     elif code == 129:  # cvt.rzi.s32.f64
         for i in range(LANES):
-            rows[r, i] = U64(f129(float_f64(rows[a, i])))
+            r[i] = U64(f129(float_f64(a[i])))
     elif code == 130:  # cvt.rzi.u64.f64
         for i in range(LANES):
-            rows[r, i] = U64(f130(float_f64(rows[a, i])))
+            r[i] = U64(f130(float_f64(a[i])))
     elif code == 131:  # cvt.rzi.s64.f64
         for i in range(LANES):
-            rows[r, i] = U64(f131(float_f64(rows[a, i])))
+            r[i] = U64(f131(float_f64(a[i])))
     elif code == 132:  # cvt.f64.f32
         for i in range(LANES):
-            rows[r, i] = bits_f64(f132(float_f32(rows[a, i])))
+            r[i] = bits_f64(f132(float_f32(a[i])))
     elif code == 133:  # cvt.rn.f32.f64
         for i in range(LANES):
-            rows[r, i] = bits_f32(f133(float_f64(rows[a, i])))
+            r[i] = bits_f32(f133(float_f64(a[i])))
     elif code == 134:  # cvt.f32.f16
         for i in range(LANES):
-            rows[r, i] = bits_f32(f134(rows[a, i]))
+            r[i] = bits_f32(f134(a[i]))
     elif code == 135:  # cvt.rn.f16.f32
         for i in range(LANES):
-            rows[r, i] = U64(f135(float_f32(rows[a, i])))
+            r[i] = U64(f135(float_f32(a[i])))
     elif code == 136:  # cvt.rn.f16x2.f32
         for i in range(LANES):
-            rows[r, i] = U64(f136(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = U64(f136(float_f32(a[i]), float_f32(b[i])))
     elif code == 137:  # cvt.f32.bf16
         for i in range(LANES):
-            rows[r, i] = U64(f137(rows[a, i]))
+            r[i] = U64(f137(a[i]))
     elif code == 138:  # cvt.rn.bf16.f32
         for i in range(LANES):
-            rows[r, i] = U64(f138(float_f32(rows[a, i])))
+            r[i] = U64(f138(float_f32(a[i])))
     elif code == 139:  # cvt.rn.bf16x2.f32
         for i in range(LANES):
-            rows[r, i] = U64(f139(float_f32(rows[a, i]), float_f32(rows[b, i])))
+            r[i] = U64(f139(float_f32(a[i]), float_f32(b[i])))

@@ -2,9 +2,40 @@
 
 import numpy as np
 
-from simlayout.jit import jit
-from simlayout.machine.ptx.compiled.encode import BARRIER, BRANCH, CALL, EXIT, RETURN
-from simlayout.machine.ptx.compiled.executor import execute
+from simlayout.jit import within
+from simlayout.machine.ptx.compiled.encode import (
+    BARRIER,
+    BRANCH,
+    CALL,
+    CODE,
+    END,
+    EXIT,
+    FIELDS,
+    FLIP,
+    GUARD,
+    KIND,
+    PLACE,
+    RETURN,
+    TABLE,
+)
+from simlayout.machine.ptx.compiled.executor import execute, registers_of
+from simlayout.machine.ptx.compiled.held import (
+    AT,
+    BEGUN,
+    DOING,
+    EXECUTED,
+    LEFT,
+    LOG_ROOM,
+    LOG_USED,
+    MASKS,
+    PARTS,
+    RAN,
+    STATE,
+    WARPS,
+    WHO,
+    WHO_EACH,
+)
+from simlayout.machine.ptx.compiled.pointers import behind, copy, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.doubts import CTA, INTERVAL, MOST_INTERVALS
 
@@ -19,57 +50,73 @@ _RUNS, _AT_BARRIER, _STOPS = range(3)
 than this."""
 
 
-@jit
+@within
 def execute_parts(w, budget, longest, held, steps, common):
     """Executes the parts of warp `w` as `parts.Parts` does, also where lanes part, meet and end, until one needs more, or
-    one has stood while the others executed more than `longest`, or all have ended; at most `budget` steps. held: a Held, in
-    which the parts and the steps of the warp change; state[0] is as of `execute`."""
-    kinds, places, executed, operands = steps.kinds, steps.places, common.executed, steps.operands
-    at, masks, ran, rows, begun = held.at[w], held.masks[w], held.ran[w], held.rows[w], held.begun[w]
-    memory, who, state = held.places[w], held.who[w], common.state
-    done, chosen, count = 0, -1, held.parts[w]
+    one has stood while the others executed more than `longest`, or all have ended; at most `budget` steps. The parts and the
+    steps of the warp change; state[0] is as of `execute`. held, steps, common: as of `loop.enter`."""
+    table, executed, state = i64s(steps[TABLE]), i64s(common[EXECUTED]), i64s(common[STATE])
+    at, ran = behind(i64s(held[AT]), LANES * w), behind(i64s(held[RAN]), LANES * w)
+    masks, rows = behind(u64s(held[MASKS]), LANES * LANES * w), registers_of(w, held, steps)
+    parts, begun, left = i64s(held[PARTS]), i64s(held[BEGUN]), i64s(held[LEFT])
+    done, chosen, count = 0, -1, parts[w]
     while done < budget and count:
         first = chosen
         if chosen < 0:
             count = _meet(at, masks, ran, count)
             first, oldest = 0, 0
             for p in range(1, count):
-                first = p if places[at[p]] < places[at[first]] else first
+                first = p if _place(table, at[p]) < _place(table, at[first]) else first
                 oldest = p if ran[p] < ran[oldest] else oldest
-            if begun + done - ran[oldest] > longest:
+            if begun[w] + done - ran[oldest] > longest:
                 break
-        limit = places[len(places) - 1]
+        limit = steps[END]
         for p in range(count):
-            if p != first and places[at[p]] < limit:
-                limit = places[at[p]]
-        to = execute(at[first], limit, budget - done if chosen < 0 else 1, masks[first], rows, memory, who, steps, common)
+            if p != first and _place(table, at[p]) < limit:
+                limit = _place(table, at[p])
+        most = budget - done if chosen < 0 else 1
+        to = execute(w, at[first], limit, most, behind(masks, LANES * first), held, steps, common)
         number, chosen = state[0], -1
         done += number
-        at[first], ran[first] = to, begun + done
+        at[first], ran[first] = to, begun[w] + done
         if state[2] or done >= budget:
             break
-        if number and count > 1 and places[to] >= limit:
+        if number and count > 1 and _place(table, to) >= limit:
             continue                                     # another part may be here
-        jumps = kinds[to] == BRANCH or kinds[to] == CALL or kinds[to] == RETURN or kinds[to] == EXIT
-        if jumps and _part(first, masks, count, rows, operands[to, 6], U64(steps.hows[to, 6])):
-            at[count], ran[count] = to + 1, begun + done
+        step = behind(table, FIELDS * to)
+        kind = step[KIND]
+        jumps = kind == BRANCH or kind == CALL or kind == RETURN or kind == EXIT
+        if jumps and step[GUARD] >= 0 and _part(behind(masks, LANES * first), behind(masks, LANES * count),
+                                                behind(rows, LANES * step[GUARD]), U64(step[FLIP])):
+            at[count], ran[count] = to + 1, begun[w] + done
             count, chosen = count + 1, first             # those that go do so at once
-        elif kinds[to] == EXIT:
+        elif kind == EXIT:
             executed[to] += 1
             done += 1
             count -= 1
-            at[first], ran[first] = at[count], ran[count]
-            for i in range(LANES):
-                masks[first, i] = masks[count, i]
+            _move(first, count, at, masks, ran)
         else:
             break
-    held.parts[w] = _meet(at, masks, ran, count)
-    held.begun[w] += done
-    held.left[w] -= done
+    parts[w] = _meet(at, masks, ran, count)
+    begun[w] += done
+    left[w] -= done
     state[0] = done
 
 
-@jit
+@within
+def _place(table, at):
+    return table[FIELDS * at + PLACE]
+
+
+@within
+def _move(to, of, at, masks, ran):
+    """A part gets another number."""
+    if to != of:
+        at[to], ran[to] = at[of], ran[of]
+        copy(behind(masks, LANES * to), behind(masks, LANES * of), LANES)
+
+
+@within
 def _meet(at, masks, ran, count):
     """Parts that are at the same place become one; returns how many there are then."""
     p = 1
@@ -82,56 +129,55 @@ def _meet(at, masks, ran, count):
             continue
         count -= 1
         for i in range(LANES):
-            masks[q, i] |= masks[p, i]
-            masks[p, i] = masks[count, i]
-        at[p], ran[p] = at[count], ran[count]
+            masks[LANES * q + i] |= masks[LANES * p + i]
+        _move(p, count, at, masks, ran)
     return count
 
 
-@jit
-def _part(first, masks, count, rows, guard, flip):
-    """Lanes of a part for which a guard does not hold become the last part; False, and nothing changes, unless some lanes
-    are on either side."""
-    if guard < 0:
-        return False
+@within
+def _part(mask, other, guard, flip):
+    """Lanes of a part for which a guard does not hold become another one; False, and nothing changes, unless some lanes are
+    on either side."""
     goes, stays = U64(0), U64(0)
     for i in range(LANES):
-        holds = U64(0) - (rows[guard, i] ^ flip)
-        goes |= masks[first, i] & holds
-        stays |= masks[first, i] & ~holds
+        holds = U64(0) - (guard[i] ^ flip)
+        goes |= mask[i] & holds
+        stays |= mask[i] & ~holds
     if goes == U64(0) or stays == U64(0):
         return False
     for i in range(LANES):
-        holds = U64(0) - (rows[guard, i] ^ flip)
-        masks[count, i] = masks[first, i] & ~holds
-        masks[first, i] &= holds
+        holds = U64(0) - (guard[i] ^ flip)
+        other[i] = mask[i] & ~holds
+        mask[i] &= holds
     return True
 
 
-@jit
+@within
 def execute_cta(turn, longest, held, steps, common):
     """Executes all warps of a CTA, each for `turn` steps at a time, until one of them needs more, or all have ended; returns
-    which. held: a Held, which changes; longest: as of `execute_parts`."""
-    warps, kinds, state = len(held.parts), steps.kinds, common.state
-    doing = np.full(warps, _RUNS)
+    which. longest: as of `execute_parts`; held, steps, common: as of `loop.enter`."""
+    warps, table, state, log_used = held[WARPS], i64s(steps[TABLE]), i64s(common[STATE]), i64s(common[LOG_USED])
+    parts, at, left, doing = i64s(held[PARTS]), i64s(held[AT]), i64s(held[LEFT]), i64s(held[DOING])
+    for w in range(warps):
+        doing[w] = _RUNS
     while True:
         arrived, over, stops = 0, 0, False
         for w in range(warps):
-            most = min(turn, held.left[w])
-            if doing[w] == _RUNS and held.parts[w]:
+            most = min(turn, left[w])
+            if doing[w] == _RUNS and parts[w]:
                 if most <= 0:
                     return ENOUGH
                 execute_parts(w, most, longest, held, steps, common)
                 if state[2]:
                     return STOPS
-                if common.log_used[0] == len(common.log_step):
+                if log_used[0] == common[LOG_ROOM]:
                     return FULL
-                if held.parts[w] and state[0] < most:
-                    meets = held.parts[w] == 1 and kinds[held.at[w, 0]] == BARRIER
+                if parts[w] and state[0] < most:
+                    meets = parts[w] == 1 and table[FIELDS * at[LANES * w] + KIND] == BARRIER
                     doing[w] = _AT_BARRIER if meets else _STOPS
             arrived += doing[w] == _AT_BARRIER
             stops |= doing[w] == _STOPS
-            over += held.parts[w] == 0
+            over += parts[w] == 0
         if over == warps:
             return ENDED
         if stops:
@@ -139,27 +185,31 @@ def execute_cta(turn, longest, held, steps, common):
         if arrived + over == warps:
             if not _opens(over, held, steps, common):
                 return STOPS
-            doing[:] = _RUNS
+            for w in range(warps):
+                doing[w] = _RUNS
 
 
-@jit
+@within
 def _opens(over, held, steps, common):
     """Whether the barrier opens at which all warps stand that have not ended: then they have passed it. over: how many have
     ended."""
-    at, parts, who, barrier = held.at, held.parts, held.who, -1
-    for w in range(len(parts)):
+    warps, table, at, parts = held[WARPS], i64s(steps[TABLE]), i64s(held[AT]), i64s(held[PARTS])
+    executed, begun, left, barrier = i64s(common[EXECUTED]), i64s(held[BEGUN]), i64s(held[LEFT]), -1
+    for w in range(warps):
+        who = behind(i64s(held[WHO]), WHO_EACH * w)
         if parts[w]:
-            if barrier >= 0 and steps.hows[at[w, 0], 0] != barrier:
+            number = table[FIELDS * at[LANES * w] + CODE]
+            if barrier >= 0 and number != barrier:
                 return False
-            barrier = steps.hows[at[w, 0], 0]
-            if who[w, CTA] and (over or who[w, INTERVAL] + 1 >= MOST_INTERVALS):
-                common.state[2] = 1
+            barrier = number
+            if who[CTA] and (over or who[INTERVAL] + 1 >= MOST_INTERVALS):
+                i64s(common[STATE])[2] = 1
                 return False
-    for w in range(len(parts)):
+    for w in range(warps):
         if parts[w]:
-            common.executed[at[w, 0]] += 1
-            at[w, 0] += 1
-            held.begun[w] += 1
-            held.left[w] -= 1
-            who[w, INTERVAL] += 1
+            executed[at[LANES * w]] += 1
+            at[LANES * w] += 1
+            begun[w] += 1
+            left[w] -= 1
+            i64s(held[WHO])[WHO_EACH * w + INTERVAL] += 1
     return True

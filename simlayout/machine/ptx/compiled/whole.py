@@ -3,8 +3,9 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.compiled.grid import Start, execute_grid
-from simlayout.machine.ptx.compiled.held import Held, held_of
+from simlayout.machine.ptx.compiled.enter import WHOLE_GRID
+from simlayout.machine.ptx.compiled.grid import Start
+from simlayout.machine.ptx.compiled.held import Held, address_of, held_of, numbers
 from simlayout.machine.ptx.compiled.together import FULL
 from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, WROTE
 from simlayout.machine.ptx.parts import PATIENCE
@@ -14,36 +15,36 @@ _INDICES = {f"%{what}.{axis}": i for what in ("ctaid", "clusterid") for i, axis 
 """Special registers that differ between the CTAs of a grid, each a cluster by itself: along which axis."""
 
 
-def started(warps) -> tuple[Start, Held]:
-    """How CTAs of a grid begin, and arrays for one of them at a time. warps: of its first CTA, which has not begun."""
+def started(warps) -> tuple[Start, np.ndarray, Held]:
+    """How CTAs of a grid begin, the numbers of that, and arrays for one of them at a time. warps: of its first CTA, which
+    has not begun."""
     cta, program = warps[0].cta, warps[0].program
     local = np.empty((len(warps), *warps[0].local.shape), np.uint8)
     indices = [(row, _INDICES[name]) for row, name in program.specials.items() if name in _INDICES]
     start = Start(np.array(cta.grid, np.int64), cta.held.rows.copy(), np.array(indices, np.int64).reshape(-1, 2),
                   np.array([part.mask for warp in warps for part in warp.parts]), np.array([program.start, 0]),
-                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local))
+                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local), len(indices),
+                  cta.shared.size, local.size)
     held = held_of(len(warps), program.constant_rows)
     for w in range(len(warps)):
-        held.places[w] = (_at(start.shared), start.shared.size, _at(local[w]), local.shape[2], 0, 0)
-    return start, held
-
-
-def _at(array):
-    return array.__array_interface__["data"][0]
+        held.places[w] = (address_of(start.shared), start.shared.size, address_of(local[w]), local.shape[2], 0, 0)
+    return start, numbers(start), held
 
 
 class Whole:
-    """The CTAs of a launch. loop: its Loop; start, held: as `started` gives them; limit: most instructions of a warp."""
+    """The CTAs of a launch. loop: its Loop; start, its numbers, held: as `started` gives them; limit: most instructions of a
+    warp."""
 
-    def __init__(self, loop, program, launch, start: Start, held: Held, limit: int):
-        self._loop, self._launch, self._start, self._held = loop, launch, start, held
-        self._where, self._turn = np.zeros(3, np.int64), LONG if len(held.parts) == 1 else TURN
+    def __init__(self, loop, program, launch, start: Start, numbers: np.ndarray, held: Held, limit: int):
+        self._loop, self._launch, self._start, self._numbers, self._held = loop, launch, start, numbers, held
+        self._asked = np.array([LONG if held.count == 1 else TURN, PATIENCE, 0, 0, 0])
+        self._where = self._asked[2:]
         start.at[1] = min(limit, IDLE)
-        held.places[:, 4:] = _at(program.parameters), program.parameters.size
+        held.places[:, 4:] = address_of(program.parameters), program.parameters.size
         held.who[:] = 0
         if launch.doubts is not None:
             held.who[:, CELL] = held.who[:, SHARED_CELL] = launch.doubts.cell
-            held.who[:, WROTE] = [_at(written) if written.size else 0 for written in start.written]
+            held.who[:, WROTE] = [address_of(written) if written.size else 0 for written in start.written]
             held.who[:, CTA], held.who[:, FIRST] = 1, LANES * np.arange(len(held.who))
 
     @property
@@ -54,12 +55,10 @@ class Whole:
     def run(self, first: int) -> int:
         """Executes CTAs from number `first` on, for a while; returns the number of the next one."""
         self._where[:] = first, 0, 0
-        does = FULL
+        does, doubts = FULL, self._launch.doubts
         while does == FULL:
-            doubts = self._launch.doubts
-            common = self._loop.ready(None if doubts is None else doubts.shared_tables(self._start.shared.size))
-            does = execute_grid(self._where, self._turn, PATIENCE, self._start, self._held, self._loop.steps, common)
-            self._loop.look()
+            shared = None if doubts is None else doubts.shared_tables(self._start.shared.size)
+            does = self._loop.enter(WHOLE_GRID, 0, self._asked, self._held, shared, self._numbers)
         return int(self._where[0])
 
     def hand_over(self, turn) -> None:

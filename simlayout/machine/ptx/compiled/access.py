@@ -1,0 +1,195 @@
+"""Loads and stores of the compiled loop. Rows are pointers to 32 uint64; `lanes` is one, all ones where a lane takes part."""
+
+import numpy as np
+
+from simlayout.jit import within
+from simlayout.machine.ptx.compiled.doubts import global_load, global_store, shared_load, shared_store
+from simlayout.machine.ptx.compiled.encode import GLOBAL, LOCAL, PARAMETERS, SHARED
+from simlayout.machine.ptx.compiled.held import (
+    ARRAYS,
+    GLOBAL_READ,
+    GLOBAL_WROTE,
+    LOG_ADDRESSES,
+    LOG_LANES,
+    LOG_STEP,
+    LOG_USED,
+    RANGES,
+    SHARED_READ,
+    SHARED_WROTE,
+)
+from simlayout.machine.ptx.compiled.pointers import (
+    behind,
+    i64s,
+    load_8,
+    load_16,
+    load_32,
+    load_64,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+    u32s,
+    u64s,
+)
+from simlayout.machine.ptx.compiled.rows import LANES
+from simlayout.machine.ptx.doubts import CTA, WROTE
+
+U32, U64, I64 = np.uint32, np.uint64, np.int64
+_LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)
+_RANGE = 5
+"""Numbers of each row of `Common.ranges`."""
+
+
+@within
+def address_bits(space):
+    """The bits that an address has in a space."""
+    return I64(0xFFFFFFFF) if space == SHARED else I64(-1)
+
+
+@within
+def locate(base, offset, space, total, write, lanes, memory, common, at, cells):
+    """Puts into row `at` where in this process the addresses of row `base` are, and of global memory into row `cells` how
+    many bytes from the start of all; False if one is outside or not aligned."""
+    keep, low, high, odd = address_bits(space), _MOST, _LEAST, I64(0)
+    for i in range(LANES):
+        address = (I64(base[i]) + offset) & keep
+        on = I64(lanes[i])
+        odd |= address & on
+        low = min(low, address if on else _MOST)
+        high = max(high, address if on else _LEAST)
+        at[i] = U64(address)
+    if odd & (total - 1):
+        return False
+    if space == GLOBAL:
+        return _locate_global(low, high, total, write, lanes, i64s(common[RANGES]), common[ARRAYS], at, cells)
+    start, size = memory[0], memory[1]
+    if space == LOCAL:
+        start, size = memory[2], memory[3]
+    elif space == PARAMETERS:
+        start, size = memory[4], memory[5]
+    if low < 0 or high > size - total:
+        return False
+    each = size if space == LOCAL else I64(0)
+    for i in range(LANES):
+        at[i] += U64(start + i * each)
+    return True
+
+
+@within
+def _locate_global(low, high, total, write, lanes, ranges, count, at, cells):
+    """The same of global memory. Row `at` has the addresses, of which low and high are the ends."""
+    r = _range_of(low, total, ranges, count)
+    if r < 0 or write and not ranges[_RANGE * r + 3]:
+        return False
+    here = behind(ranges, _RANGE * r)
+    if high <= here[0] + here[1] - total:
+        for i in range(LANES):
+            behind_start = I64(at[i]) - here[0]
+            at[i], cells[i] = U64(here[2] + behind_start), U64(here[4] + behind_start)
+        return True
+    for i in range(LANES):
+        if lanes[i]:
+            address = I64(at[i])
+            if not _inside(here, total, address):
+                r = _range_of(address, total, ranges, count)
+                if r < 0:
+                    return False
+                here = behind(ranges, _RANGE * r)
+            if write and not here[3]:
+                return False
+            at[i], cells[i] = U64(here[2] + (address - here[0])), U64(here[4] + (address - here[0]))
+    return True
+
+
+@within
+def _inside(here, total, address):
+    return address >= here[0] and address <= here[0] + here[1] - total
+
+
+@within
+def _range_of(address, total, ranges, count):
+    """The number of the range that an address is in, -1 if it is in none."""
+    for r in range(count):
+        if _inside(behind(ranges, _RANGE * r), total, address):
+            return r
+    return -1
+
+
+@within
+def get(to, at, behind_it, size, lanes):
+    """Loads an element of `size` bytes per lane into a row, from so many bytes behind the addresses of row `at`."""
+    if size == 4:
+        for i in range(LANES):
+            if lanes[i]:
+                to[i] = load_32(I64(at[i]) + behind_it)
+    elif size == 8:
+        for i in range(LANES):
+            if lanes[i]:
+                to[i] = load_64(I64(at[i]) + behind_it)
+    elif size == 2:
+        for i in range(LANES):
+            if lanes[i]:
+                to[i] = load_16(I64(at[i]) + behind_it)
+    else:
+        for i in range(LANES):
+            if lanes[i]:
+                to[i] = load_8(I64(at[i]) + behind_it)
+
+
+@within
+def put(row, at, behind_it, size, lanes):
+    """Stores an element of `size` bytes per lane of a row; as `get`."""
+    if size == 4:
+        for i in range(LANES):
+            if lanes[i]:
+                store_32(I64(at[i]) + behind_it, row[i])
+    elif size == 8:
+        for i in range(LANES):
+            if lanes[i]:
+                store_64(I64(at[i]) + behind_it, row[i])
+    elif size == 2:
+        for i in range(LANES):
+            if lanes[i]:
+                store_16(I64(at[i]) + behind_it, row[i])
+    else:
+        for i in range(LANES):
+            if lanes[i]:
+                store_8(I64(at[i]) + behind_it, row[i])
+
+
+@within
+def note(base, offset, space, lanes, step, common):
+    """Notes an access of shared or global memory."""
+    used = i64s(common[LOG_USED])
+    n, bits, keep = used[0], U32(0), address_bits(space)
+    row = behind(i64s(common[LOG_ADDRESSES]), LANES * n)
+    for i in range(LANES):
+        row[i] = (I64(base[i]) + offset) & keep & I64(lanes[i])
+        bits |= U32(lanes[i] & U64(1)) << U32(i)
+    i64s(common[LOG_STEP])[n], u32s(common[LOG_LANES])[n] = step, bits
+    used[0] = n + 1
+
+
+@within
+def fine(space, store, total, lanes, memory, at, cells, who, common):
+    """Whether an access is surely nothing to tell of."""
+    if space == SHARED:
+        wrote, read = u32s(common[SHARED_WROTE]), u32s(common[SHARED_READ])
+        if store:
+            return shared_store(at, memory[0], total, lanes, who, wrote, read)
+        return shared_load(at, memory[0], total, lanes, who, wrote, read)
+    if space == GLOBAL:
+        all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
+        if store:
+            return global_store(cells, total, lanes, who, all_wrote, all_read)
+        return global_load(cells, total, lanes, who, all_wrote, all_read)
+    if space == LOCAL and who[WROTE]:
+        for i in range(LANES):
+            if lanes[i]:
+                flags = I64(at[i]) - memory[2] + who[WROTE]
+                for byte in range(total):
+                    if store:
+                        store_8(flags + byte, U64(1))
+                    elif not load_8(flags + byte):
+                        return False
+    return True
