@@ -30,6 +30,9 @@ from simlayout.progress import Console
 ALIGNMENT = 512
 """Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
 
+MOST_ASKED = 64
+"""Sets of addresses whose allocations are kept: the arguments of launches that come again and again."""
+
 MOST_FILLED = 1 << 28
 """Bytes of an allocation that are filled, so that a read of what was never written shows."""
 
@@ -57,7 +60,7 @@ class DeviceMemory:
     def __init__(self):
         self._starts: list[int] = []
         self._arrays: dict[int, np.ndarray] = {}
-        self._ends: tuple[np.ndarray, np.ndarray] | None = None      # where each begins and ends, while none changes
+        self._found: dict[bytes, dict[int, np.ndarray]] = {}         # of `all_at`, while nothing changes
         self._lock = Lock()
 
     @property
@@ -79,7 +82,8 @@ class DeviceMemory:
         with self._lock:
             if address not in self._arrays:
                 self._starts.insert(bisect_right(self._starts, address), address)
-            self._arrays[address], self._ends = np.asarray(_Memory(address, nbytes, owner)), None
+            self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
+            self._found.clear()
         return address
 
     def free(self, address: int) -> None:
@@ -89,7 +93,7 @@ class DeviceMemory:
                 raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
             del self._starts[bisect_left(self._starts, address)]
             del self._arrays[address]
-            self._ends = None
+            self._found.clear()
 
     def find(self, address: int) -> np.ndarray | None:
         """uint8: the allocation that an address lies in."""
@@ -100,17 +104,15 @@ class DeviceMemory:
         return array if address < self._starts[at - 1] + max(array.size, 1) else None
 
     def all_at(self, addresses: np.ndarray) -> dict[int, np.ndarray]:
-        """{where it begins: the allocation} of all that some addresses, uint64, lie in."""
+        """{where it begins: the allocation} of all that some addresses, uint64, lie in; kept for who asks again."""
         with self._lock:
-            if self._ends is None:
-                sizes = [max(self._arrays[start].size, 1) for start in self._starts]
-                starts = np.array(self._starts, np.uint64)
-                self._ends = starts, starts + np.array(sizes, np.uint64)
-            starts, ends = self._ends
-            behind = np.searchsorted(starts, addresses, "right")         # the first that begins behind the address
-            inside = behind[addresses < ends[behind - 1]] if len(starts) else behind[:0]
-            found = [self._starts[at - 1] for at in sorted(set(inside.tolist()) - {0})]
-            return {start: self._arrays[start] for start in found}
+            key = addresses.tobytes()
+            if key not in self._found:
+                if len(self._found) == MOST_ASKED:
+                    self._found.clear()
+                arrays = map(self.find, sorted(set(addresses.tolist())))
+                self._found[key] = {array.__array_interface__["data"][0]: array for array in arrays if array is not None}
+            return self._found[key]
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(where the allocation begins, its bytes) that an address lies in."""

@@ -67,7 +67,7 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
         "Codegen": {"magic_tuple": wraps(magic)(lambda self: (*magic(self), "simulated"))},    # a GPU must not find PTX
         "dispatcher": launch,
         "Kernel": _kernel_names(dispatcher),
-        "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc)},
+        "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc, binding)},
         "memory_management.nrt": launch,
         "rtsys": {"_memsys_module": None, "_memsys": None, "_initialized": False},
         "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
@@ -92,17 +92,18 @@ def _kernel_names(dispatcher):
     return {"__init__": __init__, "regs_per_thread": property(_no_registers)}
 
 
-def _per_device(load):
+def _per_device(load, binding):
     """In place of `CUDACodeLibrary.get_cufunc`, which is `load`: code that was made or loaded for another device, of NVIDIA
-    or simulated, is none of this one's, and the other way round."""
+    or simulated, is none of this one's, and the other way round. What is loaded is found at once where the device's context
+    is that of this thread, as `load` would find it."""
     known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
     load = unwrap(load)                                  # of a simulation in which this one is
 
     @wraps(load)
     def get_cufunc(self):
         own = known.setdefault(self, ({}, {}, False))
-        for function in own[0].values():                 # of the only device that there is
-            return function
+        if own[0] and binding.is_current():
+            return next(iter(own[0].values()))           # of the only device that there is
         names = "_cufunc_cache", "_cubin_cache", "_lto"
         outside = [getattr(self, name) for name in names]
         for name, value in zip(names, own):

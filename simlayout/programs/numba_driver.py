@@ -88,6 +88,10 @@ class SimulatedBinding:
             self._stacks.contexts = []
         return self._stacks.contexts
 
+    def is_current(self):
+        """Whether the primary context is that of this thread, and no other process has begun with it."""
+        return self._process == os.getpid() and self._stack[-1:] == [CONTEXT]
+
     def cuCtxGetCurrent(self):
         self._process = self._process or os.getpid()
         if self._process != os.getpid():

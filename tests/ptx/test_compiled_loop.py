@@ -7,10 +7,11 @@ import pytest
 
 pytest.importorskip("numba")
 
+from simlayout.errors import AddressError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled import generate
-from simlayout.machine.ptx.compiled.encode import COMPUTE, MOVE, encoded
+from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RESULT, encoded
 from simlayout.machine.ptx.compiled.held import EXECUTED, Log, address_of, held_of
 from simlayout.machine.ptx.compiled.names import NAMES
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -234,3 +235,30 @@ def test_a_whole_program_does_the_same_compiled(monkeypatch, hazards):
 def test_lanes_that_part_in_calls_and_loops_do_the_same_compiled(monkeypatch, hazards):
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards, CALLING)
     assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and in_numpy_alone[4]
+
+def test_a_result_that_nobody_wants_is_written_to_no_register(monkeypatch):
+    text = PROGRAM.replace("NEXT:", "    add.u32 _, %r12, 1;\nNEXT:\n    mov.b64 _, {%r5, %r2};")
+    program = load(text)["mixed"].program
+    table = encoded(program, False).table
+    assert (table[np.isin(table[:, KIND], (COMPUTE, MOVE, JOIN)), RESULT] >= 0).all()
+
+
+@pytest.mark.parametrize("hazards", ["off", "report"])
+def test_lanes_of_one_access_find_their_own_of_several_arrays(monkeypatch, hazards):
+    text = PROGRAM.replace("    ld.global.v2.f32 {%f1, %f2}, [%rd4];", """
+    and.b32 %r6, %r2, 3;
+    setp.eq.u32 %p3, %r6, 1;
+    add.u64 %rd7, %rd2, %rd3;
+    @%p3 mov.b64 %rd4, %rd7;
+    ld.global.v2.f32 {%f1, %f2}, [%rd4];""")
+    in_numpy_alone, compiled = both_ways(monkeypatch, hazards, text)
+    assert in_numpy_alone == compiled and any(in_numpy_alone[0])
+
+
+@pytest.mark.parametrize("address", [(1 << 63) - 8, (1 << 64) - 8, 8])
+def test_an_address_at_the_end_of_all_is_outside_of_every_array(monkeypatch, address):
+    monkeypatch.setattr(running, "WARMTH", 0)
+    text = PROGRAM.replace("    ld.global.v2.f32 {%f1, %f2}, [%rd4];",
+                           f"    mov.u64 %rd4, {address};\n    ld.global.v2.f32 {{%f1, %f2}}, [%rd4];")
+    with pytest.raises(AddressError):
+        load(text)["mixed"].run(4, 64, np.zeros((256, 2), np.float32), np.zeros((256, 2), np.float32), 256, hazards="off")

@@ -58,6 +58,8 @@ PIECES = (
     "cvt.rn.f32.u32 %f1, %r8;\n    ex2.approx.f32 %f1, %f1;\n    mov.b32 %r8, %f1;",          # no step of the loop
     "shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;",
     "atom.global.add.u32 %r8, [%d1], {n};",
+    "and.b32 %r9, %r4, 3;\n    setp.eq.u32 %p3, %r9, 1;\n    @%p3 add.u32 %r11, %r4, {n};\n"
+    "    mad.lo.u32 %r8, %r11, 5, %r8;",                 # of most lanes nothing has written %r11
     "and.b32 %r9, %r8, 3;\nL{i}:\n    add.u32 %r8, %r8, %r9;\n    sub.s32 %r9, %r9, 1;\n    setp.gt.s32 %p2, %r9, 0;\n"
     "    @%p2 bra L{i};",
     "and.b32 %r9, %r4, {n};\n    setp.eq.u32 %p1, %r9, 0;\n    @%p1 bra L{i};\n    add.u32 %r8, %r8, 7;\n"
@@ -130,6 +132,13 @@ def test_whole_ctas_do_what_they_do_one_by_one_and_in_numpy(text, grid, block, h
 def kernel(*pieces):
     """A program of some lines."""
     return HEAD + "\n".join(f"    {piece}" for piece in pieces) + "\n" + TAIL
+
+
+@pytest.mark.parametrize("piece", [PIECES[10].format(n=3), "L1:\n    add.u32 %r8, %r8, %r12;\n    add.u32 %r12, %r4, 1;\n"
+                                   "    setp.eq.u32 %p1, %r8, %r4;\n    @%p1 bra L1;"])
+def test_registers_that_nothing_has_written_are_zero_in_every_cta(piece):
+    text = kernel(piece)
+    assert outcome(text, 6, 64, "off") == in_numpy(text, 6, 64, "off")
 
 
 def test_a_kernel_of_compiled_steps_needs_python_for_no_cta(monkeypatch):

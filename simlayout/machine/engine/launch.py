@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 
 from simlayout.errors import MachineError
-from simlayout.hardware.tables.arch import LANES, MOST_THREADS
+from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.counters import Counters
 from simlayout.machine.engine.cta import Residents
 from simlayout.machine.engine.elements import Elements
@@ -156,6 +156,8 @@ def _check_together(ctas, threads, watched, most_warps):
 
 def _three(size, what) -> tuple[int, ...]:
     """(x, y, z) of an int or a tuple of up to three."""
+    if type(size) is tuple and [*map(type, size)] == [int, int, int] and min(size) >= 1:
+        return size                                      # as most are
     sizes = tuple(size) if isinstance(size, tuple | list) else (size,)
     try:
         right = 1 <= len(sizes) <= 3 and all(n >= 1 and n == int(n) for n in sizes)
@@ -167,8 +169,6 @@ def _three(size, what) -> tuple[int, ...]:
 
 
 def _check_shared(shared_bytes, arch):
-    from simlayout.hardware.tables.arch import cuda_arch_of
-
     limit = cuda_arch_of(arch).shared_bytes_per_cta
     if not 0 <= shared_bytes <= limit:
         raise MachineError(f"shared_bytes {shared_bytes}: a CTA on {arch} has 0 to {limit} bytes of shared memory")

@@ -15,15 +15,22 @@ from simlayout.machine.ptx.warp import PtxWarp
 LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""
 
+ENTRANCE = "simlayout.machine.ptx.compiled.enter"
+"""The module of the function that has all of it, compiled."""
+
 WARMTH = 20_000
 """Instructions of a launch, and of all short launches together, that are executed in NumPy before the compiled loop is
-fetched, which takes a second."""
+fetched, which takes half a minute where it was not compiled before."""
+
+SOONER = 8
+"""By how much fewer these are where it is known that it was: then it takes a tenth of a second."""
 
 
 class _Process:
     """What this process has executed in NumPy, of launches that may have the compiled loop."""
 
     steps = 0
+    kept: bool | None = None                             # whether the compiled loop lies on the disk, once that is known
 
 
 def compiled():
@@ -33,10 +40,17 @@ def compiled():
         return True
     if find_spec("numba") is None:
         return None
-    if _Process.steps > WARMTH:
+    if _Process.steps > _warmth():
         apart(lambda: import_module(LOOP))
         return True
     return False
+
+
+def _warmth():
+    """After how many instructions in NumPy the compiled loop is fetched."""
+    if _Process.kept is None and "numba" in sys.modules:
+        _Process.kept = import_module("simlayout.jit").kept(import_module(ENTRANCE).enter)
+    return WARMTH // SOONER if _Process.kept else WARMTH
 
 
 class Running:
@@ -49,10 +63,10 @@ class Running:
     """
 
     def __init__(self, program, launch, space, shape, limit, before=None):
-        self._what, self._left, self.loop, self._before = (program, launch, space), WARMTH, None, before
+        self._what, self._left, self.loop, self._before = (program, launch, space), _warmth(), None, before
         self._shape, self._limit, self._whole, self.gathers = shape, limit, None, False
         if before is None and (compiled() or launch.doubts is not None):
-            self.warm(WARMTH)
+            self.warm(self._left)
 
     def room_of(self, warp):
         """(rows, places, who) of a warp: its part of arrays of the whole CTA, so that all warps can be executed at once."""

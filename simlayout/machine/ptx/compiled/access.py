@@ -1,4 +1,4 @@
-"""Loads and stores of the compiled loop. Rows are pointers to 32 uint64; `lanes` is one, all ones where a lane takes part."""
+"""Loads and stores of the compiled loop. Rows are pointers to 32 uint64; `lanes` has all ones where a lane takes part."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from simlayout.machine.ptx.compiled.pointers import (
     u64s,
 )
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import CTA, WROTE
+from simlayout.machine.ptx.doubts import WROTE
 
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)

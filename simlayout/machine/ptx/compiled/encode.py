@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.compiled.held import numbers
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
+from simlayout.machine.ptx.program import ROOM
 from simlayout.machine.ptx.rows import Lanewise
 
 SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT = range(13)
@@ -40,9 +41,9 @@ class Encoded(NamedTuple):
 
     table: int64 [n + 1, FIELDS]; copies: int64 [m, 5], what calls pass: the row (-1: local memory) and, in local memory,
     where it is, of a source and of a target, and the bytes. end: the place past the end; registers: how many rows of
-    registers there are, behind which is scratch; numbers: of all of these, for the loop, as `held.numbers` has them. By step:
-    shared: whether it loads or stores shared memory; beside: whether others of its place are counted with it; global_bytes:
-    int64, what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these.
+    registers there are, behind which is scratch; numbers: of all of these, as `held.numbers` has them. By step: shared:
+    whether it loads or stores shared memory; beside: whether others of its place are counted with it; global_bytes: int64,
+    what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these.
     """
 
     table: np.ndarray
@@ -101,6 +102,8 @@ def _encoded(program, watched):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
         beside[at] = step.beside is not None and len(step.beside) > 0
         shared[at] = step.memory is not None and step.memory.space == "shared"
+    sunk = np.isin(table[:, KIND], (MOVE, COMPUTE, JOIN)) & (table[:, RESULT] < 0)
+    table[sunk, RESULT] = program.rows + ROOM - 1        # nobody wants it
     made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
     return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()))
 

@@ -1,14 +1,8 @@
 """Where Python enters the compiled loop: one function for all that it executes, because each would hold all of the loop."""
 
-import numpy as np
+from numba.extending import overload
 
-from simlayout.jit import jit, within
-from simlayout.machine.ptx.compiled.executor import execute
-from simlayout.machine.ptx.compiled.grid import execute_grid
-from simlayout.machine.ptx.compiled.held import MASKS
-from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
-from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.compiled.together import execute_cta, execute_parts
+from simlayout.jit import jit
 
 WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
 """What is executed."""
@@ -16,26 +10,23 @@ WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
 
 @jit
 def enter(what, who, asked, start, held, steps, common):
-    """Executes a part of warp `who`, whose lanes are its first mask in `held` (asked: the step, a place in the order and most
-    steps, as of `executor.execute`, whose result this is); or all of its parts (asked: most steps, patience, as of
+    """Executes a part of warp `who`, whose lanes are its first mask in `held` (asked: the step, a place in the order and
+    most steps, as of `executor.execute`, whose result this is); or all of its parts (asked: most steps, patience, as of
     `together.execute_parts`); or all warps of a CTA (asked: a turn, patience, as of `execute_cta`, whose result this is), or
     of a grid (asked: the same, and behind that `where` of `grid.execute_grid`, whose result this is).
 
-    asked: int64 [5], which may change; start, held, steps, common: int64, as `held.numbers` makes them of a Start, a Held, an
-    Encoded and a Common.
+    asked: int64 [5], which may change; start, held, steps, common: int64, as `held.numbers` makes them of a Start, a Held
+    and an Encoded, and what a Log has of a launch.
     """
-    given, of_start, of_held, of_steps, of_common = _at(asked), _at(start), _at(held), _at(steps), _at(common)
-    if what == WHOLE_GRID:
-        return execute_grid(behind(given, 2), given[0], given[1], of_start, of_held, of_steps, of_common)
-    if what == WHOLE_CTA:
-        return execute_cta(given[0], given[1], of_held, of_steps, of_common)
-    if what == ALL_PARTS:
-        execute_parts(who, given[0], given[1], of_held, of_steps, of_common)
-        return 0
-    mask = behind(u64s(of_held[MASKS]), LANES * LANES * who)
-    return execute(who, given[0], given[1], given[2], mask, of_held, of_steps, of_common)
+    return _entered(what, who, asked, start, held, steps, common)
 
 
-@within
-def _at(numbers):
-    return i64s(np.int64(numbers.ctypes.data))
+def _entered(what, who, asked, start, held, steps, common):
+    raise NotImplementedError("compiled code alone calls it")
+
+
+@overload(_entered, jit_options={"error_model": "numpy"})
+def _of_inside(what, who, asked, start, held, steps, common):
+    from simlayout.machine.ptx.compiled.inside import entered
+
+    return entered

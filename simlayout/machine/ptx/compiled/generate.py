@@ -1,5 +1,6 @@
 """Writes `rows.py`: python -m simlayout.machine.ptx.compiled.generate"""
 
+from functools import cache
 from pathlib import Path
 
 from simlayout.files import write_whole
@@ -58,6 +59,7 @@ def _identity(function):
     return function.__code__, tuple([_identity(value) if callable(value) else value for value in held])
 
 
+@cache
 def branches() -> dict:
     """{meaning: (code, name, LaneOp)} of NAMES, in order."""
     found = {}
@@ -79,7 +81,8 @@ def text() -> str:
         lines += [f"    {'el' * bool(code)}if code == {code}:  # {name}", "        for i in range(LANES):",
                   f"            r[i] = {value}"]
     compute = ["@within", "def compute(code, r, a, b, c, d):",
-               '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes. Rows are pointers."""', *lines, ""]
+               '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes; rows are pointers."""',
+               *lines, ""]
     return HEAD + "\n".join(functions) + "\n\n\n" + "\n".join(compute)
 
 

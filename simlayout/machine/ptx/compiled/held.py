@@ -53,8 +53,43 @@ process, whether it may be written, and where it begins among all; int64 [3], wh
 wrote and who read shared memory, of so many cells, and global memory."""
 
 
+ENDED, STOPS, FULL, ENOUGH = range(4)
+"""What a CTA does: all its threads have ended; a warp stands at a step that is not compiled, or needs to be looked at; no
+more accesses can be noted; a warp has executed all that it may."""
+
+class Start(NamedTuple):
+    """How a CTA begins.
+
+    size: int64 [3], the grid along x, y and z; fresh: int64, the rows that are zero then (see `fresh`); indices: int64
+    [m, 2], the rows that have the CTA's index, and along which axis; masks: uint64 [warps, 32], the lanes that there are;
+    at: int64 [2], the first step, and how many steps a warp may execute. shared_first: uint8, shared memory at the start;
+    shared: uint8, local: uint8 [warps, 32, bytes], the memory itself; written: the same, what of local memory has been
+    written. fresh_rows: how many rows are zero; numbered: how many have the index; shared_bytes, local_bytes: of all of the
+    memory.
+    """
+
+    size: np.ndarray
+    fresh: np.ndarray
+    indices: np.ndarray
+    masks: np.ndarray
+    at: np.ndarray
+    shared_first: np.ndarray
+    shared: np.ndarray
+    local: np.ndarray
+    written: np.ndarray
+    fresh_rows: int
+    numbered: int
+    shared_bytes: int
+    local_bytes: int
+
+
+(GRID, FRESH, INDICES, FIRST_MASKS, BEGINS, FIRST_SHARED, SHARED_MEMORY, LOCAL_MEMORY, LOCAL_WRITTEN, FRESH_ROWS, NUMBERED,
+ SHARED_BYTES, LOCAL_BYTES) = range(len(Start._fields))
+"""Where `numbers` has them."""
+
+
 class Log:
-    """Room for `room` accesses: of which step, uint32 lanes, int64 [room, 32] addresses; used: int64 [1], how many there are.
+    """Room for `room` accesses: int64 steps, uint32 lanes, int64 [room, 32] addresses; used: int64 [1], how many.
     common: the numbers of a launch that notes its accesses here; state: int64 [3], see there."""
 
     def __init__(self, room: int):

@@ -5,11 +5,10 @@ from functools import cached_property, partial
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.compiled.encode import BARRIER, SPECIAL, encoded
+from simlayout.machine.ptx.compiled.encode import BARRIER, KIND, SPECIAL, encoded
 from simlayout.machine.ptx.compiled.enter import ALL_PARTS, ONE_PART, WHOLE_CTA, enter
-from simlayout.machine.ptx.compiled.held import ARRAYS, EXECUTED, RANGES, SHARED_WROTE, Log, address_of
+from simlayout.machine.ptx.compiled.held import ARRAYS, EXECUTED, FULL, RANGES, SHARED_WROTE, Log, address_of
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
-from simlayout.machine.ptx.compiled.together import FULL
 from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.parts import PATIENCE
 
@@ -37,7 +36,8 @@ class Loop:
         self._common[SHARED_WROTE:] = 0
         self._state[:] = 0
         self._ranges, self._known = None, -1
-        self._counts, self._touched = (np.zeros((len(self.steps.shared), n), np.int64) for n in (3, 2))
+        self._counts = np.zeros((len(self.steps.shared), 3), np.int64)
+        self._touched = np.zeros((len(self.steps.shared) if self.steps.counts_beside else 0, 2), np.int64)
 
     def enter(self, what, who, asked, held, shared, start=_NOTHING):
         """What `enter.enter` returns, after a look at what it says of what it did. held: a Held; start: of a Start;
@@ -109,7 +109,7 @@ class Loop:
 
     def is_barrier(self, at):
         """Whether a step is a barrier that `run_all` opens."""
-        return self.steps.kinds[at] == BARRIER
+        return self.steps.table[at, KIND] == BARRIER
 
     def _ready(self, shared):
         """An access can be noted, and all arrays are known."""
@@ -154,13 +154,8 @@ class Loop:
             recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
 
     def _find_arrays(self):
-        self._known = self._space.count
-        ranges, cells = [], 0
-        for first, last, here, writeable in self._space.memory():
-            ranges.append((first, last - first, here, writeable, cells))
-            cells += (last - first + 15) // 8 * 8        # each begins at a cell of its own
-        self._ranges = np.array(ranges, np.int64)
-        self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(ranges)
+        self._known, self._ranges = self._space.count, self._space.ranges()
+        self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(self._ranges)
 
 
 def _counted(steps, nbytes, counts, touched):
@@ -168,4 +163,5 @@ def _counted(steps, nbytes, counts, touched):
     for at in np.flatnonzero(counts[:, 0]).tolist():
         what = "st" if steps[at].memory.store else "ld"
         name = f"{what}.global.b{8 * nbytes[at]}"
-        yield (name, steps[at].counted_at, int(nbytes[at]), steps[at].beside), counts[at].tolist(), touched[at].tolist()
+        pieces = touched[at].tolist() if len(touched) else (0, 0)
+        yield (name, steps[at].counted_at, int(nbytes[at]), steps[at].beside), counts[at].tolist(), pieces

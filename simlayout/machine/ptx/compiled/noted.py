@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import jit
 from simlayout.machine.engine.sectors import SECTOR
-from simlayout.machine.ptx.compiled.rows import LANES
 
 
 @jit

@@ -163,7 +163,7 @@ f139 = _compiled("cvt", "rn", "bf16x2", "f32")
 
 @within
 def compute(code, r, a, b, c, d):
-    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes. Rows are pointers."""
+    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes; rows are pointers."""
     if code == 0:  # add.u32
         for i in range(LANES):
             r[i] = U64(f0(a[i], b[i]))

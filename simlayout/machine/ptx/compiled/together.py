@@ -23,7 +23,10 @@ from simlayout.machine.ptx.compiled.held import (
     AT,
     BEGUN,
     DOING,
+    ENDED,
+    ENOUGH,
     EXECUTED,
+    FULL,
     LEFT,
     LOG_ROOM,
     LOG_USED,
@@ -31,6 +34,7 @@ from simlayout.machine.ptx.compiled.held import (
     PARTS,
     RAN,
     STATE,
+    STOPS,
     WARPS,
     WHO,
     WHO_EACH,
@@ -40,10 +44,6 @@ from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.doubts import CTA, INTERVAL, MOST_INTERVALS
 
 U64 = np.uint64
-
-ENDED, STOPS, FULL, ENOUGH = range(4)
-"""What a CTA does: all its threads have ended; a warp stands at a step that is not compiled, or needs to be looked at; no
-more accesses can be noted; a warp has executed all that it may."""
 
 _RUNS, _AT_BARRIER, _STOPS = range(3)
 """What a warp does: it goes on, or has ended; it stands at a barrier of the whole CTA; it stands at a step that needs more

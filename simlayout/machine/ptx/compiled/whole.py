@@ -3,10 +3,10 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.enter import WHOLE_GRID
-from simlayout.machine.ptx.compiled.grid import Start
-from simlayout.machine.ptx.compiled.held import Held, address_of, held_of, numbers
-from simlayout.machine.ptx.compiled.together import FULL
+from simlayout.machine.ptx.compiled.fresh import read_first
+from simlayout.machine.ptx.compiled.held import FULL, Held, Start, address_of, held_of, numbers
 from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, WROTE
 from simlayout.machine.ptx.parts import PATIENCE
 from simlayout.machine.ptx.turns import IDLE, LONG, TURN
@@ -21,11 +21,16 @@ def started(warps) -> tuple[Start, np.ndarray, Held]:
     cta, program = warps[0].cta, warps[0].program
     local = np.empty((len(warps), *warps[0].local.shape), np.uint8)
     indices = [(row, _INDICES[name]) for row, name in program.specials.items() if name in _INDICES]
-    start = Start(np.array(cta.grid, np.int64), cta.held.rows.copy(), np.array(indices, np.int64).reshape(-1, 2),
+    fresh = read_first(encoded(program, False).table, program.start)
+    if fresh is None:
+        fresh = range(program.rows)
+    fresh = sorted({*fresh} - {*program.constants, *program.specials})
+    start = Start(np.array(cta.grid, np.int64), np.array(fresh, np.int64), np.array(indices, np.int64).reshape(-1, 2),
                   np.array([part.mask for warp in warps for part in warp.parts]), np.array([program.start, 0]),
-                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local), len(indices),
-                  cta.shared.size, local.size)
+                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local), len(fresh),
+                  len(indices), cta.shared.size, local.size)
     held = held_of(len(warps), program.constant_rows)
+    held.rows[:] = cta.held.rows
     for w in range(len(warps)):
         held.places[w] = (address_of(start.shared), start.shared.size, address_of(local[w]), local.shape[2], 0, 0)
     return start, numbers(start), held
