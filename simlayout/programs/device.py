@@ -5,7 +5,7 @@ Addresses of its memory are addresses of this process, so that memory which host
 
 import ctypes
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import prod
@@ -31,7 +31,7 @@ ALIGNMENT = 512
 """Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
 
 MOST_ASKED = 64
-"""Sets of addresses whose allocations are kept: the arguments of launches that come again and again."""
+"""Answers that are kept of what lies at some addresses: many launches pass the same arrays again and again."""
 
 MOST_FILLED = 1 << 28
 """Bytes of an allocation that are filled, so that a read of what was never written shows."""
@@ -60,7 +60,8 @@ class DeviceMemory:
     def __init__(self):
         self._starts: list[int] = []
         self._arrays: dict[int, np.ndarray] = {}
-        self._found: dict[bytes, dict[int, np.ndarray]] = {}         # of `all_at`, while nothing changes
+        self._ends: tuple[np.ndarray, np.ndarray] | None = None      # where each begins and ends, while nothing changes
+        self._asked: dict[Any, Any] = {}                             # answers of `all_at` and `ranges`, likewise
         self._lock = Lock()
 
     @property
@@ -83,7 +84,7 @@ class DeviceMemory:
             if address not in self._arrays:
                 self._starts.insert(bisect_right(self._starts, address), address)
             self._arrays[address] = np.asarray(_Memory(address, nbytes, owner))
-            self._found.clear()
+            self._changed()
         return address
 
     def free(self, address: int) -> None:
@@ -93,7 +94,10 @@ class DeviceMemory:
                 raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
             del self._starts[bisect_left(self._starts, address)]
             del self._arrays[address]
-            self._found.clear()
+            self._changed()
+
+    def _changed(self):
+        self._ends, self._asked = None, {}
 
     def find(self, address: int) -> np.ndarray | None:
         """uint8: the allocation that an address lies in."""
@@ -104,15 +108,29 @@ class DeviceMemory:
         return array if address < self._starts[at - 1] + max(array.size, 1) else None
 
     def all_at(self, addresses: np.ndarray) -> dict[int, np.ndarray]:
-        """{where it begins: the allocation} of all that some addresses, uint64, lie in; kept for who asks again."""
+        """{where it begins: the allocation}, by address, of all that some addresses, uint64, lie in."""
         with self._lock:
-            key = addresses.tobytes()
-            if key not in self._found:
-                if len(self._found) == MOST_ASKED:
-                    self._found.clear()
-                arrays = map(self.find, sorted(set(addresses.tolist())))
-                self._found[key] = {array.__array_interface__["data"][0]: array for array in arrays if array is not None}
-            return self._found[key]
+            if self._ends is None:
+                starts = np.array(self._starts, np.uint64)
+                sizes = [max(self._arrays[start].size, 1) for start in self._starts]
+                self._ends = starts, starts + np.array(sizes, np.uint64)
+            starts, ends = self._ends
+            behind = np.searchsorted(starts, addresses, "right")         # the first that begins behind each address
+            hits = behind[addresses < ends[behind - 1]] if len(starts) else behind[:0]
+            return self._once(hits.tobytes(), lambda: {self._starts[at - 1]: self._arrays[self._starts[at - 1]]
+                                                       for at in sorted(set(hits.tolist()) - {0})})
+
+    def ranges(self, starts: Iterable[int], make: Callable[[], np.ndarray]) -> np.ndarray:
+        """What make() tells of the allocations that begin there, as long as none changes."""
+        with self._lock:
+            return self._once(tuple(starts), make)
+
+    def _once(self, key, make):
+        if key not in self._asked:
+            if len(self._asked) == MOST_ASKED:
+                self._asked = {}
+            self._asked[key] = make()
+        return self._asked[key]
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(where the allocation begins, its bytes) that an address lies in."""
@@ -151,11 +169,11 @@ class DeviceSpace(GlobalSpace):
 
     def admit(self, array: np.ndarray) -> None:
         """As of GlobalSpace."""
-        self._expected[array.__array_interface__["data"][0]] = array
+        self._expected = self._expected | {array.__array_interface__["data"][0]: array}
 
     def expect(self, parameters: np.ndarray) -> None:
         """As of GlobalSpace."""
-        self._expected |= self._memory.all_at(parameters[:len(parameters) // 8 * 8].view(np.uint64))
+        self._expected = self._expected | self._memory.all_at(parameters[:len(parameters) // 8 * 8].view(np.uint64))
 
     @property
     def count(self) -> int:
@@ -167,6 +185,11 @@ class DeviceSpace(GlobalSpace):
         yield from super().memory()
         for start, array in self._expected.items():
             yield start, start + array.size, start, True
+
+    def ranges(self) -> np.ndarray:
+        """As of GlobalSpace."""
+        make = super().ranges
+        return make() if super().count else self._memory.ranges(self._expected, make)
 
     def writeable(self) -> Iterator[np.ndarray]:
         """As of GlobalSpace."""
@@ -184,8 +207,9 @@ class DeviceSpace(GlobalSpace):
 
     def _find_all(self):
         """What was expected has an Allocation from now on."""
-        for start in list(self._expected):
-            self._find(self._expected.pop(start))
+        expected, self._expected = self._expected, {}
+        for array in expected.values():
+            self._find(array)
 
     def _find(self, array):
         """The address of memory, which has an Allocation from now on."""

@@ -71,7 +71,7 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
         "memory_management.nrt": launch,
         "rtsys": {"_memsys_module": None, "_memsys": None, "_initialized": False},
         "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
-        "Out": {"to_device": lambda argument, after, stream=0: _to_device(arrays, device, argument, after)},
+        "Out": {"to_device": _to_device(arrays, device)},
         "cudadrv.devicearray": {"_to_strided_memory_view": partial(_view, arrays, device),
                                 "_make_strided_memory_view": lambda array, stream_ptr: _host_view(arrays, array)},
     }
@@ -209,13 +209,17 @@ def _wait_for(stream):
         devicearray.devices.get_context().create_external_stream(stream).synchronize()
 
 
-def _to_device(arrays, device, argument, after, stream=0):
-    """The view of an argument that is written back: as `args.Out.to_device`. after: functions to call when the kernel is
-    over."""
-    view, copied = _view(arrays, device, argument.value, copy=argument.copy_input)
-    value = argument.value
-    after.append((lambda: view.give_back(np.asanyarray(value))) if copied else lambda: view)
-    return view
+def _to_device(arrays, device):
+    """What takes the place of `args.Out.to_device`."""
+    def to_device(argument, after, stream=0):
+        """The view of an argument. after: functions to call when the kernel is over, which write back what was copied."""
+        value = argument.value
+        view, copied = _view(arrays, device, value, copy=argument.copy_input)
+        if copied:
+            after.append(lambda: view.give_back(np.asanyarray(value)))
+        return view
+
+    return to_device
 
 
 class NumbaOnDevice:

@@ -19,7 +19,7 @@ class Held(NamedTuple):
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
     warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
-    does, see `together`. count: how many warps these are. numbers: of all of these.
+    does, see `together`. warps: how many there are. numbers: of all of these.
     """
 
     rows: np.ndarray
@@ -32,7 +32,7 @@ class Held(NamedTuple):
     begun: np.ndarray
     left: np.ndarray
     doing: np.ndarray
-    count: int
+    warps: int
     numbers: np.ndarray
 
 
@@ -96,8 +96,7 @@ class Log:
         self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
         self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
         self.state, self.common = np.zeros(3, np.int64), np.zeros(14, np.int64)
-        arrays = self.state, self.step, self.lanes, self.addresses, self.used
-        self.common[STATE:LOG_ROOM + 1] = *map(address_of, arrays), room
+        self.common[STATE:LOG_ROOM + 1] = numbers((self.state, self.step, self.lanes, self.addresses, self.used, room))
 
 
 def numbers(group: tuple) -> np.ndarray:
@@ -112,10 +111,10 @@ def address_of(array: np.ndarray) -> int:
 
 def held_of(warps: int, rows: np.ndarray) -> Held:
     """A Held of so many warps. rows: uint64 [n, 32], the registers of each."""
-    made = (np.empty((warps, *rows.shape), np.uint64), np.zeros((warps, PLACES_EACH), np.int64),
-            np.zeros((warps, WHO_EACH), np.int64), np.zeros(warps, np.int64), np.zeros((warps, LANES), np.int64),
-            np.zeros((warps, LANES, LANES), np.uint64), np.zeros((warps, LANES), np.int64),
-            *(np.zeros(warps, np.int64) for _ in range(3)), warps)
-    held = Held(*made, numbers(made))
-    held.rows[:] = rows
-    return held
+    parts, begun, left, doing = (np.zeros(warps, np.int64) for _ in range(4))
+    made = Held(np.empty((warps, *rows.shape), np.uint64), np.zeros((warps, PLACES_EACH), np.int64),
+                np.zeros((warps, WHO_EACH), np.int64), parts, np.zeros((warps, LANES), np.int64),
+                np.zeros((warps, LANES, LANES), np.uint64), np.zeros((warps, LANES), np.int64), begun, left, doing, warps,
+                np.zeros(0, np.int64))
+    made.rows[:] = rows
+    return made._replace(numbers=numbers(made[:-1]))

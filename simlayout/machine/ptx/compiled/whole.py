@@ -21,10 +21,8 @@ def started(warps) -> tuple[Start, np.ndarray, Held]:
     cta, program = warps[0].cta, warps[0].program
     local = np.empty((len(warps), *warps[0].local.shape), np.uint8)
     indices = [(row, _INDICES[name]) for row, name in program.specials.items() if name in _INDICES]
-    fresh = read_first(encoded(program, False).table, program.start)
-    if fresh is None:
-        fresh = range(program.rows)
-    fresh = sorted({*fresh} - {*program.constants, *program.specials})
+    known = read_first(encoded(program, False).table, program.start)
+    fresh = sorted({*(range(program.rows) if known is None else known)} - {*program.constants, *program.specials})
     start = Start(np.array(cta.grid, np.int64), np.array(fresh, np.int64), np.array(indices, np.int64).reshape(-1, 2),
                   np.array([part.mask for warp in warps for part in warp.parts]), np.array([program.start, 0]),
                   cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local), len(fresh),
@@ -42,7 +40,7 @@ class Whole:
 
     def __init__(self, loop, program, launch, start: Start, numbers: np.ndarray, held: Held, limit: int):
         self._loop, self._launch, self._start, self._numbers, self._held = loop, launch, start, numbers, held
-        self._asked = np.array([LONG if held.count == 1 else TURN, PATIENCE, 0, 0, 0])
+        self._asked = np.array([LONG if held.warps == 1 else TURN, PATIENCE, 0, 0, 0])
         self._where = self._asked[2:]
         start.at[1] = min(limit, IDLE)
         held.places[:, 4:] = address_of(program.parameters), program.parameters.size
