@@ -39,14 +39,13 @@ from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.compiled.together import execute_cta
 from simlayout.machine.ptx.doubts import ARRIVED, CTA, INTERVAL
 
+U64 = np.uint64
+
 MOST_AT_ONCE = 1 << 20
 """Steps of all warps after which somebody looks whether to go on: some hundredths of a second."""
 
 BEGINNING = 256
 """Steps that take as long as the beginning of a warp, with room to spare."""
-
-
-U64 = np.uint64
 
 
 @within

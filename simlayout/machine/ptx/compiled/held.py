@@ -42,7 +42,6 @@ ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(
 PLACES_EACH, WHO_EACH = 6, 7
 """Numbers of each warp."""
 
-
 (EXECUTED, RANGES, ARRAYS, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ, CELLS,
  GLOBAL_WROTE, GLOBAL_READ) = range(14)
 """The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
@@ -56,6 +55,7 @@ wrote and who read shared memory, of so many cells, and global memory."""
 ENDED, STOPS, FULL, ENOUGH = range(4)
 """What a CTA does: all its threads have ended; a warp stands at a step that is not compiled, or needs to be looked at; no
 more accesses can be noted; a warp has executed all that it may."""
+
 
 class Start(NamedTuple):
     """How a CTA begins.
