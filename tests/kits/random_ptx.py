@@ -35,8 +35,8 @@ def instructions():
         for modifiers in form.spelled():
             op = lane_op(form.opcode, modifiers)
             names = (*op.results, *op.sources)
-            if (op.exact and form.opcode not in LEFT_OUT and "cc" not in names and len(op.results) == 1
-                    and all(width(name) in REGISTERS for name in names)):
+            if (form.opcode not in LEFT_OUT and {"approx", "full"}.isdisjoint(modifiers) and "cc" not in names
+                    and len(op.results) == 1 and all(width(name) in REGISTERS for name in names)):
                 found.append((form.opcode, modifiers, op.results, op.sources))
     return found
 
