@@ -73,6 +73,7 @@ class Access:
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
                               f"{self.tile!r} and {self.lanes!r}")
+        object.__setattr__(self, "arch", self.arch if isinstance(self.arch, str) else arch_of(self.arch).name)
         if self.domain is None:
             object.__setattr__(self, "domain", {"tid": self.warp})
         object.__setattr__(self, "domain", self._sizes())

@@ -66,7 +66,8 @@ def _cost(access, widest):
     ideal = int(analysis.ideal.sum())
     fewest = _least(access.addresses(), access.used_lanes(), chunk, _line(access))
     least = int(np.maximum(fewest, analysis.ideal).sum()) - ideal
-    exact = analysis.instruction.rule == "banks" and analysis.instruction.kind in ("load", "store")
+    row = analysis.instruction
+    exact = row.rule == "banks" and row.kind in ("load", "store") and row.rival is None
     return Cost(access, int(analysis.wavefronts.sum()), ideal, least if exact else 0, chunk,
                 widest if widest.bytes > access.bytes else None)
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.errors import InstructionError, SimlayoutError, VerificationError
-from simlayout.hardware import analyze, fragment, instruction
+from simlayout.hardware import analyze, fragment
 from simlayout.proofs import Access, Certificate, verify
 from simlayout.synthesis.row_orders import GROUPS, ROWS, best_order, by_masks, counted, least_wavefronts
 
@@ -49,7 +49,7 @@ class Rearrangement:
     @property
     def conflict_free(self) -> bool:
         """Whether no wavefront is left beyond the ideal."""
-        return self.after == self.access.instructions() * len(instruction(self.access.instruction).groups)
+        return self.after == self.access.instructions() * len(self.access.row.groups)
 
     @property
     def optimal(self) -> bool:
@@ -122,7 +122,7 @@ def rearrange(access: Access) -> Rearrangement:
     >>> result.certificate.excess, sl.emit(result.access).source.splitlines()[-1].strip()
     (0, 'return ((tid & 15) << 4) + (((tid >> 4) ^ ((tid >> 2) & 1)) << 3)')
     """
-    op = instruction(access.instruction)
+    op = access.row
     if not op.needs_whole_warp:
         raise InstructionError(f"{op} has no rows to rearrange: ldmatrix and stmatrix have")
     matrices = len(op.groups)
@@ -190,7 +190,7 @@ def _exchange(op, order):
 
 def _check(access, rearrangement):
     """Moves every element of every instruction both ways. Raises VerificationError where they do not agree."""
-    op = instruction(access.instruction)
+    op = access.row
     rows = ROWS * len(op.groups)
     places, take = _places(op), rearrangement.exchange
     before, after = (a.addresses()[:, :rows, None] + 2 * np.arange(8) for a in (access, rearrangement.access))

@@ -296,8 +296,11 @@ def test_addresses_are_one_for_each_lane_of_a_wave():
         analyze("ds_read_b32", [65536] * 64, arch="gfx942")
     with pytest.raises(AddressError, match="misaligned"):
         analyze("ds_read_b64", [4] * 64, arch="gfx950")
-    with pytest.raises(InstructionError, match="served in 64 lanes, and sm_90 has 32"):
-        analyze(instruction("ds_read_b32", "gfx942"), [0] * 32)
+    for row, arch in (instruction("ds_read_b32", "gfx942"), "gfx1100"), (instruction("ds_read_b32", "gfx1100"), "sm_90"):
+        with pytest.raises(InstructionError, match=f"of another chip than {arch}"):
+            analyze(row, [0] * 32, arch=arch)
+    with pytest.raises(InstructionError, match="does not exist on gfx1100"):
+        analyze(instruction("ld.shared.b32"), [0] * 32, arch="gfx1100")
     assert analyze("ds_read_b32", [163836] * 64, arch="gfx950").excess.tolist() == [0]
 
 

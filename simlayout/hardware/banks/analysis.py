@@ -86,7 +86,7 @@ class Analysis:
     @property
     def exact(self) -> bool:
         """Whether the numbers of all n accesses are exactly the hardware's. If not, `caveat` says why."""
-        return self.by_rival is None and (self.at_least is self.at_most or bool((self.at_least == self.at_most).all()))
+        return not self.caveat
 
     @property
     def provenance(self) -> Provenance:
@@ -197,9 +197,8 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     """
     chip = arch_of(arch)
     row = instruction_of(instruction, chip)
-    if row.lanes != chip.lanes:
-        raise InstructionError(f"this row of {row} is served in {row.lanes} lanes, and {chip.name} has {chip.lanes}: name "
-                               "the arch that it is of")
+    if row.lanes != chip.lanes or chip.capability and not row.since:
+        raise InstructionError(f"this row of {row} is of another chip than {chip.name}: name its own as the arch")
     if chip.capability < row.since:
         first = "sm_{}{}".format(*row.since)
         raise InstructionError(f"{row} does not exist on {chip.name}; it needs {first} or newer")
