@@ -116,6 +116,15 @@ def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
         assert said == [len(pieces)] * 3
 
 
+@given_few(40, 200, copied((PAST,)), st.lists(st.booleans(), min_size=32, max_size=32))
+def test_ignore_src_costs_what_a_src_size_of_all_or_nothing_does_where_some_lane_does_not_read(copy, reads):
+    _, targets, sources, active, _ = copy
+    ignoring = analyze(PAST, targets, active, sources=sources, valid=reads)
+    all_read = all(r or not a for r, a in zip(reads, active, strict=True))
+    same = analyze(PAST, targets, active, sources=sources, valid=None if all_read else [16 * r for r in reads])
+    assert [ignoring.at_least, ignoring.wavefronts, ignoring.at_most] == [same.at_least, same.wavefronts, same.at_most]
+
+
 @given_few(40, 200, copied())
 def test_without_sources_the_bounds_hold_for_any(copy):
     name, targets, sources, active, sizes = copy

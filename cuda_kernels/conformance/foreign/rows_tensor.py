@@ -93,8 +93,32 @@ def _guarded(mask):
     return {"make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, MASKS["none"]], "result": result}
 
 
+def _scattered(seed):
+    """Ends of 32 copies, apart or in runs, and which lanes take part: another in each row."""
+    rng = np.random.default_rng(seed)
+
+    def ends(distinct):
+        stride, first = int(rng.integers(1, 8)), int(rng.integers(0, 32))
+        runs = first + stride * np.arange(32)
+        return rng.choice([rng.choice(256, 32, replace=not distinct), runs, runs ^ 1, rng.permutation(runs)]).astype(np.int32)
+
+    to, source, mask = ends(True), ends(False), int(rng.integers(0, 1 << 32, dtype=np.uint64))
+    mask = int(rng.choice([mask, mask & int(rng.integers(0, 1 << 32)), mask | 0xFFFF, mask & 0xFF00FF]))
+
+    def result(args):
+        held = np.repeat(np.arange(256, dtype=np.int32)[:, None], 4, axis=1)
+        held[to] = np.where(_lanes(mask), args[0][source], 0)
+        return {1: held}
+
+    return {
+        "make": lambda r: [ints(r, 256, 4), np.zeros((256, 4), np.int32), to.copy(), source.copy(), mask, MASKS["all"]],
+        "result": result,
+    }
+
+
 one_warp = partial(copies, grid=(1, 1, 1), block=(32, 1, 1))
 COPIES = (
+    *(one_warp(f"copy_scattered_{i}", entry="copy_scattered", **_scattered(i)) for i in range(32)),
     *(one_warp(f"copy_ignored_{n}", entry="copy_ignored", **_ignored(mask, 0)) for n, mask in MASKS.items()),
     *(one_warp(f"copy_ignored_{n}_turned", entry="copy_ignored", **_ignored(mask, 9)) for n, mask in MASKS.items()),
     *(one_warp(f"copy_guarded_{n}", entry="copy_guarded", **_guarded(mask)) for n, mask in MASKS.items()),

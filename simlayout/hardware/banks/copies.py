@@ -10,8 +10,8 @@ comes in sectors of 32 bytes, and what one sector sends to one sector of shared 
 wavefront if they come from one 128-byte line, go to one 128-byte line, move their halves alike, and agree in whether
 an even sector lands on an even one. With a src-size (LDGSTS.ZFILL) the zeros come on top: what .ca would take. Ideal is then
 one for each group and one for each 128 bytes that are read, as Nsight Compute has it. With ignore-src instead, a predicate
-(into which ptxas turns a src-size that it knows to be all or nothing), only lanes that do not read write zeros: as .ca would
-if none of them reads; of lanes that differ bounds alone are known.
+(into which ptxas turns a src-size that it knows to be all or nothing), the zeros come on top only where some lane does not
+read; then they take as much.
 
 Measured, not documented: see `records`.
 """
@@ -57,14 +57,14 @@ def past_cache(row, addresses, active, sources=None, valid=None):
     count = Count(np.clip(pieces, low, high), occupied(row, active), low, high)
     if valid is None:
         return count
-    if valid.dtype == bool:
-        zeros = through_cache(row, addresses, active & ~valid, addresses, valid)
-        least, sums = np.maximum(low, zeros.at_least), count.wavefronts + zeros.wavefronts
-        least = np.where((active & valid).any(axis=1) & (active & ~valid).any(axis=1), least, sums)
-        return Count(sums, count.ideal, np.minimum(least, sums), high + zeros.at_most)
     zeros = through_cache(row, addresses, active, sources, valid)
+    least, most, sums = low + zeros.at_least, high + zeros.at_most, count.wavefronts + zeros.wavefronts
+    if valid.dtype == bool:
+        some = (active & ~valid).any(axis=1)
+        return Count(*(np.where(some, x, y) for x, y in ((sums, count.wavefronts), (count.ideal, count.ideal), (least, low),
+                                                         (most, high))))
     lines = -(-alive * row.bytes // LINE_BYTES)
-    return Count(count.wavefronts + zeros.wavefronts, count.ideal + lines, low + zeros.at_least, high + zeros.at_most)
+    return Count(sums, count.ideal + lines, least, most)
 
 
 def _clashes(row, addresses, active, sources, read):

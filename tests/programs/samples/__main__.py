@@ -11,6 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cuda_kernels.bench import where_and_when
+from simlayout.files import write_whole
+
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
@@ -25,7 +28,7 @@ def digest(*words):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)} (default: all)")
-    parser.add_argument("--record", metavar="FILE", help="write {name: digest on the GPU} as JSON")
+    parser.add_argument("--record", metavar="FILE", help="write what the GPU gave, and where and when, as JSON")
     options = parser.parse_args()
     available = "import sys; from numba import cuda; sys.exit(not cuda.is_available())"
     if subprocess.run([sys.executable, "-c", available]).returncode:
@@ -39,7 +42,9 @@ def main():
         equal &= same
         print(f"{name:16} {'the same bits' if same else f'DIFFERENT: machine {here}, GPU {there[name]}'}", flush=True)
     if options.record:
-        Path(options.record).write_text(json.dumps(there, indent=1) + "\n")
+        what = "digests of the results of tests/programs/samples on a GPU"
+        made = {"what": what, **where_and_when("tests.programs.samples", None), "digests": there}
+        write_whole(Path(options.record), json.dumps(made, indent=1) + "\n")
     return int(not equal)
 
 

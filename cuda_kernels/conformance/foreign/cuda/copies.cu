@@ -53,6 +53,20 @@ extern "C" __global__ void copy_ignored(const uint4 *in, uint4 *out, unsigned ma
     out[t] = held[t];
 }
 
+// The same from any place to any other: lane t copies in[from[t]] to held[to[t]].
+extern "C" __global__ void copy_scattered(const uint4 *in, uint4 *out, const int *to, const int *from, unsigned mask, unsigned every) {
+    __shared__ uint4 held[256], more[32];
+    int t = threadIdx.x;
+    for (int i = t; i < 256; i += 32) held[i] = make_uint4(i, i, i, i);
+    __syncwarp();
+    asm volatile("{ .reg .pred p, q; setp.eq.u32 p, %4, 0; setp.eq.u32 q, %5, 0;"
+                 "cp.async.cg.shared.global [%0], [%2], 16, p; cp.async.cg.shared.global [%1], [%3], 16, q; }"
+                 ::"r"(shared(&more[t])), "r"(shared(&held[to[t]])), "l"(in + t), "l"(in + from[t]), "r"(every >> t & 1), "r"(mask >> t & 1) : "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+    for (int i = t; i < 256; i += 32) out[i] = held[i];
+}
+
 // A copy that only the lanes of the mask execute. As a guard, P0 makes Nsight Compute count nothing: it guards another copy, which
 // no lane executes.
 extern "C" __global__ void copy_guarded(const uint4 *in, uint4 *out, unsigned mask, unsigned none) {
