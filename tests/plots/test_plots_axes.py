@@ -247,7 +247,9 @@ def test_title_and_legend_stand_in_the_place_of_the_axes_where_that_is_as_large_
     axes = draw(ax=frame)
     figure.draw_without_rendering()
     whole = frame.get_window_extent()
-    stood = [t.get_window_extent() for t in (*frame.texts, frame.get_legend(), *(ax._left_title for ax in axes))]
+    legends = [legend for ax in (frame, *axes) if (legend := ax.get_legend())]
+    stood = [t.get_window_extent() for t in (*frame.texts, *legends, *(ax._left_title for ax in axes))]
+    assert legends
     assert len(stood) == (name in ("copy_map", "together")) + 1 + len(axes)
     for box in stood:
         assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1 and whole.y0 - 1 <= box.y0 and box.y1 <= whole.y1 + 1

@@ -110,14 +110,13 @@ def test_ptxas_fills_with_zeros_where_the_count_says_so(line, tmp_path):
     assert len(copies) == 1 and copies[0].endswith("ZFILL") == (COPIES[line][0] == "ZFILL")
 
 
-def test_where_some_lanes_read_bounds_alone_are_known():
-    line, lanes = 16 * np.arange(32), np.arange(32) < 7
-    found = analyze("cp.async.cg.16", line, sources=line, valid=lanes)
-    assert not found.exact and found.at_least[0] <= found.wavefronts[0] <= found.at_most[0]
-    for valid in (np.full(32, True), np.full(32, False)):
-        one = analyze("cp.async.cg.16", line, sources=line, valid=valid)
-        assert one.exact and one.wavefronts[0] == 4 and "zeros" in one.explain() or valid.all()
-    assert analyze("cp.async.ca.4", line // 4, sources=line // 4, valid=lanes).wavefronts[0] == 1
+def test_zeros_of_ignore_src_cost_something_only_where_some_lane_does_not_read():
+    line = 16 * np.arange(32)
+    for lanes, wavefronts in ((np.arange(32) < 8, 1 + 4), (np.arange(32) < 16, 2 + 4), (line >= 0, 4), (line < 0, 4)):
+        found = analyze("cp.async.cg.16", line, sources=line, valid=lanes)
+        assert found.exact and found.wavefronts[0] == wavefronts
+        assert ("zeros" in found.explain()) == (not lanes.all())
+    assert analyze("cp.async.ca.4", line // 4, sources=line // 4, valid=np.arange(32) < 7).wavefronts[0] == 1
 
 
 def test_a_register_with_two_definitions_is_not_known():
