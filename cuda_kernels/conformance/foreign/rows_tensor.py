@@ -100,7 +100,8 @@ def _scattered(seed):
     def ends(distinct):
         stride, first = int(rng.integers(1, 8)), int(rng.integers(0, 32))
         runs = first + stride * np.arange(32)
-        return rng.choice([rng.choice(256, 32, replace=not distinct), runs, runs ^ 1, rng.permutation(runs)]).astype(np.int32)
+        kinds = [rng.choice(256, 32, replace=not distinct), runs, runs ^ 1, rng.permutation(runs)]
+        return rng.choice(kinds).astype(np.int32)
 
     to, source, mask = ends(True), ends(False), int(rng.integers(0, 1 << 32, dtype=np.uint64))
     mask = int(rng.choice([mask, mask & int(rng.integers(0, 1 << 32)), mask | 0xFFFF, mask & 0xFF00FF]))
