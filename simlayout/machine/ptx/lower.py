@@ -10,6 +10,7 @@ from simlayout.machine.ptx.beside import beside
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.carried import Carried
+from simlayout.machine.ptx.contracted import contracted
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.joined import joined
 from simlayout.machine.ptx.known import Known
@@ -291,7 +292,7 @@ class Lowering:
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
         wholes, places = joined(names), beside(function.body)
-        for statement in function.body:
+        for statement in contracted(function.body):
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue

@@ -1,0 +1,98 @@
+"""Products are fused into sums where ptxas does it."""
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from machine_code import needs_tools
+from straight_sass import LOADS, kernel, machine_code, stored
+from tiers import given_few
+
+from simlayout import ptx
+from simlayout.machine.ptx.contracted import contracted
+from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.syntax import Instruction, Register
+
+NUMBERS = np.random.default_rng(3).uniform(0.5, 2, LOADS) * [1, -1, 1, 1, -1, 1, -1, 1]
+
+
+def on_the_machine(text, outs):
+    """What a kernel stores."""
+    array = np.append(NUMBERS, np.zeros(outs))
+    ptx.load(text)["k"].run(1, 1, array)
+    return dict(enumerate(array))
+
+
+@st.composite
+def straight_code(draw):
+    """(a body of products, sums and differences of f64, the registers to store): all of it is needed."""
+    lines, used = [], set()
+    for target in range(LOADS, LOADS + draw(st.integers(3, 24))):
+        opcode = draw(st.sampled_from(["mul", "mul", "add", "sub"]))
+        x, y = (draw(st.integers(max(0, target - 9), target - 1) | st.integers(0, target - 1)) for _ in "xy")
+        used |= {x, y}
+        lines.append(f"{opcode}.f64 %d{target}, %d{x}, %d{y};\n")
+    outs = [i for i in range(LOADS, LOADS + len(lines)) if i not in used or draw(st.integers(0, 7)) == 0]
+    return "".join(lines), outs
+
+
+@needs_tools
+@given_few(12, 300, straight_code())
+def test_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
+    body, outs = code
+    text = kernel(body, outs)
+    with TemporaryDirectory() as folder:
+        theirs = stored(machine_code(text, Path(folder)), NUMBERS)
+    ours = on_the_machine(text, len(outs))
+    assert {at: ours[at] for at in theirs} == theirs and len(theirs) == len(outs)
+
+
+CHOICE = "ld.global.u32 %q1, [%r2]; setp.eq.u32 %p1, %q1, 1;\n"
+AWAY = "@%p1 bra L1; st.global.f64 [%r2+512], %d5; bar.sync 0; st.global.f64 [%r2+520], %d6;\nL1:\n"
+OPCODES = {
+    # body, one result -> DFMA, DMUL, DADD that ptxas leaves
+    "mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2;": (1, 0, 0),
+    "mul.rn.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2;": (0, 1, 1),
+    "mul.f64 %d8, %d0, %d1; add.rn.f64 %d9, %d8, %d2;": (0, 1, 1),
+    "mul.f64 %d8, %d0, %d1; bar.sync 0; sub.f64 %d9, %d2, %d8;": (1, 0, 0),
+    "mul.f64 %d8, %d0, %d1;\nUNUSED: add.f64 %d9, %d8, %d2;": (1, 0, 0),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; mov.f64 %d9, %d3; @%p1 add.f64 %d9, %d8, %d4;": (1, 0, 0),
+    f"{CHOICE}mov.f64 %d8, %d3; @%p1 mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d4;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1;{AWAY}add.f64 %d9, %d8, %d2;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2; st.global.f64 [%r2+528], %d9;{AWAY}add.f64 %d9, %d8, %d3;":
+        (0, 1, 2),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1;{AWAY}mul.f64 %d10, %d2, %d3; sub.f64 %d9, %d8, %d10;": (1, 1, 0),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; @%p1 exit; add.f64 %d9, %d8, %d2;": (0, 1, 1),
+}
+
+
+@needs_tools
+@pytest.mark.parametrize("body", OPCODES)
+def test_what_ptxas_fuses_beside_branches_is_fused(body, tmp_path):
+    text = kernel(body + "\n", [9])
+    theirs = [re.sub(r"@!?U?P\w+ ", "", line).split()[0] for line in machine_code(text, tmp_path)]
+    assert tuple(theirs.count(opcode) for opcode in ("DFMA", "DMUL", "DADD")) == OPCODES[body]
+    function, = parse(text).functions.values()
+    ours = [getattr(statement, "opcode", "") for statement in contracted(function.body)]
+    assert (ours.count("fma"), ours.count("mul"), ours.count("add") + ours.count("sub")) == OPCODES[body]
+
+
+def test_a_factor_that_changes_in_between_and_a_product_of_the_turn_before_are_left_alone():
+    changed = kernel("mul.f64 %d8, %d0, %d1; mov.f64 %d0, %d3; add.f64 %d9, %d8, %d2;\n", [9])
+    assert on_the_machine(changed, 1)[LOADS] == NUMBERS[0] * NUMBERS[1] + NUMBERS[2]
+    turns = """mov.f64 %d8, 0d0000000000000000; mov.f64 %d9, %d0; mov.u32 %q1, 0;
+    LOOP: add.f64 %d9, %d9, %d8; mul.f64 %d8, %d1, %d2; add.u32 %q1, %q1, 1; setp.lt.u32 %p1, %q1, 3; @%p1 bra LOOP;\n"""
+    product = NUMBERS[1] * NUMBERS[2]
+    assert on_the_machine(kernel(turns, [9]), 1)[LOADS] == NUMBERS[0] + product + product
+
+
+@pytest.mark.parametrize("words, fused", [("f32", True), ("ftz.f32", True), ("f16", True), ("bf16", True), ("f16x2", True),
+                                          ("rn.f16", False), ("sat.f32", False)])
+def test_all_floats_are_fused_but_where_a_product_saturates_or_is_rounded_by_name(words, fused):
+    a, b, c, d = (Register(f"%{name}", "b32") for name in "abcd")
+    pair = [Instruction(opcode, tuple(words.split(".")), operands, None, 1, 1, None, "")
+            for opcode, operands in (("mul", (c, a, b)), ("add", (d, c, a)))]
+    assert [one.name for one in contracted(pair)] == ([f"fma.rn.{words}"] if fused else [one.name for one in pair])
