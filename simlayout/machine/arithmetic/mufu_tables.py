@@ -2,7 +2,7 @@
 
 MUFU works out c0 + c1 * x + c2 * x**2 in whole numbers, where the upper bits of a mantissa choose the segment and x is the
 17 bits below (S. F. Oberman and M. Y. Siu, A High-Performance Area-Efficient Multifunction Interpolator, ARITH 2005). Given
-that form, all results of whole binades of one H100 (driver 580.159.04, CUDA 13.0, 2026-11-24; `tests/data/h100_mufu.json`)
+that form, all results of whole binades of one H100 (driver 580.159.04, CUDA 13.0, 2026-11-24)
 leave one choice for each of these numbers. Those of rcp, rsqrt, sin, ex2 and lg2, and the constants that are added before
 a result is cut off, are the ones that envytools (nvhw/sfu_tab.c, 2015) read out of a GPU of 2006.
 """

@@ -6,8 +6,8 @@ block, that is not fused with its other operand. First come products that are us
 of two in one sum the first operand. That is before loops are unrolled, branches become predicates, or invariants move.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
-products and sums). Registers that are written in several places, which
-compilers use where branches meet, are taken for no products.
+products and sums). Registers that are written in several places, which compilers use where branches meet, are taken for no
+products.
 """
 
 from collections.abc import Iterator, Sequence
