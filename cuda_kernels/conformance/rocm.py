@@ -1,6 +1,6 @@
 """Counts the LDS bank conflicts of an AMD GPU, for `simlayout conform --check`: one file, which needs ROCm and Python alone.
 
-    simlayout conform --hip conform_lds.py            (writes this file)
+    simlayout conform --rocm conform_lds.py           (writes this file)
     python3 conform_lds.py record.json                (on the machine with the GPU; hipcc and rocprofv3 on the PATH)
     simlayout conform --check record.json             (compares the record with the model; anywhere)
 

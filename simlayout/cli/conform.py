@@ -19,7 +19,7 @@ def describe(parser):
         simlayout conform --check cases.npz                   # the same cases against today's model, without a GPU
         simlayout conform --check cases.npz --json measured.json
         simlayout conform --clock                             # by the clock: without Nsight Compute, weaker
-        simlayout conform --hip conform_lds.py                # a script for AMD's GPUs, whose record --check reads too
+        simlayout conform --rocm conform_lds.py               # a script for AMD's GPUs, whose record --check reads too
         """, """
     Every case is an access pattern of one warp: strides, broadcasts, pairs, swizzled tiles, masks, chance. Nsight Compute
     (ncu, on the PATH) reads its wavefronts, bank conflicts and loads one by one; a case that disagrees is measured again
@@ -27,7 +27,7 @@ def describe(parser):
     --json holds the totals; with --check what simlayout/hardware/tables/measured keeps of the files. There `-` is stdin.
     `simlayout.hardware.add_records` makes a recorded file count in the provenance of every answer.
 
-    On AMD's GPUs: --hip writes one Python file, which needs Python, hipcc and rocprofv3 alone; there
+    On AMD's GPUs: --rocm writes one Python file, which needs Python, hipcc and rocprofv3 alone; there
     `python3 conform_lds.py record.json` counts the bank conflicts of some thousand waves, and --check compares them.
     """)
     add_own(parser, "instructions", nargs="*", metavar="INSTRUCTION", values=_forms,
@@ -37,7 +37,7 @@ def describe(parser):
     add(parser, "--seed", "--json")
     parser.add_argument("--record", metavar="FILE.npz", help="write every case and its counters")
     parser.add_argument("--clock", action="store_true", help="time the cases instead: needs no Nsight Compute, proves less")
-    parser.add_argument("--hip", metavar="FILE.py", help="write the script that counts on an AMD GPU")
+    parser.add_argument("--rocm", metavar="FILE.py", help="write the script that counts on an AMD GPU")
     parser.add_argument("--check", nargs="+", metavar="FILE", help="compare recorded files with the model instead")
 
 
@@ -49,9 +49,9 @@ def conform(options):
     """`simlayout conform`: exit code 1 if anything was counted that the model does not say."""
     if options.check:
         return _check(options)
-    if options.hip:
-        write_whole(options.hip, Path(registry.ROCM_SCRIPT).read_bytes())
-        print(f"wrote {options.hip}: on the machine with the GPU, python3 {options.hip} record.json")
+    if options.rocm:
+        write_whole(options.rocm, Path(registry.ROCM_SCRIPT).read_bytes())
+        print(f"wrote {options.rocm}: on the machine with the GPU, python3 {options.rocm} record.json")
         return 0
     return registry.conform(options)
 
@@ -59,7 +59,7 @@ def conform(options):
 def _check(options):
     """Recorded files against today's model; no GPU takes part."""
     given_too = {"an instruction": options.instructions, "--record": options.record, "--clock": options.clock,
-                 "--hip": options.hip}
+                 "--rocm": options.rocm}
     for name, given in given_too.items():
         if given:
             raise SimlayoutError(f"--check compares whole files as they are: leave out {name}")

@@ -3,7 +3,7 @@
 import operator
 import reprlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -18,10 +18,13 @@ from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, arch_of, instruction
 from simlayout.hardware.banks.analysis import Analysis
-from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.proofs.source import Source
 from simlayout.wording import plural
+
+ONE_WARP = {"tid": LANES}
+"""The domain of who names none; of a chip whose waves have 64 lanes it becomes one of these."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Access:
     function of integers.
     lanes: (tid, *loop variables) -> the coordinate that the thread passes, with the names of `domain`; for ldmatrix and
     stmatrix lane 8m + r passes row r of matrix m. None: the tile takes the domain itself.
-    domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of the lanes of a warp. None: one warp.
+    domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of the lanes of a warp; without it one warp.
     dtype: of the elements; the instruction moves a whole number of them per lane.
     excess: how many wavefronts more than the ideal each instruction has, 0 by default. `verify` proves the number; if it is
     None, `verify` only reports it. For a copy: the excess of its destinations alone.
@@ -57,7 +60,7 @@ class Access:
     instruction: str
     tile: Any
     lanes: Callable[..., Any] | None = None
-    domain: dict[str, int] = None                        # type: ignore[assignment]   # becomes that of one warp
+    domain: dict[str, int] = field(default_factory=lambda: ONE_WARP)
     dtype: str = "f16"
     excess: int | None = 0
     source: Source | None = None
@@ -74,7 +77,7 @@ class Access:
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
                               f"{self.tile!r} and {self.lanes!r}")
         object.__setattr__(self, "arch", self.arch if isinstance(self.arch, str) else arch_of(self.arch).name)
-        if self.domain is None:
+        if self.domain is ONE_WARP:
             object.__setattr__(self, "domain", {"tid": self.warp})
         object.__setattr__(self, "domain", self._sizes())
         threads = self.domain["tid"]

@@ -91,7 +91,7 @@ def tools(folder, wrong=0):
 
 def test_a_record_goes_from_the_script_to_the_check(tmp_path, capsys):
     script, record = tmp_path / "conform_lds.py", tmp_path / "record.json"
-    assert str(script) in printed(capsys, "conform", "--hip", str(script))
+    assert str(script) in printed(capsys, "conform", "--rocm", str(script))
     done = subprocess.run([sys.executable, script, record], env=tools(tmp_path), text=True, capture_output=True)
     assert done.returncode == 0 and "cases on AMD Instinct MI300X (gfx942)" in done.stdout, done.stderr
     text = printed(capsys, "conform", "--check", str(record))

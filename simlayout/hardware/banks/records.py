@@ -1,7 +1,7 @@
 """Records: what a GPU counted, case by case, compared with the model.
 
 A record file is an .npz that `simlayout conform --record` writes, or for AMD's chips a JSON file of the script that
-`simlayout conform --hip` writes: the addresses of every case beside its counters, and where, when and how they were read.
+`simlayout conform --rocm` writes: the addresses of every case beside its counters, and where, when and how they were read.
 What the files say of each rule is kept in tables/measured/*.json, from which `tables.provenance` answers; `add_records`
 adds a file of your own, of any architecture, for as long as the process lives.
 
