@@ -77,16 +77,21 @@ class _Sums:
                     self._definitions.setdefault(name, []).append(at)
                 for name in registers_read(statement):
                     uses.setdefault(name, []).append(at)
-        self._products = {
-            name: _Product(at, statement, self._blocks[at], uses.get(name, []))
-            for at, statement in enumerate(body) if _is(statement, "mul") and statement.guard is None
-            for name in [statement.operands[0].name] if self._definitions[name] == [at]}
+        self._products = dict(self._found(uses))
         for once in (True, False):
             for at, statement in enumerate(body):
                 if _is(statement, "add", "sub") and at not in self.fused:
                     self._fuse(at, statement, once)
         self.spent = {product.at for product in self._products.values()
                       if not product.uses and any(mul is product.statement for mul, _ in self.fused.values())}
+
+    def _found(self, uses):
+        """(register, _Product) of each mul of all lanes that alone writes its register. uses: {register: places}."""
+        for at, statement in enumerate(self._body):
+            if _is(statement, "mul") and statement.guard is None:
+                name = statement.operands[0].name
+                if self._definitions[name] == [at]:
+                    yield name, _Product(at, statement, self._blocks[at], uses.get(name, []))
 
     def _fuse(self, at, statement, once):
         for side in (1, 2):
