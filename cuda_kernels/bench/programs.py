@@ -25,6 +25,6 @@ def _program(case, capability, sms):
     kernel = None if case.kernel == "auto" else as_kernel(case.kernel)
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
-        suited = suited_kernel(kernel, p.M, p.N, p.K, 1, sms, *majors, p.dtype, p.dtype)
+        suited = suited_kernel(kernel, p.M, p.N, p.K, 1, sms, *majors, (p.dtype, p.dtype), p.dtype)
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=sms)).compiled_as, target_of(capability))
     return None

@@ -79,6 +79,12 @@ def ld_global_b128(warp, source, valid):
     return _registers(_read_valid(warp, source, _bytes_if(valid, 16), 16))
 
 
+@instruction("ld.global.u8 $0, [$1];", "b32 <- u64")
+def ld_global_b8(warp, source):
+    """One byte per lane, zero-extended."""
+    return source.read(warp.active, 1)[:, 0].astype(np.int64)
+
+
 @instruction("{ .reg .pred p; .reg .b16 h; setp.ne.u32 p, $2, 0; mov.b16 h, 0; @p ld.global.b16 h, [$1];"
              " cvt.u32.u16 $0, h; }", "b32 <- u64 u32")
 def ld_global_b16(warp, source, valid):
@@ -146,6 +152,12 @@ def wait_global_at_least(warp, address, value):
 def st_global_b128(warp, destination, v0, v1, v2, v3):
     """16 bytes per lane, 16-byte aligned."""
     destination.write(warp.active, _bytes(v0, v1, v2, v3), width=4)
+
+
+@instruction("st.global.u8 [$0], $1;", "<- u64 b32")
+def st_global_b8(warp, destination, value):
+    """The low byte of a register per lane."""
+    destination.write(warp.active, _bytes(value)[:, :1])
 
 
 @instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.global.b16 [$0], h; }", "<- u64 b32")

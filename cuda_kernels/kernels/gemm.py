@@ -93,11 +93,11 @@ class Gemm(Kernel):
                 f"CTAs: {prediction.ctas}, K steps: {prediction.steps}",
                 f"{prediction.clocks} per K step of a CTA: bound by {prediction.bound}")
 
-    def taking(self, dtype, out, majors=None):
-        """The variant for operands of type `dtype` and results of type `out`. Raises SimlayoutError if there is none."""
-        if self.dtypes != (dtype, dtype, out):
-            raise SimlayoutError(f"{self.name} multiplies {self.dtypes[0]} to {self.dtypes[2]}, not {dtype} to {out}: a GPU "
-                                 "of compute capability 9.0 has kernels for f16 and bf16, and for f32 results")
+    def taking(self, types, out, majors=None):
+        """The variant for operands of two types and results of type `out`. Raises SimlayoutError if there is none."""
+        if self.dtypes != (*types, out):
+            raise SimlayoutError(f"{self.name} multiplies {self.dtypes[0]} to {self.dtypes[2]}, not {types[0]} to {out}: a "
+                                 "GPU of compute capability 9.0 has kernels for f16, bf16, e4m3 and e5m2, and f32 results")
         return self
 
     def as_record(self):

@@ -11,8 +11,11 @@ from cuda_kernels.matmul import dlpack
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
-ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32"))
+ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32", "e4m3", "e5m2"))
 """Element types of arrays."""
+
+TAKEN = "matmul takes float16, bfloat16, float8_e4m3fn or float8_e5m2 (and float32 as out)"
+"""What it says of others."""
 
 _NAMES = {text: row.name for row in ELEMENTS
           for text in (row.storage, f"torch.{row.storage}", *((row.plain.str,) if row.in_numpy else ()))}
@@ -23,7 +26,7 @@ _NAMES = {text: row.name for row in ELEMENTS
 class Operand:
     """An array in device memory.
 
-    address: of its first element; shape; strides: BYTES per dimension; dtype: "f16", "bf16" or "f32"; device: its index,
+    address: of its first element; shape; strides: BYTES per dimension; dtype: of the ELEMENTS; device: its index,
     None for an array of no elements without an address; kind: "torch", "cupy", "cai" (Numba and others) or "dlpack"; stream:
     the handle of the stream on which a "cai" array says that its data is ready, else None; owner keeps the memory alive.
     """
@@ -170,7 +173,7 @@ def _dtype(name, *texts):
     for text in texts:
         if str(text) in _NAMES:
             return _NAMES[str(text)]
-    raise SimlayoutError(f"{name} is {texts[0]}; matmul takes float16 or bfloat16 (and float32 as out)")
+    raise SimlayoutError(f"{name} is {texts[0]}; {TAKEN}")
 
 
 def _of_torch(x, name, cuda):

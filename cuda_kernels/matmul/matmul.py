@@ -9,6 +9,7 @@ import sys
 from threading import Lock
 from typing import Any
 
+from cuda_kernels.kernels.hopper.kernel import scale_step
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides, result_shape
@@ -21,6 +22,9 @@ from simlayout.kernel import Kernel
 
 _NEW = (-1,)
 """The description of an out that is yet to be made."""
+
+ROLES = "a", "b", "c", "scratch", "split", "counters", "scale_a", "scale_b"
+"""Whose addresses a launch needs, in the order in which they are passed on; the scales where there are some."""
 
 CACHE_SIZE = 256
 """Recipes in the cache, and launches per recipe; the oldest goes first."""
@@ -38,18 +42,23 @@ def _cache(cache, key, value):
     return value
 
 
-class Recipe:
-    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`."""
+RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16"}
+"""Types of operands -> of a result for which no out was given."""
 
-    def __init__(self, cuda, a, b, out, kernel, overlap):
+
+class Recipe:
+    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`; scales:
+    the Operands of scale_a and scale_b, or none."""
+
+    def __init__(self, cuda, a, b, out, kernel, overlap, scales=()):
         for name, x in (("a", a), ("b", b)):
-            if x.dtype == "f32":
-                raise SimlayoutError(f"{name} is float32; matmul takes float16 or bfloat16 (and float32 as out)")
-        if a.dtype != b.dtype:
+            if x.dtype not in RESULTS:
+                raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
+        if a.dtype != b.dtype and {TYPES[x.dtype].bits for x in (a, b)} != {8}:
             raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
         shape = result_shape(a.shape, b.shape)
-        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else a.dtype
-        self.device, self.kind, self.launches = _one_device(a, b, out), a.kind, {}
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else RESULTS[a.dtype]
+        self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
         size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
             check_strides(name, x.shape, x.strides, x.itemsize, True)
@@ -57,12 +66,13 @@ class Recipe:
             _check_out(out, shape)
         strides = out.strides if out else contiguous(shape, size)
         self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size))
-        self.stream = _default_stream([x for x in (a, b, out) if x], self.device)
+        self.stream = _default_stream([x for x in (a, b, out, *scales) if x], self.device)
         self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears = 0 in a.shape[-1:] and 0 not in shape
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            builder, kernel = steps_for(kernel, cuda, self.device, a.dtype, self.dtype, aligned, overlap)
+            builder, kernel = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap,
+                                        _scale_steps(a, b, scales))
             builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), kernel)
             self.steps, self.kernel = tuple(builder.steps), builder.kernel
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
@@ -70,8 +80,8 @@ class Recipe:
         self.simple = not self.scratch and not self.split and not self.clears
 
     def bind(self, key):
-        """The launches for addresses of a, b, c, scratch, split and counters; kept."""
-        addresses = dict(zip(("a", "b", "c", "scratch", "split", "counters"), key))
+        """The launches for addresses of ROLES; kept."""
+        addresses = dict(zip(ROLES, key))
         launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
         return _cache(self.launches, key, launches)
 
@@ -119,7 +129,23 @@ def _one_device(*operands):
     return devices.pop() if devices else 0
 
 
+def _scale_steps(a, b, scales):
+    """{"a", "b": bytes from one scale to the next} of Operands; {} without scales."""
+    if not scales:
+        return {}
+    if len(a.shape) != 2 or len(b.shape) != 2:
+        raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: only a product of two matrices is scaled")
+    steps = {}
+    for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1])):
+        steps[which] = scale_step(f"scale_{which}", x.shape, TYPES[x.dtype].storage, lines)
+        if steps[which] and x.strides != contiguous(x.shape, x.itemsize):
+            raise SimlayoutError(f"scale_{which} has gaps between its elements: make it contiguous")
+    return steps
+
+
 def _check_out(out, shape):
+    if out.dtype not in ("f16", "bf16", "f32"):
+        raise SimlayoutError(f"out is {TYPES[out.dtype].storage}: results are float16, bfloat16 or float32")
     if not out.writeable:
         raise SimlayoutError("out is read-only")
     if out.shape != shape:
@@ -152,56 +178,67 @@ def _no_gradient(*tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
-def _lookup(a, b, out, kernel, overlap):
-    """(recipe, addresses of a, b and out) for these arrays. If the recipe is new, everything is checked and it is made."""
+def _lookup(a, b, out, kernel, overlap, scale_a, scale_b):
+    """(recipe, addresses of a, b and out, those of the scales) for these arrays. If the recipe is new, everything is checked
+    and it is made."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
-    cuda = driver.cuda()
+    cuda, scales, at_scales = driver.cuda(), (), ()
     key = look_a, look_b, look_c, kernel, overlap
+    if scale_a is not None or scale_b is not None:
+        if scale_a is None or scale_b is None:
+            raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
+        scales = (scale_a, "scale_a"), (scale_b, "scale_b")
+        looks, at_scales = zip(*(look(x, name) for x, name in scales))
+        key += looks
     if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0]):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in ((at_a, "a"), (at_b, "b"), (at_c, "out")))
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap))
+        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, [operand(*x, cuda) for x in scales]))
     if recipe.gradients:
         _no_gradient(a, b, out)
     if out is not None:
         recipe.check_overlap(at_a, at_b, at_c)
-    return recipe, at_a, at_b, at_c
+    return recipe, at_a, at_b, at_c, at_scales
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-           overlap: bool = False) -> Any:
+           overlap: bool = False, scale_a: Any = None, scale_b: Any = None) -> Any:
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
-    bfloat16, both the same. Vectors and broadcast batches are as in numpy.matmul. Strides may be any that are not negative
-    and do not overlap (batch dimensions may repeat); all four transposes are read in place. Accumulation is in float32.
+    bfloat16, both the same, or float8_e4m3fn and float8_e5m2, also mixed. Vectors and broadcast batches are as in
+    numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All four
+    transposes are read in place; of 8-bit elements an operand in which K is not contiguous is copied first. Accumulation is
+    in float32, of 8-bit elements with the 13 bits behind the point that the tensor cores keep.
 
-    out: an array of the product's shape, float16, bfloat16 or float32, that shares no memory with a or b. By default a new
-    array of a's kind and dtype. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: where to launch, a
-    handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays' library. overlap:
-    whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent launch); it reads and
-    writes the arrays only after that one has ended.
+    out: an array of the product's shape, float16, bfloat16 or float32, that shares no memory with a or b. By default a
+    new array of a's kind and dtype, bfloat16 for 8-bit operands. scale_a, scale_b: float32 arrays on the GPU, by which a
+    product of two matrices is multiplied before it is rounded, as by torch._scaled_mm: of one element, or scale_a with
+    one for each row of a and scale_b with one for each column of b. kernel: "auto", a name, a `Kernel` or a `Hopper`
+    configuration. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current
+    stream of the arrays' library. overlap: whether the kernel may start while the one ahead of it in the stream ends
+    (programmatic dependent launch); it reads and writes the arrays only after that one has ended.
 
     Returns out at once. The product is complete when the stream has finished its work. Raises SimlayoutError for arrays that
     cannot be multiplied, and DeviceError if there is no GPU that can do it; then nothing has been launched. Legal in a CUDA
     graph capture if the same call was made once before.
     """
-    recipe, at_a, at_b, at_c = _lookup(a, b, out, kernel, overlap)
+    recipe, at_a, at_b, at_c, at_scales = _lookup(a, b, out, kernel, overlap, scale_a, scale_b)
     handle = recipe.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
         out = recipe.new(a, recipe.shape, recipe.dtype, pool)
         at_c = arrays.address(out, recipe.kind)
-    key, keep = (at_a, at_b, at_c, 0, 0, 0), None
+    key, keep = (at_a, at_b, at_c, 0, 0, 0, *at_scales), None
     if not recipe.simple:
         if recipe.clears:
             recipe.clear(at_c, handle)
         scratch, keep = recipe.take(a, handle, pool)
-        key = at_a, at_b, at_c, *scratch
+        key = at_a, at_b, at_c, *scratch, *at_scales
     for launch in recipe.launches.get(key) or recipe.bind(key):
         launch(handle)
     del keep                                         # its pool gives it out again behind these launches, in stream order
@@ -213,15 +250,16 @@ class Prepared:
     the current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
     time. out: the array of the result; launches: the launches of a call, in order."""
 
-    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int]):
-        self._recipe, self._keep, self.out = recipe, [a, b], out
+    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int], scales: tuple = ()):
+        self._recipe, self._keep, self.out = recipe, [a, b, *(x for x, _ in scales)], out
         stream = recipe.stream()
         scratch, workspace = recipe.take(a, stream, None, private=True)
         if recipe.split:
             recipe.cuda.synchronize(recipe.device, stream)    # the counters are zero before any stream uses them
         self._keep.append(workspace)
         self._at_c = addresses[2]
-        self.launches = recipe.bind((*addresses, *scratch)) if recipe.steps else ()
+        key = (*addresses, *scratch, *(at for _, at in scales))
+        self.launches = recipe.bind(key) if recipe.steps else ()
         self._stream = recipe.stream
 
     def __call__(self, stream=None):
@@ -245,7 +283,8 @@ class Prepared:
         return f"Prepared({self._recipe.shape}, {self._recipe.dtype}, {self._recipe.kernel and self._recipe.kernel.options})"
 
 
-def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False) -> Prepared:
+def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False, scale_a: Any = None,
+                scale_b: Any = None) -> Prepared:
     """Prepares out = a @ b for many calls: returns a Prepared, which is called with a stream or without one.
 
     Arguments, checks and errors are those of `matmul`. Everything is checked here, and not again in a call. The elements of
@@ -253,5 +292,5 @@ def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", over
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    recipe, *addresses = _lookup(a, b, out, kernel, overlap)
-    return Prepared(recipe, a, b, out, addresses)
+    recipe, *addresses, at_scales = _lookup(a, b, out, kernel, overlap, scale_a, scale_b)
+    return Prepared(recipe, a, b, out, addresses, tuple(zip((scale_a, scale_b), at_scales)))

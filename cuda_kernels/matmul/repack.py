@@ -10,9 +10,11 @@ from cuda_kernels.intrinsics import (
     ctaid_x,
     ctaid_y,
     ctaid_z,
+    ld_global_b8,
     ld_global_b16,
     ld_global_b32,
     s32,
+    st_global_b8,
     st_global_b16,
     st_global_b32,
     tid_x,
@@ -35,7 +37,7 @@ ROWS, MATRICES = 65_535, 65_535
 
 @dataclass(frozen=True)
 class Copy:
-    """The copy of elements of `size` bytes, 2 or 4, compiled for `arch`."""
+    """The copy of elements of `size` bytes, 1, 2 or 4, compiled for `arch`."""
 
     size: int = 2
     arch: str = DEFAULT_TARGET
@@ -43,9 +45,9 @@ class Copy:
     block, shared_bytes = BLOCK, 0
 
     def __post_init__(self):
-        if self.size not in (2, 4):
-            raise SimlayoutError(f"elements of {self.size} bytes are not copied on the GPU, those of 2 and 4 are: give an "
-                                 "array whose lines TMA can take")
+        if self.size not in (1, 2, 4):
+            raise SimlayoutError(f"elements of {self.size} bytes are not copied on the GPU, those of 1, 2 and 4 are: give "
+                                 "an array whose lines TMA can take")
 
     def grid(self, rows, cols, matrices):
         """CTAs (x, y, z)."""
@@ -63,13 +65,16 @@ class Copy:
 
 def make_body(size):
     """The kernel's Python function for elements of `size` bytes; see SIGNATURE."""
+    def move_8(target, source):
+        st_global_b8(target, ld_global_b8(source))
+
     def move_16(target, source):
         st_global_b16(target, ld_global_b16(source, u32(1)))
 
     def move_32(target, source):
         st_global_b32(target, ld_global_b32(source))
 
-    move = move_16 if size == 2 else move_32
+    move = {1: move_8, 2: move_16, 4: move_32}[size]
 
     def copy(source, target, cols, rows, source_col, source_row, source_matrix, target_col, target_row, target_matrix):
         col, matrix = s32(ctaid_x() * BLOCK + tid_x()), u64(ctaid_z())

@@ -50,12 +50,13 @@ class Input:
 
 
 class Steps:
-    """Builds the steps of one product. a, b, c: (Operand-like shape, strides), dtype names; aligned: {role: whether the base
-    address is 16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended."""
+    """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
+    16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": bytes
+    from the scale of a row of a to that of the next, "b": of a column of b}, {} of a product without scales."""
 
-    def __init__(self, cuda, device, dtype, out, aligned, overlap=False):
-        self.cuda, self.device, self.dtype, self.out, self.aligned = cuda, device, dtype, out, aligned
-        self.overlap = overlap
+    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None):
+        self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
+        self.overlap, self.scales = overlap, scales or {}
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = 0
@@ -124,9 +125,9 @@ class HopperSteps(Steps):
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
-        size, size_c = TYPES[self.dtype].bytes, TYPES[self.out].bytes
+        size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
         work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        at, majors = list(zip(*work.pieces)), majors_of(self.dtype)
+        at, majors = list(zip(*work.pieces)), majors_of(self.types[0])
         if kernel:
             majors = tuple(major for major in majors if major in kernel.options.majors)
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
@@ -134,14 +135,16 @@ class HopperSteps(Steps):
         place_c, copy_c = self.output(work, at[2], size_c)
         M, N, K = work.sizes
         self.check_sizes(M, N, K, place_c.matrices.row // size_c)
-        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs))
+        types = self.types[::-1] if exchanged else self.types
+        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), types)
         if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
         m = place_c.matrices
         aligned_c = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
         problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
                           c=0 if aligned_c else size_c,
-                          **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)})
+                          **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
+                          **{f"step_scale_{name}": self.scales[x.role] for name, x in zip("ab", inputs) if self.scales})
         kernel = kernel.fitted(problem)
         if not self.fits(kernel, problem):
             kernel = kernel.variant(split=False)
@@ -158,7 +161,8 @@ class HopperSteps(Steps):
                     self.copy(work.count, size, (x.role, x.matrices), x.offsets[i], ("scratch", x.place.matrices),
                               x.place.offset)
             places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
-                      "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset)}
+                      "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset),
+                      "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0)}
             self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
                                       f"{M}x{N}x{K} of {kernel.options}"))
             if copy_c:
@@ -187,10 +191,11 @@ class HopperSteps(Steps):
         if max(sizes) >= INT_LIMIT:
             raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
 
-    def configure(self, kernel, sizes, major_a, major_b):
+    def configure(self, kernel, sizes, major_a, major_b, types):
         """The kernel for a problem: the one that is given, or one that is chosen."""
         M, N, K, count = sizes
-        suited = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, self.dtype, self.out)
+        suited = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, types, self.out)
+        suited = suited.variant(scaled=bool(self.scales))
         tiles = suited.options.tiles(M, N, count)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
@@ -217,7 +222,9 @@ class MmaSteps(Steps):
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; kernel: a Kernel."""
-        kernel = kernel.taking(self.dtype, self.out)
+        if self.scales:
+            raise SimlayoutError(f"{kernel.name} has no scales: use kernel=\"auto\" on a GPU of compute capability 9.0")
+        kernel = kernel.taking(self.types, self.out)
         work, exchanged = row_major(work_of(a, b, c), 2, self.aligned["c"])
         role_a, role_b = ("b", "a") if exchanged else ("a", "b")
         at = list(zip(*work.pieces))
@@ -252,7 +259,7 @@ class MmaSteps(Steps):
         self.kernel = kernel
 
 
-def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
+def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 
     kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
@@ -272,4 +279,4 @@ def steps_for(kernel, cuda, device, dtype, out, aligned, overlap=False):
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     builder = HopperSteps if kernel is None or kernel.stacks else MmaSteps
-    return builder(cuda, device, dtype, out, aligned, overlap), kernel
+    return builder(cuda, device, types, out, aligned, overlap, scales), kernel

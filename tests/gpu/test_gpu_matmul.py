@@ -3,6 +3,7 @@
 import random
 import threading
 
+import numpy as np
 import pytest
 
 from cuda_kernels import matmul, plan_matmul
@@ -11,6 +12,8 @@ from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run import driver
 from cuda_kernels.run.device import compute_capability, gpu_problem
+from cuda_kernels.run.runner import run
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
@@ -258,3 +261,32 @@ def bits(tensor):
     if tensor.stride(0) == 1:
         return bits(tensor.T).T
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
+
+
+FP8 = [dict(tile_m=64, tile_n=64, out="bf16"), dict(tile_n=128, c_major="M"), dict(tile_n=128, out="f32", store="direct"),
+       dict(tile_n=160, bands=2, pingpong=True, stages=5, box=32, b_dtype="e5m2"), dict(tile_n=64, split=True),
+       dict(tile_n=160, cluster_m=2, stages=5, box=32, dtype="e5m2"), dict(tile_m=64, tile_n=64, slices=2, stages=8)]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("options", FP8, ids=str)
+def test_products_of_8_bit_floats_have_the_bits_of_the_cpu_machine(options, scaled):
+    kernel = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options}, scaled=scaled))
+    rng, (M, N, K) = np.random.default_rng(1), (257, 136, 432)
+    a, b = (rng.standard_normal(shape).astype(TYPES[dtype].numpy) for shape, dtype in zip(((M, K), (N, K)), kernel.dtypes))
+    scales = [rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in ((M, 1), (1, N))] * scaled
+    there, here = (run(kernel, a, b.T, *scales, device=device, sms=2).c for device in ("gpu", "cpu"))
+    assert there.tobytes() == here.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_8_bit_floats_of_all_shapes_scales_and_strides_are_multiplied_right(seed):
+    source = random.Random(seed)
+    torch.manual_seed(seed)
+    M, N, K = (source.choice([1, 8, 17, 64, 130, 512, 1000]) for _ in range(3))
+    kinds = torch.float8_e4m3fn, torch.float8_e5m2
+    a, b = (view(source, normal(*shape).to(source.choice(kinds))) for shape in ((M, K), (K, N)))
+    one, other = (torch.rand(shape, device="cuda") + 0.5 for shape in source.choice([((1,), (1,)), ((M, 1), (1, N))]))
+    made, wanted = matmul(a, b, scale_a=one, scale_b=other), (a.double() @ b.double()) * one.double() * other.double()
+    bound = 2**-8 * wanted.abs() + 2**-12 * ((a.double().abs() @ b.double().abs()) * one.double() * other.double())
+    assert made.dtype == torch.bfloat16 and ((made.double() - wanted).abs() <= bound + 1e-30).all()

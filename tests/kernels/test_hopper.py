@@ -97,7 +97,7 @@ def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
 @pytest.mark.parametrize("candidate", CANDIDATES[::37], ids=str)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(candidate, major):
-    config = suited(candidate, major, major, "f16", "f16")
+    config = suited(candidate, major, major, ("f16", "f16"), "f16")
     if config is None:
         pytest.skip("MN-major tiles of it do not fit")
     for tile in config.operands:
@@ -231,11 +231,14 @@ def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms
 
 
 @given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
-       st.sampled_from([("f16", "f16"), ("bf16", "bf16"), ("bf16", "f32")]))
+       st.sampled_from([("f16", "f16", "f16"), ("bf16", "bf16", "bf16"), ("bf16", "bf16", "f32"), ("e4m3", "e5m2", "bf16")]))
 def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types):
-    config = choose(M, N, K, 1, 132, a_major, b_major, *types)
-    majors = (a_major, b_major) if config.c_major == "N" else (b_major, a_major)
-    assert (config.a_major, config.b_major, config.dtype, config.out) == (*majors, *types)
+    *operands, out = types
+    if operands[0] == "e4m3":                            # which wgmma reads K-major alone
+        a_major = b_major = "K"
+    config = choose(M, N, K, 1, 132, a_major, b_major, tuple(operands), out)
+    assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
+    assert config.turned(*config.types) == tuple(operands)
 
 
 TUNING = Path(__file__).parents[1] / "data" / "h200_tuning.json.xz"
@@ -289,6 +292,8 @@ REFUSED = [
     ({"resident": 2, "tile_n": 128, "stages": 4, "producer": 1}, "a CTA has 115712"),
     ({"tile_m": 192, "tile_n": 208, "stages": 2}, "may have 128 registers"), ({"c_major": "K"}, "c_major = 'K'"),
     ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False"),
+    ({"dtype": "bf16", "b_dtype": "e4m3"}, "wgmma mixes e4m3 and e5m2"),
+    ({"dtype": "e5m2", "b_major": "MN"}, "wgmma reads e5m2 K-major alone"),
 ]
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32)}
+DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
+          "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2)}
 _MAP = struct.Struct("<II Q 3Q 2Q 3I I")            # dtype, swizzle, address, dims, strides, box, magic
 
 
@@ -135,7 +136,7 @@ class FakeLibrary:
         steps = list((ctypes.c_uint32 * rank).from_address(steps))
         fine = (target % 64 == 0 and address % 16 == 0 and rank == 3 and all(0 < d <= 1 << 32 for d in dims)
                 and all(s % 16 == 0 and 0 < s < 1 << 40 for s in strides) and all(0 < x <= 256 for x in box)
-                and steps == [1] * rank and (box[0] * 2, interleave, fill) == (16 << swizzle, 0, 0))
+                and steps == [1] * rank and (box[0] * (1 if dtype == 0 else 2), interleave, fill) == (16 << swizzle, 0, 0))
         if not fine:
             return 1
         self.encoded += 1
@@ -184,7 +185,7 @@ class Run:
         assert at % 64 == 0
         number, _, address, *rest = _MAP.unpack(ctypes.string_at(at, _MAP.size))
         dims, strides, magic = rest[:3], rest[3:5], rest[-1]
-        assert magic == 0xC0FFEE and number == {"f16": 6, "bf16": 9}[dtype]
+        assert magic == 0xC0FFEE and number == {"f16": 6, "bf16": 9}.get(dtype, 0)
         size = DTYPES[dtype].itemsize
         return view(address, DTYPES[dtype], (dims[2], dims[1], dims[0]), (strides[1], strides[0], size))
 
@@ -199,7 +200,8 @@ class Run:
         config = self.options
         values = self.read(" ".join(a.type for a in self.kernel.signature[3:]), 3)
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
-        a, b = self.array_of_map(0, config.dtype), self.array_of_map(1, config.dtype)
+        order, scales = order[:7], order[7:]
+        a, b = (self.array_of_map(i, dtype) for i, dtype in enumerate(config.types))
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
@@ -215,14 +217,18 @@ class Run:
             cut = config.tiles(M, N, count) - whole
             assert not any(ctypes.string_at(counters, 8 * config.row_bands * cut))
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
-        made = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
+        made = np.matmul(a.astype(np.float32), b.astype(np.float32))
+        if config.scaled:
+            (rows, step_rows), (cols, step_cols) = scales[:2], scales[2:]
+            made *= view(rows, np.dtype("f4"), (M, 1), (step_rows, 4)) * view(cols, np.dtype("f4"), (1, N), (4, step_cols))
+        made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
 
     def copy(self):
         from cuda_kernels.matmul import repack
 
         source, target, cols, rows, *strides = self.read(repack.SIGNATURE)
-        dtype = np.dtype(np.uint16 if self.program.size == 2 else np.uint32)
+        dtype = np.dtype(f"u{self.program.size}")
         shape = (self.grid[2], rows, cols)
         assert self.grid[:2] == (-(-cols // 256), min(rows, 65535))
         view(target, dtype, shape, strides[:2:-1])[:] = view(source, dtype, shape, strides[2::-1])
@@ -276,7 +282,8 @@ def make_torch():
     """A module like torch: tensors over NumPy memory that say they lie on a GPU."""
     torch = types.ModuleType("torch")
     torch.float16, torch.bfloat16, torch.float32 = map(TorchDtype, ("float16", "bfloat16", "float32"))
-    of_numpy = {DTYPES["f16"]: torch.float16, DTYPES["bf16"]: torch.bfloat16, DTYPES["f32"]: torch.float32}
+    torch.float8_e4m3fn, torch.float8_e5m2 = map(TorchDtype, ("float8_e4m3fn", "float8_e5m2"))
+    of_numpy = {dtype: getattr(torch, dtype.name) for dtype in DTYPES.values()}
     to_numpy = {t: n for n, t in of_numpy.items()}
 
     class Tensor:

@@ -107,7 +107,7 @@ def test_streams_that_disagree_must_be_named(machine):
     assert [x[4] for x in library.launches] == [5, 7]
 
 
-@pytest.mark.parametrize("size", (1, 8))
+@pytest.mark.parametrize("size", (3, 8))
 def test_elements_of_a_size_that_no_copy_moves_are_refused_not_moved_as_another(size):
     with pytest.raises(SimlayoutError, match=f"elements of {size} bytes are not copied"):
         Copy(size)

@@ -36,14 +36,16 @@ _tile = lru_cache(None)(OperandTile)
 
 @dataclass(frozen=True)
 class Hopper:
-    """A configuration of a wgmma kernel: C = A B of 16-bit matrices, f32 accumulation.
+    """A configuration of a wgmma kernel: C = A B of matrices of 16 or 8 bits, f32 accumulation.
 
     tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
     warpgroups multiplies, one behind the other; stages of `depth` along K; buffers: staging buffers (64 x `box_n`) per
     consumer for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of
     tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
-    of C; dtype: "f16" or "bf16"; out: "f16", "bf16" or "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or
-    "direct" (any C); split: whether tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles,
+    of C; dtype: "f16", "bf16", "e4m3" or "e5m2" (these K-major alone); b_dtype: of B, where it is another 8-bit type than
+    A's; scaled: whether every element of C is multiplied by a scale of its row and one of its column; out: "f16", "bf16" or
+    "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut
+    along K; persistent: as many CTAs as the GPU holds walk over tiles,
     else there is one per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a
     producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the
     loads of B, and beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part
@@ -63,6 +65,8 @@ class Hopper:
     b_major: str = "K"
     c_major: str = "N"
     dtype: str = "f16"
+    b_dtype: str = ""
+    scaled: bool = False
     out: str = "f16"
     store: str = "tma"
     split: bool = False
@@ -151,6 +155,11 @@ class Hopper:
         return ONLY.get(self.body, {}).get("a_major", CHOICES["a_major"])
 
     @property
+    def types(self):
+        """The dtypes of A and B."""
+        return self.dtype, self.b_dtype or self.dtype
+
+    @property
     def depth(self):
         """Elements of K per stage."""
         return depth_of(self.dtype)
@@ -158,14 +167,15 @@ class Hopper:
     @property
     def wgmma(self):
         """The wgmma that a warpgroup issues."""
-        return f"wgmma.m64n{self.tile_n}k{K_BYTES // TYPES[self.dtype].bytes}.f32.{self.dtype}.{self.dtype}"
+        return f"wgmma.m64n{self.tile_n}k{K_BYTES // TYPES[self.dtype].bytes}.f32.{'.'.join(self.types)}"
 
     @property
     def operands(self):
         """What one wgmma k-chunk reads: the OperandTiles of 64 rows of A and of all columns of B, which in an
         MN-major order are loaded by 64."""
         cols = self.tile_n if self.b_major == "K" else -(-self.tile_n // 64) * 64
-        return _tile(64, self.depth, self.dtype, self.a_major), _tile(cols, self.depth, self.dtype, self.b_major)
+        of_a, of_b = self.types
+        return _tile(64, self.depth, of_a, self.a_major), _tile(cols, self.depth, of_b, self.b_major)
 
     @property
     def multiply(self):
@@ -224,11 +234,12 @@ class Hopper:
         "M"."""
         return (first, second) if self.c_major == "N" else (second, first)
 
-    def taking(self, dtype, out, majors=None):
-        """The configuration for operands of a dtype, and results of another, whose contiguous dimensions are `majors`, "K"
-        or "MN" of each, in the order of the product."""
+    def taking(self, types, out, majors=None):
+        """The configuration for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`,
+        "K" or "MN" of each, in the order of the product."""
         a_major, b_major = self.turned(*majors) if majors else (self.a_major, self.b_major)
-        return replace(self, a_major=a_major, b_major=b_major, dtype=dtype, out=out,
+        of_a, of_b = self.turned(*types)
+        return replace(self, a_major=a_major, b_major=b_major, dtype=of_a, b_dtype="" if of_b == of_a else of_b, out=out,
                        store="direct" if out == "f32" else self.store)
 
     def tiles(self, M, N, matrices=1):

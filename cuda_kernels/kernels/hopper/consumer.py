@@ -16,6 +16,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.order import quotient, tile_of
 from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma
+from cuda_kernels.kernels.hopper.scales import make_lines
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 
@@ -70,7 +71,7 @@ def make_store(config, places):
     store_tma = make_store_tma(config) if config.store == "tma" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
-        store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix)
+        store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix, target[3])
 
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
@@ -107,6 +108,7 @@ def make_write(config, places):
     """
     bands, own_bands = config.bands, first_bands(config)
     store, reduce, add_slices = make_store(config, places), make_reduce(config), make_add_slices(config)
+    _, lines_here = make_lines(config)
 
     def write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
         store(acc, smem, t, consumer, c, row, col, matrix, target)
@@ -116,8 +118,8 @@ def make_write(config, places):
     def write_slice(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
         number, part, _, cutting = unit
         if number >= cutting[0]:
-            M, N, ldc = target[3]
-            add_slices(acc, smem, t, consumer, part, c, row, col, (here(M), here(N), here(ldc)))
+            M, N, lines = target[3]
+            add_slices(acc, smem, t, consumer, part, c, row, col, (here(M), here(N), lines_here(lines)))
         else:
             write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target)
 
@@ -125,12 +127,12 @@ def make_write(config, places):
         number, part, cut_tile, cutting = unit
         whole, parts, _, by_parts, _ = cutting
         if number >= whole:
-            _, _, _, (M, N, ldc), room = target
+            _, _, _, (M, N, lines), room = target
             reduce(acc, here(t), consumer + 1, room, (cut_tile, s32(own_bands * consumer)), (part, here(parts), by_parts),
-                   c, row, col, (here(M), here(N), here(ldc)))
+                   c, row, col, (here(M), here(N), lines_here(lines)))
             if bands == 2:
                 reduce(other, here(t), consumer + 1, room, (cut_tile, s32(own_bands * consumer + 1)),
-                       (part, here(parts), by_parts), c, s32(row + 64), col, (here(M), here(N), here(ldc)))
+                       (part, here(parts), by_parts), c, s32(row + 64), col, (here(M), here(N), lines_here(lines)))
         else:
             write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target)
 

@@ -1,14 +1,18 @@
 """The kernels for Hopper: a configuration with what every Kernel says of itself."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from math import prod
+
+import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.plan import plan_of
 from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
-from simlayout.kernel import Argument, LaunchShape, Map, Pointer
+from simlayout.kernel import CPU_SMS, Argument, LaunchShape, Map, Pointer
 
 SUMMARIES = {
     "wgmma_tma": "TMA and wgmma alone: one warpgroup loads, waits and multiplies; nothing overlaps",
@@ -72,6 +76,27 @@ SIGNATURE = (
 )
 """The arguments of all bodies. Dividers: see `order.divider`."""
 
+SCALES = (
+    Argument("scale_a", "u64", "address of the scales of A's rows", lambda kernel, problem: Pointer("scale_a")),
+    Argument("step_scale_a", "s32", "bytes from one to the next", lambda kernel, problem: problem.step_scale_a),
+    Argument("scale_b", "u64", "address of the scales of B's columns", lambda kernel, problem: Pointer("scale_b")),
+    Argument("step_scale_b", "s32", "bytes from one to the next", lambda kernel, problem: problem.step_scale_b),
+)
+"""The last arguments of a body that scales C."""
+
+
+def scale_step(name, shape, dtype, lines):
+    """Bytes from one scale to the next of an array of scales; 0 of one that all share. shape, dtype: of the array; lines:
+    rows of A, or columns of B. Raises SimlayoutError for others.
+
+    >>> scale_step("scale_a", (1, 1), "float32", 64), scale_step("scale_a", (64, 1), "float32", 64)
+    (0, 4)
+    """
+    size = prod(shape)
+    if dtype != "float32" or size not in (1, lines):
+        raise SimlayoutError(f"{name} is {dtype} of shape {tuple(shape)}: pass float32 of 1 element, or of {lines}")
+    return 4 if size > 1 else 0
+
 
 @dataclass(frozen=True)
 class HopperKernel(Gemm):
@@ -81,7 +106,6 @@ class HopperKernel(Gemm):
     summary: str
     options: Hopper
 
-    signature = SIGNATURE
     stacks = True
     unit = 16
     """TMA reads lines that start on 16 bytes."""
@@ -89,9 +113,14 @@ class HopperKernel(Gemm):
     needs = FEATURES["wgmma"]
 
     @property
+    def signature(self):
+        """Its Arguments."""
+        return SIGNATURE + SCALES * self.options.scaled
+
+    @property
     def dtypes(self):
         """Of A, B and C."""
-        return self.options.dtype, self.options.dtype, self.options.out
+        return *self.options.types, self.options.out
 
     @property
     def majors(self):
@@ -150,10 +179,23 @@ class HopperKernel(Gemm):
         as_it_is = self.options.store == "direct" or all(start % 16 == 0 for start in starts)
         return self if as_it_is else self.variant(store="direct")
 
-    def taking(self, dtype, out, majors=None):
-        """The variant for operands of a dtype, and results of another, whose contiguous dimensions are `majors`, "K" or "MN"
-        of each. Where c_major is "M" it makes the transpose of C: its A is the product's B."""
-        return self.with_options(self.options.taking(dtype, out, majors))
+    def taking(self, types, out, majors=None):
+        """The variant for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`, "K" or
+        "MN" of each. Where c_major is "M" it makes the transpose of C: its A is the product's B."""
+        return self.with_options(self.options.taking(types, out, majors))
+
+    def work(self, a, b, *scales, sms=CPU_SMS, packed=False):
+        """The Work of a @ b; scales: of a scaled kernel, those of A's rows and of B's columns, float32 arrays of one element
+        or of one for each."""
+        if len(scales) != 2 * self.options.scaled:
+            taken = "two" if self.options.scaled else "none"
+            raise SimlayoutError(f"{len(scales)} arrays of scales: this kernel takes {taken} (Hopper's option scaled)")
+        work = super().work(a, b, sms=sms, packed=packed)
+        for (role, x), lines in zip(zip(("scale_a", "scale_b"), scales), (work.problem.M, work.problem.N)):
+            step = scale_step(role, np.shape(x), np.asarray(x).dtype.name, lines)
+            work = replace(work, problem=replace(work.problem, **{f"step_{role}": step}),
+                           arrays=work.arrays | {role: np.ascontiguousarray(x).reshape(-1)})
+        return work
 
     def as_record(self):
         """Its configuration as plain values."""

@@ -23,6 +23,7 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
+from cuda_kernels.kernels.hopper.scales import make_lines, make_scale
 from simlayout.algebra.dtypes import TYPES
 
 SPAN = 128
@@ -74,20 +75,24 @@ def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_lo
 
 
 def make_store_box(config):
-    """(write(acc, staging, t, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j of a tile: what writes
-    it to its staging buffer, and what copies it from there to global memory, in a group of its own."""
+    """(write(acc, staging, t, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j of
+    a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own."""
     address_of = emitted_function(store_access(config))
     pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
     down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
     stmatrix = stmatrix_x4_trans if down else stmatrix_x4
-    blocks, box_bytes = width // 16, 128 * width
+    blocks, box_bytes, (rows, scale) = width // 16, 128 * width, make_scale(config)
 
-    def write(acc, staging, t, j):
+    def write(acc, staging, t, row, col, extent, j):
+        of_rows, own_col = rows(s32(row + t // 32 * 16 + t % 32 // 4), extent), s32(col + t % 4 * 2)
         for i in range(blocks):
             first = min(width * j, last) // 2 + 8 * i
-            stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(acc[first + 1], acc[first]),
-                     pack(acc[first + 3], acc[first + 2]), pack(acc[first + 5], acc[first + 4]),
-                     pack(acc[first + 7], acc[first + 6]))
+            v0, v1, v2, v3 = scale(of_rows, s32(own_col + 2 * first), extent, acc[first], acc[first + 1], acc[first + 2],
+                                   acc[first + 3])
+            v4, v5, v6, v7 = scale(of_rows, s32(own_col + 2 * first + 8), extent, acc[first + 4], acc[first + 5],
+                                   acc[first + 6], acc[first + 7])
+            stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(v1, v0), pack(v3, v2), pack(v5, v4),
+                     pack(v7, v6))
 
     def copy(leader, staging, map_c, row, col, matrix, j):
         source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))
@@ -101,7 +106,7 @@ def make_store_box(config):
 
 
 def make_store_tma(config):
-    """store(acc, staging address, t, named barrier, map of C, row, column, matrix): through shared memory and TMA.
+    """store(acc, staging address, t, named barrier, map of C, row, column, matrix, extent): through shared memory and TMA.
 
     The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
     staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
@@ -115,18 +120,18 @@ def make_store_tma(config):
     all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
     young_free = bulk_wait_group_read_if(max(left - 1, 0))
 
-    def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix):
+    def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix, extent):
         leader = s32(t == 0)
         all_free(leader)
         bar_sync_some(u32(barrier), u32(128))
         for j in range(boxes):
-            write(acc, staging, t, j)
+            write(acc, staging, t, row, col, extent, j)
         fence_proxy_async()
         bar_sync_some(u32(barrier), u32(128))
         for j in range(boxes):
             copy(leader, staging, map_c, row, col, matrix, j)
 
-    def store_by_boxes(acc, staging, t, barrier, map_c, row, col, matrix):
+    def store_by_boxes(acc, staging, t, barrier, map_c, row, col, matrix, extent):
         leader = s32(t == 0)
         for j in range(boxes):
             if j < left:
@@ -134,7 +139,7 @@ def make_store_tma(config):
             else:
                 one_free(leader)
             bar_sync_some(u32(barrier), u32(128))
-            write(acc, staging, t, j)
+            write(acc, staging, t, row, col, extent, j)
             fence_proxy_async()
             bar_sync_some(u32(barrier), u32(128))
             copy(leader, staging, map_c, row, col, matrix, j)
@@ -145,7 +150,8 @@ def make_store_tma(config):
 def make_store_quad(config):
     """store(c, row, col, extent, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
     column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. c: the
-    address of C; extent: (M, N, elements from line to line of C)."""
+    address of C; extent: (M, N, lines of C, as of `scales`)."""
+    (pitch, _), (rows, scale) = make_lines(config), make_scale(config)
     pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
     size, down = 4 if config.out == "f32" else 2, config.c_major == "M"
 
@@ -165,8 +171,9 @@ def make_store_quad(config):
     store_pair = store_f32 if config.out == "f32" else store_16
 
     def store(c, row, col, extent, v0, v1, v2, v3):
-        M, N, ldc = extent
-        line = u64(size) * u64(ldc)
+        M, N, lines = extent
+        v0, v1, v2, v3 = scale(rows(row, extent), col, extent, v0, v1, v2, v3)
+        line = u64(size) * u64(pitch(lines))
         row_step, col_step = (u64(size), line) if down else (line, u64(size))
         first = c + u64(row) * row_step + u64(col) * col_step
         if row < M:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cuda_kernels.kernels.kernel import choice
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.matrix.operand_tile import majors_of
 from simlayout.hardware.tables.arch import ARCHES
 
 SHARED_LIMIT, RESERVED = ARCHES["sm_90"].shared_bytes_per_sm, ARCHES["sm_90"].reserved_bytes_per_cta
@@ -22,16 +24,19 @@ spilled."""
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
     a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
-    dtype=("f16", "bf16"), out=("f16", "bf16", "f32"), store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    dtype=("f16", "bf16", "e4m3", "e5m2"), b_dtype=("", "e4m3", "e5m2"), out=("f16", "bf16", "f32"),
+    store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
-_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,))
+_ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,),
+                 scaled=(False,))
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
     "mma_tma": dict(tile_m=(192,), tile_n=(256,), stages=(2, 3, 4), bands=(1,), a_major=("K",), b_major=("K",),
-                    c_major=("N",), out=("f16", "bf16"), move_registers=(False,), **_ONE_TILE),
+                    c_major=("N",), dtype=("f16", "bf16"), b_dtype=("",), out=("f16", "bf16"), move_registers=(False,),
+                    **_ONE_TILE),
 }
 """The same where a kernel has no more: one tile per CTA, and of mma_tma what its index functions were proved for."""
 
@@ -45,6 +50,10 @@ class Rule:
 
 
 RULES = (
+    Rule(lambda c: len({TYPES[dtype].bits for dtype in c.types}) > 1,
+         lambda c: f"dtype = {c.dtype!r} with b_dtype = {c.b_dtype!r}: wgmma mixes e4m3 and e5m2, nothing else"),
+    Rule(lambda c: not {c.a_major, c.b_major} <= set(majors_of(c.dtype)),
+         lambda c: f'a_major = {c.a_major!r}, b_major = {c.b_major!r}: wgmma reads {c.dtype} K-major alone; use "K"'),
     Rule(lambda c: c.store == "tma" and c.out == "f32",
          lambda c: 'an f32 C is stored with store="direct": stmatrix moves 16-bit elements'),
     Rule(lambda c: c.store == "tma" and c.box_n > c.tile_n,

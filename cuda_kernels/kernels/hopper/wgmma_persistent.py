@@ -69,11 +69,12 @@ def make_body(config):
 
     Its arguments: tensor maps of A, B and C; the address of C; M, N, K; matrices in the batch; 1 or 0: whether A and B have
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
-    how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`.
+    how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`; of a scaled
+    configuration the addresses and steps of the scales.
 
     The producer and the consumers get them in tuples. work: how many units of work there are, how tiles are cut
     (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map and the address of C, bytes
-    from matrix to matrix, (M, N, elements from row to row), the workspace and counters of tiles that are cut.
+    from matrix to matrix, (M, N, lines, as of `scales`), the workspace and counters of tiles that are cut.
     """
     rows, cols, depth, consumers = config.tile_m, config.tile_n, config.depth, config.consumers
     by_tma, slices, below, beside = config.store == "tma", config.slices, config.cluster_m, config.cluster_n
@@ -118,4 +119,11 @@ def make_body(config):
         if slices > 1:
             cluster_sync()                               # no CTA ends while another reads its part of a tile
 
-    return gemm
+    def scaled_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
+                    counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, scale_b,
+                    step_b):
+        lines = ldc, (scale_a, step_a, scale_b, step_b)
+        gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole, parts, workspace,
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+
+    return scaled_gemm if config.scaled else gemm

@@ -1,0 +1,81 @@
+"""matmul of 8-bit floats and with scales: what it launches, on a driver that is not there, and what it refuses."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from host_kit import aligned, numbers
+
+import cuda_kernels.matmul  # noqa: F401
+from simlayout.errors import SimlayoutError
+
+host = sys.modules["cuda_kernels.matmul.matmul"]
+E4M3, E5M2, BF16 = (np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3fn", "float8_e5m2", "bfloat16"))
+
+
+def by_k(K, N, dtype, seed=1):
+    """B with its columns one after another, as a weight of torch transposed."""
+    return aligned(numbers((N, K), dtype, seed)).T
+
+
+@pytest.mark.parametrize("of_a, of_b", [(E4M3, E4M3), (E4M3, E5M2), (E5M2, E4M3), (E5M2, E5M2)], ids=str)
+@pytest.mark.parametrize("M, N, K", [(64, 64, 128), (1, 200, 48), (300, 24, 1040), (130, 70, 33)])
+def test_8_bit_floats_are_multiplied_to_bf16_whatever_the_sizes(machine, of_a, of_b, M, N, K):
+    _, torch = machine
+    a, b = aligned(numbers((M, K), of_a)), by_k(K, N, of_b)
+    made = host.matmul(torch.Tensor(a), torch.Tensor(b))
+    assert made.array.dtype == BF16
+    np.testing.assert_array_equal(made.array, (a.astype(np.float32) @ b.astype(np.float32)).astype(BF16))
+
+
+@pytest.mark.parametrize("out", ["float16", "float32"])
+def test_an_operand_whose_k_is_not_contiguous_is_copied_byte_by_byte(machine, out):
+    library, torch = machine
+    a, b = aligned(numbers((64, 96), E4M3)), aligned(numbers((96, 80), E4M3, 1))      # B by rows
+    made = torch.Tensor(aligned(np.zeros((64, 80), out)))
+    host.matmul(torch.Tensor(a), torch.Tensor(b), made)
+    np.testing.assert_array_equal(made.array, (a.astype(np.float32) @ b.astype(np.float32)).astype(out))
+    assert [getattr(p, "size", None) for p in library.programs.values()].count(1) == 1
+
+
+@pytest.mark.parametrize("dtype", [E4M3, np.dtype(np.float16), BF16], ids=str)
+@pytest.mark.parametrize("rows, cols", [((), ()), ((1,), (1, 1)), ((130, 1), (1, 72)), ((130,), ()), ((), (1, 72))], ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_product_is_scaled_by_one_number_or_by_rows_and_columns(machine, dtype, rows, cols, turned):
+    _, torch = machine
+    a, b = aligned(numbers((130, 64), dtype)), by_k(64, 72, dtype)
+    scales = [2.0 ** np.random.default_rng(i).integers(-2, 3, shape) for i, shape in enumerate((rows, cols))]
+    s, t = (torch.Tensor(aligned(x.astype(np.float32))) for x in scales)
+    c = aligned(np.zeros((72, 130), np.float32)).T if turned else aligned(np.zeros((130, 72), np.float32))
+    host.matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(c), scale_a=s, scale_b=t)
+    exact = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(c, exact * scales[0].reshape(-1, 1) * scales[1].reshape(1, -1))
+    again = aligned(np.zeros((130, 72), np.float32))
+    prepared = host.plan_matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(again), scale_a=s, scale_b=t)
+    s.array[...] *= 2                                        # read when the product is launched, not before
+    prepared()
+    np.testing.assert_array_equal(again, exact * s.array.reshape(-1, 1) * t.array.reshape(1, -1))
+
+
+def test_what_cannot_be_scaled_or_mixed_is_refused_before_any_launch(machine):
+    library, torch = machine
+    a, b = torch.Tensor(aligned(numbers((64, 64), E4M3))), torch.Tensor(by_k(64, 32, E4M3))
+    one, rows = (torch.Tensor(np.ones(shape, np.float32)) for shape in ((1,), (64, 1)))
+    gaps = torch.Tensor(np.ones(128, np.float32)[::2])
+    stack = torch.Tensor(aligned(numbers((2, 64, 64), E4M3)))
+    half, double = torch.Tensor(aligned(numbers((64, 64)))), torch.Tensor(np.ones(1))
+    for arguments, options, message in (
+        ((a, b), dict(scale_a=one), "scale_a and scale_b go together"),
+        ((a, b), dict(scale_a=one, scale_b=rows), r"scale_b is float32 of shape \(64, 1\): pass float32 of 1 .*, or of 32"),
+        ((a, b), dict(scale_a=gaps, scale_b=one), "scale_a has gaps"),
+        ((a, b), dict(scale_a=double, scale_b=one), "scale_a is torch.float64"),
+        ((stack, b), dict(scale_a=one, scale_b=one), "only a product of two matrices is scaled"),
+        ((a, b), dict(scale_a=one, scale_b=one, kernel="mma_permuted"), "mma_permuted has no scales"),
+        ((a, half), {}, "a is e4m3 and b is f16"),
+        ((a, b, torch.Tensor(aligned(numbers((64, 32), E4M3)))), {}, "out is float8_e4m3fn: results are float16, bfloat16"),
+        ((a, b), dict(kernel="mma_permuted"), "mma_permuted multiplies f16"),
+    ):
+        with pytest.raises(SimlayoutError, match=message):
+            host.matmul(*arguments, **options)
+    assert not library.launches
