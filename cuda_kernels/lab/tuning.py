@@ -23,10 +23,13 @@ from cuda_kernels.bench.record import Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
 from cuda_kernels.build.ahead import compile_ahead
+from cuda_kernels.build.program import Program
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.candidates import ORDERS
 from cuda_kernels.matmul.choose.choice import PROGRAMS
 from cuda_kernels.matmul.choose.model import misalignment_of
 from simlayout.files import write_record
+from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 WORTH, MOST, IN_ORDERS = 1.4, 60, 2
 """Configurations are measured if their estimate is within this factor of the least one, at most so many of them; each
@@ -98,6 +101,17 @@ def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
             orders[config.program] += 1
             likely[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
     return list(likely.values())
+
+
+def programs(work):
+    """The Programs of [(Product, configurations)], each once.
+
+    >>> from cuda_kernels.kernels.hopper.config import Hopper
+    >>> [program.kernel.name for program in programs([(product("64x64x64"), [Hopper(), Hopper(group=2)])])]
+    ['wgmma_persistent']
+    """
+    return list(dict.fromkeys(Program(kernel_of(config).compiled_as, DEFAULT_TARGET) for _, configs in work
+                              for config in configs))
 
 
 def measure(library, problem, configs, seconds, source):
@@ -173,7 +187,7 @@ def main(arguments=None):
     products = options.products or problems(options.shapes, options.seed)
     likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
-    compile_ahead([config.program for _, configs in work for config in configs], driver.cuda().version)
+    compile_ahead(programs(work), driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
     write_record(options.json, head, configs=[c.changes for c in configs], rows=rows)
