@@ -139,8 +139,8 @@ SHARED = {
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
                      "swizzle or SWIZZLE_128B"),
-    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90 or sm_100; or one of AMD's, such as gfx942: "
-                   "`simlayout chips` lists them (default: sm_90; of PTX its target)"),
+    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120 or sm_121; "
+                   "or one of AMD's, such as gfx942: `simlayout chips` lists them (default: sm_90; of PTX its target)"),
     "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
     "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`; of `ncu` a kernel of the report, or a "
                      "part of its name"),

@@ -60,10 +60,13 @@ MEASURED = {
 _SIM = Provenance("documented", "MMA-Sim, arXiv 2511.10909; zeros and NaN as measured on sm_90")
 _AS_SM_80 = Provenance("assumed", "as on sm_80, which MMA-Sim (arXiv 2511.10909) documents")
 _AS_SIBLINGS = Provenance("assumed", "as the measured instructions with such operands; MMA-Sim (arXiv 2511.10909) agrees")
+_AS_SM_100 = Provenance("assumed", "as on sm_100, which MMA-Sim (arXiv 2511.10909) documents")
+_AS_SM_120 = Provenance("assumed", "as on sm_120, which MMA-Sim (arXiv 2511.10909) documents")
 _SASS = Provenance("assumed", "from the SASS that ptxas makes: F2FP.F16.UNPACK_B, two HMMA from RZ, FADD or HADD2 of c")
 _PTX = Provenance("documented", "PTX ISA, mma and wgmma: integer sums are exact and wrap, or saturate with .satfinite")
 _B200 = Provenance("measured elsewhere", "sf-tensor/tcgen05, MODEL.md and its frozen results of one B200; MMA-Sim (arXiv "
                    "2511.10909) has the same rule. Sums whose largest addend is below 2**-133 are assumed to be as on sm_90")
+_AS_B200 = Provenance("assumed", "as on sm_100, of which others measured a B200 (sf-tensor/tcgen05, MODEL.md)")
 _FMA = Provenance("documented", "MMA-Sim, arXiv 2511.10909; NaN payloads are assumed")
 
 _HALF, _TF32, _FP8, _INTEGER = ("f16", "bf16"), ("tf32",), ("e4m3", "e5m2"), ("s8", "u8", "s4", "u4", "b1")
@@ -78,12 +81,17 @@ _TABLE = (
     ("mma.sync", _TF32, ("sm_86",), "fused", 4, 24, 23, _AS_SM_80),
     ("mma.sync", _FP8, ("sm_89",), "fused", 16, 13, 13, _SIM),
     ("mma.sync", _HALF + _TF32, ("sm_90",), "fused", None, 25, 23, _AS_SIBLINGS),
-    ("mma.sync", _HALF + _TF32, ("sm_100",), "fused", None, 25, 23, _SIM),
-    ("mma.sync", _FP8, ("sm_90", "sm_100"), "through f16", None, 25, 23, _SASS),
+    ("mma.sync", _HALF + _TF32, ("sm_100", "sm_120"), "fused", None, 25, 23, _SIM),
+    ("mma.sync", _HALF + _TF32, ("sm_103", "sm_110"), "fused", None, 25, 23, _AS_SM_100),
+    ("mma.sync", _FP8, ("sm_90", "sm_100", "sm_103", "sm_110"), "through f16", None, 25, 23, _SASS),
+    ("mma.sync", _FP8, ("sm_120",), "fused", None, 25, 23, _SIM),
+    ("mma.sync", _HALF + _TF32 + _FP8, ("sm_121",), "fused", None, 25, 23, _AS_SM_120),
     ("wgmma", _HALF + _TF32, ("sm_90",), "fused", None, 25, 23, _AS_SIBLINGS),
     ("wgmma", _FP8, ("sm_90",), "fused", None, 13, 13, _AS_SIBLINGS),
     ("tcgen05", _HALF + _TF32, ("sm_100",), "fused", None, 25, 23, _B200),
     ("tcgen05", _INTEGER, ("sm_100",), "integer", None, None, None, _B200),
+    ("tcgen05", _HALF + _TF32, ("sm_103", "sm_110"), "fused", None, 25, 23, _AS_B200),
+    ("tcgen05", _INTEGER, ("sm_110",), "integer", None, None, None, _AS_B200),
     ("mma.sync", _INTEGER, _ALL, "integer", None, None, None, _PTX),
     ("wgmma", _INTEGER, _ALL, "integer", None, None, None, _PTX),
     ("mma.sync", ("f64",), _ALL, "fma", None, None, None, _FMA),

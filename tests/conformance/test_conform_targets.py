@@ -14,11 +14,12 @@ from simlayout.hardware.tables.arch import LANES
 
 @needs_tools
 @pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm_100", "sm_103", "sm_110", "sm_120", "sm_121"])
 @pytest.mark.parametrize("name", ["ld.shared.b64", "st.shared.b128", "ldmatrix.x4.trans", "stmatrix.x4", "cp.async.cg.16",
                                   "atom.shared.add.f32"])
-def test_the_probes_assemble_for_blackwell(name, tmp_path):
-    text = text_of(bound_kernel(make_probe(form(name))), SIGNATURE, (LANES, 1), "sm_100")
+def test_the_probes_assemble_for_blackwell(name, target, tmp_path):
+    text = text_of(bound_kernel(make_probe(form(name))), SIGNATURE, (LANES, 1), target)
     source = tmp_path / "probe.ptx"
-    source.write_text(re.sub(r"^\.version .*$", ".version 8.7", text, flags=re.M))       # which ptxas has since sm_100
-    made = subprocess.run([PTXAS, "-arch=sm_100", "-o", tmp_path / "probe.cubin", source], capture_output=True, text=True)
+    source.write_text(re.sub(r"^\.version .*$", ".version 9.0", text, flags=re.M))       # the first with sm_110
+    made = subprocess.run([PTXAS, f"-arch={target}", "-o", tmp_path / "probe.cubin", source], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr

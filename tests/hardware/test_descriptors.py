@@ -213,7 +213,8 @@ def test_a_start_inside_of_a_row_is_a_step_along_k():
 
 
 def test_what_has_no_descriptors_is_refused():
-    with pytest.raises(InstructionError, match="sm_80 reads no operands by descriptors; sm_90 .wgmma., sm_100 .tcgen05. do"):
+    with pytest.raises(InstructionError, match="sm_80 reads no operands by descriptors; sm_90 .wgmma., sm_100 .tcgen05., "
+                       "sm_103 .tcgen05., sm_110 .tcgen05. do"):
         diagnose(0, "sm_80")
     with pytest.raises(LayoutError, match="wgmma takes K-major ones"):
         diagnose(0x4000004000010040, dtype="tf32", major="MN")

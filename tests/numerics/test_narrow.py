@@ -229,5 +229,5 @@ def test_what_a_kind_does_not_have_is_refused(kind, changes, fault):
 def test_instructions_that_there_are_not_are_refused(name, fault):
     with pytest.raises(InstructionError, match=fault):
         sl.mma(name, np.zeros((128, 16), np.float16), np.zeros((16, 256), np.float16), arch="sm_100")
-    with pytest.raises(InstructionError, match="sm_90 has no tcgen05.*; sm_100 has"):
+    with pytest.raises(InstructionError, match="sm_90 has no tcgen05.*; sm_100, sm_103, sm_110 have"):
         sl.mma("tcgen05.m128n256k16.f32.f16.f16", np.zeros((128, 16), np.float16), np.zeros((16, 256), np.float16))

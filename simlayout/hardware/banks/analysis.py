@@ -170,7 +170,7 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
     Instruction.
     addresses: bytes, int [n, 32], or [32] for one access; on chips whose waves have 64 lanes, 64 of them. For ldmatrix and
     stmatrix lane 8m + r holds row r of matrix m, and lanes beyond the last matrix are ignored.
-    active: as many bools, all lanes if None. arch: "sm_75" to "sm_100"; the rules are measured on sm_90 and assumed to be
+    active: as many bools, all lanes if None. arch: "sm_75" to "sm_121"; the rules are measured on sm_90 and assumed to be
     the same elsewhere, which `.provenance` says. Or one of AMD's, "gfx90a" to "gfx1201", measured by others or documented.
     What AMD calls a bank conflict is the excess too.
     sources: for cp.async alone, the global addresses that it reads, bytes, int [n, 32] or [32]; only their places in

@@ -12,6 +12,7 @@ from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware.matrix.descriptor import UNIT, Descriptor, illegal, readers_of
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile, k_rows, operand_addresses
+from simlayout.hardware.tables.arch import arch_of
 from simlayout.hardware.tables.operand_readers import (
     ADDRESS,
     BASE_OFFSET,
@@ -78,11 +79,11 @@ def reader_of(bits: int, arch: str | None = None) -> str:
     ('tcgen05', 'wgmma', 'tcgen05')
     """
     if arch is not None:
-        name = str(arch).removesuffix("a")
-        found = next((row.name for row in READERS.values() if row.arch == name), None)
+        chip = arch_of(arch).name
+        found = next((row.name for row in READERS.values() if chip in row.arches), None)
         if found is None:
-            raise InstructionError(f"{arch} reads no operands by descriptors; "
-                                   f"{', '.join(f'{row.arch} ({row.name})' for row in READERS.values())} do")
+            having = ", ".join(f"{name} ({row.name})" for row in READERS.values() for name in row.arches)
+            raise InstructionError(f"{arch} reads no operands by descriptors; {having} do")
         return found
     named = [row.name for row in READERS.values() if row.constant == CONSTANT.of(bits)]
     return next(iter(readers_of(bits) or named), "wgmma")

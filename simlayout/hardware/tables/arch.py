@@ -3,11 +3,13 @@
 Each of AMD's is a file of its own in `tables.amd`, with its instructions; `tables` adds them to ARCHES.
 """
 
+import re
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
 
 _GUIDE = "CUDA C++ Programming Guide, table of technical specifications per compute capability"
+_TRAITS = "NVIDIA's CUDA Core Compute Libraries, cuda/__device/arch_traits.h"
 
 LANES = 32
 """Threads of a warp, on every architecture of NVIDIA (_GUIDE: warp size)."""
@@ -107,11 +109,16 @@ ARCHES = {a.name: a for a in (
     Arch("sm_89", (8, 9), 99 * 1024, 100 * 1024, _GUIDE, "RTX 40, L4, L40 (Ada)"),
     Arch("sm_90", (9, 0), 227 * 1024, 228 * 1024, _GUIDE, "H100, H200 (Hopper)"),
     Arch("sm_100", (10, 0), 227 * 1024, 228 * 1024, _GUIDE, "B200 (Blackwell)"),
+    Arch("sm_103", (10, 3), 227 * 1024, 228 * 1024, _TRAITS, "B300 (Blackwell Ultra)"),
+    Arch("sm_110", (11, 0), 227 * 1024, 228 * 1024, _TRAITS, "Jetson Thor (Blackwell)"),
+    Arch("sm_120", (12, 0), 99 * 1024, 100 * 1024, _TRAITS, "RTX 50, RTX PRO 6000 (Blackwell)"),
+    Arch("sm_121", (12, 1), 99 * 1024, 100 * 1024, _TRAITS, "GB10, DGX Spark (Blackwell)"),
 )}
 
 
 def arch_of(name):
-    """The row of an architecture; "sm_90a" and "sm_90" name the same chip, and an Arch is returned as it is.
+    """The row of an architecture; "sm_90a" and "sm_90" name the same chip, as do "sm_100", "sm_100a" and "sm_100f", and an
+    Arch is returned as it is.
 
     Raises InstructionError for a name that is not in the table.
 
@@ -120,7 +127,7 @@ def arch_of(name):
     """
     if isinstance(name, Arch):
         return name
-    row = ARCHES.get(str(name)) or ARCHES.get(str(name).removesuffix("a"))
+    row = ARCHES.get(str(name)) or ARCHES.get(re.sub(r"(?<=\d)a$|(?<=sm_1\d\d)f$", "", str(name)))
     if row is None:
         raise InstructionError(f"unknown architecture {name!r}; use one of {', '.join(ARCHES)}")
     return row
@@ -132,13 +139,13 @@ def cuda_arch_of(name) -> Arch:
     >>> cuda_arch_of("gfx942")
     Traceback (most recent call last):
     ...
-    simlayout.errors.InstructionError: gfx942 is a chip of AMD's: kernels run here as on NVIDIA's, sm_75, sm_80, sm_86, \
-sm_89, sm_90, sm_100
+    simlayout.errors.InstructionError: gfx942 is a chip of AMD's: kernels run here as on NVIDIA's, sm_75 to sm_121
     """
     chip = arch_of(name)
     if not chip.capability:
-        known = ", ".join(a.name for a in ARCHES.values() if a.capability)
-        raise InstructionError(f"{chip.name} is a chip of {chip.vendor.name}'s: kernels run here as on NVIDIA's, {known}")
+        own = [a.name for a in ARCHES.values() if a.capability]
+        raise InstructionError(f"{chip.name} is a chip of {chip.vendor.name}'s: kernels run here as on NVIDIA's, "
+                               f"{own[0]} to {own[-1]}")
     return chip
 
 
@@ -155,8 +162,8 @@ def target_of(capability: tuple) -> str:
 def arches_since(capability: tuple) -> tuple:
     """The names of the architectures from a compute capability on.
 
-    >>> arches_since((8, 9))
-    ('sm_89', 'sm_90', 'sm_100')
+    >>> arches_since((9, 0))
+    ('sm_90', 'sm_100', 'sm_103', 'sm_110', 'sm_120', 'sm_121')
     """
     return tuple(a.name for a in ARCHES.values() if a.capability >= capability)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra.swizzle_modes import ATOM_32B
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.tcgen05 import HAVE_TCGEN05
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,25 @@ CONSTANT = Bits(46, 3)
 class OperandReader:
     """A row of READERS.
 
-    name: as `reader=` takes it. arch: the architecture whose instruction it is. constant: what its descriptors have in bits
+    name: as `reader=` takes it. arches: those that have the instruction. constant: what its descriptors have in bits
     46-48. swizzle: where they have the swizzle mode; the number of each is in `simlayout.algebra.swizzle_modes`. absolute:
     the bit that makes the leading offset an address, None where there is none. types: (element type, the orders that it may
     lie in). atom_32b: the (type, order) that take ATOM_32B, and no other swizzle. source: of all that.
     """
 
     name: str
-    arch: str
+    arches: tuple
     constant: int
     swizzle: Bits
     absolute: Bits | None
     types: tuple
     atom_32b: tuple
     source: str
+
+    @property
+    def arch(self) -> str:
+        """The first architecture that has it."""
+        return self.arches[0]
 
     def majors(self, dtype: str) -> tuple[str, ...]:
         """The orders in which it takes a type, () for one that it does not have."""
@@ -85,10 +91,10 @@ def _types(either, k):
 
 READERS = {row.name: row for row in (
     OperandReader(
-        "wgmma", "sm_90", 0, Bits(62, 2), None, _types(("f16", "bf16"), ("tf32", "e4m3", "e5m2", "s8", "u8")), (),
+        "wgmma", ("sm_90",), 0, Bits(62, 2), None, _types(("f16", "bf16"), ("tf32", "e4m3", "e5m2", "s8", "u8")), (),
         "PTX ISA, wgmma.mma_async: Matrix descriptor; imm-trans-a and imm-trans-b are for types of 16 bits"),
     OperandReader(
-        "tcgen05", "sm_100", 1, Bits(61, 3), Bits(52, 1),
+        "tcgen05", HAVE_TCGEN05, 1, Bits(61, 3), Bits(52, 1),
         _types(("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"), ()), (("tf32", "MN"),),
         "PTX ISA, tcgen05: Shared memory descriptor; CUTLASS, mma_sm100_desc.hpp, whose UMMA::InstrDescriptor says which "
         "types may be MN-major, and sm100_common.inl, which has MN-major tf32 with atoms of 32 bytes alone"),

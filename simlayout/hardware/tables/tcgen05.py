@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
 
+HAVE_TCGEN05 = "sm_100", "sm_103", "sm_110"
+"""The architectures with tcgen05 and tensor memory (PTX ISA, tcgen05.mma: target ISA notes; ptxas refuses it for others)."""
+
 GUESTS = "e2m3", "e3m2", "e2m1"
 """Types of kind::f8f6f4 of less than a byte. In shared memory 16 of them lie in 16 bytes, as 16 of e4m3 do."""
 
@@ -15,7 +18,7 @@ class Kind:
     name: PTX's. k: elements along K of a dense instruction; twice as many of a sparse one. formats: (element type of A and
     B, its number in instruction descriptors). results: (type of D, its number); a block-scaled kind has f32 alone and no
     number. scales: (type of the scale factors, number); vectors: (elements that share one, how many of A's scale factors
-    for an instruction). Both are () where it has none.
+    for an instruction). Both are () where it has none. arches: the architectures that have it.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Kind:
     results: tuple
     scales: tuple = ()
     vectors: tuple = ()
+    arches: tuple = HAVE_TCGEN05
 
     @property
     def scaled(self) -> bool:
@@ -38,7 +42,7 @@ KINDS = {row.name: row for row in (
     Kind("f16", 16, (("f16", 0), ("bf16", 1)), _FLOATS),
     Kind("tf32", 8, (("tf32", 2),), _FLOATS[1:]),
     Kind("f8f6f4", 32, _BYTES, _FLOATS),
-    Kind("i8", 32, (("u8", 0), ("s8", 1)), (("s32", 2),)),
+    Kind("i8", 32, (("u8", 0), ("s8", 1)), (("s32", 2),), arches=("sm_100", "sm_110")),
     Kind("mxf8f6f4", 32, _BYTES, _FLOATS[1:], (("ue8m0", 1),), ((32, 1),)),
     Kind("mxf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue8m0", 1),), ((32, 2),)),
     Kind("mxf4nvf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue4m3", 0), ("ue8m0", 1)), ((32, 2), (16, 4))),

@@ -9,7 +9,6 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS
-from simlayout.hardware.tables.operand_readers import READERS
 from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 
 
@@ -90,9 +89,6 @@ TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in
 `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D. Those of tcgen05.mma, which are many,
 are made of their names: `tcgen05.m128n256k16.f32.f16.f16`."""
 
-_HAVE_TCGEN05 = tuple(row.arch for row in READERS.values() if row.name == "tcgen05")
-
-
 @lru_cache(None)
 def _tcgen05(name):
     """The TensorOp of a dense tcgen05.mma of kind::f16, tf32 or i8, by its name; InstructionError for others."""
@@ -105,7 +101,7 @@ def _tcgen05(name):
         known = dict(KINDS[kind].formats)
         if k == KINDS[kind].k and a in known and b in known and (a == b or kind == "i8") and d in TYPES[a].accumulators:
             if any(m in ms and n in ns for _, _, ms, ns in shapes_of(kind)) and (not suffix or kind == "i8"):
-                return TensorOp(name, "tcgen05", m, n, k, d, a, b, d, suffix, _HAVE_TCGEN05)
+                return TensorOp(name, "tcgen05", m, n, k, d, a, b, d, suffix, KINDS[kind].arches)
     raise InstructionError(f"tcgen05.mma has no {name!r}: K is 32 bytes of A, of f16, bf16, tf32, s8 or u8, and the shapes "
                            "are those of their kinds; simlayout.numerics.narrow_mma has floats of 8, 6 and 4 bits")
 
@@ -119,7 +115,8 @@ def tensor_op(name: str, arch: str = DEFAULT_ARCH) -> TensorOp:
     >>> tensor_op("m16n8k4.f64.f64.f64.f64", "sm_80")
     Traceback (most recent call last):
     ...
-    simlayout.errors.InstructionError: sm_80 has no m16n8k4.f64.f64.f64.f64; sm_90, sm_100 have
+    simlayout.errors.InstructionError: sm_80 has no m16n8k4.f64.f64.f64.f64; sm_90, sm_100, sm_103, \
+sm_110, sm_120, sm_121 have
     """
     if str(name).startswith("tcgen05."):
         op = _tcgen05(name)
