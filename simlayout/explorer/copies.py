@@ -1,12 +1,14 @@
-"""The shown access in other languages, each text proved where it comes from, or the reason why there is none."""
+"""The shown access in other languages, each text proved where it comes from, or the reason why there is none. They cost as
+much as the rest of an answer, so they are written when somebody looks at them."""
 
 from functools import lru_cache
 
+from simlayout.codegen import emit
 from simlayout.codegen.cute_cpp import cute_cpp
 from simlayout.codegen.translation import translate
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
-from simlayout.explorer.worked import Recorded, formula, worked
+from simlayout.explorer.worked import Recorded, worked
 
 NAMES = {"python": "Python (simlayout)", "cuda": "CUDA C++", "numba": "Numba", "cute": "CuTe", "cute_cpp": "CuTe C++",
          "triton": "Triton"}
@@ -22,8 +24,8 @@ def copies(state, sources=NONE):
     """
     works = worked(state.without_view(), sources)
     work = works[min(state.shown, len(works) - 1)]
-    made = {"python": lambda: _python(state, work), "cuda": lambda: _emitted(work, state.arch, "cuda"),
-            "numba": lambda: _numba(_emitted(work, state.arch, "python")),
+    made = {"python": lambda: _python(state, work), "cuda": lambda: _emitted(work).cuda,
+            "numba": lambda: _numba(_emitted(work).source),
             "cute": lambda: _translated(work, "cute").text, "cute_cpp": lambda: cute_cpp(_translated(work, "cute").result),
             "triton": lambda: _translated(work, "triton").text}
     return {name: {"title": title, **_attempt(made[name])} for name, title in NAMES.items()}
@@ -36,11 +38,11 @@ def _attempt(make):
         return {"error": str(error).splitlines()[0]}
 
 
-def _emitted(work, arch, language):
-    found = formula(work, arch)
-    if "error" in found:
-        raise SimlayoutError(found["error"])
-    return found[language]
+@lru_cache(1)
+def _emitted(work):
+    if isinstance(work.access, Recorded):
+        raise SimlayoutError("a report has addresses, no index function")
+    return emit(work.access, arch=work.analysis.arch)
 
 
 def _numba(source):

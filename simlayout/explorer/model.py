@@ -11,7 +11,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Use
-from simlayout.explorer.worked import formula, of_before, worked
+from simlayout.explorer.worked import of_before, worked
 from simlayout.hardware.banks.phases import phases
 
 MAX_SHOWN = 512             # rows and columns of the tile that are drawn
@@ -62,7 +62,6 @@ def _shared(state, work, number):
         "name": access.name, "command": command_of(state, number), "swizzle": _outermost(access.tile), "tile": _tile(work),
         "counts": {name: getattr(analysis, name).tolist() for name in ("wavefronts", "ideal", "excess", "conflicts")},
         "claims": list(work.certificate.claims) if work.certificate else [], "provenance": str(analysis.provenance),
-        "formula": formula(work, state.arch),
     }
 
 

@@ -95,7 +95,7 @@ def _put(made, state, sources):
     tile = {"layout": under, "arch": told[0]["arch"], "accesses": accesses,
             **{name: told[0]["tile"][name] for name in ("rows", "columns", "modes", "size", "element_bytes")},
             "offsets": swizzle(works[0].offsets.ravel()).tolist()}       # a swizzle is its own inverse
-    texts = [{"claims": found["claims"], "formula": found["formula"], "command": found["command"],
+    texts = [{"claims": found["claims"], "command": found["command"],
               "copies": copies(each, sources), "kept": _kept(work, found)}
              for each, work, found in zip(states, works, told, strict=True)]
     made["layouts"][layout] = {"tile": _number(made["tiles"], tile), "texts": texts, "b": swizzle.bits, "m": swizzle.base,

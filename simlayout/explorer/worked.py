@@ -10,7 +10,6 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
-from simlayout.codegen import emit
 from simlayout.codegen.notations import tile as parse_tile
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
@@ -60,18 +59,6 @@ class Worked:
     def total(self):
         """{name: sum over all instructions}, for JSON."""
         return {name: int(getattr(self.analysis, name).sum()) for name in ("wavefronts", "ideal", "excess", "conflicts")}
-
-
-@lru_cache(16)
-def formula(work, arch):
-    """The emitted index function of a Worked as text, or why there is none."""
-    if isinstance(work.access, Recorded):
-        return {"error": "a report has addresses, no index function"}
-    try:
-        emitted = emit(work.access, arch=arch)
-    except SimlayoutError as error:
-        return {"error": str(error).splitlines()[0]}
-    return {"python": emitted.source, "cuda": emitted.cuda, "operations": emitted.operations}
 
 
 @lru_cache(16)

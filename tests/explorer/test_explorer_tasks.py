@@ -115,6 +115,17 @@ def test_cuda_is_copied_and_what_a_language_lacks_is_refused_by_name(page, how):
 
 
 @both
+@pytest.mark.slow
+def test_the_code_tab_is_written_when_it_is_opened_and_follows_the_layout(page, how):
+    assert page.execute_script("return byId('codes').childElementCount") == 0
+    press(page, how, "#tab-code")
+    until(page, "byId('code-cuda') && byId('code-cuda').textContent.includes('excess wavefronts 28..28')")
+    typed(page, "layout", SWIZZLED)
+    until(page, "byId('code-cuda').textContent.includes(' ^ (tid & 7)')")
+    assert element(page, "code-cute").text == SWIZZLED and "check" in element(page, "command").text
+
+
+@both
 def test_an_address_is_inspected(page, how):
     for text, said in (("3, 8", "row 3, column 8: offset 200, byte 400, bank 4"),
                        ("@130", "row 1, column 1: offset 65, byte 130, bank 0")):

@@ -149,7 +149,8 @@ def test_what_the_page_counted_itself_says_what_needs_python(driver, tmp_path):
     assert counts(page)[2] == 4
     typed(page, "layout", f"Sw<2,3,4> o {TILE}")
     assert counts(page) == [8, 4, 4, 4]
-    assert f"simlayout check 'Sw<2,3,4> o {TILE}'" in element(page, "python").get_property("textContent")
+    element(page, "tab-code").click()
+    assert f"simlayout check 'Sw<2,3,4> o {TILE}'" in element(page, "codes").get_property("textContent")
     assert "not proved" in element(page, "claims").get_property("textContent")
     assert "phase 0, lanes 0–7: 2 wavefronts" in element(page, "explanation").get_property("textContent")
     slid(page, "b", 3)

@@ -79,7 +79,7 @@ function openTab(name) {
     byId(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
     byId(`panel-${tab}`).hidden = tab !== name;
   }
-  if (answer) { if (name === "tile") showStep(); writeLink(state, view); }
+  if (answer) { if (name === "tile") showStep(); showCode(); writeLink(state, view); }
 }
 
 /** "3, 8" or "@272" of the inspector: holds the element, and says why where there is none. */
@@ -100,10 +100,22 @@ function scrollTo(id) {
   if (size) box.scrollTo(MARGIN.left + id % answer.tile.columns * size.cw - box.clientWidth / 2, Math.floor(id / answer.tile.columns) * size.ch - box.clientHeight / 2);
 }
 
+/** [whether there are any, the shown access in all languages or why not], which Python writes when somebody asks. */
+const copiesOf = async () => (exported ? [!answer.copies.error, answer.copies] : question("/api/copies"));
+
+/** Writes the Code tab, if it is open. */
+async function showCode() {
+  if (view.tab !== "code") return;
+  const shown = answer, [good, found] = await copiesOf();
+  if (shown !== answer) return;                        // of another answer, whose own texts come
+  byId("codes").replaceChildren(...(good ? Object.entries(found).flatMap(([name, { title, text, error }]) =>
+    [made("h3", {}, title), made("pre", { id: `code-${name}` }, text || error)]) : [made("p", {}, found.error)]));
+}
+
 async function copyAs(name) {
   if (name === "link") return copyText(location.href, "The link is copied.");
   if (name === "command") return copyText(answer.command, "The command is copied.");
-  const [good, found] = exported ? [answer.copies, answer.copies || answer.formula] : await question("/api/copies");
+  const [good, found] = await copiesOf();
   if (!good) { byId("told").textContent = `Nothing to copy: ${found.error}`; return; }
   const { title, text, error } = found[name];
   if (error) { byId("told").textContent = `${title} cannot say this: ${error}`; return; }

@@ -75,6 +75,7 @@ function show(found) {
   drawGrids();
   size = null;
   showStep();
+  showCode();
   writeLink(state, view);
 }
 

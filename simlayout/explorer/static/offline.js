@@ -155,11 +155,11 @@ function tileOf({ under: { rows, columns, modes, size, element_bytes }, offsets 
            offsets: offsets.filter((_, i) => i % columns < wide && i < high * columns) };
 }
 
-/** Claims, formulas and copies: those that Python stored, or how to get them. */
+/** Claims, command and copies: those that Python stored, or how to get them. */
 function textsOf({ layout, texts, uses }) {
   if (texts) return texts[state.shown];
   const command = uses[state.shown].command.replace(ANY, `'${layout}'`);
-  return { command, claims: [`counted in this page, not proved. ${needed(command)}`], copies: null, formula: { error: needed(command) } };
+  return { command, claims: [`counted in this page, not proved. ${needed(command)}`], copies: { error: needed(command) } };
 }
 
 /** The phases in words, and of each that waits its fullest banks. */

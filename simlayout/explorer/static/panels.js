@@ -92,8 +92,6 @@ function showCounts(answer) {
   byId("cropped").textContent = cut ? `The first ${tile.shown_rows} x ${tile.shown_columns} elements are drawn.` : "";
   byId("explanation").textContent = instruction.explanation;
   byId("claims").replaceChildren(...[...answer.claims, answer.provenance].map((claim) => made("li", {}, claim)));
-  byId("python").textContent = answer.formula.python || answer.formula.error;
-  byId("cuda").textContent = answer.formula.cuda || answer.formula.error;
   byId("command").textContent = answer.command || "a report's line has none";
 }
 
