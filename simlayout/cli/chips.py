@@ -7,6 +7,7 @@ from simlayout.cli.text import field, fit, tell
 from simlayout.hardware.tables.arch import ARCHES, arch_of
 from simlayout.hardware.tables.instructions import instructions_of
 from simlayout.hardware.tables.provenance import provenance
+from simlayout.sources import PARTS, statements
 from simlayout.wording import counted, ranges
 
 KINDS = "measured", "measured elsewhere", "documented", "disputed", "assumed"
@@ -21,10 +22,11 @@ def describe(parser):
         simlayout chips sm_90 --json
         """, """
     Without a name every chip, the lanes of a warp, the banks that serve an instruction, the bytes of shared memory that a
-    CTA may have, and how many rules are sure in which way: measured (here, on a GPU whose record is in the repository),
-    measured elsewhere (by others, who published what they counted), documented (by the vendor, or in its source code),
-    disputed (sources contradict each other: answers are bounds) or assumed. With a name every rule of that chip: which lanes
-    an instruction serves together, in how many banks of 4 bytes, and who says so.
+    CTA may have, and how many rules of its shared memory are sure in which way: measured (here, on a GPU whose record is in
+    the repository), measured elsewhere (by others, who published what they counted), documented (by the vendor, or in its
+    source code), disputed (sources contradict each other: answers are bounds) or assumed. With a name every rule of that
+    chip and who says so: which lanes an instruction serves together, in how many banks of 4 bytes; below that its
+    fragments, descriptors, tensor memory and arithmetic, how many instructions each rule is of.
     """)
     add_own(parser, "chip", nargs="?", metavar="CHIP", help="the rules of this one (default: list all)", values=arches)
     add(parser, "--json")
@@ -36,7 +38,8 @@ def chips(options):
         tell(options.json, {name: _summary(chip) for name, chip in ARCHES.items()}, lambda: fit(_table()))
     else:
         chip = arch_of(options.chip)
-        tell(options.json, {**_summary(chip), "rules": [_rule(row, chip) for row in instructions_of(chip).values()]},
+        tell(options.json, lambda: {**_summary(chip), "rules": [_rule(row, chip) for row in instructions_of(chip).values()],
+                                    "statements": [_statement(s) for s in statements(chip)]},
              lambda: fit(_rules(chip)))
     return 0
 
@@ -69,6 +72,11 @@ def _rule(row, chip):
             "kind": said.kind, "text": said.text, "cases": said.cases}
 
 
+def _statement(one):
+    """A Statement as plain values."""
+    return {"part": one.part, "what": one.what, "names": list(one.names), "kind": one.said.kind, "text": one.said.text}
+
+
 def _rules(chip):
     """The rules of a chip: a line each, and below them the sources, numbered."""
     rows, notes = instructions_of(chip).values(), {}
@@ -78,11 +86,24 @@ def _rules(chip):
     wide = max(len(row.name) for row in rows) + 2
     for row in rows:
         said = provenance(row, chip)
-        number = notes.setdefault((said.kind, _who(said)), len(notes) + 1)
+        number = _note(notes, said)
         cases = f", {counted(said.cases, 'case')}" if said.cases else ""
         lines.append(f"{row.name:<{wide}}{_phases(row)}, {row.banks} banks  {said.kind}{cases} [{number}]")
+    for part in PARTS:
+        own = [one for one in statements(chip) if one.part == part]
+        lines += ["", part, *(_line(one, notes) for one in own)] if own else []
     lines.append("")
     return "\n".join([*lines, *(field(f"[{number}]", f"{kind}: {who}", 5) for (kind, who), number in notes.items())])
+
+
+def _line(one, notes):
+    """A Statement in a line, its source as a number."""
+    return f"  {one.what}: {len(one.names)}, {one.said.kind} [{_note(notes, one.said)}]"
+
+
+def _note(notes, said):
+    """The number of a source, which is given where it has none yet."""
+    return notes.setdefault((said.kind, _who(said)), len(notes) + 1)
 
 
 def _who(said):

@@ -7,6 +7,7 @@ from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import LayoutError
 from simlayout.hardware.matrix.diagnosis import ROWS, Diagnosis, diagnose
+from simlayout.hardware.matrix.instruction_descriptor import SOURCE as INSTRUCTION_SOURCE
 from simlayout.hardware.matrix.instruction_descriptor import (
     WORDS,
     InstructionDescriptor,
@@ -85,7 +86,7 @@ def _report(found: Diagnosis, options):
     """What `descriptor --json` prints."""
     row = operand_reader(found.reader)
     readings = [{**asdict(reading), "layout": str(reading.layout)} for reading in found.readings]
-    return {"bits": f"{found.bits:#018x}", "reader": found.reader, "arch": row.arch, "source": row.source,
+    return {"bits": f"{found.bits:#018x}", "reader": found.reader, "arch": row.arch, "source": row.source.text,
             "legal": not found.faults, "faults": found.faults, "fields": [asdict(f) for f in found.fields],
             "dtype": options.dtype, "readings": readings, "verdict": found.verdict, "mistakes": found.mistakes}
 
@@ -105,7 +106,7 @@ def _lines(found: Diagnosis, options):
         yield field("tile", f"{options.rows or ROWS[found.reader]} x {options.depth}: {found.verdict}")
     for mistake in found.mistakes:
         yield field("mistake", mistake)
-    yield field("provenance", f"documented: {row.source}")
+    yield field("provenance", row.source)
 
 
 # ---- instruction descriptors --------------------------------------------------------------------------------------------
@@ -116,13 +117,10 @@ def _instruction(bits, options):
     if not found:
         raise LayoutError(f"{bits:#010x} is no instruction descriptor of any kind of tcgen05.mma: --mma-kind f16 says "
                           "why not; a descriptor of shared memory has 64 bits")
-    tell(options.json, lambda: {"bits": f"{bits:#010x}", "instruction": True, "source": INSTRUCTION_SOURCE,
+    tell(options.json, lambda: {"bits": f"{bits:#010x}", "instruction": True, "source": INSTRUCTION_SOURCE.text,
                                 "kinds": [{**asdict(made), "k": made.k} for made in found]},
          lambda: fit("\n".join(_instruction_lines(bits, found))))
     return 0
-
-
-INSTRUCTION_SOURCE = "PTX ISA, tcgen05: Instruction Descriptor; CUTLASS, UMMA::InstrDescriptor and its block-scaled one"
 
 
 def _instruction_lines(bits, found):
@@ -135,4 +133,4 @@ def _instruction_lines(bits, found):
             value = getattr(made, name)
             shown = ("yes" if value else "no") if isinstance(value, bool) else value
             yield field(f"  {name}", f"{shown!s:<6} {WORDS[name]} ({at})", 16)
-    yield field("provenance", f"documented: {INSTRUCTION_SOURCE}", 16)
+    yield field("provenance", INSTRUCTION_SOURCE, 16)

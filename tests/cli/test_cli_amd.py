@@ -8,6 +8,7 @@ from commands import printed, refused
 from simlayout.explorer.state import Refusal, access_of, single
 from simlayout.hardware import ARCHES
 from simlayout.hardware.tables.instructions import instructions_of
+from simlayout.sources import statements
 
 TILE = "(64,64):(64,1)"
 OPERANDS = ["--op", "ds_read_b128", "--arch", "gfx942", "--lanes", "tid % 16, 8*(tid // 16) + 32*k", "--domain", "k=2"]
@@ -89,10 +90,13 @@ def test_chips_lists_every_architecture_and_how_sure_its_rules_are(capsys):
 @pytest.mark.parametrize("name", ARCHES)
 def test_chips_tells_every_rule_of_a_chip_once_with_its_source(capsys, name):
     text = printed(capsys, "chips", name)
-    rules, notes = text.split("\n\n")[1:]
+    _, rules, *parts, notes = text.split("\n\n")
     assert [line.split()[0] for line in rules.splitlines()] == list(instructions_of(name))
-    numbers = {line.split("[")[1].rstrip("]") for line in rules.splitlines()}
-    assert numbers == {line.split("]")[0][1:] for line in notes.splitlines() if line.startswith("[")} and len(numbers) < 20
+    assert [part.splitlines()[0] for part in parts] == list(dict.fromkeys(s.part for s in statements(name)))
+    lines = [*rules.splitlines(), *(line for part in parts for line in part.splitlines()[1:])]
+    numbers = {line.split("[")[1].rstrip("]") for line in lines}
+    assert numbers == {line.split("]")[0][1:] for line in notes.splitlines() if line.startswith("[")} and len(numbers) < 30
     found = json.loads(printed(capsys, "chips", name, "--json"))
     for rule in found["rules"]:
         assert rule["kind"] in found["sure"] and sum(map(len, rule["phases"])) <= found["lanes"]
+    assert [(s["what"], s["kind"]) for s in found["statements"]] == [(s.what, s.said.kind) for s in statements(name)]

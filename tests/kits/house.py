@@ -46,7 +46,7 @@ FLOORS = (
     ("simlayout.machine.arithmetic",),
     ("simlayout.synthesis",),
     ("simlayout.codegen",),
-    ("simlayout.plan",),
+    ("simlayout.plan", "simlayout.sources"),
     ("simlayout.proofs",),
     ("simlayout.kernel",),
     ("simlayout.numerics",),

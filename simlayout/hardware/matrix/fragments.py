@@ -51,8 +51,8 @@ def _confirmed(text):
 
 
 def _mma_fragments():
+    source = _confirmed("PTX ISA, Matrix Fragments for mma, of each shape; equal to CuTe MMA_Traits")
     for mma in MMAS.values():
-        source = _confirmed(f"PTX ISA, Matrix Fragments for mma.{mma.shape}; equal to CuTe MMA_Traits")
         for operand, (rows, cols, dtype) in mma.operands().items():
             per = per_register(dtype)
             formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.operand_readers import READERS, Bits
+from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import KINDS, Kind, kind_of, shapes_of
+
+SOURCE = Provenance("documented", "PTX ISA, tcgen05: Instruction descriptor; equal to CUTLASS's UMMA::InstrDescriptor and "
+                    "InstrDescriptorBlockScaled")
 
 COMMON = {"selector": Bits(0, 2), "sparse": Bits(2, 1), "a": Bits(7, 3), "b": Bits(10, 3), "negate_a": Bits(13, 1),
           "negate_b": Bits(14, 1), "a_major": Bits(15, 1), "b_major": Bits(16, 1), "n": Bits(17, 6), "m": Bits(24, 5)}

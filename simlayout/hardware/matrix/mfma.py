@@ -136,5 +136,24 @@ def _rdna4_sums(lane, value):
     return 8 * (lane // 16) + value, lane % 16
 
 
+def chips_of(fragment: Fragment) -> tuple[str, ...]:
+    """The chips, of those in the tables, that have the instruction of a Fragment, or (gfx90a) the same under an older name.
+
+    Sources: _CALCULATOR's lists of CDNA2, CDNA3, RDNA3 and RDNA4; CDNA4 has CDNA3's without xf32, and its own deeper forms
+    (CDNA4 ISA, matrix instructions; LLVM, the features of gfx950).
+
+    >>> [chips_of(AMD_FRAGMENTS[f"v_mfma_f32_16x16x{name}", "A"]) for name in ("16_f16", "8_xf32", "32_fp8_fp8")]
+    [('gfx90a', 'gfx942', 'gfx950'), ('gfx942',), ('gfx942', 'gfx950')]
+    """
+    if "wmma" in fragment.name:
+        return ("gfx1201",) if fragment.name.endswith("gfx12") else ("gfx1100",)
+    if fragment.source in (_CDNA4, _BLOG, _WIDE):
+        return ("gfx950",)
+    if "xf32" in fragment.name:
+        return ("gfx942",)
+    newer = any(name in fragment.name for name in ("fp8", "bf8", "i8"))
+    return ("gfx942", "gfx950") if newer else ("gfx90a", "gfx942", "gfx950")
+
+
 AMD_FRAGMENTS = {(f.name, f.operand): f for rows in (_mfma, _wmma) for f in rows()}
 """Every fragment, by (instruction, "A", "B", "C" or "D")."""

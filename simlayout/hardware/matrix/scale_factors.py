@@ -18,6 +18,11 @@ from simlayout.hardware.tables.tcgen05 import kind_of
 BLOCK_ROWS, BLOCK_COLUMNS = 128, 4
 """Rows, of A or columns of B, and scale factors along K of a block of 512 bytes."""
 
+BLOCK_SOURCE = Provenance("documented", "cuBLAS, 1D block scaling factors layout; equal to CUTLASS's "
+                          "Sm1xxBlockScaledBasicChunk")
+TMEM_SOURCE = Provenance("documented", "PTX ISA, tcgen05: Scale Factor A and B Layout; equal to CUTLASS's tmem_sf_frg")
+"""Of the blocks in memory, and of the places in TMEM."""
+
 COPY = "32x128b.warpx4"
 """The shape of tcgen05.cp that brings a block to where tcgen05.mma reads it."""
 
@@ -53,8 +58,7 @@ class ScalesInTmem:
 
     rows: int
     halves: bool = False
-    source: Provenance = Provenance("documented", "PTX ISA, tcgen05: Scale Factor A and B Layout; equal to CUTLASS's "
-                                    "tmem_sf_frg")
+    source: Provenance = TMEM_SOURCE
 
     def __post_init__(self):
         if self.rows % (WARP_LANES * (1 + self.halves)) or not 0 < self.rows <= 256:

@@ -110,9 +110,9 @@ SPARSE_MMAS = {row.name: row for row in (
 
 
 def _fragments():
+    source = Provenance("measured", "PTX ISA, Matrix Fragments for sparse mma, of each shape; confirmed on one NVIDIA H200, "
+                        "2026-11-21, see tests/data/h200_fragments.npz")
     for mma in SPARSE_MMAS.values():
-        source = Provenance("measured", f"PTX ISA, Matrix Fragments for sparse mma.{mma.shape}; confirmed on one NVIDIA "
-                            "H200, 2026-11-21, see tests/data/h200_fragments.npz")
         for operand, (rows, cols, dtype) in mma.operands().items():
             per = per_register(dtype)
             formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)

@@ -25,6 +25,10 @@ WARP_LANES = LANES
 """Lanes that a warp reaches with tcgen05.ld and st: warp w those from 32 (w % 4) on (PTX ISA, Access restrictions)."""
 
 SOURCE = Provenance("documented", "PTX ISA, tcgen05: Data Movement Shape; equal to CUTLASS's copy_traits_sm100.hpp")
+ACCUMULATOR_SOURCE = Provenance("documented", "PTX ISA, tcgen05: Data Path Layout Organization; but for C equal to "
+                                "CUTLASS's tmem_frg and tmem_frg_ws")
+COPY_SOURCE = Provenance("documented", "PTX ISA, tcgen05.cp; equal to CUTLASS's SM100_UTCCP traits")
+"""Of tcgen05.ld and st, of the accumulators, and of tcgen05.cp."""
 
 
 # ---- addresses and allocation -------------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ DATA_PATHS = (
     DataPath("F", 64, 1, scattered=True),
     DataPath("G", 32, 1, ws=True, parts=4),
 )
-"""PTX ISA, tcgen05: Data Path Layout Organization; equal to CUTLASS's tmem_frg and tmem_frg_ws, which have no C."""
+"""Every organization, in the order of the letters; ACCUMULATOR_SOURCE says who has them so."""
 
 
 @dataclass(frozen=True)
@@ -198,8 +202,7 @@ class Accumulator:
 
     path: DataPath
     n: int
-    source: Provenance = Provenance("documented", "PTX ISA, tcgen05: Data Path Layout Organization; but for C equal to "
-                                    "CUTLASS's tmem_frg and tmem_frg_ws")
+    source: Provenance = ACCUMULATOR_SOURCE
 
     @property
     def letter(self) -> str:
@@ -262,8 +265,8 @@ TMEM_COPIES = {
     "64x128b.warpx2::02_13": TmemCopy(64, 16, lambda row: (row, row + 64)),
     "64x128b.warpx2::01_23": TmemCopy(64, 16, lambda row: (row % 32 + 64 * (row // 32), row % 32 + 64 * (row // 32) + 32)),
 }
-"""The shapes of tcgen05.cp (PTX ISA, tcgen05.cp; CUTLASS, SM100_UTCCP traits). Of 4x256b CUTLASS's layout says that row i
-goes to lane 32 i; a comment there calls them the last four lanes of each 32."""
+"""The shapes of tcgen05.cp; COPY_SOURCE says who has them so. Of 4x256b CUTLASS's layout says that row i goes to lane 32 i;
+a comment there calls them the last four lanes of each 32."""
 
 
 def tmem_copy(shape: str) -> TmemCopy:

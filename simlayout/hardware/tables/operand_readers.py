@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra.swizzle_modes import ATOM_32B
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import HAVE_TCGEN05
 
 
@@ -59,7 +60,7 @@ class OperandReader:
     absolute: Bits | None
     types: tuple
     atom_32b: tuple
-    source: str
+    source: Provenance
 
     @property
     def arch(self) -> str:
@@ -92,12 +93,14 @@ def _types(either, k):
 READERS = {row.name: row for row in (
     OperandReader(
         "wgmma", ("sm_90",), 0, Bits(62, 2), None, _types(("f16", "bf16"), ("tf32", "e4m3", "e5m2", "s8", "u8")), (),
-        "PTX ISA, wgmma.mma_async: Matrix descriptor; imm-trans-a and imm-trans-b are for types of 16 bits"),
+        Provenance("documented", "PTX ISA, wgmma.mma_async: Matrix descriptor; imm-trans-a and imm-trans-b are for types "
+                   "of 16 bits")),
     OperandReader(
         "tcgen05", HAVE_TCGEN05, 1, Bits(61, 3), Bits(52, 1),
         _types(("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"), ()), (("tf32", "MN"),),
-        "PTX ISA, tcgen05: Shared memory descriptor; CUTLASS, mma_sm100_desc.hpp, whose UMMA::InstrDescriptor says which "
-        "types may be MN-major, and sm100_common.inl, which has MN-major tf32 with atoms of 32 bytes alone"),
+        Provenance("documented", "PTX ISA, tcgen05: Shared memory descriptor; CUTLASS, mma_sm100_desc.hpp, whose "
+                   "UMMA::InstrDescriptor says which types may be MN-major, and sm100_common.inl, which has MN-major tf32 "
+                   "with atoms of 32 bytes alone")),
 )}
 """Name -> OperandReader. e2m1, e2m3 and e3m2 of tcgen05's kind::f8f6f4 lie 16 to each 16 bytes, as e4m3 does; those of
 kind::mxf4 lie 32 to each 16 bytes."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.hardware.tables.provenance import Provenance
 
 
 @dataclass(frozen=True)
@@ -11,17 +12,19 @@ class MmaRate:
     """`clocks` per warp instruction and SM (all four tensor cores busy), and where the number comes from."""
 
     clocks: float
-    source: str
+    source: Provenance
 
 
-_MEASURED = ("measured on one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-21, with `python -m cuda_kernels.lab.rates`: "
-             "the SM's clock over 8 to 16 warps of nothing but mma")
+def _measured(day):
+    return Provenance("measured", f"on one NVIDIA H200 (driver 580.159, CUDA 13.0), {day}, with `python -m "
+                      "cuda_kernels.lab.rates`: the SM's clock over 8 to 16 warps of nothing but mma")
+
 
 MMA_RATES = {
     "sm_90": {
-        "m16n8k16.f32.f16.f16.f32": MmaRate(1.629, _MEASURED),
-        "m16n8k16.f16.f16.f16.f16": MmaRate(1.515, _MEASURED),
-        "m16n8k8.f32.f16.f16.f32": MmaRate(1.0455, _MEASURED.replace("2026-11-21", "2026-11-22")),
+        "m16n8k16.f32.f16.f16.f32": MmaRate(1.629, _measured("2026-11-21")),
+        "m16n8k16.f16.f16.f16.f16": MmaRate(1.515, _measured("2026-11-21")),
+        "m16n8k8.f32.f16.f16.f32": MmaRate(1.0455, _measured("2026-11-22")),
     },
 }
 

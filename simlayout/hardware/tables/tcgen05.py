@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.provenance import Provenance
 
 HAVE_TCGEN05 = "sm_100", "sm_103", "sm_110"
 """The architectures with tcgen05 and tensor memory (PTX ISA, tcgen05.mma: target ISA notes; ptxas refuses it for others)."""
@@ -47,7 +48,11 @@ KINDS = {row.name: row for row in (
     Kind("mxf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue8m0", 1),), ((32, 2),)),
     Kind("mxf4nvf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue4m3", 0), ("ue8m0", 1)), ((32, 2), (16, 4))),
 )}
-"""PTX ISA, tcgen05: Matrix Shape, Data Types, Instruction Descriptor; the numbers are those of CUTLASS's UMMA enums too."""
+"""Every kind, by name; KINDS_SOURCE says who has them so."""
+
+KINDS_SOURCE = Provenance("documented", "PTX ISA, tcgen05: Matrix Shape, Data Types, Instruction Descriptor; the numbers of "
+                          "types are those of CUTLASS's UMMA enums, the N of i8 those of its SM100_MMA_S8 atoms")
+"""Of KINDS and of the shapes that they have."""
 
 
 def kind_of(name: str) -> Kind:
@@ -74,8 +79,7 @@ _SHAPES = (
     (("mxf8f6f4", "mxf4", "mxf4nvf4"), 1, False, (128,), _EIGHTS),
     (("mxf8f6f4", "mxf4", "mxf4nvf4"), 2, False, (128, 256), _SIXTEENS),
 )
-"""PTX ISA, tcgen05: Matrix Shape, for dense operands. The N of i8 are those of CUTLASS's SM100_MMA_S8_SS and
-SM100_MMA_S8_2x1SM_SS."""
+"""Of dense operands. The N of i8 are those of CUTLASS's SM100_MMA_S8_SS and SM100_MMA_S8_2x1SM_SS."""
 
 
 def check_shape(kind: str, m: int, n: int, ctas: int = 1, ws: bool = False) -> None:
