@@ -11,6 +11,7 @@ EXAMPLES = """
     simlayout explore
     simlayout explore 'Sw<3,3,3> o (128,64):(64,1)' --op ldmatrix.x4 --port 8000 --no-browser
     simlayout explore '(64,64):(64,1)' --op st.shared.b128 ldmatrix.x4.trans        # several accesses of one tile
+    simlayout explore '(64,64):(64,1)' --arch gfx942 --op ds_read_b128 --lanes 'tid % 16, 8*(tid // 16)'
     simlayout explore --kernel mma_permuted
     simlayout explore report.json                   # what `simlayout run --json report.json program.py` wrote
     simlayout explore '(16,64):(64,1)' -o page.html
@@ -55,7 +56,7 @@ def _asked(options):
     """(the State that the options name, the Sources)."""
     from simlayout.explorer.report import read_report
     from simlayout.explorer.sources import Sources
-    from simlayout.explorer.state import State, Use, state_of
+    from simlayout.explorer.state import State, Use, state_of, widest_load
 
     lines, title = (), ""
     if options.layout and options.layout.endswith(".json"):
@@ -72,7 +73,7 @@ def _asked(options):
     domain = ", ".join(f"{name}={trips}" for name, trips in options.domain)
     lanes = dict(options.lanes)
     uses = tuple(Use("", op, lanes.get(at, ""), domain if at in lanes or len(options.op) < 2 else "")
-                 for at, op in enumerate(options.op or [Use.op]))
+                 for at, op in enumerate(options.op or [widest_load(options.arch)]))
     given = {name: value for name in ("layout", "dtype", "arch") if (value := getattr(options, name)) is not None}
     return State(**given, accesses=uses), sources
 

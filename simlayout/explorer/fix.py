@@ -8,8 +8,10 @@ from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Refusal, blamed
 from simlayout.explorer.worked import Recorded, worked
+from simlayout.hardware import arch_of
 from simlayout.synthesis import FAMILIES, costs, search
 from simlayout.synthesis.kernels import plain_tile
+from simlayout.wording import counted
 
 SECONDS = 8                 # that a search may take; it then says how much it has tried
 LIMIT = 6                   # layouts that are listed
@@ -94,5 +96,6 @@ def _why(result):
     """Sentences: what keeps each access from being free in the best layout."""
     if not result or not result[0].excess:
         return [] if result else ["no layout of the families fits this tile"]
-    return [f"{cost.access.name} keeps {cost.excess} of {cost.wavefronts} wavefronts"
+    return [f"{cost.access.name} keeps {cost.excess} of "
+            f"{counted(cost.wavefronts, arch_of(cost.access.arch).vendor.wavefront)}"
             + (f": {cost.reason}" if cost.reason else "") for cost in costs(result[0].accesses) if cost.excess]

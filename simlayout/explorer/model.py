@@ -11,7 +11,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Use
-from simlayout.explorer.worked import of_before, worked
+from simlayout.explorer.worked import counts_of, of_before, worked
 from simlayout.hardware.banks.phases import phases
 
 MAX_SHOWN = 512             # rows and columns of the tile that are drawn
@@ -21,8 +21,9 @@ def answer(state, sources=NONE):
     """The answer to a State, as plain values for JSON. Offsets count elements, words 4 bytes, from the start of the tile.
 
     accesses: what each costs, and in the pinned layout. tile: the offset of every element, row by row. counts: of the shown
-    access a list entry per instruction. instruction: of the one at `state.index`, its phases and what each lane touches;
-    before: the same of the pinned layout, or None. Raises Refusal, which names the field, for what simlayout refuses.
+    access a list entry per instruction. instruction: of the one at `state.index`, its phases, in how many banks, and what
+    each lane touches; before: the same of the pinned layout, or None. least, most: bounds of the wavefronts.
+    Raises Refusal, which names the field, for what simlayout refuses.
 
     >>> from simlayout.explorer.state import State
     >>> result = answer(State(layout="(16,64):(64,1)", index=3))
@@ -42,8 +43,8 @@ def answer(state, sources=NONE):
 def _access(state, work, pinned):
     """A row of the table of accesses."""
     access = work.access
-    threads = access.domain["tid"]
-    loops = ", ".join(f"{name}={trips}" for name, trips in access.domain.items() if name != "tid" or threads != 32)
+    threads, warp = access.domain["tid"], work.analysis.arch.lanes
+    loops = ", ".join(f"{name}={trips}" for name, trips in access.domain.items() if name != "tid" or threads != warp)
     return {"name": access.name, "op": access.instruction, "loops": loops, "instructions": len(work.analysis),
             **work.total(), "exact": bool(work.analysis.exact), "before": pinned and pinned.total()}
 
@@ -60,7 +61,7 @@ def _shared(state, work, number):
     return {
         "layout": str(access.tile), "op": access.instruction, "dtype": access.dtype, "arch": analysis.arch.name,
         "name": access.name, "command": command_of(state, number), "swizzle": _outermost(access.tile), "tile": _tile(work),
-        "counts": {name: getattr(analysis, name).tolist() for name in ("wavefronts", "ideal", "excess", "conflicts")},
+        "counts": {name: counts.tolist() for name, counts in counts_of(analysis).items()},
         "claims": list(work.certificate.claims) if work.certificate else [], "provenance": str(analysis.provenance),
     }
 
@@ -104,14 +105,15 @@ def command_of(state, number):
 
 def _instruction(work, index):
     """One instruction: its counts, its phases, what each lane touches, and why it costs what it does."""
-    analysis, access = work.analysis, work.access
+    analysis, access, chip = work.analysis, work.access, work.analysis.arch
     loops = [f"{name} = {value}" for name, value in access.point(index, 0).items() if name != "tid"]
-    if access.domain["tid"] > 32:
-        loops.append(f"warp {access.point(index, 0)['tid'] // 32}")
-    counts = {name: int(getattr(analysis, name)[index]) for name in ("wavefronts", "ideal", "excess", "conflicts")}
+    if access.domain["tid"] > chip.lanes:
+        loops.append(f"{chip.vendor.warp} {access.point(index, 0)['tid'] // chip.lanes}")
+    counts = {name: int(each[index]) for name, each in counts_of(analysis).items()}
     drawn, note = _phases(analysis, index)
     return {"index": index, "loops": ", ".join(loops), **counts, "exact": analysis.exact, "caveat": analysis.caveat,
-            "phases": drawn, "note": note, "lanes": _touched(work, index), "explanation": analysis.explain(index)}
+            "banks": analysis.row(index).banks, "phases": drawn, "note": note, "lanes": _touched(work, index),
+            "explanation": analysis.explain(index)}
 
 
 def _phases(analysis, index):

@@ -12,7 +12,8 @@ from importlib.resources import files
 
 from simlayout import __version__
 from simlayout.algebra.dtypes import DTYPES
-from simlayout.explorer.pack import packed
+from simlayout.explorer.copies import names_of
+from simlayout.explorer.pack import columns, packed
 from simlayout.explorer.presets import PRESETS
 from simlayout.explorer.report import exported_lines, exported_state
 from simlayout.explorer.sources import NONE, plan_rows
@@ -20,6 +21,7 @@ from simlayout.explorer.stored import stored
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.arch import ARCHES
 from simlayout.plots.style import COLOURS
+from simlayout.wording import plural
 
 SCRIPTS = ("link.js", "highlight.js", "grid.js", "tile.js", "bits.js", "panels.js", "bench.js", "main.js", "events.js")
 """The parts of the script, in their order."""
@@ -64,9 +66,21 @@ def exported_page(state, sources=NONE):
 
 def _tables():
     """What the fields offer, and the colours of the lanes."""
-    ops = [[op.name, op.kind, op.bytes, len(op.groups)] for op in INSTRUCTIONS.values()]
-    return {"version": __version__, "colours": COLOURS, "dtypes": list(DTYPES), "ops": ops, "kinds": KINDS,
-            "arches": [arch.name for arch in ARCHES.values() if not arch.instructions]}       # those of PTX
+    return {"version": __version__, "colours": COLOURS, "dtypes": list(DTYPES), "kinds": KINDS,
+            "ops": [_op(row) for row in INSTRUCTIONS.values()], "chips": [_chip(arch) for arch in ARCHES.values()]}
+
+
+def _op(row):
+    """What the page says of an instruction; since: the first compute capability that has it."""
+    return {"name": row.name, "kind": row.kind, "bytes": row.bytes, "phases": len(row.groups), "banks": row.banks,
+            "since": row.since}
+
+
+def _chip(arch):
+    """What the page says of a chip. ops: of its own, [] where it has those of PTX; languages: of copies."""
+    return {"name": arch.name, "product": arch.product, "vendor": arch.vendor.name, "warp": arch.vendor.warp,
+            "wavefront": arch.vendor.wavefront, "wavefronts": plural(arch.vendor.wavefront), "lanes": arch.lanes,
+            "capability": arch.capability, "ops": [_op(row) for row in arch.instructions], "languages": names_of(arch)}
 
 
 def _page(data, connect, whole=False):
@@ -79,7 +93,7 @@ def _page(data, connect, whole=False):
     policy = (f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; {connect}; img-src data:; "
               "base-uri 'none'; form-action 'none'")
     kind = "text/plain" if whole else "application/json"
-    held = packed([script, data]) if whole else embedded(data)
+    held = packed([script, data]) if whole else embedded(columns(data))
     filled = html
     for mark, text in (("POLICY", policy), ("STYLE", style), ("SCRIPT", runs[0]), ("KIND", kind), ("DATA", held)):
         filled = filled.replace(f"@{mark}@", text)

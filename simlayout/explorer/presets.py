@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simlayout.explorer.state import State, single
+from simlayout.explorer.state import State, Use, single
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,10 @@ class Preset:
     state: State
 
 
+MFMA = (Use("store", "ds_write_b128", "8*i + tid // 8, 8*(tid % 8)", "i=8"),
+        Use("load A", "ds_read_b128", "16*m + tid % 16, 32*k + 8*(tid // 16)", "m=4, k=2"))
+DISPUTED = "f32", "ds_read_b32", "k, 2*(tid % 32) + tid // 32", "k=16"        # free by one source, by the other not
+WMMA = "f16", "ds_read_b128", "tid % 16, 8*k", "k=4"
 PLAIN, COLUMN = ("f16", "ldmatrix.x4"), ("f32", "ld.shared.b32", "tid, k", "k=32")
 
 PRESETS = (
@@ -29,4 +33,8 @@ PRESETS = (
     Preset("32x32 f32, by columns", single("(32,32):(32,1)", *COLUMN)),
     Preset("32x32 f32, padded", single("(32,32):(33,1)", *COLUMN)),
     Preset("32x32 f32, swizzled", single("Sw<5,0,5> o (32,32):(32,1)", *COLUMN)),
+    Preset("gfx942: 64x64 for MFMA, as it is", State("(64,64):(64,1)", "f16", "gfx942", MFMA, shown=1)),
+    Preset("gfx942: 64x64 for MFMA, swizzled", State("Sw<3,3,3> o (64,64):(64,1)", "f16", "gfx942", MFMA, shown=1)),
+    Preset("gfx950: a read that is disputed", single("(16,64):(64,1)", *DISPUTED, arch="gfx950")),
+    Preset("gfx1100: 16x32 for WMMA", single("(16,32):(32,1)", *WMMA, arch="gfx1100")),
 )

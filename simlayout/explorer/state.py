@@ -12,7 +12,7 @@ from simlayout.codegen.notations import open_names, sized
 from simlayout.codegen.tile_text import TileText, access_of_text, tile_of_text
 from simlayout.errors import InstructionError, ParseError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH
 
 MAX_TEXT = 10_000           # characters of a field
 MAX_INDEX = 2**31 - 1
@@ -27,9 +27,9 @@ _LOOP = re.compile(r"[\s,;]*(?P<name>[A-Za-z_][A-Za-z0-9_]{0,30})\s*=\s*(?P<trip
 class Use:
     """One access of the bench's tile, as text.
 
-    name: what it is called; op: the PTX name; lanes: the thread map as index text, empty for the natural way; domain: the
-    loops around it, "k=4, tid=64". addresses: of one instruction that a report has recorded, bytes of 32 lanes, "-" for one
-    that takes no part; lanes and domain are then not read.
+    name: what it is called; op: the name in PTX, or of an AMD chip; lanes: the thread map as index text, empty for the
+    natural way; domain: the loops around it, "k=4, tid=64". addresses: of one instruction that a report has recorded,
+    bytes of 32 lanes, "-" for one that takes no part; lanes and domain are then not read.
     """
 
     name: str = ""
@@ -74,6 +74,16 @@ def single(layout=State.layout, dtype=State.dtype, op=Use.op, lanes="", domain="
     (Use(name='', op='ldmatrix.x4', lanes='', domain='', addresses=''),)
     """
     return State(layout, dtype, arch, (Use("", op, lanes, domain),), index=index)
+
+
+def widest_load(arch):
+    """The name of the load that an access of a chip begins with.
+
+    >>> widest_load("sm_90"), widest_load("gfx942")
+    ('ldmatrix.x4', 'ds_read_b128')
+    """
+    loads = [row for row in arch_of(arch).instructions if row.kind == "load"]
+    return max(loads, key=lambda row: row.bytes).name if loads else Use.op
 
 
 class Refusal(SimlayoutError):
@@ -181,12 +191,10 @@ def access_of(state, number=0):
     with blamed("dtype", state.dtype):
         dtype_of(state.dtype)
     with blamed("arch", state.arch):
-        if arch_of(state.arch).instructions:
-            raise SimlayoutError(f"{state.arch}: the explorer draws warps of 32 lanes in 32 banks, those of NVIDIA; for "
-                                 "AMD's chips use simlayout check, explain, plot and search")
+        chip = arch_of(state.arch)
     with blamed("op", use.op):
-        instruction(use.op)
-    text = TileText(state.layout, state.dtype, use.op, use.lanes if use.lanes.strip() else None, _loops(use.domain),
+        instruction(use.op, chip)
+    text = TileText(state.layout, state.dtype, use.op, use.lanes if use.lanes.strip() else None, _loops(use.domain, chip),
                     state.arch, use.name or f"access {number}")
     with blamed("layout", state.layout):
         open_names(sized(state.layout)[0])              # the text of the layout alone; then together with the sizes
@@ -212,7 +220,7 @@ def _built(text):
         raise Refusal(str(error), "domain" if text.lanes else "layout") from None
 
 
-def _loops(text):
+def _loops(text, chip):
     """"k=4, tid=64" -> [("k", 4), ("tid", 64)]; Refusal with the column where the text is no loop."""
     loops, at = [], 0
     while text[at:].strip(" ,;\t"):
@@ -222,7 +230,7 @@ def _loops(text):
             raise Refusal(f"column {column}: expected a loop NAME=TRIPS, as in k=4", "domain", column, text)
         loops.append((match["name"], int(match["trips"])))
         at = match.end()
-    if prod(trips for _, trips in loops) > MAX_INSTRUCTIONS * LANES:
-        raise Refusal(f"the loops span more than {MAX_INSTRUCTIONS} instructions of a warp, which is all the explorer shows",
-                      "domain")
+    if prod(trips for _, trips in loops) > MAX_INSTRUCTIONS * chip.lanes:
+        raise Refusal(f"the loops span more than {MAX_INSTRUCTIONS} instructions of a {chip.vendor.warp}, which is all the "
+                      "explorer shows", "domain")
     return loops

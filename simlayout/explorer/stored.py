@@ -18,7 +18,6 @@ from simlayout.hardware import arch_of, instruction
 from simlayout.hardware.banks.analysis import UNKNOWN_SOURCES
 from simlayout.hardware.banks.copies import LINE_BYTES
 from simlayout.hardware.banks.model import WORD_BYTES, last_address
-from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.provenance import provenance
 
 MOST_BITS = 30              # that a swizzle may touch, of which JavaScript's integers have as many
@@ -41,7 +40,8 @@ def stored(state, sources=NONE, lines=()):
     ops = {access["op"] for bench in benches for tile in bench["tiles"] for access in tile["accesses"]}
     ops |= {use["op"] for line in lines if line["state"] for use in line["state"]["accesses"]}
     ops |= {use.op for use in state.accesses} if recorded else set()
-    rules = {op: _rule(instruction(op), arch_of(state.arch)) for op in sorted(ops)}
+    chip = arch_of(state.arch)
+    rules = {op: _rule(instruction(op, chip), chip) for op in sorted(ops)}
     return {"rules": rules, "word": WORD_BYTES, "line": LINE_BYTES, "most": MAX_SHOWN, "benches": benches}
 
 
@@ -56,8 +56,8 @@ def _tiles_of(state, sources):
 def _rule(row, chip):
     """The row of an instruction as `offline.js` reads it."""
     return {"op": row.name, "rule": row.rule, "bytes": row.bytes, "groups": row.groups, "paired": row.paired_groups,
-            "merges": row.merges, "times": row.times, "banks": row.banks, "provenance": str(provenance(row, chip)),
-            "last": last_address(row, chip.shared_bytes_per_cta),
+            "rival": row.rival and _rule(row.rival, chip), "merges": row.merges, "times": row.times, "banks": row.banks,
+            "provenance": str(provenance(row, chip)), "last": last_address(row, chip.shared_bytes_per_cta),
             "caveat": UNKNOWN_SOURCES if row.kind == "copy" else row.caveat}
 
 
@@ -89,7 +89,8 @@ def _put(made, state, sources):
     swizzle, under = _outermost(told[0]["swizzle"], layout)
     accesses = [{"name": found["name"], "op": found["op"], "loops": row["loops"], "dtype": found["dtype"],
                  "axes": [[name, trips] for name, trips in work.access.domain.items() if name != "tid"],
-                 "warps": work.access.domain["tid"] // LANES, "asked": _number(made["asked"], _asked(work, found)),
+                 "warps": work.access.domain["tid"] // work.analysis.arch.lanes,
+                 "asked": _number(made["asked"], _asked(work, found)),
                  "command": command_of(replace(each, layout=ANY), each.shown)}
                 for each, work, found, row in zip(states, works, told, told[0]["accesses"], strict=True)]
     tile = {"layout": under, "arch": told[0]["arch"], "accesses": accesses,

@@ -14,8 +14,8 @@ from simlayout.codegen.notations import tile as parse_tile
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Refusal, access_of, blamed
-from simlayout.hardware import analyze, arch_of, instruction
-from simlayout.hardware.tables.arch import LANES
+from simlayout.hardware import analyze, instruction
+from simlayout.hardware.tables.arch import LANES, cuda_arch_of
 from simlayout.proofs import verify
 
 MOST_RECORDED = 1 << 20     # bytes of shared memory that a recorded address may name
@@ -58,7 +58,13 @@ class Worked:
 
     def total(self):
         """{name: sum over all instructions}, for JSON."""
-        return {name: int(getattr(self.analysis, name).sum()) for name in ("wavefronts", "ideal", "excess", "conflicts")}
+        return {name: int(counts.sum()) for name, counts in counts_of(self.analysis).items()}
+
+
+def counts_of(analysis):
+    """{name: int64 [n]} of an Analysis; least, most: bounds of the wavefronts."""
+    return {**{name: getattr(analysis, name) for name in ("wavefronts", "ideal", "excess", "conflicts")},
+            "least": analysis.at_least, "most": analysis.at_most}
 
 
 @lru_cache(16)
@@ -104,7 +110,7 @@ def _of_kernel(state, sources):
         if state.part >= len(parts):
             raise SimlayoutError(f"kernel {state.kernel} has {len(parts)} tiles that threads access through index functions")
     with blamed("arch", state.arch):
-        arch_of(state.arch)
+        cuda_arch_of(state.arch)
     accesses = parts[state.part]
     if not state.layout.strip():
         return accesses
@@ -115,6 +121,8 @@ def _of_kernel(state, sources):
 
 def _recorded(state, use, number):
     """The Worked of a recorded instruction, in memory as it lies."""
+    with blamed("arch", state.arch):
+        cuda_arch_of(state.arch)
     with blamed("op", use.op):
         row = instruction(use.op)
     with blamed("layout", state.layout):

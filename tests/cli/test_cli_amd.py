@@ -5,7 +5,6 @@ import json
 import pytest
 from commands import printed, refused
 
-from simlayout.explorer.state import Refusal, access_of, single
 from simlayout.hardware import ARCHES
 from simlayout.hardware.tables.instructions import instructions_of
 from simlayout.sources import statements
@@ -66,12 +65,6 @@ def test_search_finds_one_layout_for_two_vendors(capsys):
 ])
 def test_refusals_name_the_chip(capsys, words, reason):
     assert reason in refused(capsys, *words)
-
-
-def test_the_explorer_says_that_it_does_not_draw_them():
-    with pytest.raises(Refusal, match="gfx942: the explorer draws warps of 32 lanes") as raised:
-        access_of(single("(64,64):(64,1)", op="ds_read_b128", arch="gfx942"))
-    assert raised.value.field == "arch"
 
 
 # ---- chips ---------------------------------------------------------------------------------------------------------------

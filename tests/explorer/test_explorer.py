@@ -40,7 +40,7 @@ def test_every_element_has_the_offset_and_the_bank_that_the_layout_gives_it(pres
     assert found["element_bytes"] == size
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.title)
+@pytest.mark.parametrize("preset", [p for p in PRESETS if p.state.arch == "sm_90"], ids=lambda p: p.title)
 def test_counts_are_what_analyze_says_of_addresses_made_by_hand(preset):
     addresses = by_hand(preset.state)
     analysis, found = sl.analyze(preset.state.accesses[0].op, addresses), answer(preset.state)

@@ -275,6 +275,7 @@ def test_at_a_phones_width_nothing_is_cut_and_all_is_in_reach(page):
             .filter(e => e.offsetParent).map(e => e.getBoundingClientRect())
             .filter(b => b.left < 0 || b.right > innerWidth || b.width < 24 || b.height < 24).length""")
         assert outside == 0
+        assert page.execute_script("return byId('grid').clientHeight >= svg.clientHeight && svg.clientHeight > 100")
         page.find_element(By.CSS_SELECTOR, "[data-lane='3']").click()
         assert lit(page, "lane")[0] == {3}
     finally:

@@ -103,7 +103,7 @@ def test_no_layout_is_told_with_its_reason(page, how):
 def test_cuda_is_copied_and_what_a_language_lacks_is_refused_by_name(page, how):
     typed(page, "layout", SWIZZLED)
     for language, wanted in (("CUDA C++", "__device__ __forceinline__"), ("Numba", "@cuda.jit(device=True)"),
-                             ("CuTe", "Sw<3,3,3>"), ("Triton", "perPhase = 1"), ("Python", "natural_access")):
+                             ("CuTe", "Sw<3,3,3>"), ("Triton", "perPhase = 1"), ("Python (simlayout)", "natural_access")):
         choose(page, how, "copy-as", language)
         page.execute_script("document.body.dataset.copied = ''")
         press(page, how, "#copy")

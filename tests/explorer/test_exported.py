@@ -46,6 +46,12 @@ BENCHES = {
     "nested": State("((8,2),64):((64,512),1)", accesses=uses("ldmatrix.x4")),
     "one mode": State("1024:1", "f32", accesses=uses("ld.shared.b128", "st.shared.b32")),
     "wider than is drawn": State("(16,1024):(1024,1)"),
+    "gfx942": State("(64,64):(64,1)", "f16", "gfx942", (*uses("ds_write_b64", "ds_read_u16"), Use(
+        "MFMA", "ds_read_b128", "16*m + tid % 16, 32*k + 8*(tid // 16)", "m=4, k=2"))),
+    "gfx950": State("(32,64):(64,1)", "f32", "gfx950", (
+        Use("two waves", "ds_read_b128", "tid % 32, 16*(tid // 32)", "tid=128"), *uses("ds_read_b32", "ds_read_b64"),
+        Use("disputed", "ds_read_b32", "k, 2*(tid % 32) + tid // 32", "k=32"))),
+    "gfx1100": State("(32,64):(64,1)", "f16", "gfx1100", uses("ds_read_b128", "ds_write_b32")),
     "a kernel": State("", kernel="mma_permuted", part=1),
 }
 

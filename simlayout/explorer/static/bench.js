@@ -11,14 +11,14 @@ const button = (text, attributes, act) => {
 /** The rows of all accesses. change: {show, add, remove, rename} act on the bench. */
 function showAccesses(answer, state, change) {
   const pinned = Boolean(answer.before), own = !state.kernel && !exported;
-  const heads = ["access", "instruction", "wavefronts", "ideal", "excess", ...(pinned ? ["before", "change"] : []), ""];
+  const heads = ["access", "instruction", chipOf(answer.arch).wavefronts, "ideal", "excess", ...(pinned ? ["before", "change"] : []), ""];
   byId("accesses").tHead.replaceChildren(made("tr", {}, ...heads.map((h, i) => made("th", { scope: "col", class: i > 1 ? "n" : i ? "wide" : "" }, h))));
   const rows = answer.accesses.map((a, i) => {
     const by = pinned ? a.excess - a.before.excess : 0, tools = made("td", { class: "n" });
     if (own && answer.accesses.length > 1) tools.append(button("\u2715", { "aria-label": `remove ${a.name}` }, () => change.remove(i)));
     return made("tr", i === state.shown ? { class: "on" } : {},
       made("td", {}, button(a.name, { class: "name", "data-access": i, "aria-pressed": i === state.shown }, () => change.show(i))),
-      cell(`${a.op}${a.loops ? `, ${a.loops}` : ""}`, "wide"), cell(number(a.wavefronts) + (a.exact ? "" : " *"), "n"), cell(number(a.ideal), "n"),
+      cell(`${a.op}${a.loops ? `, ${a.loops}` : ""}`, "wide"), cell(a.least < a.most ? `${number(a.wavefronts)} (${number(a.least)} to ${number(a.most)})` : number(a.wavefronts), "n"), cell(number(a.ideal), "n"),
       cell(`${number(a.excess)} ${a.excess ? "\u2717" : "\u2713"}`, `n ${a.excess ? "bad" : "good"}`),
       ...(pinned ? [cell(number(a.before.excess), "n"), cell(by ? `${by > 0 ? "+" : "\u2212"}${number(Math.abs(by))}` : "same", `n ${by > 0 ? "bad" : by < 0 ? "good" : ""}`)] : []), tools);
   });

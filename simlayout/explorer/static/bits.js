@@ -1,15 +1,15 @@
 // The bits of an offset, what Sw<B,M,S> XORs into what, and handles: both groups are dragged, and by its bar a group is widened.
 const BIT = 18;
 
-/** Draws the bits, the highest on the left. slide: called with "b", "m" or "s" and its value while a handle is dragged. */
-function drawBits({ b, m, s }, count, elementBytes, slide) {
+/** Draws the bits, the highest on the left, over those that choose one of so many banks. slide: called with "b", "m" or "s" and its value while a handle is dragged. */
+function drawBits({ b, m, s }, count, elementBytes, banks, slide) {
   const bits = Math.max(count, b ? m + Math.max(s, 0) + b : m, 7), width = bits * BIT + 4, ink = palette();
   const svg = shape(null, "svg", { viewBox: `0 0 ${width} 62`, xmlns: SVG, "font-size": 9, "text-anchor": "middle", role: "img",
     "font-family": "system-ui, sans-serif",
     "aria-label": b ? `bits ${m + s} to ${m + s + b - 1} of the offset are XORed into bits ${m} to ${m + b - 1}` : "no swizzle" });
   svg.style.maxHeight = "84px";
   const x = (bit) => 2 + (bits - 1 - bit) * BIT, inside = (bit, first) => b && bit >= first && bit < first + b;
-  const bankLow = Math.log2(4 / elementBytes), bankHigh = bankLow + 5;
+  const bankLow = Math.log2(4 / elementBytes), bankHigh = bankLow + Math.log2(banks);
   for (let bit = 0; bit < bits; bit++) {
     const target = inside(bit, m), source = inside(bit, m + s);
     const g = shape(svg, "g", target ? { class: "drag", "data-drag": "m" } : source ? { class: "drag", "data-drag": "s" } : {});

@@ -20,6 +20,16 @@ const change = {
   },
 };
 
+/** The bench moves to another chip, with instructions of that one. */
+function moveTo(arch) {
+  const [from, to] = [chipOf(state.arch), chipOf(arch)], was = state.accesses.map((use) => use.op);
+  state.arch = arch;
+  for (const use of state.accesses) use.op = counterpart(use.op, from, to);
+  const changed = [...new Set(state.accesses.flatMap((use, i) => (use.op === was[i] ? [] : [`${was[i]} became ${use.op}`])))];
+  byId("told").textContent = changed.length ? `${changed.join(", ")}: what ${to.name} has for it.` : "";
+  showState(state);
+}
+
 function useLayout(text, what) {
   state.layout = text;
   slid = false;
@@ -69,7 +79,7 @@ async function openKernel(name) {
 
 /** Shows the banks of an access of a kernel's plan. */
 function openAccess(kernel, { name, part, shown, dtype }) {
-  return become({ kernel, part, shown, layout: "", dtype, accesses: [useOf("", "ldmatrix.x4")] }, `plan ${name}`);
+  return become({ kernel, part, shown, layout: "", dtype, arch: chipOf(state.arch).ops.length ? "sm_90" : state.arch, accesses: [useOf("", "ldmatrix.x4")] }, `plan ${name}`);
 }
 
 function openTab(name) {
@@ -157,6 +167,7 @@ const on = (id, event, act) => byId(id).addEventListener(event, act);
 
 for (const name of FIELDS) on(name, byId(name).tagName === "SELECT" ? "change" : "input", () => {
   if (OF_ACCESS.includes(name)) state.accesses[state.shown][name] = byId(name).value;
+  else if (name === "arch") moveTo(byId(name).value);
   else state[name] = byId(name).value;
   slid = false;
   if (name === "layout") byId("swizzle").disabled = true;      // until Python has read the text

@@ -1,6 +1,6 @@
 // The grid of banks and wavefronts as SVG. All of its looks are attributes, so that a copy of it is a file of its own.
 const SVG = "http://www.w3.org/2000/svg";
-const LEFT = 26, TOP = 20, RIGHT = 72, NORMAL = { w: 22, h: 22, gap: 20 };
+const LEFT = 26, TOP = 20, NORMAL = { w: 22, h: 22, gap: 20 };
 
 let printing = false;           // while a page is printed, all is drawn for paper
 
@@ -14,10 +14,13 @@ function palette(light = printing) {
     : { ink: "#000", soft: "#57606a", paper: "#fff", head: "#eef1f4", line: "#d5dbe1", row: "#fff", lit: "#9fc5f0", now: "#e3effc", veil: "rgba(255,255,255,.66)" };
 }
 
+/** The width of what stands beside the phases, which says their lanes. */
+const rightOf = ({ phases }) => Math.max(72, ...phases.map((phase) => 12 + 4.9 * plural("lane", phase.lanes).length));
+
 /** The sizes of cells with which a grid fits into a box, as far as its numbers stay readable. */
 function gridSize(instruction, room) {
   const rows = instruction.phases.reduce((sum, phase) => sum + Math.max(phase.wavefronts, 1), 0), n = instruction.phases.length;
-  const w = Math.max(10, Math.min(27, (room.width - LEFT - RIGHT - 16) / 32));
+  const w = Math.max(10, Math.min(27, (room.width - LEFT - rightOf(instruction) - 16) / instruction.banks));
   const gap = Math.max(3, Math.min(18, (room.height - TOP - 14 * rows) / Math.max(n, 1)));
   return { w, h: Math.max(6, Math.min(22, (room.height - TOP - 4 - gap * n) / Math.max(rows, 1))), gap };
 }
@@ -39,38 +42,38 @@ function drawGrid(instruction, cells, dims = NORMAL, ink = palette()) {
     tops.push(height);
     height += Math.max(phase.wavefronts, 1) * dims.h + dims.gap;
   }
-  const width = LEFT + 32 * dims.w + RIGHT;
+  const { banks } = instruction, width = LEFT + banks * dims.w + rightOf(instruction);
   const svg = shape(null, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, xmlns: SVG, "font-size": 11,
     "font-family": "system-ui, DejaVu Sans, sans-serif", "text-anchor": "middle", role: "img",
-    "aria-label": `${instruction.wavefronts} wavefronts in ${instruction.phases.length} phases` });
+    "aria-label": `${waves(instruction.wavefronts)} in ${instruction.phases.length} phases` });
   const hatch = shape(shape(svg, "defs", {}), "pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse",
     patternTransform: "rotate(45)" });
   shape(hatch, "line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: "#000", "stroke-width": 1, "stroke-opacity": 0.45 });
-  for (let bank = 0; bank < 32; bank++) {
+  for (let bank = 0; bank < banks; bank++) {
     const head = shape(svg, "g", { "data-bank": bank });
     shape(head, "rect", { x: LEFT + bank * dims.w, y: 2, width: dims.w, height: 15, fill: ink.head, stroke: ink.paper });
     shape(head, "text", { x: LEFT + (bank + 0.5) * dims.w, y: 13, "font-size": Math.min(10, dims.w * 0.72), fill: ink.ink }, bank);
   }
-  shape(svg, "text", { x: LEFT + 32 * dims.w + 8, y: 13, "text-anchor": "start", fill: ink.soft }, "bank");
-  instruction.phases.forEach((phase, number) => frame(svg, phase, number, tops[number], dims, ink));
+  shape(svg, "text", { x: LEFT + banks * dims.w + 8, y: 13, "text-anchor": "start", fill: ink.soft }, "bank");
+  instruction.phases.forEach((phase, number) => frame(svg, phase, number, tops[number], { ...dims, banks }, ink));
   cells.forEach((cell) => box(svg, cell, tops[cell.phase] + cell.wavefront * dims.h, dims));
   return svg;
 }
 
 /** The empty grid of a phase, the numbers of its wavefronts, and what it costs. */
 function frame(svg, phase, number, top, dims, ink) {
-  const rows = phase.wavefronts, right = LEFT + 32 * dims.w;
+  const rows = phase.wavefronts, right = LEFT + dims.banks * dims.w;
   for (let row = 0; row < rows; row++) {
-    shape(svg, "rect", { x: LEFT, y: top + row * dims.h, width: 32 * dims.w, height: dims.h, fill: ink.row, stroke: ink.line,
+    shape(svg, "rect", { x: LEFT, y: top + row * dims.h, width: dims.banks * dims.w, height: dims.h, fill: ink.row, stroke: ink.line,
                          "data-row": phase.first + row });
     shape(svg, "text", { x: LEFT - 4, y: top + (row + 0.5) * dims.h + 3, "text-anchor": "end", fill: ink.soft,
                          "font-size": dims.h < 8 ? 8 : Math.min(10, dims.h) }, dims.h >= 8 || !row ? phase.first + row : "");
   }
-  for (let bank = 1; bank < 32 && rows; bank++)
+  for (let bank = 1; bank < dims.banks && rows; bank++)
     shape(svg, "line", { x1: LEFT + bank * dims.w, x2: LEFT + bank * dims.w, y1: top, y2: top + rows * dims.h, stroke: ink.line });
-  const cost = rows === 1 ? "1 wavefront" : rows ? `${rows} wavefronts` : "none active", room = rows * dims.h + dims.gap;
+  const cost = rows ? waves(rows) : "none active", room = rows * dims.h + dims.gap;
   const lines = room > 38 ? [`phase ${number}`, plural("lane", phase.lanes), cost]
-    : room > 20 ? [`phase ${number}`, cost] : [`phase ${number}: ${rows}`];
+    : room > 20 ? [plural("lane", phase.lanes), cost] : [plural("lane", phase.lanes)];
   if (phase.times > 1) lines.push(`in ${phase.times} passes`);
   const said = shape(svg, "text", { "text-anchor": "start", "font-size": 9, fill: ink.ink });
   const middle = top + Math.max(rows, 1) * dims.h / 2 - (lines.length - 1) * 5 + 3.5;

@@ -6,6 +6,7 @@ function cellsOf(instruction) {
     ({ ...s, phase: number, row: phase.first + s.wavefront }))).map((cell, id) => ({ ...cell, id }));
 }
 
+const wave = () => chipOf(answer.arch).wavefront;
 const covers = (cell, bank) => cell.bank <= bank && bank < cell.bank + cell.width;
 const meet = (a, b) => a.phase === b.phase && a.bank < b.bank + b.width && b.bank < a.bank + a.width;
 
@@ -43,23 +44,23 @@ function meetings(start, found) {
 
 const starts = {
   lane(id, instruction, tile, cells) {
-    if (id > 31) return null;
+    if (id >= instruction.lanes.length) return null;
     const its = cells.filter((cell) => cell.lanes.includes(id)), elements = instruction.lanes[id];
     if (!elements.length) return { cells: its, lanes: [id], banks: [], elements, nearElements: [],
                                    text: `lane ${id} takes no part` };
-    const where = its.length ? `, ${span("bank", its[0].bank, its[0].width)}, phase ${its[0].phase}, wavefront ${its[0].row}` : "";
+    const where = its.length ? `, ${span("bank", its[0].bank, its[0].width)}, phase ${its[0].phase}, ${wave()} ${its[0].row}` : "";
     return { cells: its, lanes: [id], banks: [], elements, nearElements: [], meets: "in the same banks:",
              text: `lane ${id}: ${place(elements[0], tile)}${elements.length > 1 ? ` and ${elements.length - 1} more` : ""}${where}` };
   },
   bank(id, instruction, tile, cells) {
-    if (id > 31) return null;
+    if (id >= instruction.banks) return null;
     const its = cells.filter((cell) => covers(cell, id)), lanes = [...new Set(its.flatMap((cell) => cell.lanes))];
     const wide = Math.max(tile.element_bytes / 4, 1);
     const held = elementsIn(id, wide, tile);
-    const waves = new Set(its.map((cell) => cell.row)).size;
+    const turns = new Set(its.map((cell) => cell.row)).size;
     return { cells: its, lanes, banks: [id], elements: lanes.flatMap((lane) => instruction.lanes[lane]), nearElements: held,
              text: lanes.length ? `bank ${id}: wanted by ${plural("lane", lanes.sort((a, b) => a - b))}, in ` +
-               `${waves} wavefront${waves > 1 ? "s" : ""}` : `bank ${id}: no lane wants it` };
+               waves(turns) : `bank ${id}: no lane wants it` };
   },
   element(id, instruction, tile, cells) {
     const where = at(id, tile);
@@ -78,7 +79,7 @@ const starts = {
     return { cells: [cell], lanes: [...cell.lanes], banks: [], elements: cell.lanes.flatMap((lane) => instruction.lanes[lane]),
              nearElements: [], meets: "in the same banks:",
              text: `${span("word", cell.word, cell.width)} of ${span("bank", cell.bank, cell.width)} for ` +
-               `${plural("lane", cell.lanes)}, phase ${cell.phase}, wavefront ${cell.row}` };
+               `${plural("lane", cell.lanes)}, phase ${cell.phase}, ${wave()} ${cell.row}` };
   },
 };
 

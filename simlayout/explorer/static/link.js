@@ -7,6 +7,18 @@ const exported = "stored" in data;
 const SOON = 900;       // milliseconds within which changes of one field are one step of undo
 let written = { what: "", at: 0 };
 
+/** The chip of a name. */
+const chipOf = (name) => data.chips.find((chip) => chip.name === name || `${chip.name}a` === name) || data.chips.find((chip) => chip.name === data.state.arch) || data.chips[0];
+
+/** The instructions that a chip has. */
+function opsOf({ ops, capability }) {
+  const number = ([major, minor]) => 100 * major + minor;
+  return ops.length ? ops : data.ops.filter((op) => number(op.since) <= number(capability));
+}
+
+/** "1 wavefront", "2 passes": in the words of a chip. */
+const waves = (count, arch = answer.arch) => `${count} ${chipOf(arch)[count === 1 ? "wavefront" : "wavefronts"]}`;
+
 /** Undoes what `pack.py` did to a value: differences, columns, lists in one. */
 function unfold(key, value) {
   if (!value || typeof value !== "object") return value;

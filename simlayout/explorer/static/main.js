@@ -58,7 +58,8 @@ function show(found) {
   state.shown = answer.state.shown;
   if (state.kernel && !state.layout) { state.layout = answer.layout; state.dtype = answer.dtype; showState(state); }
   if (state.kernel) { byId("op").value = answer.op; sayOp(answer.op); }
-  withBanks(answer.tile);
+  withBanks(answer.tile, answer.instruction.banks);
+  sayWords(chipOf(answer.arch), answer.instruction);
   moved = answer.before && answer.before.tile.offsets.length === answer.tile.offsets.length
     ? answer.tile.offsets.flatMap((offset, i) => (offset === answer.before.tile.offsets[i] ? [] : [i])) : [];
   cells = cellsOf(answer.instruction);
@@ -66,7 +67,7 @@ function show(found) {
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
   byId("swizzle").disabled = byId("layout").readOnly = answer.sliders === false;
   const drawn = slid || !answer.swizzle.b ? { b: Number(byId("b").value), m: Number(byId("m").value), s: Number(byId("s").value) } : answer.swizzle;
-  byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, drag));
+  byId("bits").replaceChildren(drawBits(drawn, answer.tile.bits, answer.tile.element_bytes, answer.instruction.banks, drag));
   byId("of-access").textContent = answer.accesses.length > 1 ? `of ${answer.name}` : "";
   byId("pin").textContent = answer.before ? "Unpin" : "Pin as before";
   showCounts(answer);
@@ -83,7 +84,7 @@ function show(found) {
 function drawGrids() {
   const before = answer.before, box = byId("grids").getBoundingClientRect();
   byId("before-box").hidden = !before;
-  const say = (where, what, layout, its) => byId(where).replaceChildren(made("b", {}, what), ` ${layout}: ${its.wavefronts} wavefront${its.wavefronts === 1 ? "" : "s"}, excess ${its.excess}`);
+  const say = (where, what, layout, its) => byId(where).replaceChildren(made("b", {}, what), ` ${layout}: ${waves(its.wavefronts)}, excess ${its.excess}`);
   const wide = isWide();
   const room = { width: printing ? PAPER : before && wide ? (box.width - 12) / 2 : box.width, height: wide ? Math.max(box.height - 22, 120) : printing ? 300 : 420 };
   say("after-title", before ? "after" : "", answer.layout, answer.instruction);
@@ -152,8 +153,8 @@ function light() {
   const none = new Set(), active = new Set(answer.instruction.lanes.flatMap((its, lane) => (its.length ? [lane] : [])));
   const wanted = new Set(cells.flatMap((c) => Array.from({ length: c.width }, (_, i) => c.bank + i)));
   const held = (kind) => (view.pinned && view.pinned.kind === kind ? view.pinned.id : -1);
-  lightKeys(laneKeys, found ? found.lanes : none, found ? found.nearLanes : none, active, held("lane"));
-  lightKeys(bankKeys, found ? found.banks : none, none, wanted, held("bank"));
+  lightKeys(laneKeys, answer.instruction.lanes.length, found ? found.lanes : none, found ? found.nearLanes : none, active, held("lane"));
+  lightKeys(bankKeys, answer.instruction.banks, found ? found.banks : none, none, wanted, held("bank"));
   if (beforeSvg) lightGrid(beforeSvg, beforeCells, pick && (pick.kind === "lane" || pick.kind === "bank")
     ? partners(pick, { ...answer, tile: answer.tile, instruction: answer.before.instruction }, beforeCells) : null, row());
   if (size) {
@@ -216,7 +217,7 @@ function picture() {
   for (const [key, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, width: wide, height: high })) drawn.setAttribute(key, value);
   drawn.prepend(shape(null, "rect", { width: wide, height: high, fill: "#fff" }));
   shape(drawn, "text", { x: 4, y: height + 16, "text-anchor": "start", "font-size": 12 },
-    `${answer.op}, ${answer.dtype}: ${answer.layout}: ${answer.instruction.wavefronts} wavefronts, ideal ${answer.instruction.ideal}`);
+    `${answer.op}, ${answer.dtype}: ${answer.layout}: ${waves(answer.instruction.wavefronts)}, ideal ${answer.instruction.ideal}`);
   tileShapes(shape(drawn, "g", { transform: `translate(0 ${height + 30})` }), answer.tile, runs, at);
   return new XMLSerializer().serializeToString(drawn);
 }

@@ -80,21 +80,28 @@ function costsOf(access, known, { layout, under, bench }, move) {
   };
   const addresses = begun.map((lanes) => lanes.map(address)), found = { ...access, row, begun, addresses };
   if (row.rule === "retry" && !known) throw refused(`${access.op} is a loop, whose rounds are not counted in this page; ${needed()}`);
-  const costs = known ? [] : addresses.map((lanes) => costOf(row, lanes)), names = ["wavefronts", "ideal", "excess", "conflicts"];
+  const costs = known ? [] : addresses.map((lanes) => costOf(row, lanes)), names = ["wavefronts", "ideal", "excess", "conflicts", "least", "most"];
   const each = known ? known.counts : Object.fromEntries(names.map((name) => [name, costs.map((cost) => cost[name])]));
-  const exact = known ? known.exact : costs.every((cost) => cost.least === cost.most);
-  return { ...found, each, known, exact, caveat: known ? known.caveat : exact ? "" : row.caveat,
+  const exact = known ? known.exact : !row.rival && costs.every((cost) => cost.least === cost.most);
+  return { ...found, each, known, costs, exact, caveat: known ? known.caveat : exact ? "" : row.caveat,
            all: Object.fromEntries(names.map((name) => [name, each[name].reduce((a, b) => a + b, 0)])) };
 }
 
-/** What one instruction costs; least and most: where its sources in global memory are not known. */
+/** What one instruction costs, by the row of whichever rule has more excess, where sources disagree; least and most: by
+    both, or where its sources in global memory are not known. */
 function costOf(row, addresses) {
+  const own = costBy(row, addresses), other = row.rival && costBy(row.rival, addresses);
+  if (!other) return own;
+  return { ...(other.excess > own.excess ? other : own), least: Math.min(own.least, other.least), most: Math.max(own.most, other.most) };
+}
+
+function costBy(row, addresses) {
   const phases = phasesOf(row, addresses), active = addresses.filter((at) => at >= 0), different = (size) => new Set(active.map((at) => Math.floor(at / size))).size;
   const ideal = phases.filter((phase) => phase.wavefronts).length, queued = phases.reduce((sum, phase) => sum + phase.wavefronts, 0);
   const least = row.rule === "bypass" ? different(data.stored.line) : queued;
   const most = row.rule === "bypass" ? different(row.bytes) : row.rule === "copy" ? active.length : queued;
   const wavefronts = Math.max(least, Math.min(most, queued));
-  return { wavefronts, ideal, excess: wavefronts - ideal, conflicts: row.rule === "bypass" ? 0 : wavefronts / row.times - ideal, least, most };
+  return { wavefronts, ideal, excess: wavefronts - ideal, conflicts: row.rule === "bypass" ? 0 : wavefronts / row.times - ideal, least, most, row };
 }
 
 /** The groups of lanes that are served together and their words, first come, first served, as `hardware.banks.phases` has them. */
@@ -123,10 +130,10 @@ function phasesOf(row, addresses) {
 /** One instruction of the shown access, with what each lane touches. */
 function instructionOf(now, wanted) {
   const use = now.uses[state.shown], index = Math.min(wanted, use.addresses.length - 1), known = use.known, size = now.under.element_bytes;
-  const phases = known ? [] : phasesOf(use.row, use.addresses[index]), owner = (now.owner ||= ownersOf(now.under.offsets));
+  const row = known ? use.row : use.costs[index].row, phases = known ? [] : phasesOf(row, use.addresses[index]), owner = (now.owner ||= ownersOf(now.under.offsets));
   const touched = (first) => Array.from({ length: Math.max(use.row.bytes / size, 1) }, (_, j) => owner[first + j]).filter((e) => e >= 0);
   const found = { index, loops: loopsOf(use, index), ...Object.fromEntries(Object.entries(use.each).map(([name, each]) => [name, each[index]])), exact: use.exact,
-                  caveat: use.caveat, phases, note: known ? known.note : "", lanes: use.begun[index].map((first) => (first < 0 ? [] : touched(first))) };
+                  caveat: use.caveat, banks: row.banks, phases, note: known ? known.note : "", lanes: use.begun[index].map((first) => (first < 0 ? [] : touched(first))) };
   return { ...found, explanation: known ? known.explanations[index] || "" : explained(use, found) };
 }
 
@@ -137,9 +144,9 @@ function ownersOf(offsets) {
   return owner;
 }
 
-/** "k = 3, warp 1": the turn of each loop in which an instruction is executed, the last one and then the warp fastest. */
+/** "k = 3, warp 1", or "wave 1": the turn of each loop in which an instruction is executed, the last one and then the warp fastest. */
 function loopsOf({ axes, warps }, index) {
-  const said = warps > 1 ? [`warp ${index % warps}`] : [];
+  const said = warps > 1 ? [`${chipOf(state.arch).warp} ${index % warps}`] : [];
   let left = Math.floor(index / warps);
   for (const [name, trips] of [...axes].reverse()) {
     said.unshift(`${name} = ${left % trips}`);
@@ -164,9 +171,9 @@ function textsOf({ layout, texts, uses }) {
 
 /** The phases in words, and of each that waits its fullest banks. */
 function explained({ row: { op }, addresses }, { index, wavefronts, ideal, excess, conflicts, phases }) {
-  const said = [`${op}, access ${index} of ${addresses.length}: ${wavefronts} wavefront${wavefronts === 1 ? "" : "s"}, ideal ${ideal}, excess ${excess}, conflicts ${conflicts}`];
+  const said = [`${op}, access ${index} of ${addresses.length}: ${waves(wavefronts, state.arch)}, ideal ${ideal}, excess ${excess}, conflicts ${conflicts}`];
   phases.forEach((phase, number) => {
-    said.push(`  phase ${number}, ${plural("lane", phase.lanes)}: ${phase.wavefronts} wavefront${phase.wavefronts === 1 ? "" : "s"}`);
+    said.push(`  phase ${number}, ${plural("lane", phase.lanes)}: ${waves(phase.wavefronts, state.arch)}`);
     const passes = phase.wavefronts / phase.times, first = phase.served.filter((one) => one.wavefront < passes), held = (bank) => first.filter((one) => one.bank === bank);
     const full = passes > 1 ? first.filter((one) => one.wavefront === passes - 1) : [];
     for (const { bank, width } of full.slice(0, 4)) said.push(`    ${span("bank", bank, width)}: ${held(bank).map((one) => `${span("word", one.word, width)} (${plural("lane", one.lanes)})`).join(", ")}`);

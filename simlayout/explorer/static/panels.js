@@ -8,31 +8,56 @@ function made(name, attributes = {}, ...children) {
   return element;
 }
 
-/** What one adds to a tile, the most usual first; the instruction can then be any other. */
+/** What one adds to a tile, the most usual first; the instruction can then be any other. Of other chips the widest. */
 const TYPICAL = ["st.shared.b128", "ld.shared.b128", "ld.shared.b32", "st.shared.b32", "ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4", "cp.async.cg.16"];
 
 /** Fills the choices, and says what an exported page cannot do. */
 function preparePanels() {
   const option = (parent, value, text) => parent.append(new Option(text, value));
   data.dtypes.forEach((name) => option(byId("dtype"), name, name));
-  data.arches.forEach((name) => option(byId("arch"), name, name));
+  for (const vendor of new Set(data.chips.map((chip) => chip.vendor))) {
+    const group = made("optgroup", { label: vendor });
+    for (const { name, product } of data.chips.filter((chip) => chip.vendor === vendor)) option(group, name, `${name}: ${product}`);
+    byId("arch").append(group);
+  }
   data.presets.forEach((preset, i) => option(byId("preset"), i, preset.title));
   data.kernels.forEach((name) => option(byId("kernel"), name, name));
-  option(byId("ops"), "", "\u2026");
-  for (const [kind, what] of Object.entries(data.kinds)) {
-    const group = made("optgroup", { label: what.split(":")[0] });
-    for (const [name, of] of data.ops) if (of === kind) option(group, name, name);
-    byId("ops").append(group);
-  }
-  for (const op of TYPICAL) option(byId("add-access"), op, op);
-  for (const [value, text] of [["python", "Python"], ["cuda", "CUDA C++"], ["numba", "Numba"], ["cute", "CuTe"], ["cute_cpp", "CuTe C++"], ["triton", "Triton"],
-                               ["command", "command line"]]) option(byId("copy-as"), value, text);
   byId("foot").textContent = `simlayout ${data.version}; every number is computed ` +
     (exported ? "in this page, with the tables of simlayout." : "by Python, on this machine.");
   if (!exported) return;
   byId("only-shown").hidden = false;
   for (const id of ["preset-field", "kernel-field", "export-html", "ops", ...(data.plan.length ? [] : ["tab-plan"]), ...(data.lines.length ? [] : ["tab-report"]), ...(data.stored.benches.some((bench) => bench.fix) ? [] : ["fix", "tab-fix", "with-fix"])]) byId(id).hidden = true;
   for (const name of FIELDS.slice(1)) byId(name)[byId(name).tagName === "SELECT" ? "disabled" : "readOnly"] = true;
+}
+
+/** The lists of what a chip has: its instructions by kind, those that one adds, and the languages of its code. */
+function offerOf(chip) {
+  if (chip.name === byId("ops").dataset.chip) return;
+  const ops = opsOf(chip), groups = Object.entries(data.kinds).map(([kind, what]) => [what, ops.filter((op) => op.kind === kind)]);
+  const options = (pairs) => pairs.map(([value, text]) => new Option(text, value));
+  byId("ops").dataset.chip = chip.name;
+  byId("ops").replaceChildren(new Option("", ""), ...groups.filter(([, its]) => its.length).map(([what, its]) =>
+    made("optgroup", { label: what.split(":")[0] }, ...options(its.map(({ name }) => [name, name])))));
+  byId("add-access").replaceChildren(...options((chip.ops.length ? [...ops].sort((a, b) => b.bytes - a.bytes).map((op) => op.name) : TYPICAL).map((name) => [name, name])));
+  const chosen = byId("copy-as").value;
+  byId("copy-as").replaceChildren(...options([["link", "link"], ...Object.entries(chip.languages), ["command", "command line"]]));
+  byId("copy-as").value = chosen;
+}
+
+/** What a chip calls a wavefront and a warp, wherever the page says it, and how many banks have one colour. */
+function sayWords(chip, { banks }) {
+  for (const part of document.querySelectorAll("[data-word]")) part.textContent = chip[part.dataset.word];
+  for (const [by, which] of [["-1", "previous"], ["1", "next"]]) document.querySelector(`[data-step=step][data-by="${by}"]`).setAttribute("aria-label", `${which} ${chip.wavefront}`);
+  byId("colour").options[0].textContent = `by banks, ${banks === 32 ? "four" : "eight"} to a colour`;
+}
+
+/** The instruction that does on a chip what another one did: of the same name, or of as many bytes each lane, loads for loads
+    and stores for stores; else the name as it is, which the chip then refuses. */
+function counterpart(name, from, to) {
+  const reads = { load: 1, ldmatrix: 1, store: 2, stmatrix: 2, copy: 2 }, ops = opsOf(to), was = opsOf(from).find((op) => op.name === name.trim());
+  if (!was || ops.some((op) => op.name === was.name)) return name;
+  const like = ops.find((op) => reads[op.kind] && reads[op.kind] === reads[was.kind] && op.bytes === was.bytes);
+  return like ? like.name : name;
 }
 
 /** The text of a field in a state: of the bench, or of the access that is shown. */
@@ -46,6 +71,7 @@ function showState(state) {
     if (field.value !== text) field.value = text;
   }
   byId("kernel").value = state.kernel;
+  offerOf(chipOf(state.arch));
   for (const name of OF_ACCESS) byId(name).disabled = Boolean(state.kernel);
   byId("ops").disabled = Boolean(state.kernel);
   sayOp(byId("op").value);
@@ -53,8 +79,9 @@ function showState(state) {
 
 /** What an instruction is, below its field. */
 function sayOp(name) {
-  const found = data.ops.find(([known]) => known === name.trim());
-  byId("op-what").textContent = found ? `${data.kinds[found[1]].split(": ")[1]} ${found[2]} bytes, ${found[3]} phase${found[3] > 1 ? "s" : ""}` : "";
+  const chip = chipOf(state.arch), found = opsOf(chip).find((op) => op.name === name.trim());
+  byId("op-what").textContent = found ? `${data.kinds[found.kind].split(": ")[1]} ${found.bytes} byte${found.bytes > 1 ? "s" : ""}, ${found.phases} phase${found.phases > 1 ? "s" : ""}`
+    + (chip.ops.length ? ` of ${chip.lanes / found.phases} lanes, ${found.banks} banks` : "") : "";
   byId("ops").value = "";
 }
 
@@ -80,8 +107,11 @@ function showCounts(answer) {
   byId("what").textContent = `one instruction: ${answer.op} on ${answer.arch}, ${instruction.index + 1} of ${n}` +
     (instruction.loops ? ` (${instruction.loops})` : "");
   byId("counts").replaceChildren(...["wavefronts", "ideal", "excess", "conflicts"].map((name) => made("div",
-    name === "excess" ? { class: instruction.excess ? "bad" : "good" } : {}, made("dt", {}, name), made("dd", { id: `count-${name}` }, `${instruction[name]}`))));
-  byId("caveat").textContent = instruction.exact ? "" : `Not known exactly: ${instruction.caveat}.`;
+    name === "excess" ? { class: instruction.excess ? "bad" : "good" } : {}, made("dt", {}, name === "wavefronts" ? chipOf(answer.arch)[name] : name), made("dd", { id: `count-${name}` }, `${instruction[name]}`))));
+  byId("caveat").textContent = instruction.exact ? "" : `Not known exactly, ${instruction.least} to ${waves(instruction.most)}: ${instruction.caveat}.`;
+  const [kind, ...by] = answer.provenance.split(": ");
+  byId("provenance").replaceChildren("Rule ", made("b", {}, kind), `: ${by.join(": ")}`);
+  byId("provenance").title = answer.provenance;
   byId("note").textContent = instruction.note;
   const shape = tile.modes.length > 2 || tile.modes.some((m) => m.length > 1)
     ? `modes (${tile.modes.map((m) => (m.length > 1 ? `(${m.join(",")})` : m[0])).join(", ")}), drawn as ` : "";
@@ -117,9 +147,12 @@ function showStepper(name, most, value, text) {
     button.disabled = value + Number(button.dataset.by) < 0 || value + Number(button.dataset.by) > most;
 }
 
-/** A toolbar of 32 buttons of which one is in the order of tabs; arrows move between them. picked: {enter, leave, hold}. */
+const MOST_KEYS = 64;            // lanes of AMD's waves, banks of gfx950
+
+/** A toolbar of as many buttons as lanes or banks, of which one is in the order of tabs; arrows move between them. picked:
+    {enter, leave, hold}. */
 function makeKeys(parent, kind, picked) {
-  const keys = Array.from({ length: 32 }, (_, id) => {
+  const keys = Array.from({ length: MOST_KEYS }, (_, id) => {
     const key = document.createElement("button");
     key.type = "button";
     key.textContent = id;
@@ -135,9 +168,9 @@ function makeKeys(parent, kind, picked) {
   });
   parent.append(...keys);
   parent.addEventListener("keydown", (event) => {
-    const now = keys.indexOf(document.activeElement), by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -8, ArrowDown: 8 }[event.key];
-    const next = event.key === "Home" ? 0 : event.key === "End" ? 31 : by ? now + by : -1;
-    if (now < 0 || next < 0 || next > 31) return;
+    const shown = keys.filter((key) => !key.hidden), now = shown.indexOf(document.activeElement), by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -8, ArrowDown: 8 }[event.key];
+    const next = event.key === "Home" ? 0 : event.key === "End" ? shown.length - 1 : by ? now + by : -1;
+    if (now < 0 || next < 0 || next >= shown.length) return;
     event.preventDefault();
     keys[now].tabIndex = -1;
     keys[next].tabIndex = 0;
@@ -146,9 +179,10 @@ function makeKeys(parent, kind, picked) {
   return keys;
 }
 
-/** Marks the buttons of what is picked and of its partners, and greys those that take no part. */
-function lightKeys(keys, on, near, active, pinned) {
+/** Shows so many buttons, marks those of what is picked and of its partners, and greys those that take no part. */
+function lightKeys(keys, count, on, near, active, pinned) {
   keys.forEach((key, id) => {
+    key.hidden = id >= count;
     key.classList.toggle("on", on.has(id));
     key.classList.toggle("near", near.has(id) && !on.has(id));
     key.classList.toggle("off", !active.has(id));

@@ -13,15 +13,16 @@ function tileSize(tile, room, zoom) {
   return { cw: whole(cw), ch: whole(ch), width: MARGIN.left + whole(cw) * tile.shown_columns + 2, height: MARGIN.top + whole(ch) * tile.shown_rows + 2 };
 }
 
-/** The bank and the 16-byte chunk of every element, of the offsets that Python sent. */
-function withBanks(tile) {
+/** The bank, of as many as serve the instruction, and the four neighbouring banks of every element, of the offsets that
+    Python sent. */
+function withBanks(tile, banks) {
   const n = tile.offsets.length;
   tile.banks = new Uint8Array(n);
   tile.chunks = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const byte = Math.floor(tile.offsets[i] * tile.element_bytes);
-    tile.banks[i] = (byte >> 2) & 31;
-    tile.chunks[i] = (byte >> 4) & 7;
+    tile.banks[i] = (byte >> 2) % banks;
+    tile.chunks[i] = tile.banks[i] >> 2;
   }
   return tile;
 }
@@ -35,7 +36,7 @@ function laneOf(instruction) {
 
 /** Runs of neighbours of a row that look alike: [{row, first, count, fill, alpha, text, ink}]. */
 function tileRuns(answer, colour, row) {
-  const { tile, instruction } = answer, owner = laneOf(instruction), runs = [];
+  const { tile, instruction } = answer, owner = laneOf(instruction), runs = [], beside = instruction.banks / 4 / data.colours.length;
   const served = row === null ? null : new Set(cellsOf(instruction).filter((c) => c.row === row).flatMap((c) => [...c.lanes]));
   for (let r = 0; r < tile.shown_rows; r++) {
     let run = null;
@@ -47,7 +48,7 @@ function tileRuns(answer, colour, row) {
         run.last = tile.banks[i];
         continue;
       }
-      const fill = colour === "bank" ? data.colours[tile.chunks[i] % data.colours.length]
+      const fill = colour === "bank" ? data.colours[Math.floor(tile.chunks[i] / beside)]
         : lane === undefined ? UNTOUCHED : data.colours[lane % data.colours.length];
       run = { chunk: tile.chunks[i], lane, row: r, first: c, count: 1, fill, touched, bank: tile.banks[i], last: tile.banks[i],
               alpha: touched ? 1 : colour === "bank" ? 0.3 : lane === undefined ? 1 : 0.4 };
