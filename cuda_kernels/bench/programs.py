@@ -3,7 +3,9 @@
 from cuda_kernels.bench.sets import TRITON
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import as_kernel
-from cuda_kernels.matmul.choose.choice import suited_kernel
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Problem
 
@@ -25,6 +27,8 @@ def _program(case, capability, sms):
     kernel = None if case.kernel == "auto" else as_kernel(case.kernel)
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
-        suited = suited_kernel(kernel, p.M, p.N, p.K, 1, sms, *majors, (p.dtype, p.dtype), p.dtype)
+        types = p.dtype, p.dtype
+        suited = (kernel.taking(types, p.dtype, majors) if kernel else
+                  kernel_of(choose(Wanted(p.M, p.N, p.K, 1, *majors, types, p.dtype), sms)))
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=sms)).compiled_as, target_of(capability))
     return None

@@ -12,13 +12,8 @@ from cuda_kernels.bench.libraries import array_library
 from cuda_kernels.bench.record import Product, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
 from cuda_kernels.kernels import as_kernel
+from cuda_kernels.run.turns import sets_of, turn
 from simlayout.errors import DeviceError
-
-ROTATED, SETS_OF_OPERANDS = 150e6, 8
-"""Bytes of operands to rotate over, and sets of them at most: L2 of an H200 holds 50 MB."""
-
-CALLS = 60
-"""Calls in a graph at most."""
 
 TOLERANCE = {"f16": 0.012, "bf16": 0.08}
 """The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
@@ -52,7 +47,7 @@ def _prepared(case, library, overlap=False):
 
 def rotated(library, problem):
     """Sets of operands (a, b, out) of a Product, together larger than L2."""
-    return [library.operands(problem) for _ in range(min(SETS_OF_OPERANDS, 1 + int(ROTATED / problem.nbytes)))]
+    return [library.operands(problem) for _ in range(sets_of(problem.nbytes))]
 
 
 def by_cublas(library, sets):
@@ -86,17 +81,6 @@ def prepared(kernel, a, b, out, overlap=False):
     return plan_matmul(a, b, out, kernel=kernel, overlap=overlap)
 
 
-def turn(library, calls, seconds):
-    """A function that takes a turn of about `seconds` and returns the seconds of one call."""
-    for call in calls:
-        call()
-    guess = library.elapsed(lambda: [call() for call in calls]) / len(calls)
-    count = max(len(calls), min(CALLS, int(seconds / guess / 2)))
-    replay = library.repeated(calls, count)
-    replays = max(1, round(seconds / library.elapsed(replay)))
-    return lambda: library.elapsed(lambda: [replay() for _ in range(replays)]) / replays / count
-
-
 def alternate(takers, rounds):
     """[times of each taker] by round; a round goes through them in the order that the one before ended with.
 
@@ -107,10 +91,10 @@ def alternate(takers, rounds):
     """
     times = [[] for _ in takers]
     pairs = list(zip(takers, times))
-    for turn in range(rounds + 1):
+    for number in range(rounds + 1):
         for take, times_of in pairs:
             seconds = take()
-            if turn:
+            if number:
                 times_of.append(seconds)
         pairs.reverse()
     return times

@@ -17,7 +17,7 @@ def compile_ahead(programs, driver=0, executor=None):
     missing = [p for p in dict.fromkeys(programs) if not cache.holds(p, driver)]
     if len(missing) < 2:
         return 0
-    with executor or workers(min(os.cpu_count() or 1, len(missing))) as pool:
+    with executor or workers(min(os.cpu_count() or 1, len(missing)), main=False) as pool:
         try:
             with progress("kernels compiled", stays=True) as moved:
                 for done, _ in enumerate(pool.map(_compile, missing, [driver] * len(missing)), 1):

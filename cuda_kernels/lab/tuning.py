@@ -13,33 +13,25 @@ import argparse
 import random
 import statistics
 import sys
-from collections import Counter
 from dataclasses import replace
-
-import numpy as np
 
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.record import Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
-from cuda_kernels.bench.timing import by_cublas, fault, rotated, turn
+from cuda_kernels.bench.timing import by_cublas, fault, rotated
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.matmul.choose.candidates import ORDERS
-from cuda_kernels.matmul.choose.choice import PROGRAMS
-from cuda_kernels.matmul.choose.model import misalignment_of
+from cuda_kernels.matmul.choose.choice import likely
+from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.run.turns import turn
 from simlayout.files import write_record
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
-WORTH, MOST, IN_ORDERS = 1.4, 60, 2
-"""Configurations are measured if their estimate is within this factor of the least one, at most so many of them; each
-program in so many orders of tiles, the likeliest."""
+MOST, IN_ORDERS = 60, 2
+"""At most so many configurations of a product are measured, each program in so many orders of tiles, the likeliest."""
 
 ROUNDS = 3
-
-ESTIMATES = PROGRAMS.in_orders(ORDERS)
-"""Of the candidates in all orders of tiles."""
-
 
 def problems(count, seed):
     """What to measure, in f16: `count` random Problems, a third of them small, and the named ones of the benchmark."""
@@ -88,19 +80,9 @@ def with_fewer_stages(configs, parts):
 
 
 def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
-    """The configurations for a product, at most so many, likely ones first, each program in so many orders of tiles; of
-    those whose orders are the same there, one."""
-    guesses, likely, orders = ESTIMATES(problem.M, problem.N, problem.K, 1, sms, misalignment_of(problem.K)), {}, Counter()
-    for i in np.argsort(guesses, kind="stable"):
-        if guesses[i] > WORTH * guesses.min() or len(likely) == most:
-            break
-        config = ESTIMATES.configs[i]
-        rows, cols = config.tile_grid(*config.turned(problem.M, problem.N))
-        same = replace(config, group=1 if cols == 1 else min(config.group, rows))
-        if same not in likely and orders[config.program] < in_orders:
-            orders[config.program] += 1
-            likely[same] = replace(config, dtype=problem.dtype, out=problem.dtype)
-    return list(likely.values())
+    """The configurations for a Product that are `likely`."""
+    wanted = Wanted(problem.M, problem.N, problem.K, types=(problem.dtype, problem.dtype), out=problem.dtype)
+    return likely(wanted, sms, most, in_orders)
 
 
 def programs(work):

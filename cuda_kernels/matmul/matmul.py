@@ -29,6 +29,9 @@ ROLES = "a", "b", "c", "scratch", "split", "counters", "scale_a", "scale_b"
 CACHE_SIZE = 256
 """Recipes in the cache, and launches per recipe; the oldest goes first."""
 
+MOST_SECONDS = 3600
+"""That a product may be measured for."""
+
 _recipes = {}
 _lock = Lock()
 _workspaces = Workspaces()
@@ -47,10 +50,10 @@ RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16"}
 
 
 class Recipe:
-    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap: as of `matmul`; scales:
-    the Operands of scale_a and scale_b, or none."""
+    """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`;
+    scales: the Operands of scale_a and scale_b, or none."""
 
-    def __init__(self, cuda, a, b, out, kernel, overlap, scales=()):
+    def __init__(self, cuda, a, b, out, kernel, overlap, tune, scales=()):
         for name, x in (("a", a), ("b", b)):
             if x.dtype not in RESULTS:
                 raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
@@ -71,9 +74,15 @@ class Recipe:
         self.clears = 0 in a.shape[-1:] and 0 not in shape
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            builder, kernel = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap,
-                                        _scale_steps(a, b, scales))
-            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), kernel)
+            given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
+            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, _scale_steps(a, b, scales)
+            builder = built(wanted, given, tune != "off")
+            if not isinstance(tune, str):
+                from cuda_kernels.matmul.tune.measure import tune_once
+
+                if tune_once(cuda, self.device, builder.wanted, tune, self.stream()):
+                    _recipes.clear()                 # products of other strides were made without it
+                    builder = built(wanted, given, True)
             self.steps, self.kernel = tuple(builder.steps), builder.kernel
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
         self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
@@ -122,11 +131,29 @@ class Recipe:
         return (at, split, counters), keep
 
 
+def built(wanted, given, use_kept):
+    """The Steps of a product. wanted: the first arguments of `steps_for`; given: (shape, strides) of a, b and out."""
+    builder, kernel = steps_for(*wanted, use_kept)
+    builder.build(*given, kernel)
+    return builder
+
+
 def _one_device(*operands):
     devices = {x.device for x in operands if x is not None and x.device is not None}
     if len(devices) > 1:
         raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(devices)))}: move them to one")
     return devices.pop() if devices else 0
+
+
+def _tune(tune, kernel):
+    """What `tune` asks for. Raises SimlayoutError for anything else, and where there is no choice."""
+    if isinstance(tune, str) and tune in ("kept", "off"):
+        return tune
+    if isinstance(tune, bool) or not isinstance(tune, int | float) or not 0 < tune <= MOST_SECONDS:
+        raise SimlayoutError(f'tune = {tune!r}: choose "kept", "off", or seconds to measure for, up to {MOST_SECONDS}')
+    if kernel != "auto":
+        raise SimlayoutError(f"tune = {tune!r} chooses a configuration, and kernel={kernel!r} is one: leave out either")
+    return tune
 
 
 def _scale_steps(a, b, scales):
@@ -178,14 +205,14 @@ def _no_gradient(*tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
-def _lookup(a, b, out, kernel, overlap, scale_a, scale_b):
+def _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b):
     """(recipe, addresses of a, b and out, those of the scales) for these arrays. If the recipe is new, everything is checked
     and it is made."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
     cuda, scales, at_scales = driver.cuda(), (), ()
-    key = look_a, look_b, look_c, kernel, overlap
+    key = look_a, look_b, look_c, kernel, overlap, tune
     if scale_a is not None or scale_b is not None:
         if scale_a is None or scale_b is None:
             raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
@@ -197,7 +224,8 @@ def _lookup(a, b, out, kernel, overlap, scale_a, scale_b):
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, [operand(*x, cuda) for x in scales]))
+        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, _tune(tune, kernel),
+                                             [operand(*x, cuda) for x in scales]))
     if recipe.gradients:
         _no_gradient(a, b, out)
     if out is not None:
@@ -206,7 +234,7 @@ def _lookup(a, b, out, kernel, overlap, scale_a, scale_b):
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-           overlap: bool = False, scale_a: Any = None, scale_b: Any = None) -> Any:
+           overlap: bool = False, scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Any:
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
@@ -223,11 +251,15 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     stream of the arrays' library. overlap: whether the kernel may start while the one ahead of it in the stream ends
     (programmatic dependent launch); it reads and writes the arrays only after that one has ended.
 
+    tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
+    (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured
+    first, for about so long, and the best is kept; compiling them is not counted. Nothing is measured unasked.
+
     Returns out at once. The product is complete when the stream has finished its work. Raises SimlayoutError for arrays that
     cannot be multiplied, and DeviceError if there is no GPU that can do it; then nothing has been launched. Legal in a CUDA
     graph capture if the same call was made once before.
     """
-    recipe, at_a, at_b, at_c, at_scales = _lookup(a, b, out, kernel, overlap, scale_a, scale_b)
+    recipe, at_a, at_b, at_c, at_scales = _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b)
     handle = recipe.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
@@ -284,7 +316,7 @@ class Prepared:
 
 
 def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False, scale_a: Any = None,
-                scale_b: Any = None) -> Prepared:
+                scale_b: Any = None, tune: str | float = "kept") -> Prepared:
     """Prepares out = a @ b for many calls: returns a Prepared, which is called with a stream or without one.
 
     Arguments, checks and errors are those of `matmul`. Everything is checked here, and not again in a call. The elements of
@@ -292,5 +324,5 @@ def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", over
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    recipe, *addresses, at_scales = _lookup(a, b, out, kernel, overlap, scale_a, scale_b)
+    recipe, *addresses, at_scales = _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b)
     return Prepared(recipe, a, b, out, addresses, tuple(zip((scale_a, scale_b), at_scales)))

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from cuda_kernels.build import cache
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
-from cuda_kernels.matmul.choose.choice import suited_kernel
-from cuda_kernels.matmul.product import ALIGNED, copied, work_of
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.product import ALIGNED, Work, copied, work_of
+from cuda_kernels.matmul.tune.kept import kept
 from cuda_kernels.run.driver import Shape, TensorMapMaker
 from cuda_kernels.run.step import Step, step_of
 from simlayout.algebra.dtypes import TYPES
@@ -52,11 +55,12 @@ class Input:
 class Steps:
     """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
     16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": bytes
-    from the scale of a row of a to that of the next, "b": of a column of b}, {} of a product without scales."""
+    from the scale of a row of a to that of the next, "b": of a column of b}, {} of a product without scales; use_kept:
+    whether what tuning has kept is used. wanted: once it is built, the Wanted; None of other kernels."""
 
-    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None):
+    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False):
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
-        self.overlap, self.scales = overlap, scales or {}
+        self.overlap, self.scales, self.use_kept, self.wanted = overlap, scales or {}, use_kept, None
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = 0
@@ -120,29 +124,50 @@ def row_major(work, itemsize, aligned):
     return (work.transposed if exchanged else work), exchanged
 
 
+@dataclass(frozen=True)
+class Laid:
+    """A product as a kernel is given it. work: its Work; inputs: of A and of B; c: the Place of C; copied: whether C is
+    copied from there; aligned: whether it starts on 16 bytes; wanted: all that a configuration depends on."""
+
+    work: Work
+    inputs: list
+    c: Place
+    copied: bool
+    aligned: bool
+    wanted: Wanted
+
+
 class HopperSteps(Steps):
     """Steps with a wgmma kernel."""
+
+    def lay(self, a, b, c, majors=None):
+        """The Laid of c = a @ b; a, b, c: (shape, strides); majors: orders of operands that the kernel takes, None for all
+        that wgmma does."""
+        size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
+        work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
+        at, majors = list(zip(*work.pieces)), majors or majors_of(self.types[0])
+        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
+                  for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
+        place_c, copy_c = self.output(work, at[2], size_c)
+        m, (M, N, K) = place_c.matrices, work.sizes
+        self.check_sizes(M, N, K, m.row // size_c)
+        aligned = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
+        wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
+                        self.out, bool(self.scales), "tma" if aligned and m.for_tma(size_c) else "direct")
+        return Laid(work, inputs, place_c, copy_c, aligned, wanted)
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
         size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
-        work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
-        at, majors = list(zip(*work.pieces)), majors_of(self.types[0])
-        if kernel:
-            majors = tuple(major for major in majors if major in kernel.options.majors)
-        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
-                  for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
-        place_c, copy_c = self.output(work, at[2], size_c)
+        of_kernel = kernel and tuple(major for major in majors_of(self.types[0]) if major in kernel.options.majors)
+        laid = self.lay(a, b, c, of_kernel)
+        work, inputs, place_c, m, wanted = laid.work, laid.inputs, laid.c, laid.c.matrices, laid.wanted
         M, N, K = work.sizes
-        self.check_sizes(M, N, K, place_c.matrices.row // size_c)
-        types = self.types[::-1] if exchanged else self.types
-        kernel = self.configure(kernel, (M, N, K, work.count), *(x.major for x in inputs), types)
+        kernel, self.wanted = self.configure(kernel, wanted), wanted
         if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
-        m = place_c.matrices
-        aligned_c = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
         problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
-                          c=0 if aligned_c else size_c,
+                          c=0 if laid.aligned else size_c,
                           **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
                           **{f"step_scale_{name}": self.scales[x.role] for name, x in zip("ab", inputs) if self.scales})
         kernel = kernel.fitted(problem)
@@ -165,7 +190,7 @@ class HopperSteps(Steps):
                       "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0)}
             self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
                                       f"{M}x{N}x{K} of {kernel.options}"))
-            if copy_c:
+            if laid.copied:
                 self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
         self.kernel = kernel
 
@@ -191,12 +216,14 @@ class HopperSteps(Steps):
         if max(sizes) >= INT_LIMIT:
             raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
 
-    def configure(self, kernel, sizes, major_a, major_b, types):
-        """The kernel for a problem: the one that is given, or one that is chosen."""
-        M, N, K, count = sizes
-        suited = suited_kernel(kernel, M, N, K, count, self.sms, major_a, major_b, types, self.out)
-        suited = suited.variant(scaled=bool(self.scales))
-        tiles = suited.options.tiles(M, N, count)
+    def configure(self, kernel, wanted):
+        """The kernel for what is wanted: the one that is given, else the one that is kept, else one that is chosen."""
+        if kernel is None:
+            config = kept(self.cuda, self.device, wanted) if self.use_kept else None
+            suited = kernel_of(config or choose(wanted, self.sms))
+        else:
+            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major)).variant(scaled=wanted.scaled)
+        tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
         return suited
@@ -259,7 +286,7 @@ class MmaSteps(Steps):
         self.kernel = kernel
 
 
-def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None):
+def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 
     kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
@@ -279,4 +306,4 @@ def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=N
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     builder = HopperSteps if kernel is None or kernel.stacks else MmaSteps
-    return builder(cuda, device, types, out, aligned, overlap, scales), kernel
+    return builder(cuda, device, types, out, aligned, overlap, scales, use_kept), kernel

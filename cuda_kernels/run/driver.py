@@ -32,6 +32,7 @@ NO_CONTEXT = (3, 201)
 _SIGNATURES = {
     "cuInit": (c_uint,), "cuDriverGetVersion": (c_void_p,), "cuDeviceGetCount": (c_void_p,),
     "cuDeviceGet": (c_void_p, c_int), "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
+    "cuDeviceGetName": (c_void_p, c_int, c_int),
     "cuDevicePrimaryCtxRetain": (c_void_p, c_int), "cuCtxPushCurrent_v2": (c_void_p,), "cuCtxPopCurrent_v2": (c_void_p,),
     "cuCtxGetCurrent": (c_void_p,), "cuCtxSetCurrent": (c_void_p,),
     "cuLibraryLoadData": (c_void_p, c_void_p, c_void_p, c_void_p, c_uint, c_void_p, c_void_p, c_uint),
@@ -104,6 +105,12 @@ class Cuda:
     def multiprocessors(self, device):
         """How many SMs a device has."""
         return self.attribute(device, MULTIPROCESSORS)
+
+    def name(self, device):
+        """What a device is called, such as "NVIDIA H200"."""
+        text = ctypes.create_string_buffer(256)
+        self.check(self.library.cuDeviceGetName(addressof(text), len(text), device), f"gives no name of GPU {device}")
+        return text.value.decode(errors="replace")
 
     def context(self, device):
         """The primary context of a device, the one that the CUDA runtime, torch, CuPy and Numba use."""

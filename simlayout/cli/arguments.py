@@ -54,6 +54,7 @@ COMMANDS = {
     "chips": ("chips:describe", "list the GPUs, their rules, and who says so of each"),
     "conform": ("conform:describe", "compare the model with what the hardware counts"),
     "bench": ("bench:describe", "time kernels beside cuBLAS"),
+    "tune": ("tune:describe", "measure configurations of matmul on this GPU, and keep the best"),
     "ladder": ("ladder:describe", "walk the tutorials' ladders, rung by rung"),
     "kernels": ("gemm:describe_kernels", "list the GEMM kernels and their options, or the plan of one"),
 }

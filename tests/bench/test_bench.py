@@ -19,6 +19,7 @@ from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.run import device as launch
+from cuda_kernels.run import turns
 from simlayout.cli import main
 from simlayout.errors import DeviceError, SimlayoutError
 
@@ -75,7 +76,7 @@ def library(monkeypatch):
     """A machine with a GPU of compute capability 9.0 and torch, as far as a run asks."""
     fake, torch = install(monkeypatch)
     made = Library(torch, fake)
-    monkeypatch.setattr(timing, "ROTATED", 1e5)
+    monkeypatch.setattr(turns, "ROTATED", 1e5)
     monkeypatch.setattr(timing, "array_library", lambda: made)
     monkeypatch.setattr(run, "cublas_library", lambda: made)
     monkeypatch.setattr(record, "driver_version", lambda: "580.0")

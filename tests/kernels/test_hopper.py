@@ -19,11 +19,11 @@ from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
-from cuda_kernels.lab.tuning import ESTIMATES
 from cuda_kernels.lab.tuning_fit import START, read
-from cuda_kernels.matmul.choose.candidates import CANDIDATES
-from cuda_kernels.matmul.choose.choice import choose, suited
+from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
+from cuda_kernels.matmul.choose.choice import PROGRAMS, choose, suited
 from cuda_kernels.matmul.choose.model import Estimates
+from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
 from simlayout.errors import SimlayoutError
@@ -31,7 +31,7 @@ from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.kernel import Problem
 
-SIZES = st.integers(1, 40)
+SIZES, ESTIMATES = st.integers(1, 40), PROGRAMS.in_orders(ORDERS)
 
 
 @pytest.mark.parametrize("where, store", [
@@ -97,7 +97,7 @@ def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
 @pytest.mark.parametrize("candidate", CANDIDATES[::37], ids=str)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(candidate, major):
-    config = suited(candidate, major, major, ("f16", "f16"), "f16")
+    config = suited(candidate, Wanted(1, 1, 1, 1, major, major))
     if config is None:
         pytest.skip("MN-major tiles of it do not fit")
     for tile in config.operands:
@@ -236,7 +236,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     *operands, out = types
     if operands[0] == "e4m3":                            # which wgmma reads K-major alone
         a_major = b_major = "K"
-    config = choose(M, N, K, 1, 132, a_major, b_major, tuple(operands), out)
+    config = choose(Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out), 132)
     assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
     assert config.turned(*config.types) == tuple(operands)
 

@@ -69,6 +69,10 @@ class FakeLibrary:
         ctypes.c_int.from_address(at).value = self.attributes[attribute]
         return 0
 
+    def cuDeviceGetName(self, at, size, device):
+        ctypes.memmove(at, b"Made-up GPU\0", 12)
+        return 0
+
     def cuDevicePrimaryCtxRetain(self, at, device):
         ctypes.c_void_p.from_address(at).value = 0x1000 + device
         return 0
@@ -335,18 +339,20 @@ def make_torch():
     return torch
 
 
-def install(monkeypatch, **machine):
+def install(monkeypatch, library=None, **machine):
     """Puts a fake driver and a fake torch where matmul finds them: (library, torch)."""
     from cuda_kernels.build import cache
+    from cuda_kernels.matmul.tune import kept
     from cuda_kernels.matmul.workspace import Workspaces
     from cuda_kernels.run import driver
 
     host = sys.modules["cuda_kernels.matmul.matmul"]
-    library, torch = FakeLibrary(**machine), make_torch()
+    library, torch = library or FakeLibrary(**machine), make_torch()
     cuda = driver.Cuda(library)
     monkeypatch.setattr(driver, "cuda", lambda: cuda)
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(host, "_recipes", {})
+    monkeypatch.setattr(kept, "_here", {})
     monkeypatch.setattr(host, "_workspaces", Workspaces())
 
     def compiled(config, version=0):

@@ -13,7 +13,8 @@ from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
-from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
+from cuda_kernels.matmul.choose.choice import PROGRAMS
 from cuda_kernels.matmul.choose.model import H200, Estimates, misalignment_of
 from simlayout.errors import ParseError
 from simlayout.nsight.source_page import Counted
@@ -32,7 +33,7 @@ def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     sizes = problem.M, problem.N, problem.K, 1, 132, misalignment_of(problem.K)
     guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
-    assert guesses[0] == tuning.ESTIMATES(*sizes).min() and list(guesses) == sorted(guesses)
+    assert guesses[0] == PROGRAMS.in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
 
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():

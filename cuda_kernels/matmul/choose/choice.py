@@ -1,12 +1,12 @@
 """Which configuration of `wgmma_persistent` a product gets: the candidate, in one of several orders of tiles, with the least
 estimate that its types allow."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.algebra.dtypes import TYPES
@@ -18,49 +18,72 @@ PROGRAMS = Estimates(CANDIDATES)
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
 
+WORTH = 1.4
+"""Configurations are worth measuring if their estimate is within this factor of the least one."""
+
 
 @lru_cache(4096)
-def choose(M, N, K, matrices, sms, a_major, b_major, types, out):
-    """The Hopper configuration for C (M, N) = A (M, K) times B (K, N), `matrices` of them, on a GPU with `sms` SMs. types:
-    of A and B. Where its c_major is "M" it makes the transpose of C: its A is the product's B.
+def choose(wanted, sms):
+    """The Hopper configuration for what is wanted, on a GPU with `sms` SMs: the first of `ranked`.
 
-    The estimates are of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
-    32 bytes along K takes as long for either, and so does TMA for a line of so many bytes.
-
-    >>> chosen = choose(1, 4096, 14336, 1, 132, "K", "K", ("f16", "f16"), "f16")
+    >>> from cuda_kernels.matmul.choose.wanted import Wanted
+    >>> chosen = choose(Wanted(1, 4096, 14336), 132)
     >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
     ('M', 16)
     """
-    deep = -(-K * TYPES[types[0]].bytes // 2)
-    misalignment = misalignment_of(deep if a_major == "K" else M, deep if b_major == "K" else N)
+    for _, config in ranked(wanted, sms):
+        return config
+    raise SimlayoutError(f"no candidate suits {wanted.a_major}-major A and {wanted.b_major}-major B of {wanted.types[0]}")
+
+
+def ranked(wanted, sms):
+    """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first; behind the LIKELY
+    ones once more all. Where c_major is "M" a configuration makes the transpose of C: its A is the product's B.
+
+    The estimates are of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
+    32 bytes along K takes as long for either, and so does TMA for a line of so many bytes.
+    """
+    M, N, matrices = wanted.M, wanted.N, wanted.matrices
+    deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
+    misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
     programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, deep, matrices, sms, misalignment), sms), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = PROGRAMS.take(near).in_orders(ORDERS)
-        for i in np.argsort(estimates(M, N, deep, matrices, sms, misalignment), kind="stable").tolist():
-            config = suited(estimates.configs[i], a_major, b_major, types, out)
+        times = estimates(M, N, deep, matrices, sms, misalignment)
+        for i in np.argsort(times, kind="stable").tolist():
+            config = suited(estimates.configs[i], wanted)
             if config is not None:
-                return _without_split(config, M, N, K, matrices, sms)
-    raise SimlayoutError(f"no candidate suits {a_major}-major A and {b_major}-major B of {types[0]}")
+                yield float(times[i]), _without_split(config, wanted, sms)
 
 
-def suited_kernel(kernel, M, N, K, matrices, sms, a_major, b_major, types, out):
-    """The kernel for a product: `kernel` with its orders and types or, without one, what is chosen."""
-    if kernel is None:
-        return kernel_of(choose(M, N, K, matrices, sms, a_major, b_major, types, out))
-    return kernel.taking(types, out, (a_major, b_major))
+def likely(wanted, sms, most, in_orders=2):
+    """[Hopper configuration] that are worth measuring, at most so many, the likeliest first, each program in so many orders
+    of tiles; of those whose orders are the same there, one."""
+    found, orders, least = {}, Counter(), None
+    for estimate, config in ranked(wanted, sms):
+        least = estimate if least is None else least
+        if estimate > WORTH * least or len(found) == most:
+            break
+        rows, cols = config.tile_grid(*config.turned(wanted.M, wanted.N))
+        same = replace(config, group=1 if cols == 1 else min(config.group, rows))
+        if same not in found and orders[config.program] < in_orders:
+            orders[config.program] += 1
+            found[same] = config
+    return list(found.values())
 
 
-def suited(candidate, a_major, b_major, types, out):
-    """A candidate for operands of these orders and types; None where it cannot be: tiles of MN-major operands may need more
-    shared memory. a_major, b_major: of the product, whose operands change places where the candidate's c_major is "M"."""
+def suited(candidate, wanted):
+    """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
+    and to store C without TMA may take more registers."""
     try:
-        return candidate.taking(types, out, (a_major, b_major))
+        taken = candidate.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major))
+        return replace(taken, scaled=wanted.scaled, store=wanted.store)
     except SimlayoutError:
         return None
 
 
-def _without_split(config, M, N, K, matrices, sms):
+def _without_split(config, wanted, sms):
     """The configuration without the code that adds up parts, where no tile is cut: 0.4 percent faster (geometric mean of 76
     products on an H200)."""
-    _, parts = config.cut(*config.turned(M, N), K, matrices, sms)
+    _, parts = config.cut(*config.turned(wanted.M, wanted.N), wanted.K, wanted.matrices, sms)
     return config if parts > 1 or not config.split else replace(config, split=False)

@@ -1,0 +1,43 @@
+"""What a configuration is wanted for: all of a product that its choice depends on."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """C (M, N) = A (M, K) times B (K, N), `matrices` of them, as the kernel is given it: rows of C are contiguous.
+
+    a_major, b_major: the contiguous dimension of an operand, "K" or "MN"; types: dtypes of A and B; out: of C; scaled:
+    whether rows and columns of C have scales; store: "tma", or "direct" where TMA cannot store C, because it is f32, or
+    because C itself, a line or a matrix of it does not start on 16 bytes.
+
+    >>> str(Wanted(16, 4096, 14336)), str(Wanted(16, 64, 64, 8, "K", "MN", ("e4m3", "e5m2"), "f32", True, "direct"))
+    ('16 x 4096 x 14336 f16 NT', '8 of 16 x 64 x 64 e4m3.e5m2 NN, scaled, to f32')
+    """
+
+    M: int
+    N: int
+    K: int
+    matrices: int = 1
+    a_major: str = "K"
+    b_major: str = "K"
+    types: tuple[str, str] = ("f16", "f16")
+    out: str = "f16"
+    scaled: bool = False
+    store: str = "tma"
+
+    def __post_init__(self):
+        if self.out == "f32":
+            object.__setattr__(self, "store", "direct")
+
+    @property
+    def order(self) -> str:
+        """BLAS's letters for A and B: N a matrix with contiguous rows, T the transpose of one."""
+        return f"{'N' if self.a_major == 'K' else 'T'}{'T' if self.b_major == 'K' else 'N'}"
+
+    def __str__(self):
+        parts = [f"{self.M} x {self.N} x {self.K} {'.'.join(dict.fromkeys(self.types))} {self.order}"]
+        parts += ["scaled"] * self.scaled + [f"to {self.out}"] * (self.types != (self.out, self.out))
+        if self.store == "direct" and self.out != "f32":
+            parts.append("C off 16 bytes")
+        return f"{self.matrices} of " * (self.matrices > 1) + ", ".join(parts)

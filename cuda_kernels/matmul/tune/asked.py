@@ -1,0 +1,134 @@
+"""Products by their sizes, as a command line or a file asks for them: what `matmul` would want for such arrays."""
+
+import json
+import re
+from dataclasses import dataclass, replace
+
+from cuda_kernels.matmul.arrays import contiguous
+from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.matmul import RESULTS
+from cuda_kernels.matmul.steps import HopperSteps
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import SimlayoutError
+
+EIGHTS = [name for name in RESULTS if TYPES[name].bits == 8]
+DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS if a != b))
+"""Types of operands: one of both, or two 8-bit ones, A's first."""
+
+OUTS, ORDERS = ("f16", "bf16", "f32"), ("NN", "NT", "TN", "TT")
+
+MOST_FAULTS = 3
+"""Lines of a file that a message names; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """C (M, N) = A (M, K) times B (K, N), `batch` of them, in arrays without gaps. dtype: of DTYPES; out: of OUTS, None for
+    what `matmul` gives; order: BLAS's letters for A and B, N a matrix with contiguous rows, T the transpose of one; scaled:
+    as with scale_a and scale_b. Raises SimlayoutError for what there is not.
+
+    >>> Asked(16, 4096, 14336, "bf16").types
+    ('bf16', 'bf16')
+    """
+
+    M: int
+    N: int
+    K: int
+    dtype: str = "f16"
+    out: str | None = None
+    order: str = "NT"
+    batch: int = 1
+    scaled: bool = False
+
+    def __post_init__(self):
+        for name, value, known in (("dtype", self.dtype, DTYPES), ("out", self.out, (None, *OUTS)),
+                                   ("order", self.order, ORDERS)):
+            if value not in known:
+                raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
+        if self.batch > 1 and self.scaled:
+            raise SimlayoutError("only a product of two matrices is scaled: leave out the batch, or the scales")
+        if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch)):
+            raise SimlayoutError(f"sizes {self.M} {self.N} {self.K}: give integers from 1 to {(1 << 31) - 1}")
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """The dtypes of A and B."""
+        first, _, second = self.dtype.partition(".")
+        return first, second or first
+
+    def wanted(self, cuda, device: int) -> Wanted:
+        """What `matmul` looks for, given such arrays."""
+        (M, N, K), out = (self.M, self.N, self.K), self.out or RESULTS[self.types[0]]
+        scales = {"a": 4, "b": 4} if self.scaled else {}
+        steps = HopperSteps(cuda, device, self.types, out, dict.fromkeys("abc", True), False, scales)
+        sizes = [TYPES[dtype].bytes for dtype in (*self.types, out)]
+        shapes = (M, K), (K, N), (M, N)
+        arrays = [_array(letter, self.batch, *shape, size) for letter, shape, size in zip(self.order + "N", shapes, sizes)]
+        return steps.lay(*arrays).wanted
+
+
+def _array(letter, batch, rows, cols, size):
+    """(shape, strides) of matrices without gaps, N with contiguous rows, T transposed."""
+    shape = (batch,) * (batch > 1) + (rows, cols)
+    if letter == "N":
+        return shape, contiguous(shape, size)
+    *outer, col, row = contiguous((*shape[:-2], cols, rows), size)
+    return shape, (*outer, row, col)
+
+
+def asked_in(text, name, usual):
+    """[Asked] of a file. text: what it holds, a product per line, M N K and a dtype if it is another than usual's, with
+    spaces or commas between (# begins a comment; a first line of names is left out), or JSON, a list of such lists or of
+    objects with these names; name: what messages call it; usual: an Asked that has the rest.
+
+    Raises SimlayoutError that names the lines (items of JSON) which say no product.
+
+    >>> [(a.M, a.dtype) for a in asked_in("M,N,K\\n16,64,128\\n\\n8 64 128 e4m3  # decode", "layers.csv", Asked(1, 1, 1))]
+    [(16, 'f16'), (8, 'e4m3')]
+    """
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows, what = (_rows_of_json(text, name), "item") if is_json else (_rows_of_lines(text), "line")
+    found, faults = [], []
+    for number, row in rows:
+        try:
+            found.append(_asked(row, usual))
+        except SimlayoutError as error:
+            faults.append(f"{what} {number}: {error}")
+    if faults:
+        more = f"; and {len(faults) - MOST_FAULTS} more" if len(faults) > MOST_FAULTS else ""
+        raise SimlayoutError(f"{name}: {'; '.join(faults[:MOST_FAULTS])}{more}")
+    if not found:
+        raise SimlayoutError(f"{name} names no product: write M N K on a line, such as 4096 4096 4096 bf16")
+    return list(dict.fromkeys(found))
+
+
+def _rows_of_lines(text):
+    """[(number of a line, its words)]."""
+    rows = [(number, re.split(r"[\s,;]+", line.partition("#")[0].strip(" \t,;"))) for number, line in
+            enumerate(text.splitlines(), 1)]
+    rows = [(number, words) for number, words in rows if words != [""]]
+    if rows and [word.lower() for word in rows[0][1][:3]] == ["m", "n", "k"]:
+        del rows[0]
+    return rows
+
+
+def _rows_of_json(text, name):
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SimlayoutError(f"{name} is no JSON: {str(error).splitlines()[0]}") from None
+    if not isinstance(items, list):
+        raise SimlayoutError(f"{name} is no list of products: write [[4096, 4096, 4096, \"bf16\"]]")
+    return list(enumerate(items, 1))
+
+
+def _asked(row, usual):
+    if isinstance(row, dict):
+        if not {"M", "N", "K"} <= set(row) <= {"M", "N", "K", "dtype"}:
+            raise SimlayoutError(f"{row}: give M, N, K and perhaps a dtype")
+        row = [row[name] for name in ("M", "N", "K", "dtype") if name in row]
+    if not isinstance(row, list) or not 3 <= len(row) <= 4:
+        said = " ".join(row) if isinstance(row, list) and all(isinstance(x, str) for x in row) else row
+        raise SimlayoutError(f"{said!r} is no product: write M N K and perhaps a dtype, such as 4096 4096 4096 bf16")
+    sizes = [int(x) if isinstance(x, str) and re.fullmatch(r"[0-9]{1,12}", x, re.ASCII) else x for x in row[:3]]
+    return replace(usual, M=sizes[0], N=sizes[1], K=sizes[2], dtype=row[3] if len(row) == 4 else usual.dtype)

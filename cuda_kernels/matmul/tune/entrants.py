@@ -1,0 +1,199 @@
+"""Configurations made ready to be measured at a product: operands in memory, launches of each, and whether each is right."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.matmul.product import ALIGNED
+from cuda_kernels.matmul.steps import HopperSteps
+from cuda_kernels.run.turns import sets_of
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import SimlayoutError
+from simlayout.numerics.formats import exact
+
+BLOCK = (1 << 20) + 7
+"""Random elements of which all operands are made, again and again: an odd number, so that lines do not repeat."""
+
+ROWS, COLS = 8, 256
+"""Elements of C that are compared with float64: so many columns of so many rows."""
+
+TOLERANCE = {16: 0.03, 8: 0.25}
+"""By bits of an operand: the largest error that counts as rounding, over the square root of K, which is the size of C's
+elements, because operands are normal. A tensor core keeps 13 bits behind the point of 8-bit products."""
+
+
+@dataclass
+class Entrant:
+    """config: a configuration; calls: what multiplies each set of operands; times: microseconds of its turns in a heat, of
+    number `heat`."""
+
+    config: Hopper
+    calls: list[Callable]
+    times: list[float] = field(default_factory=list)
+    heat: int = 0
+
+    @property
+    def us(self) -> float:
+        """The median of its times; infinity before the first."""
+        return float(np.median(self.times)) if self.times else float("inf")
+
+
+@dataclass(frozen=True)
+class Array:
+    """Matrices in memory. shape, strides (bytes): of the product's array; nbytes."""
+
+    shape: tuple
+    strides: tuple
+    nbytes: int
+
+
+def array_of(count, rows, cols, dtype, rows_contiguous=True):
+    """The Array of `count` matrices, whose lines start on 16 bytes.
+
+    >>> array_of(1, 3, 5, "f16"), array_of(2, 3, 5, "f16", rows_contiguous=False).strides
+    (Array(shape=(3, 5), strides=(16, 2), nbytes=48), (80, 2, 16))
+    """
+    size = TYPES[dtype].bytes
+    lines, length = (rows, cols) if rows_contiguous else (cols, rows)
+    pitch = -(-length * size // ALIGNED) * ALIGNED
+    strides = (pitch, size) if rows_contiguous else (size, pitch)
+    if count == 1:
+        return Array((rows, cols), strides, lines * pitch)
+    return Array((count, rows, cols), (lines * pitch, *strides), count * lines * pitch)
+
+
+class Operands:
+    """Sets of operands for what is wanted, in memory of a Stopwatch, and all that is random in them.
+
+    arrays: {"a", "b", "c": Array}; sets: {role: address} of each.
+    """
+
+    def __init__(self, watch, wanted, seed=0):
+        self.wanted, self._watch, self._random = wanted, watch, np.random.default_rng(seed)
+        M, N, K, count = wanted.M, wanted.N, wanted.K, wanted.matrices
+        size_c = TYPES[wanted.out].bytes
+        self.off = size_c if wanted.store == "direct" and wanted.out != "f32" else 0     # C starts off 16 bytes
+        of_a, of_b = wanted.types
+        self.arrays = {"a": array_of(count, M, K, of_a, wanted.a_major == "K"),
+                       "b": array_of(count, K, N, of_b, wanted.b_major == "MN"),
+                       "c": array_of(count, M, N, wanted.out)}
+        self._blocks = {role: normal(dtype, BLOCK, self._random) for role, dtype in zip("ab", wanted.types)}
+        self.sets = [self._set() for _ in range(sets_of(sum(x.nbytes for x in self.arrays.values())))]
+        self._reference = self._compared()
+
+    def _set(self):
+        """{role: address} of one set of operands."""
+        places = {role: self._watch.memory(x.nbytes + 256) for role, x in self.arrays.items()}
+        for role, block in self._blocks.items():
+            self._watch.fill(places[role], self.arrays[role].nbytes, block.tobytes())
+        if self.wanted.scaled:
+            lines = max(self.wanted.M, self.wanted.N)
+            places["scale_a"] = places["scale_b"] = self._watch.memory(4 * lines)
+            self._watch.fill(places["scale_a"], 4 * lines, np.ones(1, np.float32).tobytes())
+        return places | {"c": places["c"] + self.off}
+
+    def _compared(self):
+        """What a product is judged by: ([(address of a row of C in the first set, float64 values of some of its columns)],
+        numbers of these columns)."""
+        wanted, chosen = self.wanted, []
+        cols = np.unique(np.r_[0, wanted.N - 1, self._random.integers(0, wanted.N, COLS - 2)])
+        for i in range(ROWS):
+            matrix = int(self._random.integers(wanted.matrices))
+            row = (0, wanted.M - 1)[i] if i < 2 else int(self._random.integers(wanted.M))
+            k = np.arange(wanted.K)
+            a = self._values("a", matrix, row, k)
+            b = self._values("b", matrix, k[:, None], cols)
+            chosen.append((self.sets[0]["c"] + self._at("c", matrix, row, 0), a @ b))
+        return chosen, cols
+
+    def _at(self, role, matrix, row, col):
+        """Bytes from the start of an array to its elements."""
+        *of_matrix, of_row, of_col = self.arrays[role].strides
+        return (of_matrix[0] * matrix if of_matrix else 0) + of_row * row + of_col * col
+
+    def _values(self, role, matrix, row, col):
+        """float64 elements of A or B: what the repeated block has there."""
+        dtype = self.wanted.types["ab".index(role)]
+        number = self._at(role, matrix, np.asarray(row, np.int64), np.asarray(col, np.int64)) // TYPES[dtype].bytes
+        return values(dtype, self._blocks[role][number % BLOCK])
+
+    def fault(self, call):
+        """What is wrong with the product that a call makes of the first set, as words; None if it is right."""
+        chosen, cols = self._reference
+        out, size = self.wanted.out, TYPES[self.wanted.out].bytes
+        nan = b"\xff" * 64                               # what is not written is no number
+        self._watch.fill(self.sets[0]["c"], self.arrays["c"].nbytes, nan)
+        call()
+        worst = 0.0
+        for at, want in chosen:
+            bits = np.frombuffer(self._watch.read(at, self.wanted.N * size), TYPES[out].plain)
+            worst = max(worst, float(np.nan_to_num(np.abs(values(out, bits[cols]) - want), nan=np.inf).max()))
+        most = TOLERANCE[TYPES[self.wanted.types[0]].bits] * self.wanted.K ** 0.5
+        return None if worst <= most else f"wrong by {worst:.3g}, where rounding explains {most:.2g}"
+
+
+def normal(dtype, count, random):
+    """Random normal elements of a dtype, as an array of its bits or numbers."""
+    numbers = random.standard_normal(count, np.float32)
+    if TYPES[dtype].in_numpy:
+        return numbers.astype(TYPES[dtype].plain)
+    raw = TYPES[dtype].raw
+    every = np.arange(1 << TYPES[dtype].bits).astype(raw)
+    every = every[np.isfinite(exact(dtype, every))]
+    ordered = every[np.argsort(exact(dtype, every), kind="stable")]
+    known = exact(dtype, ordered)
+    return ordered[np.searchsorted((known[1:] + known[:-1]) / 2, numbers)]
+
+
+def values(dtype, elements):
+    """float64 values of elements of a dtype, as numbers or bits."""
+    return elements.astype(np.float64) if TYPES[dtype].in_numpy else exact(dtype, elements)
+
+
+def entrants(cuda, device, watch, operands, configs):
+    """([Entrant], [what could not be launched or is wrong]) of configurations. Operands: of the product."""
+    wanted = operands.wanted
+    scales = {"a": 4, "b": 4} if wanted.scaled else {}
+    aligned = {"a": True, "b": True, "c": not operands.off}
+    built, faults = [], []
+    for config in configs:
+        builder = HopperSteps(cuda, device, wanted.types, wanted.out, aligned, False, scales)
+        try:
+            builder.build(*((x.shape, x.strides) for x in operands.arrays.values()), kernel_of(config))
+            built.append((config, builder))
+        except SimlayoutError as error:
+            faults.append(f"{described(config)}: {error}")
+    room = {role: watch.memory(size) for role, size in _room(builder for _, builder in built).items() if size}
+    if "counters" in room:
+        watch.fill(room["counters"], _room(builder for _, builder in built)["counters"], bytes(64))
+    ready = []
+    for config, builder in built:
+        bound = [[step.bind(cuda, device, {"scratch": 0, "split": 0, "counters": 0} | places | room)
+                  for step in builder.steps] for places in operands.sets]
+        calls = [lambda launches=launches: [launch(watch.stream) for launch in launches] for launches in bound]
+        wrong = operands.fault(calls[0])
+        if wrong:
+            faults.append(f"{described(config)}: {wrong}")
+        else:
+            ready.append(Entrant(config, calls))
+    return ready, faults
+
+
+def _room(builders):
+    """Bytes of workspace by role that are enough for each of some builders; they share it, because they take turns."""
+    sizes = [(b.scratch, b.split, b.counters) for b in builders]
+    return dict(zip(("scratch", "split", "counters"), map(max, zip(*sizes)))) if sizes else {}
+
+
+def described(config):
+    """A configuration in a line: its tile, its stages, and what else differs from the usual.
+
+    >>> described(Hopper(128, 64, 6, cluster_m=2))
+    '128 x 64, 6 stages, cluster_m=2'
+    """
+    said = "tile_m", "tile_n", "stages", "dtype", "b_dtype", "out", "a_major", "b_major", "scaled", "box"
+    rest = [f"{name}={value}" for name, value in config.changes.items() if name not in said]
+    return ", ".join([f"{config.tile_m} x {config.tile_n}", f"{config.stages} stages", *rest])

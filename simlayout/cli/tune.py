@@ -1,0 +1,79 @@
+"""tune: configurations of matmul, measured on this machine's GPU. `cuda_kernels` is imported when it is called."""
+
+from pathlib import Path
+
+from simlayout.cli import registry
+from simlayout.cli.options import add_own, given_file, integer, seconds
+from simlayout.cli.text import fit
+from simlayout.errors import SimlayoutError
+
+EXAMPLES = """
+    simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
+    simlayout tune 16 14336 4096 --dtype bf16 --seconds 10
+    simlayout tune 8192 7168 2048 --dtype e4m3 --scaled    # with scale_a and scale_b
+    simlayout tune --all-layers layers.txt --dtype bf16    # a product per line
+    simlayout tune --list
+    simlayout tune --forget
+    """
+
+NOTES = """
+    C (M, N) = A (M, K) times B (K, N). The likeliest 32 configurations are measured in turns: CUDA graphs of calls that
+    rotate over operands larger than L2, random normal data, medians; each must be right. A line is printed for each after
+    its first turn, and the best of the last of three heats is kept, for this GPU, driver and version, in
+    $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul` uses it for such products, except with tune="off".
+    Compiling is not counted in --seconds, and takes some seconds a kernel and CPU the first time. Ctrl-C keeps the best
+    so far.
+
+    --all-layers FILE holds lines such as `4096 14336 4096 bf16`, with spaces or commas (# begins a comment), or JSON:
+    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
+    """
+
+
+def describe(parser):
+    """The parser of `simlayout tune`."""
+    parser.answer(tune, EXAMPLES, NOTES)
+    parser.add_argument("sizes", nargs="*", type=integer(), metavar="M N K", help="of a product")
+    add_own(parser, "--dtype", default="f16", metavar="TYPE", values=lambda: registry.TUNE_DTYPES,
+            help="of A and B; e4m3.e5m2: of each (default: f16)")
+    add_own(parser, "--out", metavar="TYPE", values=lambda: registry.TUNE_OUTS, help="of C (default: as matmul's)")
+    add_own(parser, "--order", default="NT", metavar="XY", values=lambda: registry.TUNE_ORDERS,
+            help="of A and B: N with contiguous rows, T a transpose (default: NT)")
+    parser.add_argument("--batch", type=integer(), default=1, metavar="N", help="so many products at once (default: 1)")
+    parser.add_argument("--scaled", action="store_true", help="with a scale for each row and column of C")
+    parser.add_argument("--seconds", type=seconds, metavar="S", help="to measure a product for (default: 3)")
+    parser.add_argument("--all-layers", metavar="FILE", help="measure the products that a file names")
+    parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
+    parser.add_argument("--forget", action="store_true", help="delete what is kept: of M N K, or all of it")
+
+
+def tune(options):
+    """`simlayout tune`."""
+    def say(text):
+        print(fit(text), flush=True)
+
+    if len(options.sizes) not in (0, 3):
+        raise SimlayoutError(f"{' '.join(map(str, options.sizes))} is no product: give M, N and K")
+    asked_for = [bool(options.sizes) and not options.forget, options.all_layers is not None, options.list, options.forget]
+    if sum(asked_for) != 1:
+        raise SimlayoutError("give M N K, --all-layers FILE, --list or --forget, one of them")
+    if options.list:
+        registry.list_kept(say)
+    elif options.forget:
+        registry.forget(tuple(options.sizes) or None, say)
+    else:
+        registry.tune_all(_products(options), options.seconds or registry.TUNE_SECONDS, say)
+    return 0
+
+
+def _products(options):
+    """The products that the options ask for."""
+    usual = registry.Asked(*(options.sizes or (1, 1, 1)), options.dtype, options.out, options.order, options.batch,
+                           options.scaled)
+    if options.all_layers is None:
+        return [usual]
+    with given_file(options.all_layers) as name:
+        try:
+            text = Path(name).read_text()
+        except (OSError, ValueError) as error:           # ValueError: no text, or a NUL byte in the name
+            raise SimlayoutError(f"cannot read {options.all_layers}: {getattr(error, 'strerror', None) or error}") from None
+    return registry.asked_in(text, options.all_layers, usual)

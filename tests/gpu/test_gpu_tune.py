@@ -1,0 +1,64 @@
+"""Configurations measured on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
+
+import pytest
+
+from cuda_kernels import matmul, plan_matmul
+from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.tune import kept, measure
+from cuda_kernels.run import driver
+from cuda_kernels.run.device import compute_capability, gpu_problem
+
+torch = pytest.importorskip("torch") if gpu_problem() is None else None
+pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
+                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+
+
+@pytest.fixture
+def most(monkeypatch, tmp_path):
+    """Few configurations, and a folder of their own."""
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "_here", {})
+    monkeypatch.setattr(measure, "MOST", 6)
+
+
+WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16"), out="f32"),
+          Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled=True),
+          Wanted(1, 4096, 520), Wanted(200, 131, 64, store="direct")]
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+def test_every_likely_configuration_is_right_and_the_best_is_no_slower_than_the_choice(most, wanted):
+    said = []
+    before = torch.cuda.mem_get_info()[0]
+    found = measure.tune(driver.cuda(), 0, wanted, 0.5, said.append)
+    assert not any("left out" in line for line in said), said
+    assert 0 < found.us <= found.chosen_us and kept.kept(driver.cuda(), 0, wanted) == found.config
+    assert torch.cuda.mem_get_info()[0] > before - (64 << 20)
+
+
+def test_matmul_multiplies_by_what_was_measured(most):
+    a, b = (torch.randn(512, 512, device="cuda", dtype=torch.float16) for _ in range(2))
+    out = torch.empty(512, 512, device="cuda", dtype=torch.float16)
+    plan_matmul(a, b, out, tune=0.3)()
+    (_, found), = kept.all_kept()
+    assert plan_matmul(a, b, out).kernel.options == found.config
+    assert plan_matmul(a, b, out, tune="off").kernel.options == choose(found.wanted, found.place.sms)
+    assert (out - torch.matmul(a, b)).abs().max() < 0.3 and (matmul(a, b) - out).abs().max() == 0
+
+
+def test_the_time_is_that_of_a_call_by_torchs_clock(most):
+    wanted = Wanted(4096, 4096, 4096)
+    found = measure.tune(driver.cuda(), 0, wanted, 1.0)
+    a, b, out = (torch.randn(4096, 4096, device="cuda", dtype=torch.float16) for _ in range(3))
+    product = plan_matmul(a, b.T, out)
+    assert product.kernel.options == found.config
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(20):
+        product()
+    start.record()
+    for _ in range(50):
+        product()
+    end.record()
+    end.synchronize()
+    assert 0.8 < 20 * start.elapsed_time(end) / found.us < 1.2
