@@ -1,7 +1,7 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli import registry
-from simlayout.cli.options import add, add_own, seconds
+from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit
 from simlayout.files import STDIO
 
@@ -32,8 +32,7 @@ def describe(parser):
     add_own(parser, "sets", nargs="*", metavar="SET", values=lambda: sets,
             help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")
     add(parser, "--sizes", default=[])
-    add(parser, "--only", "--rounds")
-    parser.add_argument("--seconds", type=seconds, metavar="S", help="of a turn (default: 0.05; of kernels and steps 0.15)")
+    add(parser, "--only", "--rounds", "--seconds")
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")
     parser.add_argument("--triton", action="store_true", help="measure Triton's matmul as well, where triton is installed")

@@ -1,11 +1,13 @@
 """tune: configurations of matmul, measured on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from simlayout.cli import registry
-from simlayout.cli.options import add_own, given_file, integer, seconds
-from simlayout.cli.text import fit
+from simlayout.cli.options import add, add_own, given_file, integer
+from simlayout.cli.text import fit, json_text, tell
 from simlayout.errors import SimlayoutError
+from simlayout.files import STDIO, deliver
 
 EXAMPLES = """
     simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
@@ -25,7 +27,7 @@ NOTES = """
     so far.
 
     --all-layers FILE holds lines such as `4096 14336 4096 bf16`, with spaces or commas (# begins a comment), or JSON:
-    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
+    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out, and e4m3.e5m2 is one of each. `-` is stdin.
     """
 
 
@@ -33,36 +35,53 @@ def describe(parser):
     """The parser of `simlayout tune`."""
     parser.answer(tune, EXAMPLES, NOTES)
     parser.add_argument("sizes", nargs="*", type=integer(), metavar="M N K", help="of a product")
-    add_own(parser, "--dtype", default="f16", metavar="TYPE", values=lambda: registry.TUNE_DTYPES,
-            help="of A and B; e4m3.e5m2: of each (default: f16)")
+    add(parser, "--dtype")
     add_own(parser, "--out", metavar="TYPE", values=lambda: registry.TUNE_OUTS, help="of C (default: as matmul's)")
     add_own(parser, "--order", default="NT", metavar="XY", values=lambda: registry.TUNE_ORDERS,
             help="of A and B: N with contiguous rows, T a transpose (default: NT)")
     parser.add_argument("--batch", type=integer(), default=1, metavar="N", help="so many products at once (default: 1)")
     parser.add_argument("--scaled", action="store_true", help="with a scale for each row and column of C")
-    parser.add_argument("--seconds", type=seconds, metavar="S", help="to measure a product for (default: 3)")
+    add(parser, "--seconds")
     parser.add_argument("--all-layers", metavar="FILE", help="measure the products that a file names")
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
     parser.add_argument("--forget", action="store_true", help="delete what is kept: of M N K, or all of it")
+    add(parser, "--json")
 
 
 def tune(options):
     """`simlayout tune`."""
-    def say(text):
-        print(fit(text), flush=True)
-
     if len(options.sizes) not in (0, 3):
         raise SimlayoutError(f"{' '.join(map(str, options.sizes))} is no product: give M, N and K")
     asked_for = [bool(options.sizes) and not options.forget, options.all_layers is not None, options.list, options.forget]
     if sum(asked_for) != 1:
         raise SimlayoutError("give M N K, --all-layers FILE, --list or --forget, one of them")
     if options.list:
-        registry.list_kept(say)
+        found = registry.all_kept()
+        tell(options.json, lambda: _plain(found), lambda: fit(registry.listed(found)))
     elif options.forget:
-        registry.forget(tuple(options.sizes) or None, say)
+        gone = registry.forget(tuple(options.sizes) or None)
+        tell(options.json, {"deleted": gone}, f"{gone} deleted")
     else:
-        registry.tune_all(_products(options), options.seconds or registry.TUNE_SECONDS, say)
+        _measure(options)
     return 0
+
+
+def _measure(options):
+    """Measures what the options ask for; the JSON has what was kept, also where an interrupt ends it."""
+    def say(text):
+        if options.json != STDIO:
+            print(fit(text), flush=True)
+
+    found = []
+    try:
+        registry.tune_all(_products(options), options.seconds or registry.TUNE_SECONDS, say, found)
+    finally:
+        if found and options.json:
+            deliver(options.json, json_text(_plain(found)) + "\n")
+
+
+def _plain(found):
+    return {"kept": [asdict(one) for one in found]}
 
 
 def _products(options):

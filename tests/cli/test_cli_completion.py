@@ -51,7 +51,7 @@ READERS = {"--op": of_some_chip, "--dtype": dtype_of, "--arch": arch_of, "page o
 
 OFFERING = {"--op", "--dtype", "--arch", "--kernel", "--accumulate", "--loads", "--c-store", "--operand", "named",
             "page of clinic", "page of guide",
-            "lesson", "sets", "tutorial", "instructions", "layout of plot", "chip"}
+            "lesson", "sets", "--order", "--out", "tutorial", "instructions", "layout of plot", "chip"}
 
 
 def test_values_are_offered_and_each_is_one_that_the_library_reads():

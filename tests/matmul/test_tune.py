@@ -67,8 +67,9 @@ def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number
 
 
 @pytest.mark.parametrize("wanted", [
-    Wanted(65, 77, 130, 3, "K", "MN", ("bf16", "bf16"), "f32"), Wanted(64, 72, 256, 1, "K", "K", ("e4m3", "e5m2"), "bf16", True),
-    Wanted(64, 72, 64, store="direct"), Wanted(1, 200, 264, 2, "MN", "MN"), Wanted(33, 1, 8, out="bf16")], ids=str)
+    Wanted(65, 77, 130, 3, "K", "MN", ("bf16", "bf16"), "f32"), Wanted(64, 72, 64, store="direct"),
+    Wanted(64, 72, 256, types=("e4m3", "e5m2"), out="bf16", scaled=True), Wanted(1, 200, 264, 2, "MN", "MN"),
+    Wanted(33, 1, 8, out="bf16")], ids=str)
 def test_every_kind_of_product_is_measured_and_nothing_stays_in_memory(gpu, wanted):
     found = measure.tune(driver.cuda(), 0, wanted, 0.001)
     assert found.tried == MOST and found.config.out == wanted.out and not gpu.alive and not gpu.contexts
@@ -174,7 +175,7 @@ def test_matmul_measures_where_it_is_asked_to_and_out_is_right_afterwards(gpu):
     a, b, _ = tensors(gpu, 72, 264, 128)
     made = host.matmul(a, b, tune=0.001)
     np.testing.assert_array_equal(made.array, a.array.astype("f4") @ b.array.astype("f4"))
-    assert [found.wanted for _, found in kept.all_kept()] == [Wanted(72, 264, 128)]
+    assert [found.wanted for found in kept.all_kept()] == [Wanted(72, 264, 128)]
 
 
 def test_a_c_off_16_bytes_does_not_get_what_was_measured_for_tma(gpu):

@@ -1,4 +1,4 @@
-"""What `simlayout tune` does: measures products one after the other, lists what is kept, and forgets it."""
+"""What `simlayout tune` does: it measures products one after the other, and lists what is kept."""
 
 from cuda_kernels.matmul.tune import kept, measure
 from cuda_kernels.matmul.tune.entrants import described
@@ -8,8 +8,9 @@ from simlayout.errors import DeviceError
 from simlayout.hardware.tables.arch import FEATURES
 
 
-def tune_all(products, seconds, say):
-    """Measures some Asked for about so many seconds each, and keeps the best of each. Says a line per configuration.
+def tune_all(products, seconds, say, found):
+    """Measures some Asked for about so many seconds each, keeps the best of each, and appends it to the list `found` as
+    Kept. Says a line per configuration.
 
     An interrupt is raised again once the best of the product at hand is kept. Raises DeviceError where there is no GPU with
     a choice, SimlayoutError where nothing could be kept.
@@ -21,30 +22,24 @@ def tune_all(products, seconds, say):
     wanted = list(dict.fromkeys(product.wanted(cuda, 0) for product in products))
     say(f"{kept.place_of(cuda, 0)}")
     measure.compile_likely(cuda, 0, wanted)
-    done = 0
-    try:
-        for one in wanted:
-            measure.tune(cuda, 0, one, seconds, say)
-            done += 1
-    except KeyboardInterrupt:
-        if len(wanted) > 1:
-            say(f"{done} of {len(wanted)} products were measured whole")
-        raise
+    for number, one in enumerate(wanted):
+        try:
+            best = measure.tune(cuda, 0, one, seconds, say)
+        except KeyboardInterrupt:
+            if len(wanted) > 1:
+                say(f"{number} of {len(wanted)} products were measured whole")
+            raise
+        found += [best] if best else []
 
 
-def list_kept(say):
-    """Says what is kept, a line per product under each GPU."""
+def listed(all_found):
+    """Some Kepts as text, a line per product under each GPU."""
     places = {}
-    for _, found in kept.all_kept():
+    for found in all_found:
         places.setdefault(found.place, []).append(found)
-    for place, all_found in places.items():
-        say(f"{place}")
-        for found in sorted(all_found, key=lambda f: (f.wanted.K * f.wanted.M * f.wanted.N, str(f.wanted))):
-            say(f"  {found.wanted}: {found.result}, {found.date}: {described(found.config)}")
-    if not places:
-        say("nothing is kept: `simlayout tune M N K` measures a product")
-
-
-def forget(sizes, say):
-    """Deletes what is kept of products of some sizes (M, N, K), also of their transposes, or with None all of it."""
-    say(f"{kept.forget(sizes)} deleted")
+    lines = []
+    for place, of_place in places.items():
+        lines.append(str(place))
+        lines += [f"  {found.wanted}: {found.result}, {found.date}: {described(found.config)}" for found in
+                  sorted(of_place, key=lambda f: (f.wanted.K * f.wanted.M * f.wanted.N, str(f.wanted)))]
+    return "\n".join(lines or ["nothing is kept: `simlayout tune M N K` measures a product"])

@@ -104,9 +104,8 @@ def keep(found):
 
 
 def all_kept():
-    """[(Path, Kept)] of all that is kept, of every GPU and version; warns of files that are damaged."""
-    found = [(path, _read_once(path)) for path in _files()]
-    return [(path, one) for path, one in found if one is not None]
+    """[Kept] of all that is kept on disk, of every GPU and version; warns of files that are damaged."""
+    return [one for path in _files() if (one := _read_once(path))]
 
 
 def check_room():
@@ -124,7 +123,7 @@ def forget(sizes=None):
     def is_meant(wanted):
         return sizes is None or wanted.K == sizes[2] and {wanted.M, wanted.N} == set(sizes[:2])
 
-    gone = _files() if sizes is None else [path for path, one in all_kept() if is_meant(one.wanted)]
+    gone = _files() if sizes is None else [file_of(one.place, one.wanted) for one in all_kept() if is_meant(one.wanted)]
     for path in gone:
         try:
             path.unlink(missing_ok=True)
