@@ -14,6 +14,7 @@ from simlayout.plots.fragments import FRAGMENT_KIND, choice, fragment, outline, 
 from simlayout.plots.lanes import PHASES_KIND, matrix_phases, phase_rows
 from simlayout.plots.layouts import LAYOUT_KIND, layout, layout_map, logical, memory
 from simlayout.plots.matrix import F2_KIND, bit_matrix, matrix
+from simlayout.plots.order import order
 from simlayout.plots.panel import Box, Panel, draw, together
 from simlayout.plots.performance import Bar, Dot, ladder, share_by_size, share_by_waves
 from simlayout.plots.pipeline import PIPELINE_KIND, of_kernel, pipeline, timeline
@@ -27,9 +28,9 @@ from simlayout.plots.wgmma import operand_panel
 __all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access",
            "accumulator_panel", "atom", "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map",
            "draw", "fragment", "in_memory", "ladder", "landing", "layout", "layout_map", "logical", "matrix",
-           "matrix_phases", "memory", "of_kernel", "operand_panel", "outline", "phase_rows", "phases", "pipeline", "plan",
-           "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets", "table",
-           "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
+           "matrix_phases", "memory", "of_kernel", "operand_panel", "order", "outline", "phase_rows", "phases", "pipeline",
+           "plan", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets",
+           "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
 
 KINDS = {kind.name: kind for kind in (BANKS_KIND, COMPARE_KIND, LAYOUT_KIND, PHASES_KIND, FRAGMENT_KIND, TMA_KIND, TMEM_KIND,
                                       F2_KIND, COPY_KIND, PLAN_KIND, PIPELINE_KIND)}

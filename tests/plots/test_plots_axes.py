@@ -14,7 +14,7 @@ import simlayout as sl
 from simlayout import plots
 from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.kernel import AccessCount
-from simlayout.machine import Event
+from simlayout.machine import Event, run
 from simlayout.plots import Bar, Box, Dot, Panel
 from simlayout.plots.files import figure_of
 
@@ -60,6 +60,7 @@ DATA = {                                                 # functions that draw n
     "bit_matrix": lambda: plots.bit_matrix(SWIZZLED),
     "choice": lambda: plots.choice(sl.hardware.choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A")),
     "in_memory": lambda: plots.in_memory(LOAD),
+    "order": lambda: plots.order(_run),
     "outline": lambda: plots.outline(sl.fragment("wgmma.m64n16k16.f32.f16.f16", "D")),
     "landing": lambda: plots.landing(plots.atom(32)),
     "operand_panel": lambda: plots.operand_panel(OperandTile(64, 64, "f16")),
@@ -77,6 +78,15 @@ DATA = {                                                 # functions that draw n
 }
 FILES = {"close", "rendered", "save"}
 CLASSES = {name for name in plots.__all__ if inspect.isclass(getattr(plots, name))}
+
+
+def _run():
+    from cuda_kernels.intrinsics import dynamic_shared, st_shared_b32, tid_x
+
+    def store():
+        st_shared_b32(dynamic_shared() + 4 * tid_x(), 1)
+
+    return run(store, 1, 32, shared_bytes=128)
 
 
 def _kernel():

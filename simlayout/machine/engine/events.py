@@ -17,6 +17,8 @@ EVENTS = {
     "store": "TMA reads the cells of a box that it stores to global memory",
     "wait": "a warp has waited for a phase of an mbarrier",
     "phase": "a phase of an mbarrier completes",
+    "wait_group": "the copies of a warp are there, but for the groups that its cp.async.wait_group, the instruction, leaves",
+    "barrier": "a bar.sync opens: all that it waits for have come; executed by no warp alone",
 }
 """Kind -> what has happened."""
 

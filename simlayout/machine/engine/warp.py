@@ -208,6 +208,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         self.require_convergence("cp.async.wait_group on the machine")
         for copy in self.copies.landing(pending):
             self.land(copy)
+        self.cta.tell("wait_group", f"cp.async.wait_group {pending}", self)
 
     def land(self, copy: Copy, epoch: int | None = None) -> None:
         """A copy lands. epoch: of this warp, whose other threads then know it; None for the present one."""
