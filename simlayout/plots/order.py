@@ -1,6 +1,6 @@
 """Who does what with shared memory, and in which order: the turns of warps on the CPU machine, and what nothing orders."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +23,14 @@ UNORDERED = "red frame and bar: nothing orders these two ({})"
 TALL = 0.24                                 # inches: a warp
 
 
-def order(run: Callable[[], Any], part: int = 0, title: str = "") -> Panel:
+def order(run: Callable[[], Any], part: int = 0, title: str = "", warps: Collection[int] = ()) -> Panel:
     """The Panel of what the warps of the first CTA of a run do with shared memory, one event in each column, in the order in
     which the CPU machine executes: a row for each warp, barriers across all of them. Two accesses that nothing orders have a
     mark, those of the first hazard.
 
     run: what runs a kernel on the machine and returns its Trace, with hazards="report" to be drawn to its end. part: bytes
     of the parts into which shared memory is divided: boxes then say which of them an access begins in; 0: they do not.
+    warps: which are drawn, all if none are named.
     Raises SimlayoutError where no warp touches shared memory.
 
     >>> import numpy as np
@@ -49,20 +50,21 @@ def order(run: Callable[[], Any], part: int = 0, title: str = "") -> Panel:
     seen: list[Event] = []
     with watching(seen.append):
         trace = run()
-    events = [e for e in seen if e.cta == seen[0].cta and e.kind in ("access", "wait_group", "barrier")]
-    warps = sorted({e.warp[1] for e in events if e.warp is not None})
-    if not warps:
-        raise SimlayoutError("no warp touches shared memory in this run: there is no order to draw")
-    first = next((h for h in trace.hazards if h.first is not None), None)
+    events = [e for e in seen if e.cta == seen[0].cta and e.kind in ("access", "wait_group", "barrier")
+              and (e.warp is None or not warps or e.warp[1] in warps)]
+    shown = sorted({e.warp[1] for e in events if e.warp is not None})
+    if not shown:
+        raise SimlayoutError("no such warp touches shared memory in this run: there is no order to draw")
+    first = next((h for h in trace.hazards if h.first is not None and {h.first.warp, h.second.warp} <= {*shown}), None)
     unordered = _pair(events, first) if first else ()
     boxes, legend, x = [], {}, 0.0
     for number, event in enumerate(events):
         text, colour, said = _look(event, part)
         legend.setdefault(said, set()).add(colour)
-        wide, y, high = (1, warps.index(event.warp[1]), 1) if event.warp is not None else (0.4, 0, len(warps))
+        wide, y, high = (1, shown.index(event.warp[1]), 1) if event.warp is not None else (0.4, 0, len(shown))
         boxes.append(Box(x, y, wide, high, colour, text, number in unordered))
         x += wide
-    return Panel(title, x, len(warps), boxes, rows=[(i + 0.5, f"warp {warp}") for i, warp in enumerate(warps)],
+    return Panel(title, x, len(shown), boxes, rows=[(i + 0.5, f"warp {warp}") for i, warp in enumerate(shown)],
                  legend=[(tuple(colours), said) for said, colours in legend.items()],
                  marked=UNORDERED.format(first.kind) if first else "", xlabel="order on the CPU machine", low=TALL)
 

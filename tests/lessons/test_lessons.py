@@ -101,6 +101,13 @@ def test_there_is_a_lesson_for_every_source_and_no_other():
     assert sorted(path.stem for path in SOURCES.iterdir()) == sorted(one.file for one in EVERY)
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_section_that_teaches_has_a_picture(number):
+    for section in lesson(number).source.split("\n## ")[1:]:
+        title = section.split("\n", 1)[0]
+        assert title.startswith(("Exercise", "What to remember")) or re.search(r"sl\.plots\.|\.plot\(", section), title
+
+
 BEGINS = {"en": "# Lesson {}: {}\n", "zh": "# 第 {} 课：{}\n"}
 LASTS = {"en": r"About\s{}\sminutes", "zh": "大约 {} 分钟"}
 EXERCISE = {"en": "Exercise", "zh": "练习"}

@@ -82,6 +82,8 @@ def test_it_draws_what_ptx_of_a_compiler_does():
     panel = plots.order(lambda: kernel.run((1, 1), (32, 8), a, c, 32, hazards="report"))
     assert panel.height == 8 and {box.text for box in panel.boxes} == {"store", "load"}
     assert len([box for box in panel.boxes if box.marked]) == 2
+    two = plots.order(lambda: kernel.run((1, 1), (32, 8), a, c, 32, hazards="report"), warps=(1, 5))
+    assert [text for _, text in two.rows] == ["warp 1", "warp 5"] and len(two.boxes) == len(panel.boxes) // 4
     ax = panel.plot()
     plots.close(ax)
 
@@ -90,7 +92,7 @@ def test_a_run_without_shared_memory_has_no_order_to_draw():
     def nothing():
         tid_x()
 
-    with pytest.raises(sl.errors.SimlayoutError, match="no warp touches shared memory"):
+    with pytest.raises(sl.errors.SimlayoutError, match="no such warp touches shared memory"):
         plots.order(lambda: machine.run(nothing, 1, 32))
     with pytest.raises(sl.HazardError):
         drawn(exchange, 1, False, False, hazards="raise")
