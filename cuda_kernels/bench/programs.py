@@ -10,25 +10,26 @@ from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Problem
 
 
-def programs(cases, capability, sms):
-    """The programs (as of `cuda_kernels.build.cache.compiled`) of some Cases on a GPU of this compute capability with `sms`
-    SMs; what matmul chooses where there is no wgmma is left out.
+def programs(cases, capability, gpu):
+    """The programs (as of `cuda_kernels.build.cache.compiled`) of some Cases on a GPU of this compute capability with these
+    Figures; what matmul chooses where there is no wgmma is left out.
 
     >>> from cuda_kernels.bench.sets import cases_of
-    >>> {p.kernel.options.out for p in programs(cases_of(["layers"]), (9, 0), 132)}
+    >>> from cuda_kernels.matmul.choose.figures import H200
+    >>> {p.kernel.options.out for p in programs(cases_of(["layers"]), (9, 0), H200)}
     {'bf16'}
     """
-    of_cases = [_program(case, capability, sms) for case in cases if case.kernel != TRITON]
+    of_cases = [_program(case, capability, gpu) for case in cases if case.kernel != TRITON]
     return [p for p in of_cases if p is not None]
 
 
-def _program(case, capability, sms):
+def _program(case, capability, gpu):
     p = case.problem
     kernel = None if case.kernel == "auto" else as_kernel(case.kernel)
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
         types = p.dtype, p.dtype
         suited = (kernel.taking(types, p.dtype, majors) if kernel else
-                  kernel_of(choose(Wanted(p.M, p.N, p.K, 1, *majors, types, p.dtype), sms)))
-        return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=sms)).compiled_as, target_of(capability))
+                  kernel_of(choose(Wanted(p.M, p.N, p.K, 1, *majors, types, p.dtype), gpu)))
+        return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

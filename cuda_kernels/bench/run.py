@@ -12,6 +12,7 @@ from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
+from cuda_kernels.matmul.choose.figures import figures_of
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
 
@@ -135,7 +136,7 @@ def compile_cases(cases):
     from cuda_kernels.run import driver
 
     cuda = driver.cuda()
-    compile_ahead(programs(cases, launch.compute_capability(), cuda.multiprocessors(0)), cuda.version)
+    compile_ahead(programs(cases, launch.compute_capability(), figures_of(cuda, 0)), cuda.version)
 
 
 def about(choice):

@@ -23,6 +23,7 @@ from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import likely
+from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.run.turns import turn
 from simlayout.files import write_record
@@ -79,10 +80,10 @@ def with_fewer_stages(configs, parts):
                               for config in configs for share in (1, *parts)))
 
 
-def worth_measuring(problem, sms, most=MOST, in_orders=IN_ORDERS):
+def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS):
     """The configurations for a Product that are `likely`."""
     wanted = Wanted(problem.M, problem.N, problem.K, types=(problem.dtype, problem.dtype), out=problem.dtype)
-    return likely(wanted, sms, most, in_orders)
+    return likely(wanted, gpu, most, in_orders)
 
 
 def programs(work):
@@ -164,10 +165,10 @@ def main(arguments=None):
                         help="each configuration with these parts of its stages, too, such as 0.75")
     options = parser.parse_args(arguments)
     library = torch_library("cuBLAS is torch's")
-    sms = driver.cuda().multiprocessors(0)
+    gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
     products = options.products or problems(options.shapes, options.seed)
-    likely = [(p, worth_measuring(p, sms, options.most, options.orders)) for p in products]
+    likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
     compile_ahead(programs(work), driver.cuda().version)
     configs, rows, faults = measure_all(library, work, options.seconds, source)

@@ -19,13 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.matmul.choose.model import H200, Estimates, Rates, misalignment_of
+from cuda_kernels.matmul.choose.figures import FIGURES, Figures
+from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.rates import RATES, Rates
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
-
-SMS = 132
-"""Of the GPU of the records."""
 
 NEAR = 0.15
 """A time that is this much above the least one of its product has half the weight."""
@@ -34,19 +33,21 @@ USUAL, HOLD = 0.03, 0.0025
 """Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
 towards where the fit starts."""
 
-FIXED = ("exchange", "exchange_load", "energy")
+FIXED = ("clock_ghz", "exchange_us", "exchange_group_us", "row_power_share")
 """Rates about which the records say too little: no sliced tile is likely enough to be measured, and no configuration has
 the GPU's power for itself."""
 
-START = replace(H200, energy=0.0)
+START = replace(RATES, row_power_share=0.0)
 """What the fit starts with."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A record. estimates: of its configurations; problems: (M, N, K) each; cublas: microseconds of each. product, tried,
-    times: arrays with an item per measurement: numbers of the product and of the configuration, and microseconds."""
+    """A record. gpu: on which it was measured; estimates: of its configurations; problems: (M, N, K) each; cublas:
+    microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the product and of the
+    configuration, and microseconds."""
 
+    gpu: Figures
     estimates: Estimates
     problems: tuple
     cublas: tuple
@@ -64,7 +65,7 @@ class Measured:
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
-        return estimates, estimates.work(M, N, K, 1, SMS, misalignment_of(K))
+        return estimates, estimates.work(M, N, K, 1, self.gpu, misalignment_of(K))
 
     @cached_property
     def _over_least(self):
@@ -76,7 +77,7 @@ class Measured:
     def estimated(self, rates):
         """Microseconds of each measurement, as the estimates say without trees."""
         estimates, work = self.of_each
-        return estimates.times(work, SMS, rates)
+        return estimates.times(work, self.gpu, rates)
 
     @cached_property
     def weights(self):
@@ -102,20 +103,23 @@ class Measured:
 def read(*paths):
     """The Measured of files that `cuda_kernels.lab.tuning` wrote, as they are or compressed by xz, without what is never
     chosen, as slices that cut nothing; ParseError for others."""
-    configs, rows = {}, []
+    configs, rows, devices = {}, [], set()
     for path in paths:
         try:
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
+            devices.add(record["device"])
             rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in measured])
                      for shape, cublas, measured in record["rows"]]
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
+    if len(devices) != 1 or not devices <= set(FIGURES):
+        raise ParseError(f"records of {', '.join(sorted(devices))}: read those of one of {', '.join(FIGURES)} at a time")
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    result = Measured(FIGURES[devices.pop()], Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
     return result.of(np.isfinite(result.estimated(START)))
 
 
@@ -148,7 +152,7 @@ def main(arguments=None):
     print(summary(measured, measured.estimated(rates)))
     for rates in fit(measured, rounds=options.rounds):
         print(summary(measured, measured.estimated(rates)), flush=True)
-    print(replace(rates, energy=H200.energy))
+    print(replace(rates, row_power_share=RATES.row_power_share))
     chosen, cost = measured.choices(measured.estimated(rates))
     for i in np.argsort(-cost)[:20]:
         of_product = np.flatnonzero(measured.product == i)

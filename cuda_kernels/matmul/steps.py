@@ -10,6 +10,7 @@ from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.product import ALIGNED, Work, copied, work_of
 from cuda_kernels.matmul.tune.kept import kept
@@ -220,7 +221,7 @@ class HopperSteps(Steps):
         """The kernel for what is wanted: the one that is given, else the one that is kept, else one that is chosen."""
         if kernel is None:
             config = kept(self.cuda, self.device, wanted) if self.use_kept else None
-            suited = kernel_of(config or choose(wanted, self.sms))
+            suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
         else:
             suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major)).variant(scaled=wanted.scaled)
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)

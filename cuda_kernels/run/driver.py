@@ -12,6 +12,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 
 CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS, SHARED_OPTIN = 75, 76, 16, 97
+CLOCK_RATE, MEMORY_CLOCK_RATE, MEMORY_BUS_WIDTH, L2_CACHE_SIZE = 13, 36, 37, 38
 """CUdevice_attribute (cuda.h)."""
 MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES (cuda.h)."""

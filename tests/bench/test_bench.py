@@ -18,6 +18,7 @@ from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.run import device as launch
 from cuda_kernels.run import turns
 from simlayout.cli import main
@@ -202,9 +203,9 @@ def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
     case = Case("few", "", replace(SMALL, dtype=dtype), kernel)
     timing.prepared(kernel, *library.operands(case.problem))()
     (launched,) = {program for program, *_ in library.fake.launches}
-    assert [launched_as(p) for p in programs([case], (9, 0), 132)] == [launched]
-    assert programs([Case("few", "", case.problem, TRITON)], (9, 0), 132) == []
-    assert programs([case], (8, 9), 128) == ([] if kernel is not KERNELS["mma_base"] else [Program(launched, "sm_89")])
+    assert [launched_as(p) for p in programs([case], (9, 0), H200)] == [launched]
+    assert programs([Case("few", "", case.problem, TRITON)], (9, 0), H200) == []
+    assert programs([case], (8, 9), H200) == ([] if kernel is not KERNELS["mma_base"] else [Program(launched, "sm_89")])
 
 
 def test_the_ways_to_call_that_are_timed_launch_one_product_each(library):

@@ -22,6 +22,7 @@ from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of,
 from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
 from cuda_kernels.matmul.choose.choice import PROGRAMS, choose, suited
+from cuda_kernels.matmul.choose.figures import Figures
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.workspace import LARGEST_TILE
@@ -227,7 +228,7 @@ def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms
     for config, *found in zip(table.configs, rows, cols, tiles, whole, parts):
         m, n, *found = map(int, found)
         assert found == [config.tiles(m, n, matrices), *config.cut(m, n, K, matrices, sms)]
-    assert (table(M, N, K, matrices, sms) > 0).all()
+    assert (table(M, N, K, matrices, Figures(sms)) > 0).all()
 
 
 @given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
@@ -236,7 +237,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     *operands, out = types
     if operands[0] == "e4m3":                            # which wgmma reads K-major alone
         a_major = b_major = "K"
-    config = choose(Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out), 132)
+    config = choose(Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out))
     assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
     assert config.turned(*config.types) == tuple(operands)
 

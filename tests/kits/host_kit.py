@@ -43,7 +43,7 @@ class FakeLibrary:
     ctas: that its clusters have at most at a time."""
 
     def __init__(self, capability=(9, 0), devices=1, sms=132):
-        self.attributes = {75: capability[0], 76: capability[1], 16: sms}
+        self.attributes = {75: capability[0], 76: capability[1], 16: sms, 13: 1980000, 36: 2619000, 37: 5120, 38: 50 << 20}
         self.devices, self.launches, self.encoded, self.contexts, self.captured = devices, [], 0, [], False
         self.ctas = sms
         self.programs, self.memory, self.fails, self.cpu, self.places = {}, [], {}, set(), {}

@@ -4,6 +4,7 @@ import json
 import lzma
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -15,7 +16,9 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
 from cuda_kernels.matmul.choose.choice import PROGRAMS
-from cuda_kernels.matmul.choose.model import H200, Estimates, misalignment_of
+from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.rates import RATES
 from simlayout.errors import ParseError
 from simlayout.nsight.source_page import Counted
 
@@ -29,15 +32,15 @@ def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchma
 
 @pytest.mark.parametrize("problem", [Product(1, 4096, 4096), Product(8192, 8192, 8192), Product(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
-    found = tuning.worth_measuring(problem, 132)
-    sizes = problem.M, problem.N, problem.K, 1, 132, misalignment_of(problem.K)
+    found = tuning.worth_measuring(problem, H200)
+    sizes = problem.M, problem.N, problem.K, 1, H200, misalignment_of(problem.K)
     guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
     assert guesses[0] == PROGRAMS.in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
 
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
-    found = tuning.worth_measuring(Product(640, 4096, 64), 132)
+    found = tuning.worth_measuring(Product(640, 4096, 64), H200)
     grids = [c.tile_grid(*c.turned(640, 4096)) for c in found]
     as_walked = {(c.program, 1 if cols == 1 else min(c.group, rows)) for c, (rows, cols) in zip(found, grids)}
     assert len(as_walked) == len(found) > len({c.program for c in found})
@@ -45,12 +48,12 @@ def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
 
 @pytest.mark.parametrize("orders", [1, 4])
 def test_a_kernel_is_measured_in_as_many_orders_of_tiles_as_asked_for(orders):
-    found = Counter(c.program for c in tuning.worth_measuring(Product(4096, 4096, 4096), 132, 60, orders))
+    found = Counter(c.program for c in tuning.worth_measuring(Product(4096, 4096, 4096), H200, 60, orders))
     assert max(found.values()) == orders and sum(found.values()) == 60
 
 
 def test_fewer_stages_are_tried_of_each_configuration_and_none_twice():
-    likely = tuning.worth_measuring(Product(2392, 280, 4016), 132, 5)
+    likely = tuning.worth_measuring(Product(2392, 280, 4016), H200, 5)
     found = tuning.with_fewer_stages(likely, (0.75, 0.74, 0.1))
     assert len(likely) == 5 and set(likely) < set(found) and len(set(found)) == len(found)
     whole = [{**vars(c), "stages": None} for c in likely]
@@ -160,34 +163,35 @@ def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
         assert (said["STSM"][0] > 0) == (config.store == "tma") and (said["LDSM"][0] > 0) == (config.body == "mma_tma")
 
 
-def record(tmp_path, rates):
+def record(tmp_path, rates, device="NVIDIA H200"):
     """A file as `tuning` writes it, of times that are estimates with these rates."""
     configs, rows = CANDIDATES[::20], []
     for problem in tuning.problems(12, 3)[:20]:
         M, N, K = problem.M, problem.N, problem.K
         estimates = Estimates(configs)
-        times = estimates.times(estimates.work(M, N, K, 1, 132, misalignment_of(K)), 132, rates)
+        times = estimates.times(estimates.work(M, N, K, 1, H200, misalignment_of(K)), H200, rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
-    path.write_text(json.dumps({"configs": [c.changes for c in configs], "rows": rows}))
+    path.write_text(json.dumps({"device": device, "configs": [c.changes for c in configs], "rows": rows}))
     return path
 
 
 def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path):
-    measured = tuning_fit.read(record(tmp_path, H200))
-    right = measured.estimated(H200)
+    measured = tuning_fit.read(record(tmp_path, RATES))
+    right = measured.estimated(RATES)
     assert measured.error(right) < 1e-12 and set(measured.choices(right)[1]) == {1.0}
-    slower = measured.estimated(replace(H200, column_clocks=2 * H200.column_clocks, exchange=20.0))
+    slower = measured.estimated(replace(RATES, wgmma_column_clocks=2 * RATES.wgmma_column_clocks, exchange_us=20.0))
     assert measured.error(slower) > 0.1 and max(measured.choices(slower)[1]) > 1
 
 
 def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
     pytest.importorskip("scipy")
-    path = record(tmp_path, replace(H200, launch=4.0, column_clocks=0.4))
+    path = record(tmp_path, replace(RATES, launch_us=4.0, wgmma_column_clocks=0.4))
     measured = tuning_fit.read(path)
     *_, found = tuning_fit.fit(measured, rounds=1)
-    assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(H200)) / 3
-    assert tuning_fit.main([str(path), "--rounds", "1"]) == 0 and "Rates(launch=" in capsys.readouterr().out
+    assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(RATES)) / 3
+    assert tuning_fit.main([str(path), "--rounds", "1"]) == 0
+    assert "Rates(clock_ghz=1.485, launch_us=" in capsys.readouterr().out
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path):
@@ -200,8 +204,16 @@ def test_a_file_that_is_no_record_is_refused(tmp_path):
         tuning_fit.read(tmp_path / "x.json.xz")
 
 
+def test_records_of_an_unknown_gpu_and_of_two_are_refused(tmp_path):
+    with pytest.raises(ParseError, match="records of NVIDIA H300: read those of one of NVIDIA H200, NVIDIA H100"):
+        tuning_fit.read(record(tmp_path, RATES, "NVIDIA H300"))
+    data = Path(__file__).parents[1] / "data"
+    with pytest.raises(ParseError, match="records of NVIDIA H100 80GB HBM3, NVIDIA H200"):
+        tuning_fit.read(data / "h200_few.json.xz", data / "h100_unseen.json.xz")
+
+
 def test_a_compressed_record_is_read_as_it_was(tmp_path):
-    path = record(tmp_path, H200)
+    path = record(tmp_path, RATES)
     packed = tmp_path / "packed.json.xz"
     packed.write_bytes(lzma.compress(path.read_bytes()))
     plain, found = tuning_fit.read(path), tuning_fit.read(packed)

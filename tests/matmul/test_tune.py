@@ -10,6 +10,7 @@ from host_kit import aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul.choose import figures
 from cuda_kernels.matmul.choose.choice import choose, likely
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.tune import entrants, kept, measure
@@ -18,6 +19,7 @@ from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
 MOST = 6
+FIGURES = figures.FIGURES["NVIDIA H100 80GB HBM3"]
 PRODUCT = Wanted(200, 136, 64)
 
 
@@ -42,7 +44,7 @@ def tensors(library, M, N, K, dtype=np.float16):
 
 def fastest(library, number, wanted=PRODUCT):
     """Makes candidate `number` the fastest, the others slower the earlier they are estimated; returns it."""
-    configs = likely(wanted, 132, MOST)
+    configs = likely(wanted, FIGURES, MOST)
     seen = {as_launched(config, wanted): 30.0 - i for i, config in enumerate(configs)}
     seen[as_launched(configs[number], wanted)] = 5.0
     library.takes = lambda config: seen.get(config, 50.0)
@@ -60,7 +62,8 @@ def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number
     best, said = fastest(gpu, number), []
     found = measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append)
     assert (found.config, found.us, found.tried) == (best, pytest.approx(5), MOST)
-    assert found.chosen_us == pytest.approx(5 if number == 0 else 30) and choose(PRODUCT, 132) == likely(PRODUCT, 132, 1)[0]
+    assert found.chosen_us == pytest.approx(5 if number == 0 else 30)
+    assert choose(PRODUCT, FIGURES) == likely(PRODUCT, FIGURES, 1)[0]
     assert kept.kept(driver.cuda(), 0, PRODUCT) == best
     assert len([line for line in said if " us  " in line]) == MOST and "kept in" in said[-1]
     assert f"{1 if number == 0 else 6}.000 times as fast as the estimate's choice" in said[-2]
@@ -81,9 +84,9 @@ def test_what_is_wrong_is_left_out_though_it_is_fast(gpu):
     found = measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append)
     assert found.config != best and found.tried == MOST - 1
     assert any("left out" in line and "wrong by inf" in line for line in said)
-    gpu.wrong = {as_launched(choose(PRODUCT, 132), PRODUCT)}
+    gpu.wrong = {as_launched(choose(PRODUCT, FIGURES), PRODUCT)}
     assert "the choice of the estimate is not right" in measure.tune(driver.cuda(), 0, PRODUCT, 0.001).result
-    gpu.wrong = {as_launched(config, PRODUCT) for config in likely(PRODUCT, 132, MOST)}
+    gpu.wrong = {as_launched(config, PRODUCT) for config in likely(PRODUCT, FIGURES, MOST)}
     assert measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append) is None and "nothing is kept" in said[-1]
 
 
@@ -98,7 +101,7 @@ def test_one_wrong_element_of_those_compared_is_seen(gpu, monkeypatch):
 
     with Stopwatch(driver.cuda(), 0) as watch:
         operands = entrants.Operands(watch, PRODUCT)
-        ready, faults = entrants.entrants(driver.cuda(), 0, watch, operands, likely(PRODUCT, 132, 1))
+        ready, faults = entrants.entrants(driver.cuda(), 0, watch, operands, likely(PRODUCT, FIGURES, 1))
         assert not faults and operands.fault(ready[0].calls[0]) is None
         monkeypatch.setattr(entrants, "values", off)
         assert "wrong by 1, where rounding explains" in operands.fault(ready[0].calls[0])
@@ -106,7 +109,7 @@ def test_one_wrong_element_of_those_compared_is_seen(gpu, monkeypatch):
 
 def test_a_noisy_turn_decides_nothing(gpu):
     best = fastest(gpu, 3)
-    other, usual, replays = as_launched(likely(PRODUCT, 132, MOST)[4], PRODUCT), gpu.takes, []
+    other, usual, replays = as_launched(likely(PRODUCT, FIGURES, MOST)[4], PRODUCT), gpu.takes, []
 
     def takes(config):
         if config == other:
@@ -159,7 +162,7 @@ def test_too_little_memory_is_an_error_that_says_how_much_and_leaves_nothing(gpu
 
 def test_matmul_measures_nothing_unasked_and_uses_what_is_kept_unless_it_is_off(gpu):
     a, b, out = tensors(gpu, 200, 136, 64)
-    best, usual = fastest(gpu, 4), choose(PRODUCT, 132)
+    best, usual = fastest(gpu, 4), choose(PRODUCT, FIGURES)
     assert host.plan_matmul(a, b, out).kernel.options == usual and not gpu.graphs
     assert host.plan_matmul(a, b, out, tune=0.001).kernel.options == best
     graphs = len(gpu.graphs)
@@ -186,7 +189,7 @@ def test_a_c_off_16_bytes_does_not_get_what_was_measured_for_tma(gpu):
     odd = gpu.torch.Tensor(raw[1: 1 + 200 * 136].reshape(200, 136))
     of_odd = host.plan_matmul(a, b, odd).kernel.options
     assert best.store == "tma" and of_odd.store == "direct"
-    assert of_odd == choose(Wanted(200, 136, 64, store="direct"), 132)
+    assert of_odd == choose(Wanted(200, 136, 64, store="direct"), FIGURES)
 
 
 def test_while_a_graph_is_captured_nothing_is_measured(gpu):

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
+from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -23,20 +24,20 @@ WORTH = 1.4
 
 
 @lru_cache(4096)
-def choose(wanted, sms):
-    """The Hopper configuration for what is wanted, on a GPU with `sms` SMs: the first of `ranked`.
+def choose(wanted, gpu=H200):
+    """The Hopper configuration for what is wanted on a GPU with these Figures: the first of `ranked`.
 
     >>> from cuda_kernels.matmul.choose.wanted import Wanted
-    >>> chosen = choose(Wanted(1, 4096, 14336), 132)
+    >>> chosen = choose(Wanted(1, 4096, 14336))
     >>> chosen.c_major, chosen.tile_n                # the one row becomes a column: tiles are at least 64 x 16
     ('M', 16)
     """
-    for _, config in ranked(wanted, sms):
+    for _, config in ranked(wanted, gpu):
         return config
     raise SimlayoutError(f"no candidate suits {wanted.a_major}-major A and {wanted.b_major}-major B of {wanted.types[0]}")
 
 
-def ranked(wanted, sms):
+def ranked(wanted, gpu):
     """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first; behind the LIKELY
     ones once more all. Where c_major is "M" a configuration makes the transpose of C: its A is the product's B.
 
@@ -46,21 +47,21 @@ def ranked(wanted, sms):
     M, N, matrices = wanted.M, wanted.N, wanted.matrices
     deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
     misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
-    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, deep, matrices, sms, misalignment), sms), kind="stable")
+    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, deep, matrices, gpu, misalignment), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = PROGRAMS.take(near).in_orders(ORDERS)
-        times = estimates(M, N, deep, matrices, sms, misalignment)
+        times = estimates(M, N, deep, matrices, gpu, misalignment)
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
-                yield float(times[i]), _without_split(config, wanted, sms)
+                yield float(times[i]), _without_split(config, wanted, gpu.sms)
 
 
-def likely(wanted, sms, most, in_orders=2):
+def likely(wanted, gpu, most, in_orders=2):
     """[Hopper configuration] that are worth measuring, at most so many, the likeliest first, each program in so many orders
     of tiles; of those whose orders are the same there, one."""
     found, orders, least = {}, Counter(), None
-    for estimate, config in ranked(wanted, sms):
+    for estimate, config in ranked(wanted, gpu):
         least = estimate if least is None else least
         if estimate > WORTH * least or len(found) == most:
             break

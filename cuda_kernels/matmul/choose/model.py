@@ -9,11 +9,9 @@ import numpy as np
 from cuda_kernels.kernels.hopper.config import cut_tiles, slots
 from cuda_kernels.kernels.hopper.parts import depth_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
+from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.trees import features, of_h200
-
-GHZ = 1.485
-"""The clock in which numbers of clocks below are counted. The GPU's own moves between 1.2 and 1.98 GHz with the power that
-it draws."""
 
 DEPTH = depth_of("f16")
 ROW_BYTES = 2 * DEPTH
@@ -28,105 +26,15 @@ DRIFT_STEPS = 32
 """Steps of 64 along K during which CTAs that began together still load the same rows at the same time."""
 
 
-L2_OPERAND_BYTES = 25e6
-"""Bytes of an operand that L2 keeps until the next pass over it. L2 has 50 MB, but both of its halves keep a copy of what
-SMs of both load."""
-
+L2_KEEPS = 0.5
+"""The part of L2 in which an operand is kept until the next pass over it: both of its halves keep a copy of what SMs of both
+load."""
 
 LEAN = 1 / 128
 """Rows that a CTA requests in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
 
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """The fitted rates of one GPU, from which an estimate is computed.
-
-    A launch, in microseconds: launch; cluster: added for clusters; skew: until all SMs have begun, if all have work.
-
-    A step of 64 along K. column_clocks: clocks per column of a wgmma m64nNk16; tall: the factor for more than two consumers;
-    turn: the least clocks of a step, times turn_pair for two or more consumers; latency: microseconds of a load, which only
-    the stages ahead hide; row: clocks of TMA per row; outside: the cost of a row outside of the matrix, in rows inside it;
-    outside_rate: how many such rows per nanosecond all CTAs together can request; delivered: bytes per nanosecond that all
-    SMs receive; l2: bytes per nanosecond that L2 serves, where a row for several CTAs of a cluster counts once. peers_2,
-    peers_4, peers_8: the factor of a step in clusters of so many CTAs.
-
-    L2 serves CTAs near one another together if they request the same row at about the same time. pair, near, near_clusters:
-    the part of such rows for which it does (1: all), for the two SMs of a TPC, the others of a GPC, and clusters of a GPC.
-    drift: after DRIFT_STEPS steps that part falls with this power of the steps, because the CTAs drift apart.
-
-    Rows that start on odd multiples of 64, 32 or 16 bytes cross L2's lines of 128 bytes. row_64, row_32, row_16: the factor
-    of TMA's time; l2_64 ...: the factor of what L2 serves; near_64 ...: the factor of pair, near and near_clusters.
-
-    A tile, in microseconds: tile; corner: per 128 x 256 elements; box: per box of C; second: the part of these that a
-    second CTA of the SM adds. Adding up the parts of a cut tile, in microseconds: through global memory reduce, and
-    reduce_load per round of loads; in a cluster exchange, and exchange_load per group of 8 columns and slice.
-
-    dram: bytes per nanosecond; sustained: TFLOP/s that the GPU's power allows where CTAs request LEAN rows per element of
-    C; energy: how much less it is per row more. hard, hard_l2, hard_memory, hard_power: the power of the norm that combines
-    times that overlap (1: their sum, large: their maximum): within a step of a CTA; of that and L2; of that and DRAM where
-    DRAM takes LONG (longer: the power of DRAM's time with which hard_memory grows); of all that and the GPU's power.
-    """
-
-    launch: float
-    cluster: float
-    skew: float
-    column_clocks: float
-    tall: float
-    turn: float
-    turn_pair: float
-    latency: float
-    row: float
-    outside: float
-    outside_rate: float
-    delivered: float
-    l2: float
-    pair: float
-    near: float
-    near_clusters: float
-    peers_2: float
-    peers_4: float
-    peers_8: float
-    row_64: float
-    row_32: float
-    row_16: float
-    l2_64: float
-    l2_32: float
-    l2_16: float
-    near_64: float
-    near_32: float
-    near_16: float
-    drift: float
-    tile: float
-    corner: float
-    box: float
-    second: float
-    reduce: float
-    reduce_load: float
-    exchange: float
-    exchange_load: float
-    dram: float
-    sustained: float
-    energy: float
-    hard: float
-    hard_l2: float
-    hard_memory: float
-    longer: float
-    hard_power: float
-
-
-H200 = Rates(launch=1.8, cluster=0.0862, skew=0.223, column_clocks=0.476, tall=0.996, turn=128, turn_pair=1.26,
-             latency=0.159, row=0.0498, outside=0.19, outside_rate=19, delivered=28600, l2=8840, pair=0.965, near=1,
-             near_clusters=0.474, peers_2=1.02, peers_4=1, peers_8=1.16, row_64=15.9, row_32=21, row_16=38.4, l2_64=0.915,
-             l2_32=0.839, l2_16=0.82, near_64=0.65, near_32=0.587, near_16=0.0785, drift=0.107, tile=8.08e-06,
-             corner=1.69, box=0.0844, second=0.893, reduce=3.42, reduce_load=0.167, exchange=2.16, exchange_load=0.172,
-             dram=4270, sustained=691, energy=3, hard=2.74, hard_l2=16.3, hard_memory=2.05, longer=0.146, hard_power=7.5)
-"""Fitted to the measurements in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They serve to
-choose; not each of them alone is what its name says. energy is not fitted, because in a tuning run all configurations heat
-the GPU together. In the benchmark, where each has the power for itself, 4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128
-and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
 
 
 @dataclass(frozen=True)
@@ -220,45 +128,46 @@ class Estimates:
         estimates.configs = Picked(self.configs, numbers, estimates.group)
         return estimates
 
-    def __call__(self, M, N, K, matrices=1, sms=132, misalignment=0, rates=H200):
+    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES):
         """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
         to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
         computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it. Each argument may be
         an array with a value per configuration."""
-        work = self.work(M, N, K, matrices, sms, misalignment)
-        return self.corrected(work, self.times(work, sms, rates))
+        work = self.work(M, N, K, matrices, gpu, misalignment)
+        return self.corrected(work, self.times(work, gpu, rates))
 
     def corrected(self, work, times):
         """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
         finite, trees = np.isfinite(times), of_h200() if self.trees is None else self.trees
         return times * np.where(finite, trees(features(self, work, np.where(finite, times, 1.0))), 1.0)
 
-    def work(self, M, N, K, matrices=1, sms=132, misalignment=0):
+    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0):
         """The Work of a product, which does not depend on rates."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
-        tiles, free, steps = tall * wide * matrices, slots(self, sms), _up(K, DEPTH)
+        tiles, free, steps = tall * wide * matrices, slots(self, gpu.sms), _up(K, DEPTH)
         whole, parts = cut_tiles(self, tiles, free, steps)
         left, waves = tiles - whole, _up(whole, free)
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
-        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, sms)
+        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left,
+                              gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
                     misalignment, *shared,
-                    matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free)),
+                    matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K)
 
-    def _again(self, tall, wide, nbytes, free):
+    def _again(self, tall, wide, nbytes, free, gpu):
         """Bytes of B (`nbytes` of a matrix) that come from DRAM again. Each group of rows of tiles reads all of B, and what
         L2 does not keep must be loaded again by the next group; groups that are worked on at the same time share a pass."""
         group = np.minimum(self.group, tall)
         together = group * np.maximum(1, free // (group * wide))
-        return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - L2_OPERAND_BYTES)
+        return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - L2_KEEPS * gpu.l2_bytes)
 
     def _shared(self, rows, cols, tall, wide, units, parts, left, sms):
         """(requested, paired, gathered) of Work, from the units that one GPC works on at a time."""
@@ -284,59 +193,63 @@ class Estimates:
         paired = requested - pairs * (own_m * alike[0] + own_n * alike[1]) / 2
         return requested, paired, np.minimum(paired, gathered)
 
-    def times(self, work, sms=132, rates=H200):
-        """float64 [configurations]: microseconds for the Work, not corrected."""
+    def times(self, work, gpu=H200, rates=RATES):
+        """float64 [configurations]: microseconds for the Work on a GPU with these Figures, not corrected. rates: of an
+        H200."""
+        rates, sms = rates.on(gpu), gpu.sms
         served = self._served(rates, work)
         usual, last, cut = (self._step(rates, work, served, outside, busy, sms) for outside, busy in (
             (work.usual, work.busy), (work.most, work.busy_last), (work.most, work.busy_cut)))
-        tile = rates.tile + rates.corner * self.tile_m * self.tile_n / 32768 + rates.box * self.boxes
-        tile = tile * np.where(work.busy > sms, 1 + rates.second, 1)
+        tile = rates.tile_us + rates.tile_area_us * self.tile_m * self.tile_n / 32768 + rates.store_box_us * self.boxes
+        tile = tile * np.where(work.busy > sms, 1 + rates.second_cta_share, 1)
         steps = np.maximum(work.waves - 1, 0) * work.steps * usual + (work.waves > 0) * work.steps * last
         steps = steps + (work.left > 0) * _up(work.steps, work.parts) * cut
         tiles = (work.waves + (work.left > 0)) * tile
         # consumers in turns: a tile is stored while the next one is multiplied, as far as that takes as long
         time = np.where(self.pingpong, np.maximum(steps + tile, (steps + tiles) / 2), steps + tiles)
-        memory = work.memory / rates.dram / 1e3
-        time = _together(np.maximum(1, rates.hard_memory * (memory / LONG) ** rates.longer), time, memory)
-        power = 1 + rates.energy * np.maximum(0, work.requested / (self.tile_m * self.tile_n) - LEAN)
-        time = _together(rates.hard_power, time, power * work.flops / rates.sustained / 1e6)
-        ends = rates.launch + rates.cluster * self.clustered + rates.skew * np.minimum(work.busy / sms, 1)
+        memory = work.memory / rates.dram_bytes_per_ns / 1e3
+        time = _together(np.maximum(1, rates.norm_with_dram * (memory / LONG) ** rates.norm_with_dram_growth), time, memory)
+        power = 1 + rates.row_power_share * np.maximum(0, work.requested / (self.tile_m * self.tile_n) - LEAN)
+        time = _together(rates.norm_with_power, time, power * work.flops / rates.power_tflops / 1e6)
+        ends = rates.launch_us + rates.cluster_launch_us * self.clustered
+        ends = ends + rates.start_skew_us * np.minimum(work.busy / sms, 1)
         ends = ends + (work.left > 0) * self._add_up(rates, work.parts)
         idle = (self.slices > 1) & (work.parts == 1) | (self.resident > 1) & (work.busy <= sms)
         return np.where(idle, np.inf, ends + time)
 
     def _served(self, rates, work):
         """Rows per CTA and step that L2 serves."""
-        drifted = np.minimum(1, DRIFT_STEPS / work.steps) ** rates.drift
-        crossing = rates.near_64 * drifted, rates.near_32 * drifted, rates.near_16 * drifted
+        drifted = np.minimum(1, DRIFT_STEPS / work.steps) ** rates.drift_power
+        crossing = rates.merged_factor_64 * drifted, rates.merged_factor_32 * drifted, rates.merged_factor_16 * drifted
         together = np.choose(work.misalignment, (1, *crossing))
-        pair = together * np.minimum(rates.pair, 1)
-        near = together * np.minimum(np.where(self.sharing > 1, rates.near_clusters, rates.near), 1)
+        pair = together * np.minimum(rates.merged_in_tpc, 1)
+        near = together * np.minimum(np.where(self.sharing > 1, rates.merged_clusters, rates.merged_in_gpc), 1)
         return work.requested - pair * (work.requested - work.paired) - near * (work.paired - work.gathered)
 
     def _step(self, rates, work, served, outside, busy, sms):
         """Microseconds of a step of all busy CTAs. served: from `_served`; outside: rows outside of the matrix that a CTA
         loads."""
         resident = _up(busy, sms)                        # CTAs of an SM
-        multiply = resident * self.tile_m * self.tile_n / 16 * rates.column_clocks
-        multiply = multiply * np.where(self.consumers > 2, rates.tall, 1)
-        turn = rates.turn * np.where(self.tile_consumers > 1, rates.turn_pair, 1)
-        tma = resident * (work.requested + rates.outside * outside) * rates.row
-        tma = tma * np.choose(work.misalignment, (1, rates.row_64, rates.row_32, rates.row_16))
-        serves = rates.l2 * np.choose(work.misalignment, (1, rates.l2_64, rates.l2_32, rates.l2_16))
-        served = (served + rates.outside * outside) / serves
-        delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered
-        step = _together(rates.hard, *(clocks / GHZ / 1e3 for clocks in (multiply, turn, tma)), rates.latency / self.stages,
-                         ROW_BYTES * busy * delivered / 1e3, busy * work.usual / rates.outside_rate / 1e3)
-        step = _together(rates.hard_l2, step, ROW_BYTES * busy * served / 1e3)
-        peers = (1, 1, rates.peers_2, rates.peers_2, rates.peers_4, 1, 1, 1, rates.peers_8)
-        return step * np.choose(self.sharing, peers)
+        multiply = resident * self.tile_m * self.tile_n / 16 * rates.wgmma_column_clocks
+        multiply = multiply * np.where(self.consumers > 2, rates.many_consumers_factor, 1)
+        turn = rates.least_step_clocks * np.where(self.tile_consumers > 1, rates.pair_step_factor, 1)
+        tma = resident * (work.requested + rates.outside_row_share * outside) * rates.tma_row_clocks
+        tma = tma * np.choose(work.misalignment, (1, rates.tma_factor_64, rates.tma_factor_32, rates.tma_factor_16))
+        crossing = np.choose(work.misalignment, (1, rates.l2_factor_64, rates.l2_factor_32, rates.l2_factor_16))
+        served = (served + rates.outside_row_share * outside) / (crossing * rates.l2_bytes_per_ns)
+        delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered_bytes_per_ns
+        step = _together(rates.norm_in_step, *(clocks / rates.clock_ghz / 1e3 for clocks in (multiply, turn, tma)),
+                         rates.load_latency_us / self.stages, ROW_BYTES * busy * delivered / 1e3,
+                         busy * work.usual / rates.outside_rows_per_ns / 1e3)
+        step = _together(rates.norm_with_l2, step, ROW_BYTES * busy * served / 1e3)
+        of_2, of_4, of_8 = rates.cluster_step_factor_2, rates.cluster_step_factor_4, rates.cluster_step_factor_8
+        return step * np.choose(self.sharing, (1, 1, of_2, of_2, of_4, 1, 1, 1, of_8))
 
     def _add_up(self, rates, parts):
         """Microseconds that adding up the parts of a tile takes."""
         return np.where(self.slices > 1,
-                        rates.exchange + rates.exchange_load * _up(self.tile_n // 8, self.slices) * self.slices,
-                        rates.reduce + rates.reduce_load * _up(self.rounds, parts) * parts)
+                        rates.exchange_us + rates.exchange_group_us * _up(self.tile_n // 8, self.slices) * self.slices,
+                        rates.reduce_us + rates.reduce_round_us * _up(self.rounds, parts) * parts)
 
 
 def misalignment_of(*sizes):

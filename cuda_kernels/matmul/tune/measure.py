@@ -15,6 +15,7 @@ from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import likely
+from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.tune.entrants import Operands, described, entrants
 from cuda_kernels.matmul.tune.kept import Kept, keep, kept, place_of
 from cuda_kernels.run.stopwatch import Stopwatch
@@ -48,8 +49,8 @@ def require_tunable(cuda, device):
 
 def compile_likely(cuda, device, products):
     """Compiles what measuring some Wanteds takes, many kernels at a time."""
-    sms, arch = cuda.multiprocessors(device), target_of(cuda.capability(device))
-    programs = [Program(kernel_of(config).compiled_as, arch) for wanted in products for config in likely(wanted, sms, MOST)]
+    gpu, arch = figures_of(cuda, device), target_of(cuda.capability(device))
+    programs = [Program(kernel_of(config).compiled_as, arch) for wanted in products for config in likely(wanted, gpu, MOST)]
     compile_ahead(programs, cuda.version)
 
 
@@ -74,7 +75,7 @@ def tune(cuda, device, wanted, seconds=SECONDS, say: Say = quiet) -> Kept | None
     is kept. Where it cannot be written it is kept for this process, with a warning. Raises DeviceError where the GPU's
     memory is too small.
     """
-    configs = likely(wanted, cuda.multiprocessors(device), MOST)
+    configs = likely(wanted, figures_of(cuda, device), MOST)
     say(f"{wanted}: {len(configs)} configurations")
     with Stopwatch(cuda, device) as watch:
         ready, faults = entrants(cuda, device, watch, Operands(watch, wanted), configs)

@@ -1,0 +1,46 @@
+"""The figures of a GPU that an estimate depends on, as the driver says them."""
+
+from dataclasses import dataclass, fields
+
+from cuda_kernels.run import driver
+
+ATTRIBUTES = {"sms": driver.MULTIPROCESSORS, "clock_khz": driver.CLOCK_RATE, "memory_khz": driver.MEMORY_CLOCK_RATE,
+              "bus_bits": driver.MEMORY_BUS_WIDTH, "l2_bytes": driver.L2_CACHE_SIZE}
+"""Figure -> the device attribute that holds it."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """sms: streaming multiprocessors; clock_khz: their highest clock; memory_khz: the clock of DRAM, in which it transfers
+    twice; bus_bits: the width of its bus; l2_bytes: of the L2 cache.
+
+    >>> round(Figures().dram), round(FIGURES["NVIDIA H100 80GB HBM3"].dram)
+    (4917, 3352)
+    """
+
+    sms: int = 132
+    clock_khz: int = 1980000
+    memory_khz: int = 3201000
+    bus_bits: int = 6144
+    l2_bytes: int = 50_000_000
+
+    @property
+    def dram(self) -> float:
+        """Bytes per nanosecond that DRAM can transfer."""
+        return 2 * self.memory_khz * self.bus_bits / 8 / 1e6
+
+
+H200 = Figures()
+"""An NVIDIA H200: 132 SMs, six stacks of HBM3e with 4.8 TB/s (NVIDIA H200 data sheet), the highest clocks that nvidia-smi
+lists; of L2 as much as the rates were fitted with."""
+
+FIGURES = {"NVIDIA H200": H200,
+           "NVIDIA H100 80GB HBM3": Figures(132, 1980000, 2619000, 5120, 50 << 20)}
+"""Of GPUs whose records lie in tests/data, by name. An H100 SXM has five stacks of HBM3 with 3.35 TB/s (NVIDIA H100 data
+sheet)."""
+
+
+def figures_of(cuda, device: int) -> Figures:
+    """The Figures of a device; those that the driver does not say are an H200's. cuda: a `cuda_kernels.run.driver.Cuda`."""
+    told = {name: cuda.attribute(device, number) for name, number in ATTRIBUTES.items()}
+    return Figures(**{f.name: told[f.name] or f.default for f in fields(Figures)})

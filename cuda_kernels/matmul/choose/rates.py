@@ -1,0 +1,120 @@
+"""The rates that estimates are computed from, fitted to one GPU, and what becomes of them on another."""
+
+from dataclasses import dataclass, replace
+
+from cuda_kernels.matmul.choose.figures import H200, Figures
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of one GPU. A name ends in what a rate is: _us microseconds; _clocks, of the clock `clock_ghz`; _per_ns of a
+    nanosecond; _factor what a time is multiplied by; _share a part of another rate; norm_ the power of a norm.
+
+    clock_ghz: the clock in which numbers of clocks are counted. The GPU's own moves between 1.2 and 1.98 GHz with the power
+    that it draws.
+
+    A launch. launch_us; cluster_launch_us: added for clusters; start_skew_us: until all SMs have begun, if all have work.
+
+    A step of 64 along K. wgmma_column_clocks: per column of a wgmma m64nNk16; many_consumers_factor: for more than two
+    consumers; least_step_clocks: of a step, times pair_step_factor for two or more consumers; load_latency_us: which only
+    the stages ahead hide; tma_row_clocks: of TMA per row; outside_row_share: the cost of a row outside of the matrix, in
+    rows inside it; outside_rows_per_ns: how many such rows all CTAs together can request; delivered_bytes_per_ns: that all
+    SMs receive; l2_bytes_per_ns: that L2 serves, where a row for several CTAs of a cluster counts once.
+    cluster_step_factor_2, _4, _8: of a step in clusters of so many CTAs.
+
+    L2 serves CTAs near one another together if they request the same row at about the same time. merged_in_tpc,
+    merged_in_gpc, merged_clusters: the part of such rows for which it does (1: all), for the two SMs of a TPC, the others of
+    a GPC, and clusters of a GPC. drift_power: after model.DRIFT_STEPS steps that part falls with this power of the steps,
+    because the CTAs drift apart.
+
+    Rows that start on odd multiples of 64, 32 or 16 bytes cross L2's lines of 128 bytes. tma_factor_64, _32, _16: of TMA's
+    time; l2_factor_64 ...: of what L2 serves; merged_factor_64 ...: of the three parts that are merged.
+
+    A tile. tile_us; tile_area_us: per 128 x 256 elements; store_box_us: per box of C; second_cta_share: the part of these
+    that a second CTA of the SM adds. Adding up the parts of a cut tile: through global memory reduce_us, and reduce_round_us
+    per round of loads; in a cluster exchange_us, and exchange_group_us per group of 8 columns and slice.
+
+    dram_bytes_per_ns; power_tflops: TFLOP/s that the GPU's power allows where CTAs request model.LEAN rows per element of C;
+    row_power_share: how much less it is per row more. norm_in_step, norm_with_l2, norm_with_dram, norm_with_power: the power
+    of the norm that combines times that overlap (1: their sum, large: their maximum): within a step of a CTA; of that and
+    L2; of that and DRAM where DRAM takes model.LONG (norm_with_dram_growth: the power of DRAM's time with which that grows);
+    of all that and the GPU's power.
+    """
+
+    clock_ghz: float
+    launch_us: float
+    cluster_launch_us: float
+    start_skew_us: float
+    wgmma_column_clocks: float
+    many_consumers_factor: float
+    least_step_clocks: float
+    pair_step_factor: float
+    load_latency_us: float
+    tma_row_clocks: float
+    outside_row_share: float
+    outside_rows_per_ns: float
+    delivered_bytes_per_ns: float
+    l2_bytes_per_ns: float
+    merged_in_tpc: float
+    merged_in_gpc: float
+    merged_clusters: float
+    cluster_step_factor_2: float
+    cluster_step_factor_4: float
+    cluster_step_factor_8: float
+    tma_factor_64: float
+    tma_factor_32: float
+    tma_factor_16: float
+    l2_factor_64: float
+    l2_factor_32: float
+    l2_factor_16: float
+    merged_factor_64: float
+    merged_factor_32: float
+    merged_factor_16: float
+    drift_power: float
+    tile_us: float
+    tile_area_us: float
+    store_box_us: float
+    second_cta_share: float
+    reduce_us: float
+    reduce_round_us: float
+    exchange_us: float
+    exchange_group_us: float
+    dram_bytes_per_ns: float
+    power_tflops: float
+    row_power_share: float
+    norm_in_step: float
+    norm_with_l2: float
+    norm_with_dram: float
+    norm_with_dram_growth: float
+    norm_with_power: float
+
+    def on(self, gpu: Figures) -> "Rates":
+        """Fitted to an H200, what they are on another GPU: clocks go with its clock; what all SMs receive and what power
+        allows also with its SMs; DRAM with its bandwidth, and L2 with the width of DRAM's bus, because each memory
+        controller has slices of L2. At the 49 products of tests/data/h100_unseen.json.xz this lowered the error of the
+        formula on an H100 from 0.089 to 0.056, and the cost of choosing by it from 5.7 to 3.9 percent; the other two have
+        not been compared with a GPU."""
+        clock, sms = gpu.clock_khz / H200.clock_khz, gpu.sms / H200.sms
+        return replace(self, clock_ghz=self.clock_ghz * clock,
+                       delivered_bytes_per_ns=self.delivered_bytes_per_ns * clock * sms,
+                       l2_bytes_per_ns=self.l2_bytes_per_ns * gpu.bus_bits / H200.bus_bits,
+                       dram_bytes_per_ns=self.dram_bytes_per_ns * gpu.dram / H200.dram,
+                       power_tflops=self.power_tflops * clock * sms)
+
+
+RATES = Rates(clock_ghz=1.485, launch_us=1.8, cluster_launch_us=0.0862, start_skew_us=0.223, wgmma_column_clocks=0.476,
+              many_consumers_factor=0.996, least_step_clocks=128, pair_step_factor=1.26,
+              load_latency_us=0.159, tma_row_clocks=0.0498, outside_row_share=0.19, outside_rows_per_ns=19,
+              delivered_bytes_per_ns=28600, l2_bytes_per_ns=8840, merged_in_tpc=0.965, merged_in_gpc=1,
+              merged_clusters=0.474, cluster_step_factor_2=1.02, cluster_step_factor_4=1,
+              cluster_step_factor_8=1.16, tma_factor_64=15.9, tma_factor_32=21, tma_factor_16=38.4,
+              l2_factor_64=0.915, l2_factor_32=0.839, l2_factor_16=0.82, merged_factor_64=0.65,
+              merged_factor_32=0.587, merged_factor_16=0.0785, drift_power=0.107, tile_us=8.08e-06,
+              tile_area_us=1.69, store_box_us=0.0844, second_cta_share=0.893, reduce_us=3.42,
+              reduce_round_us=0.167, exchange_us=2.16, exchange_group_us=0.172, dram_bytes_per_ns=4270,
+              power_tflops=691, row_power_share=3, norm_in_step=2.74, norm_with_l2=16.3, norm_with_dram=2.05,
+              norm_with_dram_growth=0.146, norm_with_power=7.5)
+"""Fitted to the measurements of an H200 in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They
+serve to choose; not each of them alone is what its name says. row_power_share is not fitted, because in a tuning run all
+configurations heat the GPU together. In the benchmark, where each has the power for itself, 4096 x 4096 x 4096 took 0.99 of
+cuBLAS by 128 x 128 and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
