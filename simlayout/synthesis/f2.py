@@ -12,9 +12,9 @@ import numpy as np
 
 from simlayout.algebra import F2Map, Swizzle
 from simlayout.algebra.translate import swizzle_to_f2
-from simlayout.synthesis.f2_banks import MOST, States, grown, spreads, tables
+from simlayout.synthesis.f2_banks import States, grown, spreads, tables
 
-WIDTHS = (1 << 11, MOST)
+WIDTHS = (1 << 11, 1 << 17)
 """How many partial layouts, the simplest ones, are kept at a time: at first, and if none of these reaches the least
 excess."""
 
@@ -73,10 +73,13 @@ def simplest(differences, cost, count):
 
 def _unit_states(differences, order, cost, width):
     """States over `order` up to a cost, whose first bits, the banks', keep their places; the `width` simplest of them."""
-    first = np.array([[1 << bit for bit in order[:differences.banks]]], np.uint8)
-    states = States(first, np.array([differences.banks]), np.zeros(1, np.int64))
-    for table in tables(differences.weights, order)[differences.banks:]:
-        states = grown((states, table, differences.banks, cost, differences.bits))
+    common = differences.common
+    first = np.array([[1 << bit for bit in order[:common]]], np.uint8)
+    states = States(first, np.array([common], np.uint8), np.zeros(1, np.int64))
+    for level, table in enumerate(tables(differences, order)[common:], common):
+        states = grown((states, table, differences, cost, differences.bits))
+        if level < differences.banks:                    # the last row: those who do not see it may meet here already
+            states = states[states.images[:, level] == 1 << level]
         if len(states) > width:
             states = states[np.argsort(_complexity(order, states.images), kind="stable")[:width]]
     return states
@@ -99,19 +102,11 @@ def completed(differences, order, images):
     """Columns of an invertible map whose lowest bits have the images, in reduced row echelon form, of the bits of `order`;
     other bits are free. Bits stay where they are as far as they can."""
     image_of = {bit: int(image) for bit, image in zip(order, images)}
-    pivots, rank = [], 0
-    for bit in order:
-        if image_of[bit] == 1 << rank:
-            pivots.append(bit)
-            rank += 1
-    for bit in range(differences.bits):                        # free bits, lowest first, fill what is left of the banks
-        if bit not in image_of:
-            image_of[bit] = 1 << rank if rank < differences.banks else 0
-            pivots += [bit] * (rank < differences.banks)
-            rank = len(pivots)
-    place = {bit: bit for bit in pivots if bit < differences.banks}
-    rows = iter(sorted(set(range(differences.banks)) - set(place)))
-    place.update((bit, next(rows)) for bit in pivots if bit not in place)
+    pivots = _pivots(differences, order, image_of)
+    place = {bit: bit for bit in pivots[:differences.common] if bit < differences.common}
+    rows = iter(sorted(set(range(differences.common)) - set(place.values())))
+    place.update((bit, next(rows)) for bit in pivots[:differences.common] if bit not in place)
+    place.update((bit, differences.common) for bit in pivots[differences.common:])     # the last row, not seen by all
     outside = [bit for bit in range(differences.bits) if bit not in place]
     place.update((bit, bit) for bit in outside if bit >= differences.banks)
     rows = iter(sorted(set(range(differences.bits)) - set(place.values())))
@@ -121,6 +116,27 @@ def completed(differences, order, images):
         banks = sum(1 << place[pivots[k]] for k in range(differences.banks) if image_of[bit] >> k & 1)
         columns.append(banks | (0 if bit in pivots else 1 << place[bit]))
     return tuple(columns)
+
+
+def _pivots(differences, order, image_of):
+    """The bits that begin the rows of the banks, row by row. Adds the images of bits that are not in `order`: these, lowest
+    first, fill what is left of the banks."""
+    common, pivots, last = differences.common, [], []
+
+    def take(bit):
+        if len(pivots) < common and image_of[bit] == 1 << len(pivots):
+            pivots.append(bit)
+        elif image_of[bit] >> common and not last:
+            last.append(bit)
+
+    for bit in order:
+        take(bit)
+    for bit in range(differences.bits):
+        if bit not in image_of:
+            full = len(pivots) == common and (last or common == differences.banks)
+            image_of[bit] = 0 if full else 1 << len(pivots)
+            take(bit)
+    return pivots + last
 
 
 def as_layers(columns, chunk):

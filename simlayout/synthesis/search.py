@@ -17,7 +17,7 @@ from simlayout.hardware import analyze, arch_of
 from simlayout.proofs import Access
 from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
-from simlayout.synthesis.f2_banks import WORD_BYTES, differences, kernels
+from simlayout.synthesis.f2_banks import WORD_BYTES, differences, rules
 from simlayout.synthesis.families import paddings, rotations, swizzles
 from simlayout.synthesis.result import Candidate, SearchResult, Share
 
@@ -75,10 +75,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     task = _task(tuple(accesses), budget, base)
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
-    if with_f2 and len({row.banks for row in task.rows}) > 1:
-        raise SimlayoutError("f2 takes accesses that see as many banks as each other, and of these some see 32 and some 64: "
-                             "search the families swizzle, rotation and pad")
-    every = len(plans) + (kernels(task.bits, 0, task.banks) if with_f2 else 0)
+    known = task.differences() if with_f2 else None
+    every = len(plans) + (known.total if with_f2 else 0)
     excess, layers_of_f2, tried = [], None, 0
 
     def tell(count=None):
@@ -92,14 +90,14 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
             excess += part
             tell(len(excess))
         if with_f2:
-            layers_of_f2 = f2_layers(task.differences(), task.f2_chunk, max(4 * limit, F2_CANDIDATES),
+            layers_of_f2 = f2_layers(known, task.f2_chunk, max(4 * limit, F2_CANDIDATES),
                                      lambda count: tell(len(plans) + count), executor)
     except KeyboardInterrupt:
         pass
     names = ("tma",) if tma else dict.fromkeys(families)
     shares = [_walked(name, plans, excess) for name in names if name != "f2"]
     if with_f2:
-        share, more = _of_f2(task, layers_of_f2, every - len(plans), tell)
+        share, more = _of_f2(task, known, layers_of_f2, tell)
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
     return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares))
@@ -130,7 +128,7 @@ class _Task:
     @property
     def rows(self):
         """What the tables say of the instructions, with the rules of sources that disagree."""
-        return [rule for a in self.accesses for rule in (a.row, a.row.rival) if rule is not None]
+        return [rule for a in self.accesses for rule in rules(a.row)]
 
     @property
     def line_bytes(self):
@@ -161,11 +159,6 @@ class _Task:
         """How many low bits of the chunk number f2 may permute: tile and base are multiples of 2**bits chunks."""
         size = gcd(self.tile.cosize, self.base or 0)
         return max((size & -size).bit_length() - self.f2_chunk.bit_length(), 0)
-
-    @property
-    def banks(self):
-        """How many of these bits choose the banks."""
-        return min((self.line_bytes // (self.f2_chunk * self.itemsize)).bit_length() - 1, self.bits)
 
     def differences(self):
         """The Differences between the lanes' addresses in all accesses."""
@@ -250,7 +243,7 @@ def _walked(name, plans, excess):
     return Share(name, known.count(0), len(known), total, least, least if known and len(known) == total else 0)
 
 
-def _of_f2(task, result, total, still):
+def _of_f2(task, known, result, still):
     """(the Share of f2, [(layout, excess)] of the layouts that it found). still: called after each batch; where it
     interrupts, the layouts are those that are counted."""
     layouts, excess = [join((*of_layout, task.tile)) for of_layout in (result.layers if result else ())], []
@@ -261,10 +254,10 @@ def _of_f2(task, result, total, still):
     except KeyboardInterrupt:
         pass
     if not excess:
-        return Share("f2", 0, 0, total, None, 0), []
-    known, least = task.differences(), min(excess)
+        return Share("f2", 0, 0, known.total, None, 0), []
+    least = min(excess)
     free = result.free * (known.constant == 0) if known.decides else excess.count(0)
-    return Share("f2", free, result.examined, total, least, result.bound), list(zip(layouts, excess))
+    return Share("f2", free, result.examined, known.total, least, result.bound), list(zip(layouts, excess))
 
 
 def _ranked(task, plans, excess, limit, still):
