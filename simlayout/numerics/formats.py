@@ -41,21 +41,31 @@ FORMATS = {name: Format(row.exponent, row.bits - 1 - row.exponent, "ieee" if row
 """Those of TYPES that products are made of. A tf32 lies in an f32, whose fraction it has here."""
 
 
+def patterns(exponent, fraction, specials, signed=True):
+    """(exact values, f64; exponents, int64) of every bit pattern of a float with so many bits of exponent and fraction:
+    exponents as they are encoded, of subnormals the least one. specials: as of Format, or "finite" (none).
+
+    >>> [column[[1, 2, 15]].tolist() for column in patterns(2, 1, "finite")]      # e2m1
+    [[0.5, 1.0, -6.0], [0, 0, 2]]
+    """
+    bits = np.arange(1 << signed + exponent + fraction)
+    negative, field, last = (bits >> exponent + fraction, bits >> fraction & (1 << exponent) - 1, (1 << fraction) - 1)
+    exponents = np.maximum(field, 1) - (1 << exponent - 1) + 1
+    significands = ((bits & last) + (np.minimum(field, 1) << fraction)) * (1 - 2.0 * negative)
+    exact = np.ldexp(significands, exponents - fraction)
+    largest = field == (1 << exponent) - 1
+    if specials == "ieee":
+        exact[largest] = np.where(bits & last, np.nan, np.where(negative, -np.inf, np.inf))[largest]
+    elif specials == "fn":
+        exact[largest & (bits & last == last)] = np.nan
+    return exact, exponents
+
+
 @lru_cache(None)
 def _tables(name):
     """(values, exponents, exact values as f64) of every bit pattern of a format of at most 16 bits."""
     form = FORMATS[name]
-    bits = np.arange(1 << (1 + form.exponent + form.fraction))
-    negative, field, fraction = (bits >> (form.exponent + form.fraction), bits >> form.fraction & (1 << form.exponent) - 1,
-                                 bits & (1 << form.fraction) - 1)
-    exponents = np.maximum(field, 1) - form.bias
-    significands = (fraction + (np.minimum(field, 1) << form.fraction)) * (1 - 2.0 * negative)
-    exact = np.ldexp(significands, exponents - form.fraction)
-    largest = field == (1 << form.exponent) - 1
-    if form.specials == "ieee":
-        exact[largest] = np.where(fraction, np.nan, np.where(negative, -np.inf, np.inf))[largest]
-    else:
-        exact[largest & (fraction == (1 << form.fraction) - 1)] = np.nan
+    exact, exponents = patterns(form.exponent, form.fraction, form.specials)
     finite = np.isfinite(exact)
     exponents[exact == 0] = ZERO
     exponents[~finite] = SPECIAL

@@ -15,7 +15,7 @@ from simlayout.algebra.aliases import ArrayLike
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import Kind, kind_of
-from simlayout.numerics.formats import F32_EXPONENTS, SPECIAL
+from simlayout.numerics.formats import F32_EXPONENTS, SPECIAL, patterns
 
 B200 = Provenance("measured elsewhere", "sf-tensor/tcgen05, MODEL.md and its frozen results of one B200")
 SIM = Provenance("measured elsewhere", "MMA-Sim, arXiv 2511.10909, and microsoft/MMA-Sim")
@@ -53,22 +53,13 @@ the last is 2**(bits - 127)."""
 
 @lru_cache(None)
 def _table(name):
-    """(values, float64; exponents, int64) of all 256 bytes: exponents as they are encoded, of subnormals the least one."""
-    form = MINIFLOATS[name]
-    bits = np.arange(256) & (1 << form.bits) - 1
-    negative = bits >> form.bits - 1 if form.signed else 0 * bits
-    stored, fraction = bits >> form.fraction & (1 << form.exponent) - 1, bits & (1 << form.fraction) - 1
+    """(values, float64; exponents, int64) of all 256 bytes, as of `patterns`."""
+    form, bits = MINIFLOATS[name], np.arange(256)
     if name == "ue8m0":
         return np.where(bits == 255, np.nan, np.ldexp(1.0, bits - form.bias)), bits - form.bias
-    exponents = np.maximum(stored, 1) - form.bias
-    significands = (fraction + (np.minimum(stored, 1) << form.fraction)) * (1.0 - 2 * negative)
-    values = np.ldexp(significands, exponents - form.fraction)
-    top = stored == (1 << form.exponent) - 1
-    if form.specials == "ieee":
-        values[top] = np.where(fraction, np.nan, np.where(negative, -np.inf, np.inf))[top]
-    elif form.specials == "fn":
-        values[top & (fraction == (1 << form.fraction) - 1)] = np.nan
-    return values, exponents
+    values, exponents = patterns(form.exponent, form.fraction, form.specials, form.signed)
+    read = bits & (1 << form.bits) - 1
+    return values[read], exponents[read]
 
 
 @dataclass(frozen=True)
