@@ -12,7 +12,7 @@ from cuda_kernels.bench import simulators
 RECORD = json.loads((Path(__file__).parents[1] / "data" / "simulators.json").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_machine_computes_each_kernel_right():
     assert all(set(simulators.on_the_machine(name)) == {"hazards off", "hazards"} for name in simulators.kernels())
 

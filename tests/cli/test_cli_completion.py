@@ -33,9 +33,9 @@ def offered(line):
     ("simlayout se", {"search"}), ("simlayout search --fam", {"--families"}),
     ("simlayout search x --families ro", {"rotation"}), ("simlayout nonsense-", set()),
     ("simlayout check x --op ldmatrix.x4", {"ldmatrix.x4", "ldmatrix.x4.trans"}),
-    pytest.param("simlayout gemm --kernel mma_pe", {"mma_permuted"}, marks=pytest.mark.slow),
-    pytest.param("simlayout help kern", {"kernels"}, marks=pytest.mark.slow),
-    pytest.param("simlayout lesson th", {"theory"}, marks=pytest.mark.slow)])
+    pytest.param("simlayout gemm --kernel mma_pe", {"mma_permuted"}, marks=pytest.mark.sweep),
+    pytest.param("simlayout help kern", {"kernels"}, marks=pytest.mark.sweep),
+    pytest.param("simlayout lesson th", {"theory"}, marks=pytest.mark.sweep)])
 def test_the_shell_completes_commands_options_and_choices(line, words):
     assert set(offered(line)) == words
 

@@ -12,19 +12,20 @@ from simlayout.cli.fills import related
 from simlayout.cli.map_text import map_text
 from simlayout.errors import SimlayoutError
 
-LOADS, STORES = "box_not_awaited_good", "store_unfenced_good"     # (map of s32 [8, 16], out s32): one box of all of it
+LOADS, STORES = "box_not_awaited", "store_unfenced"     # (map of s32 [8, 16], out s32): one box of all of it
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty folder but for hopper.ptx."""
+    """An empty folder but for two modules."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "hopper.ptx").write_text(FAULTS["box_not_awaited"].text())
+    for name in (LOADS, STORES):
+        (tmp_path / f"{name}.ptx").write_text(FAULTS[name].alone("good"))
     return tmp_path
 
 
-def words(entry, *arguments):
-    return ["run", "hopper.ptx", "--entry", entry, "--block", "64", *(w for a in arguments for w in ("--arg", a))]
+def words(name, *arguments):
+    return ["run", f"{name}.ptx", "--block", "64", *(w for a in arguments for w in ("--arg", a))]
 
 
 def test_a_kernel_loads_by_a_map_of_an_array_of_its_own(capsys):

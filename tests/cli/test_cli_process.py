@@ -18,7 +18,7 @@ needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev
 
 @needs_full
 @pytest.mark.parametrize("arguments", [
-    ["help"], *(pytest.param(words, marks=pytest.mark.slow) for words in (["check", TILE], ["kernels", "--json"]))])
+    ["help"], *(pytest.param(words, marks=pytest.mark.sweep) for words in (["check", TILE], ["kernels", "--json"]))])
 def test_a_full_stdout_is_one_line_and_2(arguments):
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENT)
@@ -32,7 +32,7 @@ def test_a_closed_stdout_is_one_line_and_2():
 
 
 @needs_full
-@pytest.mark.parametrize("to", ["2>&-", pytest.param("2>/dev/full", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("to", ["2>&-", pytest.param("2>/dev/full", marks=pytest.mark.sweep)])
 def test_without_a_stderr_the_exit_code_tells(to):
     done = subprocess.run(["sh", "-c", f'"$@" {to}', "sh", *COMMAND, "check", "("], stdout=subprocess.PIPE, timeout=PATIENT)
     assert (done.returncode, done.stdout) == (2, b"")
@@ -70,7 +70,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("module", [
-    "numpy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("simlayout.cli.arguments", "cuda_kernels.kernels"))])
+    "numpy", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("simlayout.cli.arguments", "cuda_kernels.kernels"))])
 def test_ctrl_c_while_modules_load_is_one_line_and_130(module):
     assert interrupted(WHILE_LOADING.format(module=module)) == (130, "simlayout: interrupted\n")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels import KERNELS
 from cuda_kernels.emitted import __main__ as emitted_package
@@ -247,7 +247,7 @@ def all_accesses():
     return {module: accesses for kernel in KERNELS.values() for module, accesses in kernel.emits().items()}
 
 
-@pytest.mark.parametrize("module", slow_but(["mma_permuted", "mma_crosswise"], all_accesses()))
+@pytest.mark.parametrize("module", sweep_but(["mma_permuted", "mma_crosswise"], all_accesses()))
 def test_emitted_functions_are_32_bit_in_ptx(module):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda")
     from importlib import import_module

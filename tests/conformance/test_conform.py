@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import refused
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.conformance import cases, clocks, forms, measure, ncu, probe, suite
 from cuda_kernels.conformance.cases import FAMILIES, STRIDES, WINDOW, generate
@@ -165,7 +165,7 @@ def test_the_probe_runs_every_case_as_often_as_its_table_says(name):
     assert total.wavefronts == (expected.wavefronts * (2, 5)).sum() and total.ideal == (expected.ideal * (2, 5)).sum()
 
 
-@pytest.mark.parametrize("name", slow_but(OF_EVERY_KIND[4::5], OF_EVERY_KIND))
+@pytest.mark.parametrize("name", sweep_but(OF_EVERY_KIND[4::5], OF_EVERY_KIND))
 def test_every_case_gets_its_own_counts_back_out_of_the_shared_launches(gpu, name):
     form = forms.form(name)
     made = generate(form.row.name, 4, 3, form.sized)
@@ -368,7 +368,7 @@ def head(form):
 
 
 @needs_numba
-@pytest.mark.parametrize("name", slow_but(["stmatrix.x2.trans", "atom.cas.b64"], [
+@pytest.mark.parametrize("name", sweep_but(["stmatrix.x2.trans", "atom.cas.b64"], [
     "ld.shared.v4.b16", "st.v2.b64", "ldmatrix.x4", "stmatrix.x2.trans", "cp.async.cg.16.src-size", "red.shared.add.f64",
     "atom.cas.b64", "atom.shared.exch.b128"]))
 def test_representative_probes_compile(name, tmp_path):

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from machine_code import PTXAS, needs_tools
+from tiers import sweep_but
 
 from cuda_kernels.build.compile import bound_kernel, text_of
 from cuda_kernels.conformance.forms import form
@@ -13,8 +14,7 @@ from simlayout.hardware.tables.arch import LANES
 
 
 @needs_tools
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["sm_100", "sm_103", "sm_110", "sm_120", "sm_121"])
+@pytest.mark.parametrize("target", sweep_but(["sm_100"], ["sm_100", "sm_103", "sm_110", "sm_120", "sm_121"]))
 @pytest.mark.parametrize("name", ["ld.shared.b64", "st.shared.b128", "ldmatrix.x4.trans", "stmatrix.x4", "cp.async.cg.16",
                                   "atom.shared.add.f32"])
 def test_the_probes_assemble_for_blackwell(name, target, tmp_path):

@@ -3,7 +3,7 @@
 from importlib import resources
 
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.conformance.foreign import ROWS, compare
 from cuda_kernels.conformance.foreign.reasons import CONTENDED, REASONS
@@ -17,7 +17,7 @@ QUICK = ["reduce_interleaved", "histogram_shared", "atomic_kinds", "sgemm_tiled"
          "triton_matmul", "numba_matmul_tiled", "softmax", "early_return"]
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, RECORD))
+@pytest.mark.parametrize("name", sweep_but(QUICK, RECORD))
 def test_the_machine_computes_and_counts_what_the_gpu_did(name):
     verdict = compare.judge(ROWS[name], RECORD[name])
     assert verdict.right, (verdict.failed, verdict.results, verdict.hazards)

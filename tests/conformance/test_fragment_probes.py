@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.conformance.fragments import compare, line, main, measure, probes
 from cuda_kernels.conformance.fragments_bits import (
@@ -47,7 +47,7 @@ def found():
     return cache(lambda number: measured(MULTIPLIED[number]))
 
 
-SOME = pytest.mark.parametrize("number", slow_but([0, 2, 4], range(len(MULTIPLIED))), ids=lambda n: MULTIPLIED[n].form.name)
+SOME = pytest.mark.parametrize("number", sweep_but([0, 2, 4], range(len(MULTIPLIED))), ids=lambda n: MULTIPLIED[n].form.name)
 
 
 @SOME
@@ -228,7 +228,7 @@ def assembles(names, folder):
         assembled(ptx(probe_kernel(probes()[name].form)), folder)
 
 
-@pytest.mark.parametrize("name", slow_but(SAMPLE[-2:], SAMPLE))
+@pytest.mark.parametrize("name", sweep_but(SAMPLE[-2:], SAMPLE))
 def test_a_form_assembles_for_sm_90a(name, tmp_path):
     assembles([name], tmp_path)
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.conformance import mma as check
 from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, INTEGER_CLASSES, classes, decode, encode, tiles
@@ -169,7 +169,7 @@ def needs_tools(test):
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(LAST_OF_A_FAMILY[::6], LAST_OF_A_FAMILY))
+@pytest.mark.parametrize("name", sweep_but(LAST_OF_A_FAMILY[::6], LAST_OF_A_FAMILY))
 def test_one_instruction_of_every_family_compiles(name, tmp_path):
     made = opcodes(name, tmp_path)
     kind = {"f64": "DMMA", "u8": "IMMA", "u4": "IMMA", "b1": "BMMA"}.get(MMAS[name].types[1], "HMMA")

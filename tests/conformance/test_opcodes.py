@@ -52,7 +52,7 @@ def test_every_form_of_the_table_is_a_case_and_has_ten_thousand_operands():
     assert min(case.count for case in EVERY) > 10_000 and not any(case.count % CTA for case in EVERY)
 
 
-@pytest.mark.parametrize("step", [50, pytest.param(4, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("step", [50, pytest.param(1, marks=pytest.mark.sweep)])
 def test_the_kernels_do_on_the_machine_what_the_table_says(step):
     check_on_the_machine(CASES[::step])
 
@@ -65,7 +65,7 @@ def runs(case):
         assert "the machine cannot execute" in str(error) or "unknown shared-memory" in str(error)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(i, marks=pytest.mark.sweep) for i in range(1, 10))])
 def test_the_machine_executes_what_lanes_do_together_and_what_memory_does(part):
     cases = TOGETHER[part::10]
     assert sum(runs(case) is not None for case in cases) > 0.8 * len(cases)
@@ -233,18 +233,12 @@ def differing(cases):
 
 
 def test_the_table_and_the_machine_compute_what_the_gpu_did():
-    assert differing(EVERY[::60]) == []
+    assert differing(EVERY[::200]) == []
 
 
 def test_of_several_nan_the_one_is_left_that_the_gpu_leaves():
     cases = [case for case in EVERY if case.name.endswith(" of NaN")]
     assert len(cases) == 9 and differing(cases) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(1, 6))
-def test_more_of_the_table_computes_what_the_gpu_did(part):
-    assert differing(EVERY[part::60]) == []
 
 
 @pytest.mark.sweep

@@ -125,21 +125,9 @@ def check_marks_make_no_code(kernel):
 
 
 @needs_compiler
-@pytest.mark.slow
-def test_shared_memory_instructions_are_the_accesses_that_the_cpu_machine_executes():
-    check_attribution(VARIANTS[COMPILED].fitted(Problem(*PROBLEM)))
-
-
-@needs_compiler
-@pytest.mark.slow
-def test_marks_do_not_change_the_machine_code():
-    check_marks_make_no_code(VARIANTS[COMPILED].fitted(Problem(*PROBLEM)))
-
-
-@needs_compiler
-@pytest.mark.sweep
-@pytest.mark.parametrize("label", VARIANTS)
-def test_every_variant_has_its_accesses_and_no_other_code_with_marks(label):
+@pytest.mark.parametrize("label", [pytest.param(label, marks=pytest.mark.slow if label == COMPILED else pytest.mark.sweep)
+                                   for label in VARIANTS])
+def test_shared_memory_instructions_are_the_accesses_that_the_cpu_machine_executes_and_marks_make_no_other(label):
     kernel = VARIANTS[label].fitted(Problem(*PROBLEM))
     check_attribution(kernel)
     check_marks_make_no_code(kernel)

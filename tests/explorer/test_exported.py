@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from explorer_pages import counts, element, settle, slid, typed
-from tiers import slow_but
+from tiers import sweep_but
 
 from simlayout.cli import registry
 from simlayout.explorer.model import answer
@@ -90,7 +90,7 @@ def compared(driver, state, sources, layouts):
 MANY = 40          # layouts
 
 
-@pytest.mark.parametrize("bench", slow_but(["matrices"], BENCHES))
+@pytest.mark.parametrize("bench", sweep_but(["matrices"], BENCHES))
 def test_the_page_counts_what_python_counts_wherever_the_sliders_stand(bench, driver, tmp_path):
     state = BENCHES[bench]
     sources = KERNELS if state.kernel else NONE

@@ -106,7 +106,7 @@ def patterns(draw, row):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(20, 500, data=st.data())
+@given_few(20, 5_000, data=st.data())
 def test_every_rule_equals_its_slow_twin(chip, name, data):
     row = instruction(name, chip)
     addresses, active = data.draw(patterns(row))
@@ -125,7 +125,7 @@ def agrees(chip, row, addresses, active):
     assert result.exact == (row.rival is None)
 
 
-@pytest.mark.parametrize(("chip", "name", "cases"), [pytest.param(*row, n, marks=pytest.mark.slow if n > 100 else ())
+@pytest.mark.parametrize(("chip", "name", "cases"), [pytest.param(*row, n, marks=pytest.mark.sweep if n > 100 else ())
                                                     for row in ROWS for n in (50, 10_000)])
 def test_cases_by_chance_equal_the_slow_twin(chip, name, cases):
     row, dice = instruction(name, chip), np.random.default_rng(cases)
@@ -140,7 +140,7 @@ def test_cases_by_chance_equal_the_slow_twin(chip, name, cases):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(10, 2_000, data=st.data())
+@given_few(10, 20_000, data=st.data())
 def test_the_phases_add_up_and_the_explanation_tells_them(chip, name, data):
     row = instruction(name, chip)
     addresses, active = data.draw(patterns(row))
@@ -152,7 +152,7 @@ def test_the_phases_add_up_and_the_explanation_tells_them(chip, name, data):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(20, 1_000, data=st.data())
+@given_few(20, 10_000, data=st.data())
 def test_lanes_that_xor_are_counted_by_rank(chip, name, data):
     row = instruction(name, chip)
     bits = row.lanes.bit_length() - 1

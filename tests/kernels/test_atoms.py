@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance.cute import executes_what_is_predicted, main, matrices
@@ -144,7 +144,7 @@ def test_the_swizzle_parts_every_bank_conflict_and_lines_have_eight_ways():
                 assert found == {7 * one.choice.matrices}
 
 
-@pytest.mark.parametrize("case", slow_but(one_case_per_load()[::5], one_case_per_load()), ids=str)
+@pytest.mark.parametrize("case", sweep_but(one_case_per_load()[::5], one_case_per_load()), ids=str)
 def test_every_plan_is_proved_and_its_index_functions_are_its_own(case):
     certificates = case.plan.verify()
     assert set(certificates) == {"copy A", "copy B", "load A", "load B"}
@@ -166,7 +166,7 @@ def test_a_layout_that_moves_half_a_piece_is_not_emitted():
 
 # ---- on the CPU machine ---------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("case", slow_but(one_case_per_load()[::5], one_case_per_load()), ids=str)
+@pytest.mark.parametrize("case", sweep_but(one_case_per_load()[::5], one_case_per_load()), ids=str)
 def test_every_load_gives_the_exact_product_and_costs_what_was_predicted(case):
     assert_exact_and_as_predicted(case, 24, 40, 24)
 
@@ -290,7 +290,7 @@ COMPILED = [Atoms("m16n8k8", want_a="x1", layout="packed"), Atoms("m16n8k16", (1
             Atoms("m16n8k8", (1, 2, 1), "K", "N")]
 
 
-@pytest.mark.parametrize("case", slow_but(COMPILED[:1], COMPILED), ids=str)
+@pytest.mark.parametrize("case", sweep_but(COMPILED[:1], COMPILED), ids=str)
 def test_a_case_compiles_to_its_own_instructions_and_keeps_its_values_in_registers(case, tmp_path):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
     from cuda_kernels.build.compile import ptx

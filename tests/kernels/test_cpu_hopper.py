@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 from on_machine import on_machine
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.intrinsics import Instruction
 from cuda_kernels.kernels.hopper import pipeline as hopper_pipeline
@@ -147,7 +147,7 @@ KINDS = {
 """Configuration, (M, N, K)."""
 
 
-@pytest.mark.parametrize("kind", slow_but([*list(KINDS)[:3], *list(KINDS)[8::7]], KINDS))
+@pytest.mark.parametrize("kind", sweep_but([*list(KINDS)[:3], *list(KINDS)[8::7]], KINDS))
 def test_every_kind_gives_the_bits_of_the_arithmetic_and_executes_what_is_predicted(kind):
     assert_right_and_as_predicted(KINDS[kind][0], *KINDS[kind][1])
 
@@ -158,7 +158,7 @@ BATCHED = {"wgmma_tma": HOPPER["wgmma_tma"], "persistent": Hopper(64, 64, **TMA)
 
 
 @pytest.mark.parametrize("matrices", BATCHES, ids=str)
-@pytest.mark.parametrize("name", slow_but(["persistent"], BATCHED))
+@pytest.mark.parametrize("name", sweep_but(["persistent"], BATCHED))
 def test_a_batch_of_matrices_may_share_an_operand(name, matrices):
     assert_right_and_as_predicted(BATCHED[name], 66, 72, 72, matrices)
 
@@ -181,7 +181,7 @@ CUT = {
 
 
 @cut_small_tiles
-@pytest.mark.parametrize("kind", slow_but(list(CUT)[::4], CUT))
+@pytest.mark.parametrize("kind", sweep_but(list(CUT)[::4], CUT))
 def test_cut_tiles_are_the_sums_of_their_parts_in_order(kind):
     config, (M, N, K), sms = CUT[kind]
     assert config.cut(M, N, K, 1, sms)[1] > 1

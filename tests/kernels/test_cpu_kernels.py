@@ -7,7 +7,7 @@ import pytest
 from gemm_kit import inputs, label
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import slow_but
+from tiers import sweep_but
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -66,13 +66,13 @@ def assert_right_and_as_predicted(kernel, a, b):
             c.instruction, c.instructions, c.wavefronts, c.ideal, True), c.name
 
 
-@pytest.mark.parametrize("shape", slow_but(EDGES[1:2], EDGES), ids=str)
+@pytest.mark.parametrize("shape", sweep_but(EDGES[1:2], EDGES), ids=str)
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_is_right_and_executes_what_was_predicted(name, shape):
     assert_right_and_as_predicted(KERNELS[name], *inputs(*shape))
 
 
-@pytest.mark.parametrize("kernel", slow_but(VARIANTS[1::5], VARIANTS), ids=label)
+@pytest.mark.parametrize("kernel", sweep_but(VARIANTS[1::10], VARIANTS), ids=label)
 def test_every_variant_is_right_and_executes_what_was_predicted(kernel):
     assert_right_and_as_predicted(kernel, *inputs(40, 72, 136))       # five K steps: the stages come round again
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from machine_code import assembled, needs_tools, of_class
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.build.entry import Entry
@@ -67,7 +67,7 @@ COMPILED = {
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(["wgmma_tma"], COMPILED, swept=[*list(COMPILED)[3::3], *list(COMPILED)[4::3]]))
+@pytest.mark.parametrize("name", sweep_but(["wgmma_tma"], COMPILED))
 def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp_path):
     config = COMPILED[name]
     said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)

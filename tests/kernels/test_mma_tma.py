@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from machine_code import assembled, needs_tools, of_class
 from ml_dtypes import bfloat16
 from on_machine import on_machine
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels import KERNELS
 from cuda_kernels.build.compile import ptx
@@ -39,7 +39,7 @@ SMALL = (2, 1), (200, 40, 72)
 PRODUCTS = [SMALL, *((cluster, (300, 136, 200)) for cluster in CLUSTERS)]
 
 
-@pytest.mark.parametrize("product", slow_but([SMALL], PRODUCTS, swept=PRODUCTS[2:4]), ids=str)
+@pytest.mark.parametrize("product", sweep_but([SMALL], PRODUCTS), ids=str)
 def test_c_has_the_bits_of_mma_swizzled_and_what_was_executed_is_what_is_predicted(product):
     (below, beside), (M, N, K) = product
     kernel = named("mma_tma").variant(cluster_m=below, cluster_n=beside)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from gemm_kit import label
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
@@ -145,7 +145,7 @@ def test_every_count_of_a_kernel_is_known_exactly(name):
 
 # ---- proofs of the plans --------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("kernel", slow_but(VARIANTS[::8], VARIANTS), ids=label)
+@pytest.mark.parametrize("kernel", sweep_but(VARIANTS[::8], VARIANTS), ids=label)
 def test_every_variant_is_proved(kernel):
     certificates = kernel.prove()
     assert list(certificates) == [a.name for a in kernel.plan.accesses]

@@ -8,7 +8,7 @@ import pytest
 from gemm_kit import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import given_few, slow_but
+from tiers import given_few, sweep_but
 
 import simlayout as sl
 from cuda_kernels.conformance.practical import as_predicted, is_right, main
@@ -63,7 +63,7 @@ def chain(a, n):
 
 # ---- right, and as predicted ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("variant", slow_but(VARIANTS[::5], VARIANTS), ids=label)
+@pytest.mark.parametrize("variant", sweep_but(VARIANTS[::5], VARIANTS), ids=label)
 def test_every_variant_is_proved_right_and_executes_what_was_predicted(variant):
     assert set(variant.prove()) == {access.name for access in variant.accesses}
     n, matrices = power_of(variant), small_integers(variant.inputs, 1)
@@ -82,7 +82,7 @@ def test_powers_of_any_matrix_have_the_bits_of_the_tensor_core(n, seed, variant)
     assert np.array_equal(solved.results[0].view(np.uint16), chain(a, n).view(np.uint16))
 
 
-@given_few(2, 8, st.integers(0, 2**32 - 1), st.sampled_from(["1.2", "2.1", "3.1"]))
+@given_few(2, 80, st.integers(0, 2**32 - 1), st.sampled_from(["1.2", "2.1", "3.1"]))
 def test_all_layouts_of_a_problem_give_the_same_bits(seed, problem):
     group = [v for v in VARIANTS if v.problem == problem]
     matrices = normal(group[0].inputs, seed=seed)
@@ -240,7 +240,7 @@ def test_writing_back_in_another_layout_without_a_barrier_is_a_race():
 
 # ---- GPU code -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("key", slow_but([("1.2", "xor")], [
+@pytest.mark.parametrize("key", sweep_but([("1.2", "xor")], [
     ("1.1", "rearranged"), ("1.2", "xor"), ("2.1", "xor"), ("3.1", "xor interleaved")]), ids=str)
 def test_kernels_compile_without_a_gpu_to_the_instructions_they_name(key):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from machine_code import ARCH, assembled, needs_tools, of_class
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels import KERNELS
 from simlayout.codegen import identifier
@@ -32,7 +32,7 @@ LOADS = {"mma_permuted": {"4": 4 * 2, "2": 8 * 2}, "mma_base": {"4": 8, "2": 16}
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(["mma_permuted"], LOADS))
+@pytest.mark.parametrize("name", sweep_but(["mma_permuted"], LOADS))
 def test_a_kernel_keeps_its_values_in_registers(name, tmp_path):
     said, opcodes = assembled(ptx(KERNELS[name], ARCH), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
@@ -86,7 +86,7 @@ BY_HAND = {"mma_permuted": permuted_load_a, "mma_crosswise": crosswise_load_a}
 
 
 @needs_tools
-@pytest.mark.parametrize("name", slow_but(["mma_permuted"], BY_HAND))
+@pytest.mark.parametrize("name", sweep_but(["mma_permuted"], BY_HAND))
 def test_an_emitted_address_costs_no_more_than_one_written_by_hand(name, tmp_path):
     by_hand = BY_HAND[name]
     access = KERNELS[name].plan.access("load A")

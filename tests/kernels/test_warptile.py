@@ -10,7 +10,7 @@ from gemm_kit import normal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.intrinsics.arithmetic import fma_rn_f32
 from cuda_kernels.intrinsics.simt import cvt_f32_bf16_high, cvt_f32_bf16_low
@@ -70,7 +70,7 @@ def assert_executes_what_was_predicted(trace, M, N, K):
 
 # ---- on the CPU machine ---------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("shape", slow_but(SHAPES[:2], SHAPES), ids=str)
+@pytest.mark.parametrize("shape", sweep_but(SHAPES[:2], SHAPES), ids=str)
 def test_c_is_right_without_hazards_and_executes_what_was_predicted(shape):
     a, b = inputs(*shape)
     done = run(KERNEL, a, b, device="cpu", hazards="report")
@@ -244,7 +244,7 @@ def test_a_bf16_is_the_upper_half_of_its_f32():
 
 # ---- as machine code ------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("kernel", slow_but(VARIANTS[:1], [VARIANTS[0], VARIANTS[1], VARIANTS[-1]]), ids=label)
+@pytest.mark.parametrize("kernel", sweep_but(VARIANTS[:1], [VARIANTS[0], VARIANTS[1], VARIANTS[-1]]), ids=label)
 def test_results_stay_in_registers_and_loads_are_as_wide_as_planned(kernel, tmp_path):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
     from machine_code import CUOBJDUMP, PTXAS, assembled, of_class

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from machine_code import assembled, needs_tools, of_class
 from machine_kit import fails
-from tiers import slow_but
+from tiers import sweep_but
 
 import simlayout.numerics as numerics
 from cuda_kernels.intrinsics import (
@@ -120,7 +120,7 @@ TRANSPOSED = {0: ("row", "col", "row"), 2: ("col", "row", "row"), 1: ("row", "ro
 
 
 @needs_tools
-@pytest.mark.parametrize("transposed", slow_but([2], TRANSPOSED))
+@pytest.mark.parametrize("transposed", sweep_but([2], TRANSPOSED))
 def test_ptxas_makes_the_instructions_that_the_twins_count(transposed, tmp_path):
     layouts = TRANSPOSED[transposed]
     opcodes = opcodes_of(layouts, "f16", "f32", "shared", tmp_path)

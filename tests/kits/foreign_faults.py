@@ -74,6 +74,16 @@ class Fault:
         """The PTX."""
         return _text(self.source)
 
+    def alone(self, twin):
+        """The PTX of one entry, "bad" or "good", with the variables that it uses and without lines of source."""
+        text = self.text()
+        entry = re.search(rf"\.visible \.entry {self.name}_{twin}\(.*?\n}}\n", text, re.S)[0]
+        variables = re.findall(r"^\.(?:extern )?\.?shared [^;{]* (\w+)(?:\[\d*\])?;", text, re.M)
+        declared = [line for line in text.splitlines() if re.match(r"\.(extern \.)?shared ", line)]
+        used = [line for name, line in zip(variables, declared, strict=True) if name in entry]
+        body = "\n".join(line for line in entry.splitlines() if not line.lstrip().startswith(".loc"))
+        return "\n".join([".version 9.0", ".target sm_90a", ".address_size 64", *used, body, ""])
+
     def lines(self):
         """The marked lines of the source, a set of numbers."""
         source = (FOLDER / f"{self.source}.cu").read_text().splitlines()

@@ -5,6 +5,7 @@ import subprocess
 from collections import Counter
 
 import pytest
+from ptx_texts import module
 
 from cuda_kernels.build.assembler import find_tool
 
@@ -19,8 +20,8 @@ needs_tools = pytest.mark.skipif(
     reason="needs ptxas and cuobjdump: pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump, or a CUDA toolkit on the PATH")
 
 
-def assembled(text, folder):
-    """(what ptxas says, SASS opcodes as a Counter) of a PTX text, without instructions that never execute."""
+def _assembled(text, folder):
+    """(what ptxas says, cuobjdump's listing) of a PTX text."""
     source, binary = folder / "kernel.ptx", folder / "kernel.cubin"
     source.write_text(text)
     made = subprocess.run([PTXAS, "-v", f"-arch={ARCH}", "-o", binary, source], capture_output=True, text=True)
@@ -28,9 +29,29 @@ def assembled(text, folder):
     if "Unsupported .version" in said:
         pytest.skip(f"{PTXAS} is older than numba-cuda's PTX: {said.splitlines()[0]}")
     assert made.returncode == 0, said
-    listing = subprocess.run([CUOBJDUMP, "-sass", binary], capture_output=True, text=True, check=True).stdout
+    return said, subprocess.run([CUOBJDUMP, "-sass", binary], capture_output=True, text=True, check=True).stdout
+
+
+def _opcodes(listing):
     lines = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+ )?([A-Z][\w.]*)", listing)
-    return said, Counter(opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT"))
+    return Counter(opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT"))
+
+
+def assembled(text, folder):
+    """(what ptxas says, SASS opcodes as a Counter) of a PTX text, without instructions that never execute."""
+    said, listing = _assembled(text, folder)
+    return said, _opcodes(listing)
+
+
+def assembled_each(bodies, folder):
+    """{body: its SASS opcodes as a Counter} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
+    ptxas assembles in one file, because a start of it takes much longer than such a kernel."""
+    texts = [module(body, ["u64", "u32"], f"k{i}") for i, body in enumerate(bodies)]
+    head = texts[0].index(".visible")
+    _, listing = _assembled(texts[0] + "".join(text[head:] for text in texts[1:]), folder)
+    parts = re.split(r"^\s*Function : (\w+)", listing, flags=re.M)
+    found = dict(zip(parts[1::2], map(_opcodes, parts[2::2])))
+    return {body: found[f"k{i}"] for i, body in enumerate(bodies)}
 
 
 def of_class(opcodes, name):

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance import kernels, ncu
@@ -76,7 +76,7 @@ def folder_of(path, labels):
     return path
 
 
-@pytest.mark.parametrize("labels", slow_but([FEW_PRACTICALS, SOME_ATOMS[:2]], [
+@pytest.mark.parametrize("labels", sweep_but([FEW_PRACTICALS, SOME_ATOMS[:2]], [
     FEW_PRACTICALS, LABELS["practical"], SOME_ATOMS[:2], SOME_ATOMS, LABELS["warptile"][2:]]), ids=lambda x: x[0].split()[0])
 def test_every_launch_has_the_results_that_are_wanted_and_executes_what_is_predicted(labels, tmp_path, monkeypatch):
     play(monkeypatch, played)
@@ -93,7 +93,7 @@ def test_a_kernel_that_leaves_its_results_as_they_were_is_found(label, tmp_path,
 # ---- compiled, and counted on a page that is made up -----------------------------------------------------------------
 
 @needs_compiler
-@pytest.mark.parametrize("label", slow_but(SOME_ATOMS[:1], [*SOME_ATOMS, LABELS["warptile"][2]]))
+@pytest.mark.parametrize("label", sweep_but(SOME_ATOMS[:1], [*SOME_ATOMS, LABELS["warptile"][2]]))
 def test_every_access_of_a_kernel_has_its_instructions_or_the_turns_of_a_loop(label):
     check_turns(label)
 

@@ -15,7 +15,7 @@ import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
 from lesson_leaks import answer_forms, leaked
-from tiers import slow_but
+from tiers import sweep_but
 from written_source import functions_of
 
 import simlayout as sl
@@ -72,8 +72,7 @@ def test_every_notebook_runs_from_top_to_bottom(number, language, capsys):
 
 
 @pytest.mark.skipif(not (find_spec("nbclient") and find_spec("ipykernel")), reason="nbclient and ipykernel run notebooks")
-@pytest.mark.parametrize("one", slow_but(EVERY[:1], [EVERY[0], *lessons("zh")], swept=[
-    one for one in lessons("zh") if one.number not in (5, 9)]), ids=lambda one: one.file)
+@pytest.mark.parametrize("one", sweep_but(EVERY[:1], [EVERY[0], *lessons("zh")]), ids=lambda one: one.file)
 def test_every_notebook_runs_in_jupyter(one, monkeypatch):           # of a translation: the English code runs above
     import nbformat
     from nbclient import NotebookClient
@@ -137,7 +136,7 @@ def test_a_lesson_asks_its_exercises_in_order_and_contains_no_answer(one):
     assert leaked(code, text, asked) == []
 
 
-@pytest.mark.parametrize("number", slow_but([1, 7], [number for number in NUMBERS if number != 10]))
+@pytest.mark.parametrize("number", sweep_but([1, 7], [number for number in NUMBERS if number != 10]))
 def test_the_explorer_opens_what_a_lesson_says(number, tmp_path, capsys):
     told, = re.findall(r"`simlayout (explore[^`]*)`", lesson(number).source)
     assert main([*shlex.split(told), "-o", str(tmp_path / "page.html")]) == 0, capsys.readouterr().err
@@ -197,11 +196,11 @@ OLD = "numba-cuda 0.22.2 is too old, the kernels need 0.30: pip install"
 
 @pytest.mark.parametrize("capability, installed, number, why", [
     pytest.param((7, 5), "0.30.0", 7, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)",
-                 marks=pytest.mark.slow),
+                 marks=pytest.mark.sweep),
     ((7, 5), "0.30.0", 8, "the GPU has compute capability 7.5; this needs 8.0 (cp.async)"),
     ((8, 9), "0.30.0", 8, "the GPU has compute capability 8.9; wgmma needs 9.0 (sm_90a)"),
-    pytest.param((8, 0), "0.22.2", 7, OLD, marks=pytest.mark.slow), ((9, 0), "0.22.2", 8, OLD),
-    pytest.param((8, 0), None, 7, "numba-cuda is not installed", marks=pytest.mark.slow),
+    pytest.param((8, 0), "0.22.2", 7, OLD, marks=pytest.mark.sweep), ((9, 0), "0.22.2", 8, OLD),
+    pytest.param((8, 0), None, 7, "numba-cuda is not installed", marks=pytest.mark.sweep),
     ((9, 0), None, 8, "numba-cuda is not installed")])
 def test_a_gpu_that_runs_no_kernel_leaves_a_lesson_to_the_cpu_machine(capability, installed, number, why,
                                                                       monkeypatch, capsys):

@@ -193,6 +193,6 @@ def test_a_vector_is_as_many_stores_as_it_has_values(width, found):
 KINDS = [LOAD, STORE, STORE, STORE, STORE, STRONG_LOAD, STRONG_STORE, HAND, HAND, HAND, GIVE, SYNC]
 
 
-@given_few(300, 3000, st.integers(0, 2**32 - 1))
+@given_few(100, 30_000, st.integers(0, 2**32 - 1))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
     races(program_of(random.Random(seed), KINDS, [1, 1, 1, 2]))

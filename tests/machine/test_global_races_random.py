@@ -243,12 +243,12 @@ LIMITS = {}, {"LISTED": 70, "PRUNE_AT": 3, "THINNED": 1}
 """Of what is kept: the machine's own, and some that short runs reach."""
 
 
-@given_few(50, 150, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
+@given_few(25, 1_500, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
 def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements, limits):
     check(folder, shape, statements, limits)
 
 
-@given_few(40, 130, handing_on(), st.sampled_from(LIMITS))
+@given_few(20, 1_300, handing_on(), st.sampled_from(LIMITS))
 def test_counters_order_ctas_that_run_one_after_the_other_as_the_twin_says(folder, program, limits):
     check(folder, *program, limits)
 

@@ -337,7 +337,7 @@ def same_as_twin(folder, statements):
             run(kernel, 1, 32 * WARPS, shared_bytes=SIZE)
 
 
-@given_few(40, 150, KERNELS)
+@given_few(40, 1_500, KERNELS)
 def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
     same_as_twin(folder, statements)
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tiers import sweep_but
 
 from cuda_kernels.intrinsics import (
     atom_add_acq_rel_gpu,
@@ -173,7 +174,7 @@ def read_and_counted_then_written(data, counters, choice, seen, halves):
         st_global_v4_f32(data + u64(16 * tid), 1.0, 1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("limits", [{}, {"THINNED": 1, "LISTED": 1}])
+@pytest.mark.parametrize("limits", sweep_but([TIGHT := {"THINNED": 1, "LISTED": 1}], [{}, TIGHT]))
 def test_of_the_reads_by_ended_ctas_each_is_kept_that_no_other_one_stands_for(monkeypatch, limits):
     for name, value in limits.items():
         monkeypatch.setattr(global_shadow, name, value)

@@ -176,7 +176,7 @@ def test_a_word_of_shared_memory_may_be_polled_and_an_mbarrier_too():
     assert out[0] == 5
 
 
-@given_few(15, 100, st.permutations(range(5)), st.sampled_from(POLLS[:3]))
+@given_few(15, 1_000, st.permutations(range(5)), st.sampled_from(POLLS[:3]))
 def test_ctas_that_wait_for_one_another_in_any_order_all_come_through(order, poll):
     """CTA order[i] waits for order[i - 1], and adds to what that has left."""
     def kernel(places, flag, out, poll, put):

@@ -90,7 +90,7 @@ def check(machine, shapes, layouts, dtype, out, capability=(9, 0)):
     assert np.array_equal(got.astype(np.float32), want)
 
 
-@given_few(100, 800, products(), st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)),
+@given_few(100, 8_000, products(), st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)),
            st.sampled_from(["f16", "bf16"]),
            st.none() | st.tuples(st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(LAYOUTS)))
 def test_every_shape_layout_and_dtype_gives_numpys_product(shapes, layouts, dtype, out):

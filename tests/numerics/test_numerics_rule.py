@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, tiles
 from simlayout.numerics import mma, rule, tensor_op
@@ -174,7 +174,7 @@ def elements(name):
     return st.one_of(usual, usual, usual, st.sampled_from([0, 1 << width]), st.integers(0, (2 << width) - 1))
 
 
-@pytest.mark.parametrize("op_of_arch", slow_but(FLOATING[::5], FLOATING), ids="-".join)
+@pytest.mark.parametrize("op_of_arch", sweep_but(FLOATING[::5], FLOATING), ids="-".join)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_a_result_is_what_the_rule_says_in_integers(op_of_arch, data):

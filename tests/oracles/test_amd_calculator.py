@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from tiers import slow_but
+from tiers import sweep_but
 
 from simlayout.hardware.matrix.mfma import AMD_FRAGMENTS
 
@@ -46,7 +46,7 @@ def told(name, operand, bits):
     return places
 
 
-@pytest.mark.parametrize("key", slow_but(FEW, KEYS), ids=" ".join)
+@pytest.mark.parametrize("key", sweep_but(FEW, KEYS), ids=" ".join)
 def test_fragments_are_where_amds_calculator_has_them(key):
     fragment, (name, operand) = AMD_FRAGMENTS[key], key
     bits = {"f64": 64, "f32": 32, "tf32": 32, "s32": 32, "f16": 16, "bf16": 16}.get(fragment.dtype, 8)

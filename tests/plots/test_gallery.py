@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 from readable import overlapping, texts
-from tiers import slow_but
+from tiers import sweep_but
 
 import simlayout as sl
 from simlayout.plots import Panel
@@ -116,7 +116,7 @@ def test_a_picture_with_ink_in_one_corner_is_nearly_empty(tmp_path):
 
 # ---- readable -----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", slow_but([*draw.PICTURES][::4], draw.PICTURES))
+@pytest.mark.parametrize("name", sweep_but([*draw.PICTURES][::4], draw.PICTURES))
 def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
     made = draw.PICTURES[name]
     figure = figure_of(made.draw(made.data(), made.says))

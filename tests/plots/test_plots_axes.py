@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
-from tiers import given_few, slow_but
+from tiers import given_few, sweep_but
 
 import simlayout as sl
 from simlayout import plots
@@ -231,8 +231,8 @@ sizes = st.tuples(st.integers(1, 40), st.integers(1, 12))
 shares = st.floats(0, 0.4), st.floats(0, 0.4), st.floats(0.1, 0.6), st.floats(0.1, 0.6)
 
 
-@given_few(8, 40, st.lists(sizes, min_size=1, max_size=6), st.none() | st.integers(1, 6), st.sampled_from(["", "above all"]),
-           st.tuples(*shares), st.tuples(st.floats(3, 20), st.floats(3, 20)))
+@given_few(8, 400, st.lists(sizes, min_size=1, max_size=6), st.none() | st.integers(1, 6),
+           st.sampled_from(["", "above all"]), st.tuples(*shares), st.tuples(st.floats(3, 20), st.floats(3, 20)))
 def test_panels_lie_in_the_place_of_an_axes_as_in_their_own_figure(given_sizes, across, title, place, size):
     panels = [Panel(f"{w} x {h}", w, h, [Box(x, 0, 1, h, x) for x in range(w)], xlabel="bank" if w > 9 else "",
                     legend=(((0,), "a colour"),)) for w, h in given_sizes]
@@ -290,7 +290,7 @@ def test_a_title_above_axes_of_their_own_is_refused():
 
 # ---- files ---------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", slow_but([*ONE, *SEVERAL][::3], [*ONE, *SEVERAL]))
+@pytest.mark.parametrize("name", sweep_but([*ONE, *SEVERAL][::3], [*ONE, *SEVERAL]))
 def test_what_a_function_returns_is_written_and_let_go_as_its_figure_is(name, tmp_path):
     from matplotlib import pyplot
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from machine_kit import st_shared, tid_x
 from on_machine import on_machine
 from readable import overlapping, texts
-from tiers import given_few, slow_but
+from tiers import given_few, sweep_but
 
 from cuda_kernels.kernels import named
 from simlayout.cli import main
@@ -119,7 +119,7 @@ def check(made, chunks):
     assert 0 <= min(s.start for s in made.spans) and max(s.end for s in made.spans) <= made.clocks
 
 
-@given_few(5, 25, st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
+@given_few(5, 250, st.sampled_from(["wgmma_specialized", "wgmma_persistent"]), st.integers(2, 4), st.integers(1, 9),
            st.sampled_from([64, 128]), st.sampled_from([1, 2]))
 def test_a_stage_holds_its_chunks_in_order_and_is_not_refilled_before_its_release(name, stages, steps, cols, beside):
     made = of_kernel(named(name).variant(stages=stages, tile_n=cols, cluster_n=beside), steps)
@@ -137,7 +137,7 @@ def test_the_order_of_the_operands_changes_no_span(majors):
     assert made(*majors) == made("K", "K")
 
 
-@pytest.mark.parametrize("options", slow_but([{"cluster_m": 1, "stages": 3}], [{}, {"cluster_m": 1, "stages": 3}]), ids=str)
+@pytest.mark.parametrize("options", sweep_but([{"cluster_m": 1, "stages": 3}], [{}, {"cluster_m": 1, "stages": 3}]), ids=str)
 def test_ldmatrix_reads_the_chunks_that_tma_brings_and_c_takes_their_place(options):
     made = of_kernel(named("mma_tma").variant(**options), 5)
     check(made, 5)
@@ -208,7 +208,7 @@ def test_where_tma_loads_nothing_there_is_no_timeline():
 
 # ---- drawn -------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("case", slow_but(ALL[:2], ALL), ids=str)
+@pytest.mark.parametrize("case", sweep_but(ALL[:2], ALL), ids=str)
 def test_no_text_of_a_pipeline_is_cut_or_overlaps_another(case):
     name, options = case
     made = of_kernel(named(name).variant(**options), 6)

@@ -47,8 +47,8 @@ def reported(kernel, *arrays):
 
 
 @pytest.mark.parametrize("kernel, dtype", [
-    (square, np.complex128), (all_fields, ALIGNED), pytest.param(all_fields, POINT, marks=pytest.mark.slow),
-    pytest.param(square, np.complex64, marks=pytest.mark.slow)])
+    (square, np.complex128), (all_fields, ALIGNED), pytest.param(all_fields, POINT, marks=pytest.mark.sweep),
+    pytest.param(square, np.complex64, marks=pytest.mark.sweep)])
 def test_parts_of_numbers_and_fields_of_records_that_lie_together_are_not_blamed(kernel, dtype):
     out = np.zeros(128, np.float64 if dtype in (POINT, ALIGNED) else dtype)
     found, told = reported(kernel, np.zeros(128, dtype), out)

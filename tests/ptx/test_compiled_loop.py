@@ -56,7 +56,6 @@ def test_every_compiled_name_has_a_code(name):
     assert encoded(program, False).kinds[0] in (COMPUTE, MOVE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
     from simlayout.machine.ptx.compiled.enter import ONE_PART, enter
@@ -223,14 +222,12 @@ def both_ways(monkeypatch, hazards, text=PROGRAM):
     return made
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hazards", ["off", "report"])
 def test_a_whole_program_does_the_same_compiled(monkeypatch, hazards):
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards)
     assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and all(in_numpy_alone[4:])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hazards", ["off", "report"])
 def test_lanes_that_part_in_calls_and_loops_do_the_same_compiled(monkeypatch, hazards):
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards, CALLING)

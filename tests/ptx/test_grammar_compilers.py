@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ptx_printed import printed, without_places
-from tiers import slow_but
+from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
 from simlayout.machine.ptx.grammar import parse
@@ -87,7 +87,7 @@ def own_names():
     return [*own_kernels()]
 
 
-@pytest.mark.parametrize("name", slow_but(["warptile", "wgmma_specialized"], own_names(), swept=own_names()[3::2]))
+@pytest.mark.parametrize("name", sweep_but(["warptile", "wgmma_specialized"], own_names()))
 def test_the_project_s_own_kernels_are_read(name):
     pytest.importorskip("numba.cuda")
     from cuda_kernels.build.compile import ptx
@@ -112,8 +112,8 @@ def test_numba_s_lines_are_those_of_the_python_file():
     assert {(site.file, site.line - first) for site in sites} >= {(str(HERE), 3)}
 
 
-@pytest.mark.parametrize("flags", [["-lineinfo"], pytest.param(["-G"], marks=pytest.mark.slow),
-                                   pytest.param(["-arch=sm_75"], marks=pytest.mark.slow)], ids=" ".join)
+@pytest.mark.parametrize("flags", [["-lineinfo"], pytest.param(["-G"], marks=pytest.mark.sweep),
+                                   pytest.param(["-arch=sm_75"], marks=pytest.mark.sweep)], ids=" ".join)
 def test_nvcc_s_modules_are_read(flags, tmp_path):
     nvcc = find_tool("nvcc")
     if not nvcc or not shutil.which("g++"):

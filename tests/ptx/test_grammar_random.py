@@ -16,7 +16,7 @@ from simlayout.machine.ptx.tokens import Tokens
 CHANGES = ("cut", "delete", "repeat", "swap", "move", "from another", "character")
 
 
-@given_few(30, 150, modules())
+@given_few(30, 1_500, modules())
 def test_a_module_that_is_printed_is_read_back(module):
     assert without_places(parse(printed(module))) == module
 
@@ -62,7 +62,7 @@ def broken(seed):
     return "".join(found)
 
 
-@pytest.mark.parametrize("seeds", [range(2000), pytest.param(range(2000, 12_000), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("seeds", [range(2000), pytest.param(range(2000, 12_000), marks=pytest.mark.sweep)], ids=len)
 def test_a_module_with_faults_is_read_or_refused_in_one_line_that_says_where(seeds):
     refused = 0
     for seed in seeds:

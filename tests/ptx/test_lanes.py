@@ -60,7 +60,7 @@ def test_any_row_computes_what_its_twin_does_of_any_operands(data):
     check(form.opcode, modifiers, [defined(form.opcode, row)])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ROWS)
 def test_every_spelling_of_every_row_computes_what_its_twin_does(name):
     check_row(ROWS[name], None, 300)

@@ -47,13 +47,6 @@ def spelled(form):
     return [modifiers for modifiers in form.spelled() if f"{form.opcode}.{'.'.join(modifiers)}" not in ON_ARRAYS_ALONE]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ROWS)
-def test_a_compiled_instruction_of_every_row_equals_that_on_arrays(name):
-    form = ROWS[name]
-    check(form.opcode, spelled(form)[len(form.text) % len(spelled(form))])
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ROWS)
 def test_every_compiled_instruction_equals_that_on_arrays(name):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from machine_code import assembled, needs_tools
+from machine_code import assembled_each, needs_tools
 from ptx_texts import module
 
 from simlayout import ptx
@@ -70,8 +70,12 @@ BECOME = {
 PLAIN = {4: "", 8: ".64", 16: ".128", 1: ".U8", 2: ".U16"}
 
 
+def body(lines):
+    return HEAD + lines + TAIL
+
+
 def program(lines):
-    return module(HEAD + lines + TAIL, ["u64", "u32"])
+    return module(body(lines), ["u64", "u32"])
 
 
 @pytest.mark.parametrize("lines", BECOME)
@@ -86,11 +90,11 @@ def test_neighbours_are_counted_as_what_they_become(lines):
 
 
 @needs_tools
-@pytest.mark.parametrize("lines", BECOME)
-def test_ptxas_makes_these_accesses_of_them(lines, tmp_path):
-    _, opcodes = assembled(program(lines), tmp_path)
-    found = [name for name, n in opcodes.items() for _ in range(n) if name.startswith(("LDS", "STS"))]
-    assert " ".join(sorted(found)) == BECOME[lines]
+def test_ptxas_makes_these_accesses_of_them(tmp_path):
+    made = assembled_each([body(lines) for lines in BECOME], tmp_path)
+    found = {lines: " ".join(sorted(name for name in made[body(lines)].elements() if name.startswith(("LDS", "STS"))))
+             for lines in BECOME}
+    assert found == BECOME
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])

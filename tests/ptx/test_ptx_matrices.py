@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ptx_registers import Text, elements
-from tiers import slow_but
+from tiers import sweep_but
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import AddressError, InstructionError
@@ -40,7 +40,7 @@ def random_registers(f, generator):
     return generator.integers(0, 1 << 32, (f.registers, 32), dtype=np.uint32)
 
 
-@pytest.mark.parametrize("name", slow_but(FEW, MMAS))
+@pytest.mark.parametrize("name", sweep_but(FEW, MMAS))
 def test_an_mma_multiplies_what_its_fragments_hold(name):
     generator = np.random.default_rng(1)
     fragments = {x: fragment(name, x) for x in "ABCD"}
@@ -127,7 +127,7 @@ SOME = [key for key in WMMA_FRAGMENTS if key[0] in (
     "wmma.m8n8k4.f64.col")]
 
 
-@pytest.mark.parametrize("key", slow_but(SOME, WMMA_FRAGMENTS), ids=" ".join)
+@pytest.mark.parametrize("key", sweep_but(SOME, WMMA_FRAGMENTS), ids=" ".join)
 def test_wmma_moves_what_its_fragment_says_with_the_instructions_that_ptxas_makes(key):
     f = WMMA_FRAGMENTS[key]
     _, shape, dtype, layout = f.name.split(".")
@@ -178,7 +178,7 @@ TYPES_OF = {"f16": ("f32", "f16"), "bf16": ("f32",), "s8": ("s32",), "u8": ("s32
 PRODUCTS = [(shape, dtype, sum_) for shape, dtype in SHAPES for sum_ in TYPES_OF[dtype]]
 
 
-@pytest.mark.parametrize("product", slow_but(PRODUCTS[:1] + [("m8n32k16", "s8", "s32")], PRODUCTS), ids=" ".join)
+@pytest.mark.parametrize("product", sweep_but(PRODUCTS[:1] + [("m8n32k16", "s8", "s32")], PRODUCTS), ids=" ".join)
 def test_a_wmma_product_of_small_integers_is_exact(product):
     shape, dtype, total = product
     (m, n, k), generator = SHAPES[shape, dtype], np.random.default_rng(5)

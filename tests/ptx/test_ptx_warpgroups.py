@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ptx_texts import module
-from tiers import slow_but
+from tiers import sweep_but
 
 import simlayout.machine.ptx.turns as turns
 from simlayout import ptx
@@ -98,7 +98,7 @@ def multiplied(op, entry, a, b, c, majors=("K", "K"), more=None, **how):
     return d, trace
 
 
-@pytest.mark.parametrize("name", slow_but(NAMES[:2], NAMES))
+@pytest.mark.parametrize("name", sweep_but(NAMES[:2], NAMES))
 def test_products_of_small_numbers_are_exact(name):
     op = tensor_op(name)
     a, b, c = numbers(op)

@@ -40,7 +40,7 @@ def failure(assertion, *args, **options):
 
 # ---- assert_conflict_free --------------------------------------------------------------------------------------------
 
-@given_few(50, 250, st.data(), names)
+@given_few(50, 2_500, st.data(), names)
 def test_an_access_fails_exactly_where_lanes_wait_and_the_two_named_are_such(data, name):
     row = instruction(name)
     given_, mask = data.draw(testing.addresses(name, max_accesses=2)), data.draw(testing.lane_masks(name))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import given_few, slow_but
+from tiers import given_few, sweep_but
 
 import simlayout as sl
 from simlayout import testing
@@ -64,7 +64,7 @@ def test_a_tile_fits_is_one_to_one_and_keeps_chunks_of_16_bytes_whole(data, dtyp
             sl.verify(natural_access(tile, name, dtype))
 
 
-@given_few(60, 300, st.data(), names)
+@given_few(60, 3_000, st.data(), names)
 def test_addresses_are_those_that_the_instruction_takes(data, name):
     top = data.draw(st.sampled_from([instruction(name).bytes, 512, 48 * 1024]))
     patterns = data.draw(st.none() | st.sampled_from([[p] for p in PATTERNS]))
@@ -76,7 +76,7 @@ def test_addresses_are_those_that_the_instruction_takes(data, name):
     assert len(sl.analyze(name, found, mask)) == len(found)
 
 
-@pytest.mark.parametrize("name", slow_but([*INSTRUCTIONS][::4], INSTRUCTIONS))
+@pytest.mark.parametrize("name", sweep_but([*INSTRUCTIONS][::4], INSTRUCTIONS))
 def test_every_instruction_has_addresses_that_its_lanes_contend_for(name):
     row = instruction(name)
 

@@ -118,11 +118,7 @@ def errors_of(types, folder):
 
 
 @pytest.mark.slow
-def test_a_type_checker_sees_what_expressions_give(tmp_path):
-    assert errors_of(TYPES, tmp_path) == []
-
-
-@pytest.mark.slow
-def test_a_type_checker_sees_a_wrong_type(tmp_path):
-    [error] = errors_of({"sl.Swizzle(3, 3, 3) @ sl.Layout(512)": "sl.Layout"}, tmp_path)
+def test_a_type_checker_sees_what_expressions_give_and_a_wrong_type(tmp_path):
+    wrong = "sl.Swizzle(3, 3, 3) @ sl.Layout(512)"
+    [error] = errors_of({**TYPES, wrong: "sl.Layout"}, tmp_path)
     assert 'Expression is of type "Composed", not "Layout"' in error
