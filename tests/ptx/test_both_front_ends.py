@@ -47,7 +47,8 @@ def test_a_gemm_has_the_same_bits_and_counts_per_access(kernel):
     assert_alike(lambda: kernel.work(halves(256, 64), halves(64, 256), sms=2))
 
 
-@pytest.mark.parametrize("shape", sweep_but([(1, 8, 16)], [(33, 40, 24), (100, 129, 31), (1, 8, 16)]), ids=str)
+@pytest.mark.sweep
+@pytest.mark.parametrize("shape", [(33, 40, 24), (100, 129, 31), (1, 8, 16)], ids=str)
 @pytest.mark.parametrize("name", ["mma_permuted", "mma_blocks", "wgmma_persistent"])
 def test_ragged_and_unaligned_problems_too(name, shape):
     m, n, k = shape
