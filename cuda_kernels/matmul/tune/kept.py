@@ -10,6 +10,7 @@ import json
 import warnings
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from math import inf
 from typing import get_origin, get_type_hints
 
 from cuda_kernels.build import cache
@@ -152,14 +153,15 @@ def _read_once(path):
         return None
     try:
         return parse(path, data)
-    except (ValueError, KeyError, TypeError) as error:   # SimlayoutError is a ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         text = f"{path} is ignored: {error}; `simlayout tune --forget` deletes what is kept"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return None
 
 
 def parse(path, data):
-    """The Kept in the bytes of a file. Raises ParseError, or SimlayoutError for a configuration that there is not."""
+    """The Kept in the bytes of a file, of which `path` is the Path. Raises ParseError, and whatever else JSON of another
+    shape leads to."""
     head, _, body = data.partition(b"\n")
     if head != f"{_FIRST} {hashlib.sha256(body).hexdigest()}".encode():
         raise ParseError("it is no record of `simlayout tune`, or damaged")
@@ -172,7 +174,10 @@ def parse(path, data):
         raise ParseError("it is of another product than its name says")
     if config is None or min(config.group, config.buffers) < 1:
         raise ParseError(f"its configuration does not suit {wanted}")
-    return _made(Kept, record | {"place": place, "wanted": wanted, "config": config})
+    found = _made(Kept, record | {"place": place, "wanted": wanted, "config": config})
+    if not 0 < found.us < inf:
+        raise ParseError(f"us = {found.us} is no time")
+    return found
 
 
 def _made(kind, values):
