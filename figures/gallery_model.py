@@ -7,7 +7,9 @@ from picture import Picture, headed, joined
 
 import simlayout as sl
 from cuda_kernels import KERNELS
+from cuda_kernels.intrinsics import bar_sync, dynamic_shared, ld_shared_b32, st_shared_b32, tid_x
 from cuda_kernels.kernels import named
+from simlayout.machine import run
 from simlayout.plots import (
     atom,
     bit_matrix,
@@ -16,6 +18,7 @@ from simlayout.plots import (
     landing,
     layouts,
     of_kernel,
+    order,
     pipeline,
     plan_sheet,
     sheet,
@@ -24,7 +27,7 @@ from simlayout.plots import (
     touched,
 )
 from simlayout.plots.banks import named as named_access
-from simlayout.plots.copies import index_of
+from simlayout.plots.copies import LEFT_OUT, index_of
 from simlayout.plots.lanes import of_access
 from simlayout.plots.tmem import accumulators, scale_panels
 from simlayout.proofs.natural import natural_access
@@ -84,7 +87,29 @@ def _by_origin(panel, origin, axis, what):
     boxes = [b._replace(text="{}, {}".format(*origin[b.text]), colour=origin[b.text][axis] // (1, 8)[axis] % 8)
              for b in panel.boxes]
     legend = (tuple(range(len({b.colour for b in boxes}))), f"row, column of the first of 8 neighbours; colour: the {what}"),
-    return replace(panel, boxes=tuple(boxes), legend=legend)
+    return replace(panel, boxes=tuple(boxes), legend=(*legend, *(entry for entry in panel.legend if entry[1] == LEFT_OUT)))
+
+
+def exchanged(barriers):
+    """What two warps do that exchange a row twice, with one or two barriers in each round."""
+    def exchange():
+        tid, smem = tid_x(), dynamic_shared()
+        for _ in range(2):
+            st_shared_b32(smem + 4 * tid, tid)
+            bar_sync()
+            ld_shared_b32(smem + 4 * (63 - tid))
+            if barriers == 2:
+                bar_sync()
+
+    title = f"{barriers} bar.sync in each round"
+    return order(lambda: run(exchange, 1, 64, shared_bytes=256, hazards="report"), title=title)
+
+
+def of_mfma(tile):
+    """The first 16 rows of a tile as an MFMA of an MI300X reads them, 16 bytes each lane."""
+    load = sl.Access("load", "ds_read_b128", tile, lambda tid: (tid % 16, 8 * (tid // 16)), {"tid": 64}, "f16", excess=None,
+                     arch="gfx942")
+    return in_memory(load, colour="phase", title=f"{load.instruction} of {tile} on gfx942")
 
 
 def rotated():
@@ -139,6 +164,10 @@ PICTURES = (
             copy_lines, joined()),
     Picture("f2_maps", "A swizzle XORs bits of the row onto bits of the bank; a second swizzle XORs a bit of the column",
             f2_maps, joined()),
+    Picture("amd_mfma", "An MI300X serves lanes 0 to 3 with 20 to 23: rows of 128 bytes take 32 passes, swizzled ones 8",
+            lambda: [of_mfma(PLAIN), of_mfma(SWIZZLED)], joined()),
+    Picture("order_barriers", "One barrier: a warp fills the row again while the other has yet to read it; two put both in "
+            "order", lambda: [exchanged(1), exchanged(2)], joined(1)),
     Picture("plan_mma_base", "The loads of A and B wait for banks: shared memory bounds the kernel",
             partial(plan_of, "mma_base"), headed(sheet)),
     Picture("plan_mma_permuted", "The loads are free of conflicts: mma bounds the kernel",

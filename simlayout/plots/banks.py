@@ -262,7 +262,7 @@ def _legend_entries(analyses, phase_lists):
         words += "; +n: and n more lanes"
     entries = [(tuple(patch(facecolor=c) for c in COLOURS), words)]
     if any(s.wavefront for s in served):
-        entries.append((mark_patch(), CONFLICT))
+        entries.append((mark_patch(), CONFLICT.format(analyses[0].arch.vendor.wavefront)))
     for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
         entries.append((patch(facecolor="none"), wrapped(f"not known exactly: {caveat}", 100, 3)))
     return entries

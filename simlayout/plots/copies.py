@@ -25,6 +25,8 @@ from simlayout.wording import counted
 PIECE = "red frame and bar: in a later wavefront than the first of its line, because read from another line of global memory"
 """What `marked` means where what a copy reads is known."""
 
+LEFT_OUT = "line numbers jump: lines that none of these instructions touches are left out"
+
 COLOURINGS = {
     "phase": "colour: the phase that serves the lane (lanes that are served together)",
     "instruction": "colour: the instruction, in the order of the loops",
@@ -151,11 +153,13 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     exact = "" if analysis.exact else " (of what is written: what a copy reads is not known)"
     named = title or f"{access.tile}, {access.dtype}"
     banks = access.row.banks
-    full_title = f"{named}\n{counted(count[0], analysis.arch.vendor.wavefront)}, ideal {count[1]}{exact}"
+    called = analysis.arch.vendor.wavefront
+    full_title = f"{named}\n{counted(count[0], called)}, ideal {count[1]}{exact}"
     rows = tuple((y + 0.5, str(n)) for n, y in place.items())
     return Panel(full_title, banks, len(shown), _joined(boxes), bank_numbers(banks), rows,
-                 frames=((0, 0, banks, len(shown)),), legend=_legend(boxes, colour),
-                 marked=CONFLICT if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
+                 frames=((0, 0, banks, len(shown)),), legend=(*_legend(boxes, colour), *_gaps(shown)),
+                 marked=CONFLICT.format(called) if leading is None else PIECE, xlabel=BANK_LABEL, ylabel="line",
+                 bytes=WORD_BYTES)
 
 
 def _late(analysis, index):
@@ -221,6 +225,11 @@ def _joined(boxes):
 def _legend(boxes, colour):
     names = "T and a number: a thread" if boxes[0].text.startswith("T") else "number: a lane"
     return ((tuple(sorted({b.colour % 8 for b in boxes})), f"{names}; {COLOURINGS[colour]}"),)
+
+
+def _gaps(shown):
+    """What the legend says where the numbers of lines jump."""
+    return (((), LEFT_OUT),) if shown and shown[-1] - shown[0] >= len(shown) else ()
 
 
 def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",

@@ -16,7 +16,7 @@ from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.proofs import Access
 from simlayout.wording import counted
 
-FIRST = "served in the first wavefront of its phase, number 0"
+FIRST = "served in the first {} of its phase, number 0"
 LATER = "served in a later one: its number"
 KIND = "ideal", "excess"
 GAP = 0.6                                   # rows between phases
@@ -52,11 +52,12 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
         frames.append((0, top, across, len(active)))
         top += len(active) + GAP
     boxes.sort(key=lambda b: (b.y, b.x))
-    legend = tuple(((kind,), words) for kind, words in (("ideal", FIRST), ("excess", LATER))
+    legend = tuple(((kind,), words.format(called)) for kind, words in (("ideal", FIRST), ("excess", LATER))
                    if any(b.colour == kind for b in boxes))
     full_title = f"{title or analysis.instruction}\n{costs(analysis, index, only)}"
-    return Panel(full_title, across, top - GAP, boxes, bank_numbers(across), rows, sides, frames, legend, CONFLICT,
-                 BANK_LABEL, "lane: row, column" if coordinates is not None else "lane", bytes=WORD_BYTES)
+    return Panel(full_title, across, top - GAP, boxes, bank_numbers(across), rows, sides, frames, legend,
+                 CONFLICT.format(called), BANK_LABEL, "lane: row, column" if coordinates is not None else "lane",
+                 bytes=WORD_BYTES)
 
 
 def costs(analysis, index=0, only=None):

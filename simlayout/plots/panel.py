@@ -13,8 +13,8 @@ from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.library import matplotlib
 from simlayout.plots.place import frame, one_axes, own_axes, part, write
 
-CONFLICT = "red frame and bar: a wavefront beyond the first of its lanes (a conflict)"
-"""What `marked` means in a picture of lanes."""
+CONFLICT = "red frame and bar: a {} beyond the first of its lanes (a conflict)"
+"""What `marked` means in a picture of lanes; {}: what the vendor of the chip calls a wavefront."""
 
 MOST = 8192
 """Boxes that a panel draws: more are no picture for people."""
