@@ -31,7 +31,12 @@ INSTRUCTIONS = (
     ("ds_read_b64", "ds_load_b64", 8), ("ds_read_b128", "ds_load_b128", 16),
     ("ds_write_b8", "ds_store_b8", 1), ("ds_write_b16", "ds_store_b16", 2), ("ds_write_b32", "ds_store_b32", 4),
     ("ds_write_b64", "ds_store_b64", 8), ("ds_write_b128", "ds_store_b128", 16),
+    ("ds_read_b96", "ds_load_b96", 16),
 )
+"""The bytes are those of which addresses are multiples. Of ds_read_b96 only some chips have a rule: `instructions`."""
+
+TYPES = {"b64": ("u2", "value[0] ^ value[1]"), "b96": ("u3", "value[0] ^ value[2]"), "b128": ("u4", "value[0] ^ value[3]")}
+"""What holds the value, and what is kept of it, of more than 4 bytes."""
 
 KERNEL = """
 extern "C" __global__ void __launch_bounds__(64)
@@ -56,6 +61,7 @@ PROGRAM = """
 #include <cstring>
 #include <vector>
 typedef unsigned u2 __attribute__((ext_vector_type(2)));
+typedef unsigned u3 __attribute__((ext_vector_type(3)));
 typedef unsigned u4 __attribute__((ext_vector_type(4)));
 {kernels}
 typedef void (*Kernel)(const unsigned *, const unsigned *, unsigned *);
@@ -94,19 +100,25 @@ int main(int count, char **words) {{
 """
 
 
+def instructions(arch):
+    """The INSTRUCTIONS that are counted on an architecture."""
+    return tuple(row for row in INSTRUCTIONS if row[0] != "ds_read_b96" or arch.startswith(("gfx950", "gfx12")))
+
+
 def source(arch):
     """The HIP C++ program for an architecture."""
     rdna = arch.startswith(("gfx11", "gfx12"))
     wait = "s_wait_dscnt 0x0" if arch.startswith("gfx12") else "s_waitcnt lgkmcnt(0)"
     kernels = []
-    for name, of_rdna, size in INSTRUCTIONS:
-        asm, kind = of_rdna if rdna else name, {16: "u4", 8: "u2"}.get(size, "unsigned")
+    for name, of_rdna, _ in instructions(arch):
+        asm = of_rdna if rdna else name
+        kind, kept = TYPES.get(name.split("_")[2], ("unsigned", "value"))
         read = "read" in name
         kernels.append(KERNEL.format(
             name=name, type=kind, repeats=REPEATS, wait=wait, asm=f"{asm} %0, %1",
             operands=': "+v"(value) : "v"(address) : "memory"' if read else ': : "v"(address), "v"(value) : "memory"',
-            kept={16: "value[0] ^ value[3]", 8: "value[0] ^ value[1]"}.get(size, "value")))
-    names = ", ".join(f"lds_case_{name}" for name, _, _ in INSTRUCTIONS)
+            kept=kept))
+    names = ", ".join(f"lds_case_{name}" for name, _, _ in instructions(arch))
     return PROGRAM.format(kernels="".join(kernels), names=names, lds_bytes=LDS_BYTES)
 
 
@@ -200,7 +212,7 @@ def write(folder, options):
     run(["hipcc", "-O2", f"--offload-arch={target}", "-o", program, str(folder / "lds.hip")])
     arch, device, lanes, driver, runtime = run([program]).splitlines()[:5]
     arch, lanes = arch.split(":")[0], int(lanes)
-    of_instructions = [(name, cases(size, lanes, options.seed)) for name, _, size in INSTRUCTIONS]
+    of_instructions = [(name, cases(size, lanes, options.seed)) for name, _, size in instructions(arch)]
     data = b"".join(packed(number, lanes, addresses, active)
                     for number, (_, of_one) in enumerate(of_instructions) for _, addresses, active in of_one)
     (folder / "cases").write_bytes(data)

@@ -150,6 +150,10 @@ def instructions_of(arch: str | Arch) -> dict[str, Instruction]:
 
 _QUALIFIERS = {"volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys",
                "sync", "aligned", "m8n8"}
+_COUNT = ("To settle it on your GPU, count SQ_LDS_BANK_CONFLICT of every pair of lanes, two active at a time in one bank, "
+          "as the script of `simlayout conform --rocm` does of those that have a rule")
+_EXCHANGED = ("its lanes exchange what they read, and who shares a phase is published nowhere (Triton's source says what "
+              "goes to which lane, and no phases).")
 _NOT_MODELLED = (
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
@@ -157,11 +161,13 @@ _NOT_MODELLED = (
       for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
     *((f"ds_{op}{kind}", f"it makes two accesses, one after the other: analyze each as ds_{op}_b32 or ds_{op}_b64")
       for op in ("read", "write") for kind in ("2_", "2st64_", "_2addr")),
-    *((f"ds_{op}_b96", "who shares a phase is known of few chips, and its 12 bytes are no power of two")
-      for op in ("read", "write")),
-    ("ds_read_b64_tr", "its lanes exchange what they read, and its phases are published nowhere"),
-    ("ds_read_b96_tr", "its lanes exchange what they read, and its phases are published nowhere"),
-    *((f"ds_{op}", "atomics in LDS have a counter of their own, and no rule of theirs is published")
+    ("ds_read_b64_tr", f"{_EXCHANGED} {_COUNT}"),
+    ("ds_read_b96_tr", f"{_EXCHANGED} {_COUNT}"),
+    ("ds_read_b96", f"who shares a phase is published of gfx950 and gfx1201 alone. {_COUNT}"),
+    ("ds_write_b96", f"nobody has published who shares a phase. {_COUNT}"),
+    *((f"ds_{op}", "of atomics in LDS no rule is published. SQ_LDS_ADDR_CONFLICT counts lanes that meet at one address, "
+       "SQ_LDS_BANK_CONFLICT those that meet in one bank: with both, the cases of `simlayout conform --rocm` would "
+       "settle it")
       for op in ("add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "cmpst", "wrxchg", "pk_add")),
 )
 

@@ -1,6 +1,6 @@
-"""gfx950, CDNA4: Instinct MI350X, MI355X. Its wide reads see 64 banks, its other instructions 32."""
+"""gfx950, CDNA4: Instinct MI350X, MI355X. Its reads of 8 and 16 bytes see 64 banks, its other instructions 32."""
 
-from simlayout.hardware.tables.amd.lds import phases, reads, with_narrow, writes
+from simlayout.hardware.tables.amd.lds import phases, reads, reads_of_12_bytes, with_narrow, writes
 from simlayout.hardware.tables.arch import AMD, Arch
 from simlayout.hardware.tables.provenance import Provenance
 
@@ -9,6 +9,7 @@ _BY_HIPKITTENS = ("by HipKittens on an Instinct MI355X, SQ_LDS_BANK_CONFLICT of 
 _PAIRS = Provenance("measured elsewhere", _BY_HIPKITTENS)
 _COUNTED = Provenance("measured elsewhere", f"{_BY_HIPKITTENS}, and by nod-ai on an MI350X by clock (amd-shark-ai#2919); "
                       "AMD's predictor rocKE says the same (rocm-libraries#11097)")
+_PAIRS_OF_12 = Provenance("measured elsewhere", f"{_BY_HIPKITTENS}; at multiples of 16 bytes")
 _ROCKE = Provenance("documented", "AMD's predictor rocKE (ROCm/rocm-libraries#11097, not merged); no count is published")
 _DISPUTED = Provenance(
     "disputed", "AMD's predictor rocKE (rocm-libraries#11097) and AMD in rocm-libraries#3668: two phases of 32 lanes, 32 "
@@ -19,6 +20,7 @@ CHIP = Arch(
     "gfx950", (), 160 * 1024, 160 * 1024, "CDNA4 ISA, 2.2.1", "Instinct MI350X, MI355X (CDNA4)", AMD, 64, with_narrow(
         reads(32, phases(64, (5,)), _DISPUTED, caveat=_EITHER, rival=reads(32, phases(64), _DISPUTED, banks=64)),
         reads(64, phases(64, (5,)), _COUNTED, banks=64),
+        reads_of_12_bytes(phases(64, (5,), (4, 2), (3,)), _PAIRS_OF_12),
         reads(128, phases(64, (5,), (4, 3, 2)), _COUNTED, banks=64),
         writes(32, phases(64, (5,)), _ROCKE),
         writes(64, phases(64, (5,), (4,)), _PAIRS),

@@ -29,6 +29,13 @@ def reads(bits: int, groups: tuple, said: Provenance, **more) -> Instruction:
     return _row("ds_read", "load", bits, groups, said, more)
 
 
+def reads_of_12_bytes(groups: tuple, said: Provenance, **more) -> Instruction:
+    """The row of ds_read_b96, at multiples of 16 bytes: its lanes meet in as many banks as if they read all 16. Elsewhere
+    its rule is not known: HipKittens counted a conflict on an MI355X where two lanes began in one bank, and none where they
+    shared another one of their three."""
+    return Instruction("ds_read_b96", "load", 16, groups, since=(), lanes=sum(map(len, groups)), said=said, **more)
+
+
 def writes(bits: int, groups: tuple, said: Provenance, **more) -> Instruction:
     """The row of ds_write_b32, b64 or b128. Lanes that write one dword make neither a conflict nor a pass more: the last
     one wins."""
