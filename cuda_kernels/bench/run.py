@@ -20,7 +20,8 @@ from simlayout.files import STDIO, check_writable
 @dataclass(frozen=True)
 class Choice:
     """What a command line asks for. sets: names, () for the five of matmul; sizes: M = N = K, () for each set's own; only:
-    texts; rounds; seconds: of a turn, None for each set's own; overlap, triton: bool; json, plot: file names or None."""
+    texts; rounds; seconds: of a turn, None for each set's own; overlap, triton, untuned: bool; json, plot: file names or
+    None."""
 
     sets: tuple = ()
     sizes: tuple = ()
@@ -29,6 +30,7 @@ class Choice:
     seconds: float | None = None
     overlap: bool = False
     triton: bool = False
+    untuned: bool = False
     json: str | None = None
     plot: str | None = None
 
@@ -54,7 +56,7 @@ class Choice:
             words += ["--rounds", str(self.rounds)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]
-        words += [f"--{name}" for name in ("overlap", "triton") if getattr(self, name)]
+        words += [f"--{name}" for name in ("overlap", "triton", "untuned") if getattr(self, name)]
         for name in ("json", "plot"):
             if value := getattr(self, name):
                 words += [f"--{name}", str(value)]
@@ -78,7 +80,8 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     try:
         for case in cases:
             seconds = choice.seconds or SETS[case.set].seconds
-            rows.append(compare(case, library, choice.rounds, seconds, choice.overlap))
+            rows.append(compare(case, library, choice.rounds, seconds, choice.overlap,
+                                "off" if choice.untuned else "kept"))
             library.free()
             say(line(rows[-1]))
     except BaseException as error:
@@ -151,7 +154,7 @@ def about(choice):
             "command": choice.command(), "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
             "cuda": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}", "sms": cuda.attribute(0, driver.MULTIPROCESSORS),
             "rounds": choice.rounds, "seconds": choice.seconds or {s: SETS[s].seconds for s in choice.sets or MATMUL},
-            "overlap": choice.overlap}
+            "overlap": choice.overlap, "untuned": choice.untuned}
 
 
 def line(row):

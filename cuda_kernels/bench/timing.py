@@ -22,15 +22,15 @@ LOOSER = 10
 """Times as much, where the kernel accumulates in f16."""
 
 
-def compare(case, library, rounds=5, seconds=0.05, overlap=False):
+def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
     """The Row of a Case: its kernel, and cuBLAS where the library has it, in turns.
 
     rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; overlap: kernels are launched so that each
-    begins as the one before it ends (programmatic dependent launch). Raises DeviceError if the product is wrong or the
-    memory too small.
+    begins as the one before it ends (programmatic dependent launch); tune: "kept" or "off", as of `matmul`. Raises
+    DeviceError if the product is wrong or the memory too small.
     """
     try:
-        sets, ours = _prepared(case, library, overlap)
+        sets, ours = _prepared(case, library, overlap, tune)
         if library.cublas:
             _check(library, case, ours[0], sets[0])
         return _timed(case, library, sets, ours, rounds, seconds)
@@ -39,10 +39,10 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False):
                           "out with --only or --sizes") from None
 
 
-def _prepared(case, library, overlap=False):
+def _prepared(case, library, overlap=False, tune="kept"):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
     sets = rotated(library, case.problem)
-    return sets, [prepared(case.kernel, *three, overlap) for three in sets]
+    return sets, [prepared(case.kernel, *three, overlap, tune) for three in sets]
 
 
 def rotated(library, problem):
@@ -67,7 +67,7 @@ def _timed(case, library, sets, ours, rounds, seconds):
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
 
-def prepared(kernel, a, b, out, overlap=False):
+def prepared(kernel, a, b, out, overlap=False, tune="kept"):
     """out = a @ b as something to call again and again, on the library's current stream; `kernel` says what computes it.
 
     kernel: as `matmul` takes it, or TRITON.
@@ -78,7 +78,7 @@ def prepared(kernel, a, b, out, overlap=False):
         from cuda_kernels.bench.triton_matmul import Matmul
 
         return Matmul(a, b, out)
-    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap)
+    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap, tune=tune)
 
 
 def alternate(takers, rounds):

@@ -36,6 +36,7 @@ def describe(parser):
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")
     parser.add_argument("--triton", action="store_true", help="measure Triton's matmul as well, where triton is installed")
+    parser.add_argument("--untuned", action="store_true", help="leave aside what `simlayout tune` has kept")
     add(parser, "--plot", "--json")
 
 
@@ -46,6 +47,7 @@ def bench(options):
             print(fit(text), flush=True)
 
     chosen = registry.BenchChoice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds,
-                                  options.seconds, options.overlap, options.triton, options.json, options.plot)
+                                  options.seconds, options.overlap, options.triton, options.untuned, options.json,
+                                  options.plot)
     registry.bench(chosen, say)
     return 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from host_kit import DTYPES, install, launched_as
 
+import cuda_kernels
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import compare_with_cublas, default_variants, host, libraries, record, run, timing
 from cuda_kernels.bench.programs import programs
@@ -239,6 +240,15 @@ def test_a_run_prints_a_row_as_each_finishes_and_writes_what_it_printed(library,
     assert {"device", "driver", "date", "versions", "library", "rounds"} <= set(head)
     assert head["command"].startswith("simlayout bench squares few --rounds 2 --seconds 0.001 --overlap --json")
     assert b"squares (3): 0.50" in (tmp_path / "a.svg").read_bytes()
+
+
+def test_a_run_uses_what_is_kept_of_matmul_unless_it_is_to_leave_it(library, monkeypatch):
+    asked, plan = [], cuda_kernels.plan_matmul
+    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda *given, tune, **named: asked.append(tune) or plan(*given, **named))
+    for untuned in (False, True):
+        made = run.bench(Choice(("few",), rounds=1, seconds=1e-3, untuned=untuned), print)
+        assert made.head["untuned"] is untuned and set(asked) == {"off" if untuned else "kept"}
+        asked.clear()
 
 
 @pytest.mark.parametrize("error, code", [(KeyboardInterrupt(), 130), (DeviceError("the driver refused"), 2)], ids=str)

@@ -1,10 +1,12 @@
 """Configurations measured on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
+from dataclasses import replace
+
 import pytest
 
 from cuda_kernels import matmul, plan_matmul
 from cuda_kernels.matmul.choose.choice import choose
-from cuda_kernels.matmul.choose.figures import figures_of
+from cuda_kernels.matmul.choose.figures import FIGURES, figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.tune import kept, measure
 from cuda_kernels.run import driver
@@ -13,6 +15,14 @@ from cuda_kernels.run.device import compute_capability, gpu_problem
 torch = pytest.importorskip("torch") if gpu_problem() is None else None
 pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
+
+
+def test_the_driver_says_the_figures_of_a_gpu_whose_records_there_are():
+    cuda = driver.cuda()
+    if cuda.name(0) not in FIGURES:
+        pytest.skip(f"there are no records of a {cuda.name(0)}")
+    said, known = figures_of(cuda, 0), FIGURES[cuda.name(0)]
+    assert replace(said, l2_bytes=0) == replace(known, l2_bytes=0) and 0.9 < said.l2_bytes / known.l2_bytes < 1.3
 
 
 @pytest.fixture

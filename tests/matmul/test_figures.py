@@ -21,7 +21,10 @@ SOME = Estimates(CANDIDATES[::40])
 def test_the_figures_are_the_drivers_and_an_h200s_where_it_says_none(machine, cuda):
     library, _ = machine
     assert figures_of(cuda, 0) == H100
-    library.attributes |= {36: 0, 38: 0, 16: 114}
+    ask = library.cuDeviceGetAttribute
+    library.attributes |= {38: 0, 16: 114}
+    library.cuDeviceGetAttribute = lambda at, number, device: 1 if number == 36 else ask(at, number, device)
+    library.cuDeviceGetAttribute.__name__ = "cuDeviceGetAttribute"
     cuda._attributes.clear()
     assert figures_of(cuda, 0) == replace(H100, sms=114, memory_khz=H200.memory_khz, l2_bytes=H200.l2_bytes)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from cuda_kernels.run import driver
+from simlayout.errors import DeviceError
 
 ATTRIBUTES = {"sms": driver.MULTIPROCESSORS, "clock_khz": driver.CLOCK_RATE, "memory_khz": driver.MEMORY_CLOCK_RATE,
               "bus_bits": driver.MEMORY_BUS_WIDTH, "l2_bytes": driver.L2_CACHE_SIZE}
@@ -42,5 +43,13 @@ sheet)."""
 
 def figures_of(cuda, device: int) -> Figures:
     """The Figures of a device; those that the driver does not say are an H200's. cuda: a `cuda_kernels.run.driver.Cuda`."""
-    told = {name: cuda.attribute(device, number) for name, number in ATTRIBUTES.items()}
-    return Figures(**{f.name: told[f.name] or f.default for f in fields(Figures)})
+    told = {f.name: _told(cuda, device, ATTRIBUTES[f.name]) or f.default for f in fields(Figures)}
+    return Figures(**told)
+
+
+def _told(cuda, device, attribute):
+    """A device attribute; 0 where the driver refuses to say it. The runtime says no clocks any more since CUDA 13.0."""
+    try:
+        return cuda.attribute(device, attribute)
+    except DeviceError:
+        return 0
