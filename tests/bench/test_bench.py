@@ -244,7 +244,12 @@ def test_a_run_prints_a_row_as_each_finishes_and_writes_what_it_printed(library,
 
 def test_a_run_uses_what_is_kept_of_matmul_unless_it_is_to_leave_it(library, monkeypatch):
     asked, plan = [], cuda_kernels.plan_matmul
-    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda *given, tune, **named: asked.append(tune) or plan(*given, **named))
+
+    def plan_matmul(*given, tune, **named):
+        asked.append(tune)
+        return plan(*given, **named)
+
+    monkeypatch.setattr("cuda_kernels.plan_matmul", plan_matmul)
     for untuned in (False, True):
         made = run.bench(Choice(("few",), rounds=1, seconds=1e-3, untuned=untuned), print)
         assert made.head["untuned"] is untuned and set(asked) == {"off" if untuned else "kept"}
