@@ -115,8 +115,8 @@ def test_options_for_which_nothing_was_proved_are_refused(options, fault):
 
 
 @needs_tools
-@pytest.mark.slow
-@pytest.mark.parametrize("config", [CONFIG, ALONE, replace(CONFIG, dtype="bf16", out="bf16", cluster_n=2)], ids=str)
+@pytest.mark.parametrize("config", [pytest.param(CONFIG, marks=pytest.mark.slow), *sweep_but([], [
+    ALONE, replace(CONFIG, dtype="bf16", out="bf16", cluster_n=2)])], ids=str)
 def test_nothing_spills_and_threads_copy_nothing(config, tmp_path):
     said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
