@@ -76,7 +76,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
     known = task.differences() if with_f2 else None
-    every = len(plans) + (known.total if with_f2 else 0)
+    every = len(plans) + (known.total if known is not None else 0)
     excess, layers_of_f2, tried = [], None, 0
 
     def tell(count=None):

@@ -1,6 +1,6 @@
 """The figures of a GPU that an estimate depends on, as the driver says them."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 from cuda_kernels.run import driver
 from simlayout.errors import DeviceError
@@ -43,8 +43,8 @@ sheet)."""
 
 def figures_of(cuda, device: int) -> Figures:
     """The Figures of a device; those that the driver does not say are an H200's. cuda: a `cuda_kernels.run.driver.Cuda`."""
-    told = {f.name: _told(cuda, device, ATTRIBUTES[f.name]) or f.default for f in fields(Figures)}
-    return Figures(**told)
+    told = {name: _told(cuda, device, attribute) for name, attribute in ATTRIBUTES.items()}
+    return replace(H200, **{name: number for name, number in told.items() if number})
 
 
 def _told(cuda, device, attribute):
