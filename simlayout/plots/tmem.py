@@ -8,6 +8,7 @@ from simlayout.hardware.matrix.tmem import TMEM_LANES, Accumulator, accumulator
 from simlayout.hardware.tables.arch import LANES
 from simlayout.plots.kinds import Kind
 from simlayout.plots.panel import Box, Panel, together
+from simlayout.wording import ranges
 
 ROWS = 16
 """Rows of an accumulator that stay together: those of a warp's half."""
@@ -61,12 +62,14 @@ def scale_panels() -> list[Panel]:
     memory.sort(key=lambda box: (box.y, box.x))
     words = "m: a row of A, or column of B, with its four scale factors; colour: m / 32"
     bytes_of = tuple((i + 0.5, f"{4 * i}-{4 * i + 3}") for i in range(4))
-    return [Panel("in memory: 32 rows of 16 bytes", 4, len(SHOWN), memory, bytes_of,
-                  tuple((y + 0.5, str(row)) for y, row in enumerate(SHOWN)), legend=((tuple(range(4)), words),),
+    return [Panel(f"in memory: 32 rows of 16 bytes,\nof which {ranges(SHOWN)} are drawn", 4, len(SHOWN), memory, bytes_of,
+                  tuple((y + 0.5, str(row)) for y, row in enumerate(SHOWN)),
+                  legend=((tuple(range(4)), words),),
                   xlabel="byte", ylabel="row"),
             Panel("in tensor memory: 4 columns, once for each warp", 4, len(lanes), tmem,
                   tuple((i + 0.5, str(i)) for i in range(4)), tuple((y + 0.5, str(lane)) for y, lane in enumerate(lanes)),
-                  frames=[(0, len(SHOWN) * warp, 4, len(SHOWN)) for warp in range(4)], xlabel="column", ylabel=LANE)]
+                  frames=[(0, len(SHOWN) * warp, 4, len(SHOWN)) for warp in range(4)], xlabel="column",
+                  ylabel=f"{LANE} ({ranges(SHOWN)} of each warp)")]
 
 
 def accumulators(n: int = 256) -> list[Panel]:
