@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from simlayout.hardware.matrix import instruction_descriptor, scale_factors, sparse, tmem, wgmma, wgmma_fragments
 from simlayout.hardware.matrix.fragments import FRAGMENTS
 from simlayout.hardware.matrix.mfma import chips_of
+from simlayout.hardware.matrix.scaled_mma import SCALED_MMAS, SINCE
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, FEATURES, Arch, arch_of, arches_since
 from simlayout.hardware.tables.mma import QUAD_PAIR_MMAS
 from simlayout.hardware.tables.operand_readers import READERS
@@ -90,6 +91,8 @@ _SINCE: tuple[tuple[Callable, str, tuple, str], ...] = (
     (lambda f: f.name.startswith("mma.sp"), "mma.sp", (8, 0), "documented"),
     (lambda f: f.name.startswith("wmma") and f.dtype in ("bf16", "tf32", "f64"), "wmma", (8, 0), "assumed"),
     (lambda f: f.name.startswith("wmma"), "wmma", (7, 5), "assumed"),
+    (lambda f: f.name in SCALED_MMAS and f.operand in ("SA", "SB"), "scale factors of mma.sync", SINCE, "documented"),
+    (lambda f: f.name in SCALED_MMAS, "mma.sync with a .kind", SINCE, "documented"),
     (lambda f: f.name in QUAD_PAIR_MMAS, "mma.sync m8n8k4 of f16", (7, 5), "documented"),
 )
 """PTX ISA, the target ISA notes of each; ptxas refuses them for older targets."""

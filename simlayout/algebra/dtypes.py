@@ -147,6 +147,7 @@ so 8-bit types travel as u8. register, accumulators: PTX ISA, mma and wgmma.mma_
 TYPES = DTYPES | _table(
     DType("s4", 4, "int8", accumulators=("s32",)),
     DType("u4", 4, "uint8", accumulators=("s32",)),
+    DType("b4", 4, "uint8"),
     DType("b1", 1, "uint8", accumulators=("s32",)),
     DType("s16", 16, "int16", register="s16"),
     DType("u64", 64, "uint64", register="u64"),

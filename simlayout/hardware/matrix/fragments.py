@@ -16,6 +16,7 @@ from simlayout.hardware.matrix.fragments_base import (
     matrix_trans_map,
 )
 from simlayout.hardware.matrix.mfma import AMD_FRAGMENTS
+from simlayout.hardware.matrix.scaled_mma import SCALED_FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
 from simlayout.hardware.matrix.tmem import tmem_fragment
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
@@ -79,7 +80,7 @@ def _matrix_fragments():
 
 
 FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments, _quad_pair_fragments) for f in rows()}
-FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS | AMD_FRAGMENTS
+FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS | SCALED_FRAGMENTS | AMD_FRAGMENTS
 """Every fragment that a warp holds, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 
 
@@ -91,7 +92,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
     "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without. A wgmma
     ("wgmma.m64n256k16.f32.f16.f16") has "D", and "A" where A comes from registers; its lanes are the 128 threads of the
-    warpgroup. tcgen05.ld and st ("tcgen05.ld.32x32b.x8") have no operand; their rows and columns are lanes and columns of
+    warpgroup. Those of sm_120's kinds ("m16n8k64.f32.e2m1.e2m1.f32.mxf4nvf4.4X.ue4m3") have "SA" and "SB" too, their scale
+    factors. tcgen05.ld and st ("tcgen05.ld.32x32b.x8") have no operand; their rows and columns are lanes and columns of
     TMEM. AMD's have the names of its assembly, and A, B, C, D: "v_mfma_f32_16x16x16_f16", or of RDNA3
     "v_wmma_f32_16x16x16_f16_w32", and with "_gfx12" behind it of RDNA4.
 

@@ -30,7 +30,7 @@ class Fragment:
 
     shape: (rows, cols); lanes: 32, of wgmma the 128 threads of a warpgroup; values: elements per lane; dtype: of the
     elements; registers: per lane, of 32 bits (of 64 bits for f64); copies: how many (lane, value) hold each element (1 but
-    for some operands of wmma); source: the Provenance of the map.
+    for some operands of wmma, and scale factors); source: the Provenance of the map.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Fragment:
     @property
     def registers(self) -> int:
         """Registers per lane: of 32 bits, or of 64 bits for f64."""
-        return self.values // self.per_register
+        return -(-self.values // self.per_register)
 
     def coordinates(self) -> np.ndarray:
         """(row, col) of every lane and value: int64 [lanes, values, 2].
