@@ -29,7 +29,7 @@ from simlayout.plots import close, save  # noqa: E402
 PICTURES = {p.name: p for module in (gallery_model, gallery_seeds, gallery_measured) for p in module.PICTURES}
 """All pictures by name."""
 
-ROOMS = {"The model": gallery_model, "The tutorials, drawn anew": gallery_seeds, "Measured on one H200": gallery_measured}
+ROOMS = {"The model": gallery_model, "The tutorials, drawn anew": gallery_seeds, "Measured": gallery_measured}
 """The headings of the page, and whose pictures stand under them."""
 
 DIGESTS = HERE / "gallery.json"

@@ -4,11 +4,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from picture import Picture
 
 from cuda_kernels.bench import pictures, record
 from cuda_kernels.bench.steps import SIZE
-from simlayout.plots import ladder, share_by_size, share_by_waves
+from cuda_kernels.lab.tuning_fit import START, read
+from simlayout.plots import Dot, ladder, share_by_size, share_by_waves
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 
@@ -33,6 +35,20 @@ def by_waves():
     return _named(pictures.by_waves(found)), f"matmul beside cuBLAS on one {found.head['device']}, f16 and bf16"
 
 
+def chosen(file):
+    """Beside cuBLAS the configuration that the estimate chooses among those that were measured, and the best of them."""
+    measured = read(DATA / file)
+    estimates, work = measured.of_each
+    numbers, _ = measured.choices(estimates.corrected(work, measured.estimated(START)))
+    dots = []
+    for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
+        label, times = " x ".join(map(str, problem)), measured.times[measured.product == i]
+        for series, us in (("the best of those measured", times.min()),
+                           ("what the estimate chooses", measured.times[numbers[i]])):
+            dots.append(Dot(float(np.prod(problem, dtype=float)) ** (1 / 3), float(cublas / us), series, label))
+    return tuple(dots), "24 configurations of each of 49 products, f16, on one NVIDIA H100"
+
+
 def bars(of, file, kind):
     """Bars of a record, at its largest size, and their title. kind: of its rows, or None for the size of the publication."""
     found = record.read(DATA / file)
@@ -54,6 +70,8 @@ PICTURES = (
             by_size, partial(_scatter, share_by_size)),
     Picture("matmul_by_waves", "matmul keeps up with cuBLAS whether its tiles fill the GPU in part, once or fifty times",
             by_waves, partial(_scatter, share_by_waves)),
+    Picture("chosen", "What the estimate chooses is mostly the best of what it thinks likely, or near it",
+            partial(chosen, "h100_unseen.json.xz"), partial(_scatter, share_by_size)),
     Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes mma_base about twice as fast",
             partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
     Picture("rungs", "Two tutorials' ladders climbed on an H200, and two rungs more",

@@ -1,14 +1,17 @@
 """Numbers in the prose of the README and the guide are those of the records. Tables are in test_readme."""
 
 import json
-from statistics import median
+from dataclasses import replace
+from statistics import geometric_mean, median
 
 import pytest
 from texts import ROOT
 
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
-from cuda_kernels.lab import stalls
+from cuda_kernels.lab import stalls, tuning_fit
+from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.figures import H200
 
 DATA = ROOT / "tests" / "data"
 
@@ -103,6 +106,20 @@ def test_how_fast_tensor_core_arithmetic_is():
     says("notes", f"{chain['Numba']} million multiply-adds a second", f"{batch['Numba']} million for many",
          f"beside {chain['NumPy']} and {batch['NumPy']} million in NumPy",
          f"takes {one['Numba']:.1f} microseconds, from registers to registers, beside {one['NumPy']:.1f}")
+
+
+def test_what_choosing_by_the_estimate_costs():
+    def costs(measured):
+        estimates, work = measured.of_each
+        plain = measured.estimated(tuning_fit.START)
+        found = (measured.choices(times)[1] for times in (plain, estimates.corrected(work, plain)))
+        return " | ".join(f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found)
+
+    h200, h100 = (tuning_fit.read(DATA / f"{name}_unseen.json.xz") for name in ("h200", "h100"))
+    said = [f"{len(h200.problems)} on an H200, measured after both were fitted | {costs(h200)}",
+            f"{len(h100.problems)} on an H100 | {costs(h100)}",
+            f"the same, if the H100 were an H200 | {costs(replace(h100, gpu=H200))}"]
+    says("choosing", *said, f"{len(CANDIDATES):,} of them are candidates")
 
 
 def test_a_step_of_mma_in_clocks():
