@@ -232,12 +232,15 @@ def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms
 
 
 @given(*[st.integers(1, 20_000)] * 3, st.sampled_from(["K", "MN"]), st.sampled_from(["K", "MN"]),
-       st.sampled_from([("f16", "f16", "f16"), ("bf16", "bf16", "bf16"), ("bf16", "bf16", "f32"), ("e4m3", "e5m2", "bf16")]))
-def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types):
+       st.sampled_from([("f16", "f16", "f16"), ("bf16", "bf16", "bf16"), ("bf16", "bf16", "f32"), ("e4m3", "e5m2", "bf16")]),
+       st.sampled_from(["tma", "direct"]))
+def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b_major, types, store):
     *operands, out = types
     if operands[0] == "e4m3":                            # which wgmma reads K-major alone
         a_major = b_major = "K"
-    config = choose(Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out))
+    wanted = Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out, store=store)
+    config = choose(wanted)
+    assert config.store == wanted.store == ("direct" if out == "f32" else store)
     assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
     assert config.turned(*config.types) == tuple(operands)
 
