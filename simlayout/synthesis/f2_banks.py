@@ -119,17 +119,22 @@ def differences(instructions, addresses, chunk_bytes, bits, starts=(0,)):
             rows, decides = rows[~alike], decides and not alike.any()
             decides &= all((_distinct((rows + start) // LINE_BYTES) <= len(op.groups)).all() for start in starts)
         additive &= op.rival is None                     # it costs what the worse rule says, not what both say together
+        always = []                                      # what each rule costs in every layout
         for rule in rules(op):
             seen = bits_of[rule.banks]
             fixed, xors, of_bytes = _of_rule(rule, rows)
-            constant, additive = constant + fixed * (rule is op), additive and xors
+            additive, own, met = additive and xors, weights[min(seen, bits)], 0
             for byte, weight in of_bytes.items():
                 chunk = byte // chunk_bytes
                 stays = chunk >> bits << bits & (1 << seen) - 1        # bank bits that no layout of the family changes
                 if byte % chunk_bytes == 0 and not stays:
-                    own, chunk = weights[min(seen, bits)], chunk & (1 << bits) - 1
-                    own[chunk] = own.get(chunk, 0) + weight
-    constant += sum(own.pop(0, 0) for own in weights.values())
+                    chunk &= (1 << bits) - 1
+                    if chunk:
+                        own[chunk] = own.get(chunk, 0) + weight
+                    else:
+                        met += weight
+            always.append(fixed + (met if xors else min(met, 1)))      # of lanes that carry the weights are pairs
+        constant += max(always)
     every = [dict(sorted(weights.get(n, {}).items())) for n in (banks, banks - 1)]
     return Differences(bits, banks, every[0], constant, additive, decides, every[1] if len(weights) > 1 else None)
 

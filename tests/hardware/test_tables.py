@@ -155,15 +155,15 @@ name = "simlayout.hardware.tables.arch"              # before the package that h
 spec = importlib.util.spec_from_file_location(name, Path(sl.__file__).parent / "hardware" / "tables" / "arch.py")
 sys.modules[name] = arch = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(arch)
-arch.ARCHES["sm_120"] = arch.Arch("sm_120", (12, 0), 99 * 1024, 100 * 1024, "a test")
+arch.ARCHES["sm_130"] = arch.Arch("sm_130", (13, 0), 99 * 1024, 100 * 1024, "a test")
 import numpy as np
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.cli import main
-assert arch.arch_of("sm_120a").target == "sm_120" and arch.arch_of("sm_120").reserved_bytes_per_cta == 1024
-assert sl.analyze("ld.shared.b32", 4 * np.arange(32), arch="sm_120").wavefronts.tolist() == [1]
-assert "sm_120" in tensor_op("m16n8k16.f32.f16.f16.f32").arches and "sm_120" not in tensor_op(
+assert arch.arch_of("sm_130a").target == "sm_130" and arch.arch_of("sm_130").reserved_bytes_per_cta == 1024
+assert sl.analyze("ld.shared.b32", 4 * np.arange(32), arch="sm_130").wavefronts.tolist() == [1]
+assert "sm_130" in tensor_op("m16n8k16.f32.f16.f16.f32").arches and "sm_130" not in tensor_op(
     "wgmma.m64n8k16.f32.f16.f16").arches
-assert main(["check", "(16,64):(64,1)", "--arch", "sm_120"]) == 0
+assert main(["check", "(16,64):(64,1)", "--arch", "sm_130"]) == 0
 """)
 
 
