@@ -17,13 +17,17 @@ class Library:
     dtypes: tuple[str, ...] = ("f16",)
 
     def operands(self, problem):
-        """(a, b, out) of a Product, a and b random normal."""
+        """(a, b, out), or (a, b, out, scale_a, scale_b), of a Product; a and b random normal, or any integers."""
         def matrix(rows, cols, order):
             array = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
             return self.on_gpu(array.T if order == "T" else array)
 
         (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
-        return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.dtype)
+        return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.out), *self.scales(problem)
+
+    def scales(self, problem):
+        """(scale_a, scale_b) of a Product, () of one without: only torch multiplies 8-bit types."""
+        return ()
 
     def on_gpu(self, array):
         """An array that `normal` made, on the GPU in the same order of memory."""
@@ -48,9 +52,9 @@ class Library:
 
 
 class Torch(Library):
-    """torch: f16 and bf16, cuBLAS, and CUDA graphs."""
+    """torch: all types, cuBLAS, and CUDA graphs."""
 
-    how, dtypes = "CUDA graphs", ("f16", "bf16")
+    how, dtypes = "CUDA graphs", ("f16", "bf16", "e4m3", "e5m2", "s8")
 
     def __init__(self):
         import torch
@@ -58,19 +62,38 @@ class Torch(Library):
         if not torch.cuda.is_available():
             raise ImportError("this torch has no CUDA")
         self.torch, self.version, self.full = torch, f"torch {torch.__version__}", torch.cuda.OutOfMemoryError
-        self._kinds = {name: getattr(torch, TYPES[name].storage) for name in self.dtypes}
+        self._kinds = {name: getattr(torch, TYPES[name].storage) for name in (*self.dtypes, "s32")}
 
     def normal(self, shape, dtype):
-        """Random normal numbers, C-contiguous."""
-        return self.torch.randn(*shape, device="cuda", dtype=self._kinds[dtype])
+        """Random normal numbers, or any integers, C-contiguous."""
+        if not TYPES[dtype].exponent:
+            low, high = TYPES[dtype].limits
+            return self.torch.randint(low, high + 1, shape, device="cuda", dtype=self._kinds[dtype])
+        usual = self._kinds[dtype] if TYPES[dtype].bits > 8 else self.torch.float32
+        return self.torch.randn(*shape, device="cuda", dtype=usual).to(self._kinds[dtype])
+
+    def scales(self, problem):
+        """(scale_a, scale_b) of a Product, in the orders of memory that torch._scaled_mm asks for; () of one without."""
+        (M, N), deep = (problem.M, problem.N), -(-problem.K // 128)
+        lines = -(-deep // 4) * 4                        # cuBLAS reads the scales of B so far apart
+        shapes = {"": (), "tensor": ((1, 1), (1, 1)), "lines": ((M, 1), (1, N)), "1x128": ((deep, M), (-(-N // 128), lines))}
+        made = [self.torch.rand(*shape, device="cuda") + 0.5 for shape in shapes[problem.scaled]]
+        return [x[:, :deep].t() if i else x.t() for i, x in enumerate(made)] if problem.scaled == "1x128" else made
 
     def empty(self, shape, dtype):
         """An array whose elements are not set."""
         return self.torch.empty(*shape, device="cuda", dtype=self._kinds[dtype])
 
-    def multiply(self, a, b, out):
-        """out = a @ b by cuBLAS."""
-        self.torch.matmul(a, b, out=out)
+    def multiply(self, a, b, out, *scales):
+        """out = a @ b by cuBLAS; of 8-bit floats with fast accumulation, but where every 128 of K have scales, as torch
+        wants it."""
+        if a.dtype is self.torch.int8:
+            self.torch._int_mm(a, b, out=out)
+        elif scales:
+            fast = scales[0].numel() in (1, a.shape[0])
+            self.torch._scaled_mm(a, b, *scales, out_dtype=out.dtype, use_fast_accum=fast, out=out)
+        else:
+            self.torch.matmul(a, b, out=out)
 
     def copy(self, x):
         """A new array with the same elements."""

@@ -23,13 +23,19 @@ def programs(cases, capability, gpu):
     return [p for p in of_cases if p is not None]
 
 
+def wanted_of(product):
+    """What `matmul` wants a configuration for, given a Product."""
+    majors = "K" if product.order[0] == "N" else "MN", "K" if product.order[1] == "T" else "MN"
+    return Wanted(product.M, product.N, product.K, 1, *majors, (product.dtype, product.dtype), product.out,
+                  product.scaled)
+
+
 def _program(case, capability, gpu):
     p = case.problem
     kernel = None if case.kernel == "auto" else as_kernel(case.kernel)
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
-        majors = "K" if p.order[0] == "N" else "MN", "K" if p.order[1] == "T" else "MN"
-        types = p.dtype, p.dtype
-        suited = (kernel.taking(types, p.dtype, majors) if kernel else
-                  kernel_of(choose(Wanted(p.M, p.N, p.K, 1, *majors, types, p.dtype), gpu)))
+        wanted = wanted_of(p)
+        majors = wanted.a_major, wanted.b_major
+        suited = kernel.taking(wanted.types, p.out, majors, wanted.scaled) if kernel else kernel_of(choose(wanted, gpu))
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

@@ -7,6 +7,8 @@ from datetime import date
 from math import isfinite
 from pathlib import Path
 
+from cuda_kernels.matmul.matmul import RESULTS
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
 from simlayout.files import write_record
 
@@ -16,11 +18,14 @@ SMS = 132
 
 @dataclass(frozen=True)
 class Product:
-    """C (M, N) = A (M, K) times B (K, N). dtype: "f16" or "bf16", of all three; order: BLAS's for A and B: N a matrix with
-    contiguous rows, T the transpose of one.
+    """C (M, N) = A (M, K) times B (K, N). dtype: of A and B, "f16", "bf16", "e4m3", "e5m2" or "s8"; order: BLAS's for A and
+    B: N a matrix with contiguous rows, T the transpose of one; scaled: "", or what of 8-bit floats has a scale of its own:
+    "tensor", "lines" (rows of A and columns of B), or of every 128 of K rows of A x columns of B, "1x128".
 
     >>> str(Product(1024, 512, 256)), Product(1024, 512, 256).nbytes
     ('1024 x 512 x 256 f16 NT', 1835008)
+    >>> str(Product(16, 512, 256, "e4m3", scaled="1x128")), Product(16, 512, 256, "e4m3").out
+    ('16 x 512 x 256 e4m3 NT scaled by 1x128', 'bf16')
     """
 
     M: int
@@ -28,6 +33,12 @@ class Product:
     K: int
     dtype: str = "f16"
     order: str = "NT"
+    scaled: str = ""
+
+    @property
+    def out(self):
+        """The dtype of C."""
+        return RESULTS[self.dtype]
 
     @property
     def flops(self):
@@ -37,10 +48,12 @@ class Product:
     @property
     def nbytes(self):
         """Bytes of A, B and C."""
-        return 2 * (self.M * self.K + self.K * self.N + self.M * self.N)
+        of_a = TYPES[self.dtype].bytes
+        return of_a * (self.M * self.K + self.K * self.N) + TYPES[self.out].bytes * self.M * self.N
 
     def __str__(self):
-        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}"
+        scaled = f" scaled by {self.scaled}" * bool(self.scaled)
+        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}{scaled}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,8 @@ class Row:
     def as_dict(self):
         """Plain values, as the record has them."""
         p = self.problem
-        return {"set": self.set, "label": self.label, "shape": [p.M, p.N, p.K, p.dtype, p.order], "config": self.config,
+        shape = [p.M, p.N, p.K, p.dtype, p.order] + [p.scaled] * bool(p.scaled)
+        return {"set": self.set, "label": self.label, "shape": shape, "config": self.config,
                 "us": _rounded(self.us, 2), "cublas us": _rounded(self.cublas_us, 2), "share": _rounded(self.share, 4)}
 
 

@@ -44,6 +44,17 @@ FEW_TILES = [Product(512, 512, 512), Product(64, 4096, 4096), Product(4096, 64, 
 TRANSPOSES = [Product(4096, 4096, 4096, dtype, order) for dtype in ("f16", "bf16") for order in ("NN", "NT", "TN", "TT")]
 
 
+EIGHT_BITS = ((4096, 4096, 4096), (8192, 8192, 8192), (128, 6144, 4096), (1024, 28672, 4096), (8192, 4096, 14336),
+              (128, 10240, 8192), (1024, 8192, 28672), (4096, 57344, 8192), (128, 7168, 16384), (1024, 24576, 1536),
+              (4096, 4096, 7168), (4096, 7168, 2048))
+"""M, N, K: two cubes, and layers of Llama 3 8B and 70B and of DeepSeek-V3, for 128 to 8192 tokens."""
+
+
+def eight_bits(dtype, scaled):
+    """What `_matmul` takes for the products of EIGHT_BITS, of one type and with one kind of scales."""
+    return lambda sizes: [Product(*size, dtype, scaled=scaled) for size in EIGHT_BITS]
+
+
 def squares(sizes):
     """M = N = K, f16."""
     return [Product(n, n, n) for n in sizes]
@@ -112,11 +123,15 @@ SETS = {
     "few": Set("products of few tiles, f16", _matmul(lambda sizes: FEW_TILES)),
     "transposes": Set("4096 x 4096 x 4096 in all four orders, f16 and bf16", _matmul(lambda sizes: TRANSPOSES)),
     "random": Set("60 random shapes, f16", _matmul(lambda sizes: random_problems())),
+    "fp8": Set("e4m3, a scale for each tensor: two cubes and layers", _matmul(eight_bits("e4m3", "tensor"))),
+    "fp8-lines": Set("the same, a scale for each row and column", _matmul(eight_bits("e4m3", "lines"))),
+    "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),
+    "int8": Set("the same of int8, to int32", _matmul(eight_bits("s8", ""))),
     "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
     "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), 0.5),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
 }
-"""What can be measured, by name. The first five measure what `matmul` chooses."""
+"""What can be measured, by name. The first nine measure what `matmul` chooses."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""

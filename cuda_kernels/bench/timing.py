@@ -15,9 +15,10 @@ from cuda_kernels.kernels import as_kernel
 from cuda_kernels.run.turns import sets_of, turn
 from simlayout.errors import DeviceError
 
-TOLERANCE = {"f16": 0.012, "bf16": 0.08}
+TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
 """The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
-results have that size, and the worst of millions is several times as wrong as the usual one."""
+results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
+floats up to 2.25 times as large. Integers are exact."""
 LOOSER = 10
 """Times as much, where the kernel accumulates in f16."""
 
@@ -42,17 +43,17 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
 def _prepared(case, library, overlap=False, tune="kept"):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
     sets = rotated(library, case.problem)
-    return sets, [prepared(case.kernel, *three, overlap, tune) for three in sets]
+    return sets, [prepared(case.kernel, *operands, overlap=overlap, tune=tune) for operands in sets]
 
 
 def rotated(library, problem):
-    """Sets of operands (a, b, out) of a Product, together larger than L2."""
+    """Sets of `operands` of a Product, together larger than L2."""
     return [library.operands(problem) for _ in range(sets_of(problem.nbytes))]
 
 
 def by_cublas(library, sets):
     """What multiplies each of some sets of operands by cuBLAS."""
-    return [lambda three=three: library.multiply(*three) for three in sets]
+    return [lambda operands=operands: library.multiply(*operands) for operands in sets]
 
 
 def _timed(case, library, sets, ours, rounds, seconds):
@@ -67,8 +68,9 @@ def _timed(case, library, sets, ours, rounds, seconds):
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
 
-def prepared(kernel, a, b, out, overlap=False, tune="kept"):
-    """out = a @ b as something to call again and again, on the library's current stream; `kernel` says what computes it.
+def prepared(kernel, a, b, out, *scales, overlap=False, tune="kept"):
+    """out = a @ b, times the scales, as something to call again and again, on the library's current stream; `kernel` says
+    what computes it.
 
     kernel: as `matmul` takes it, or TRITON.
     """
@@ -78,7 +80,8 @@ def prepared(kernel, a, b, out, overlap=False, tune="kept"):
         from cuda_kernels.bench.triton_matmul import Matmul
 
         return Matmul(a, b, out)
-    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap, tune=tune)
+    scaled = dict(zip(("scale_a", "scale_b"), scales))
+    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap, tune=tune, **scaled)
 
 
 def alternate(takers, rounds):

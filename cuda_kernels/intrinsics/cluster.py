@@ -15,6 +15,14 @@ def ld_shared_cluster_v4_f32(warp, address, rank):
     return tuple(data.view(np.float32).reshape(LANES, 4).T)
 
 
+@instruction("{ .reg .b32 r; mapa.shared::cluster.u32 r, $4, $5; ld.shared::cluster.v4.b32 {$0, $1, $2, $3}, [r]; }",
+             "b32 b32 b32 b32 <- u32 u32")
+def ld_shared_cluster_b128(warp, address, rank):
+    """Four words per lane from the shared memory of CTA `rank` of the cluster, as ld_shared_cluster_v4_f32."""
+    data = np.ascontiguousarray(warp.peer_load("ld.shared::cluster.b128", address, 16, rank))
+    return tuple(data.view(np.uint32).reshape(LANES, 4).T.astype(np.int64))
+
+
 @instruction("griddepcontrol.wait;", "<-")
 def griddepcontrol_wait(warp):
     """Waits until the kernel ahead in the stream has ended and its writes are visible, if this one was launched to overlap

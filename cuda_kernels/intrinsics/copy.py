@@ -52,6 +52,12 @@ def cp_async_cg_16_zfill(warp, destination, source, valid):
     warp.commit_copy("cp.async.cg.16", destination, _read_valid(warp, source, valid, 16, warp), source, valid)
 
 
+@instruction("cp.async.ca.shared.global [$0], [$1], 4;", "<- u32 u64")
+def cp_async_ca_4(warp, destination, source):
+    """4 bytes from global to shared memory, asynchronously; both addresses 4-byte aligned (PTX ISA: cp.async)."""
+    warp.commit_copy("cp.async.ca.4", destination, source.read(warp.active, 4, copy=warp), source)
+
+
 @instruction("cp.async.commit_group;", "<-")
 def cp_async_commit_group(warp):
     """Closes the group of all cp.async of this thread since the last commit (an empty group counts too)."""
@@ -133,6 +139,12 @@ def ld_relaxed_v4_f32(warp, source):
     """Four f32 per lane, 16-byte aligned, from L2: what another CTA wrote (PTX ISA: ld.relaxed)."""
     data = np.ascontiguousarray(source.read(warp.active, 16, strong=True)).view(np.float32)
     return tuple(data[:, i] for i in range(4))
+
+
+@instruction("ld.relaxed.gpu.global.v4.b32 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u64")
+def ld_relaxed_b128(warp, source):
+    """Four words per lane, 16-byte aligned, from L2: what another CTA wrote."""
+    return _registers(source.read(warp.active, 16, strong=True))
 
 
 @instruction("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "s32 <- u64 u32")

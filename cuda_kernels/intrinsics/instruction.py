@@ -32,14 +32,16 @@ def numba_type(name):
     return getattr(types, TYPES[name].storage)
 
 
-def _llvm_type(name):
+def llvm_type(name):
+    """The LLVM type of an operand type."""
     from llvmlite import ir
 
     row = TYPES[name]
     return {32: ir.FloatType, 64: ir.DoubleType}[row.bits]() if row.exponent else ir.IntType(row.bits)
 
 
-def _letter(name):
+def letter_of(name):
+    """The register letter of an operand type in LLVM's inline assembly."""
     row = TYPES[name]
     return (_FLOAT_LETTERS if row.exponent else _INTEGER_LETTERS)[row.bits]
 
@@ -136,11 +138,11 @@ def _inline_assembly(ins):
     if not ins.results:
         result, llvm_result = types.void, ir.VoidType()
     elif len(ins.results) == 1:
-        result, llvm_result = numba_type(ins.results[0]), _llvm_type(ins.results[0])
+        result, llvm_result = numba_type(ins.results[0]), llvm_type(ins.results[0])
     else:
         result = types.UniTuple(numba_type(ins.results[0]), len(ins.results))
-        llvm_result = ir.LiteralStructType([_llvm_type(t) for t in ins.results])
-    constraints = ["=" + _letter(t) for t in ins.results] + [_letter(t) for t in ins.operands]
+        llvm_result = ir.LiteralStructType([llvm_type(t) for t in ins.results])
+    constraints = ["=" + letter_of(t) for t in ins.results] + [letter_of(t) for t in ins.operands]
     if ins.ordered:
         constraints.append("~{memory}")
 

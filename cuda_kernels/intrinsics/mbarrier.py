@@ -20,6 +20,13 @@ def mbarrier_arrive_expect_tx(warp, address, nbytes):
     warp.mbarrier_arrive(address, expect=nbytes)
 
 
+@instruction("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "<- u32")
+def cp_async_mbarrier_arrive(warp, address):
+    """Every lane arrives, as one of the arrivals that the phase takes, when its cp.async so far have landed (PTX ISA:
+    cp.async.mbarrier.arrive)."""
+    warp.copies_arrive(address, adds=False)
+
+
 @instruction("{ .reg .pred p; setp.ne.s32 p, $0, 0; @p mbarrier.arrive.shared::cta.b64 _, [$1]; }", "<- s32 u32")
 def mbarrier_arrive_if(warp, condition, address):
     """Every thread whose condition is not 0 arrives. A predicate, no branch: the warp stays together."""

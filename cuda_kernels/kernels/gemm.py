@@ -93,11 +93,14 @@ class Gemm(Kernel):
                 f"CTAs: {prediction.ctas}, K steps: {prediction.steps}",
                 f"{prediction.clocks} per K step of a CTA: bound by {prediction.bound}")
 
-    def taking(self, types, out, majors=None):
+    def taking(self, types, out, majors=None, scaled=""):
         """The variant for operands of two types and results of type `out`. Raises SimlayoutError if there is none."""
+        if scaled:
+            raise SimlayoutError(f"{self.name} has no scales: use kernel=\"auto\" on a GPU of compute capability 9.0")
         if self.dtypes != (*types, out):
             raise SimlayoutError(f"{self.name} multiplies {self.dtypes[0]} to {self.dtypes[2]}, not {types[0]} to {out}: a "
-                                 "GPU of compute capability 9.0 has kernels for f16, bf16, e4m3 and e5m2, and f32 results")
+                                 "GPU of compute capability 9.0 has kernels for f16, bf16, e4m3, e5m2, s8 and u8, and "
+                                 "for f32 and s32 results")
         return self
 
     def as_record(self):
@@ -118,7 +121,8 @@ class Gemm(Kernel):
         a, lda = in_lines(a if major_a == "K" else a.swapaxes(1, 2), self.unit, packed)
         b, ldb = in_lines(b.swapaxes(1, 2) if major_b == "K" else b, self.unit, packed)
         lines = (M, N) if major_c == "N" else (N, M)
-        c = np.full((matrices, *lines), 0xFFFF if self.dtypes[2] == "bf16" else np.nan, TYPES[self.dtypes[2]].plain)   # NaN
+        c = np.empty((matrices, *lines), TYPES[self.dtypes[2]].plain)
+        c.view(np.uint8)[...] = 0xFF                     # of floats: NaN
         steps = (x.strides[0] if len(x) > 1 else 0 for x in (a, b))
         places = (0, 0) if packed else (x.ctypes.data for x in (a, b))
         problem = Problem(M, N, K, matrices, lda, ldb, lines[1], *steps, c.strides[0], *places, sms=sms)

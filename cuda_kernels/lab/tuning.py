@@ -3,6 +3,7 @@
     python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015] [--orders 2]
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
+    python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
 
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
 cuBLAS, in turns. Each round has another sequence, because a GPU that draws much power slows down, and whatever runs late
@@ -16,16 +17,18 @@ import sys
 from dataclasses import replace
 
 from cuda_kernels.bench.libraries import torch_library
+from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.bench.record import Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
-from cuda_kernels.bench.timing import by_cublas, fault, rotated
+from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import likely
 from cuda_kernels.matmul.choose.figures import figures_of
-from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.matmul import RESULTS
 from cuda_kernels.run.turns import turn
+from simlayout.algebra.dtypes import TYPES
 from simlayout.files import write_record
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
@@ -82,8 +85,7 @@ def with_fewer_stages(configs, parts):
 
 def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS):
     """The configurations for a Product that are `likely`."""
-    wanted = Wanted(problem.M, problem.N, problem.K, types=(problem.dtype, problem.dtype), out=problem.dtype)
-    return likely(wanted, gpu, most, in_orders)
+    return likely(wanted_of(problem), gpu, most, in_orders)
 
 
 def programs(work):
@@ -99,12 +101,10 @@ def programs(work):
 
 def measure(library, problem, configs, seconds, source):
     """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Product; medians over the rounds."""
-    from cuda_kernels import plan_matmul
-
     sets = rotated(library, problem)
     turns, plans_in_use, right, faults = [turn(library, by_cublas(library, sets), seconds)], [], [], []
     for config in configs:
-        plans = [plan_matmul(*three, kernel=config) for three in sets]
+        plans = [prepared(config, *operands) for operands in sets]
         wrong = fault(library, problem, plans[0], sets[0])
         if wrong is None:
             turns.append(turn(library, plans, seconds))
@@ -122,24 +122,30 @@ def measure(library, problem, configs, seconds, source):
 
 def measure_all(library, work, seconds, source):
     """(configurations, the record's rows, what was wrong) of [(Product, configurations)]; prints a line per row. If it is
-    interrupted, it returns what it has. In the record all configurations are of f16: a row names its type."""
+    interrupted, it returns what it has. In the record configurations of 16 bits are all of f16: a row names its type."""
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:
         for problem, configs in work:
             cublas, measured, wrong = measure(library, problem, configs, seconds, source)
             library.free()
             faults += wrong
-            measured = [[tried.setdefault(replace(c, dtype="f16", out="f16"), len(tried)), us] for c, us in measured]
-            rows.append([[problem.M, problem.N, problem.K, problem.dtype], cublas, measured])
+            measured = [[tried.setdefault(as_f16(c), len(tried)), us] for c, us in measured]
+            shape = [problem.M, problem.N, problem.K, problem.dtype] + [problem.scaled] * bool(problem.scaled)
+            rows.append([shape, cublas, measured])
             print(f"{len(rows):>4} {row_text(rows[-1], list(tried))}", flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
     return list(tried), rows, faults
 
 
+def as_f16(config):
+    """A configuration of 16 bits as one of f16; others as they are."""
+    return replace(config, dtype="f16", out="f16") if TYPES[config.dtype].bits == 16 else config
+
+
 def row_text(row, configs):
     """A row of the record as a line: the best of its configurations."""
-    (M, N, K, dtype), cublas, measured = row
+    (M, N, K, dtype, *_), cublas, measured = row
     best, time = min(measured, key=lambda f: f[1], default=(None, float("inf")))
     options = "none right" if best is None else configs[best].changes
     return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(measured):>3}, "
@@ -163,11 +169,14 @@ def main(arguments=None):
                         help="orders of tiles of a kernel (default: %(default)s)")
     parser.add_argument("--stages", type=part, nargs="+", default=(), metavar="PART",
                         help="each configuration with these parts of its stages, too, such as 0.75")
+    parser.add_argument("--dtype", choices=RESULTS, default="f16", help="of A and B (default: %(default)s)")
+    parser.add_argument("--scaled", choices=("tensor", "lines", "1x128"), default="", help="scales of 8-bit floats")
     options = parser.parse_args(arguments)
     library = torch_library("cuBLAS is torch's")
     gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
-    products = options.products or problems(options.shapes, options.seed)
+    products = [replace(p, dtype=options.dtype, scaled=options.scaled)
+                for p in options.products or problems(options.shapes, options.seed)]
     likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
     compile_ahead(programs(work), driver.cuda().version)

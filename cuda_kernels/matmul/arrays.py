@@ -11,10 +11,10 @@ from cuda_kernels.matmul import dlpack
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
-ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32", "e4m3", "e5m2"))
+ELEMENTS = tuple(TYPES[name] for name in ("f16", "bf16", "f32", "e4m3", "e5m2", "s8", "u8", "s32"))
 """Element types of arrays."""
 
-TAKEN = "matmul takes float16, bfloat16, float8_e4m3fn or float8_e5m2 (and float32 as out)"
+TAKEN = "matmul takes float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 or uint8 (and float32 or int32 as out)"
 """What it says of others."""
 
 _NAMES = {text: row.name for row in ELEMENTS

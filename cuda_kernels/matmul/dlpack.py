@@ -8,8 +8,9 @@ from simlayout.errors import SimlayoutError
 CUDA, CUDA_MANAGED = 2, 13
 """Device types of memory on a CUDA GPU (DLDeviceType)."""
 
-_DTYPES = {(2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
-"""(DLDataTypeCode, bits): kDLFloat 2, kDLBfloat 4, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12."""
+_DTYPES = {(2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2",
+           (0, 8): "int8", (1, 8): "uint8", (0, 32): "int32"}
+"""(DLDataTypeCode, bits): kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12."""
 
 
 class _Tensor(ctypes.Structure):

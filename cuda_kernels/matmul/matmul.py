@@ -9,7 +9,7 @@ import sys
 from threading import Lock
 from typing import Any
 
-from cuda_kernels.kernels.hopper.kernel import scale_step
+from cuda_kernels.kernels.hopper.scaling import scales_of
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides, result_shape
@@ -45,8 +45,8 @@ def _cache(cache, key, value):
     return value
 
 
-RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16"}
-"""Types of operands -> of a result for which no out was given."""
+RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16", "s8": "s32", "u8": "s32"}
+"""Types of operands -> of a result for which no out was given; of integers that are scaled it is bf16."""
 
 
 class Recipe:
@@ -57,10 +57,10 @@ class Recipe:
         for name, x in (("a", a), ("b", b)):
             if x.dtype not in RESULTS:
                 raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
-        if a.dtype != b.dtype and {TYPES[x.dtype].bits for x in (a, b)} != {8}:
+        if a.dtype != b.dtype and len({(TYPES[x.dtype].bits, TYPES[x.dtype].accumulators) for x in (a, b)}) > 1:
             raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
         shape = result_shape(a.shape, b.shape)
-        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else RESULTS[a.dtype]
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else _result(a.dtype, bool(scales))
         self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
         size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
@@ -75,7 +75,7 @@ class Recipe:
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
             given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
-            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, _scale_steps(a, b, scales)
+            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, _scales(a, b, scales)
             builder = built(wanted, given, tune != "off")
             if not isinstance(tune, str):
                 from cuda_kernels.matmul.tune.measure import tune_once
@@ -156,23 +156,27 @@ def _tune(tune, kernel):
     return tune
 
 
-def _scale_steps(a, b, scales):
-    """{"a", "b": bytes from one scale to the next} of Operands; {} without scales."""
+def _result(dtype, scaled):
+    return "bf16" if scaled and RESULTS[dtype] == "s32" else RESULTS[dtype]
+
+
+def _scales(a, b, scales):
+    """{"a", "b": Scales} of Operands; {} without scales."""
     if not scales:
         return {}
     if len(a.shape) != 2 or len(b.shape) != 2:
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: only a product of two matrices is scaled")
-    steps = {}
-    for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1])):
-        steps[which] = scale_step(f"scale_{which}", x.shape, TYPES[x.dtype].storage, lines)
-        if steps[which] and x.strides != contiguous(x.shape, x.itemsize):
-            raise SimlayoutError(f"scale_{which} has gaps between its elements: make it contiguous")
-    return steps
+    found = {which: scales_of(f"scale_{which}", x.shape, x.strides, TYPES[x.dtype].storage, lines, a.shape[1])
+             for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1]))}
+    if TYPES[a.dtype].bits != 8 and any(of.by_blocks for of in found.values()):
+        raise SimlayoutError(f"a and b are {a.dtype} with scales for every 128 of K: only 8-bit operands have these")
+    return found
 
 
 def _check_out(out, shape):
-    if out.dtype not in ("f16", "bf16", "f32"):
-        raise SimlayoutError(f"out is {TYPES[out.dtype].storage}: results are float16, bfloat16 or float32")
+    if out.dtype not in ("f16", "bf16", "f32", "s32"):
+        raise SimlayoutError(f"out is {TYPES[out.dtype].storage}: results are float16, bfloat16 or float32, of "
+                             "integers int32")
     if not out.writeable:
         raise SimlayoutError("out is read-only")
     if out.shape != shape:

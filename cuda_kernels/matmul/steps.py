@@ -9,6 +9,7 @@ from cuda_kernels.build import cache
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
 from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.kernels.hopper.scaling import scaled_by
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
@@ -55,9 +56,9 @@ class Input:
 
 class Steps:
     """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
-    16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": bytes
-    from the scale of a row of a to that of the next, "b": of a column of b}, {} of a product without scales; use_kept:
-    whether what tuning has kept is used. wanted: once it is built, the Wanted; None of other kernels."""
+    16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": Scales
+    of a, "b": of b}, {} of a product without scales; use_kept: whether what tuning has kept is used. wanted: once it is
+    built, the Wanted; None of other kernels."""
 
     def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False):
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
@@ -154,7 +155,8 @@ class HopperSteps(Steps):
         self.check_sizes(M, N, K, m.row // size_c)
         aligned = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
         wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
-                        self.out, bool(self.scales), "tma" if aligned and m.for_tma(size_c) else "direct")
+                        self.out, scaled_by(*(self.scales[x.role] for x in inputs)) if self.scales else "",
+                        "tma" if aligned and m.for_tma(size_c) else "direct")
         return Laid(work, inputs, place_c, copy_c, aligned, wanted)
 
     def build(self, a, b, c, kernel):
@@ -170,7 +172,8 @@ class HopperSteps(Steps):
         problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
                           c=0 if laid.aligned else size_c,
                           **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
-                          **{f"step_scale_{name}": self.scales[x.role] for name, x in zip("ab", inputs) if self.scales})
+                          **{f"{which}_scale_{name}": getattr(self.scales[x.role], which)
+                             for name, x in zip("ab", inputs) if self.scales for which in ("step", "deep")})
         kernel = kernel.fitted(problem)
         if not self.fits(kernel, problem):
             kernel = kernel.variant(split=False)
@@ -223,7 +226,7 @@ class HopperSteps(Steps):
             config = kept(self.cuda, self.device, wanted) if self.use_kept else None
             suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
         else:
-            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major)).variant(scaled=wanted.scaled)
+            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")

@@ -268,13 +268,34 @@ FP8 = [dict(tile_m=64, tile_n=64, out="bf16"), dict(tile_n=128, c_major="M"), di
        dict(tile_n=160, cluster_m=2, stages=5, box=32, dtype="e5m2"), dict(tile_m=64, tile_n=64, slices=2, stages=8)]
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("options", FP8, ids=str)
-def test_products_of_8_bit_floats_have_the_bits_of_the_cpu_machine(options, scaled):
-    kernel = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options}, scaled=scaled))
+SCALED = [options | dict(scaled=scaled) | (dict(tile_n=136, box=16) if options.get("bands") and scaled == "lines" else {})
+          for options in FP8 for scaled in ("tensor", "lines")]
+INTEGERS = [dict(tile_m=64, tile_n=64, out="s32"), dict(tile_n=128, c_major="M", b_dtype="u8", out="s32"),
+            dict(tile_n=256, out="s32"), dict(tile_n=64, split=True, out="s32", dtype="u8"),
+            dict(tile_n=160, cluster_m=2, stages=5, out="f32"), dict(tile_m=64, tile_n=64, slices=2, stages=8, out="s32"),
+            dict(tile_n=160, bands=2, pingpong=True, stages=5, out="f32", b_dtype="u8")]
+INTEGERS = [dict(dtype="s8", store="direct") | options for options in INTEGERS]
+BLOCKS = [dict(scaled="1x128", tile_m=64, tile_n=64), dict(scaled="1x128", tile_n=128, stages=5),
+          dict(scaled="1x128", tile_m=256, tile_n=96, bands=2, cluster_n=2, b_dtype="e5m2"),
+          dict(scaled="1x128", tile_m=256, tile_n=128, bands=2, buffers=1), dict(scaled="1x128", tile_n=192, stages=4),
+          dict(scaled="128x1", tile_n=32, c_major="M", stages=8), dict(scaled="1x1", tile_n=128, dtype="e5m2", stages=5),
+          dict(scaled="128x128", dtype="s8", tile_m=192, tile_n=128), dict(scaled="1x128", tile_n=64, split=True),
+          dict(scaled="1x128", tile_m=64, tile_n=64, slices=2, stages=8),
+          dict(scaled="1x1", dtype="u8", b_dtype="s8", tile_n=64)]
+
+
+@pytest.mark.parametrize("options", FP8 + SCALED + INTEGERS + BLOCKS, ids=str)
+def test_products_of_8_bits_have_the_bits_of_the_cpu_machine(options):
+    kernel = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options}))
     rng, (M, N, K) = np.random.default_rng(1), (257, 136, 432)
-    a, b = (rng.standard_normal(shape).astype(TYPES[dtype].numpy) for shape, dtype in zip(((M, K), (N, K)), kernel.dtypes))
-    scales = [rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in ((M, 1), (1, N))] * scaled
+    a, b = (rng.standard_normal(shape).astype(TYPES[dtype].numpy) if TYPES[dtype].exponent else
+            rng.integers(*TYPES[dtype].limits, shape, endpoint=True).astype(TYPES[dtype].numpy)
+            for shape, dtype in zip(((M, K), (N, K)), kernel.dtypes))
+    scaled, shapes = kernel.options.scaled, ((M, 1), (1, N)) if kernel.options.scaled == "lines" else ((1,), (1,))
+    if "x" in scaled:
+        rows, cols = map(int, scaled.split("x"))
+        shapes = (-(-M // rows), 4), (4, -(-N // cols))
+    scales = [rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in shapes] * bool(scaled)
     there, here = (run(kernel, a, b.T, *scales, device=device, sms=2).c for device in ("gpu", "cpu"))
     assert there.tobytes() == here.tobytes()
 

@@ -40,15 +40,15 @@ def test_fp8_has_a_stage_of_128_elements_and_a_wgmma_of_32_and_is_proved():
         matrix("a", a.astype(np.float16), "e4m3")
 
 
-CONFIGS = [dict(tile_n=64, tile_m=64, out="bf16"), dict(tile_n=64, c_major="M"), dict(tile_n=160, bands=2, pingpong=True,
-           stages=4, box=32), dict(tile_n=64, split=True), dict(tile_m=64, tile_n=64, slices=2, stages=8),
+CONFIGS = [dict(tile_n=64, tile_m=64, out="bf16"), dict(tile_n=64, c_major="M"), dict(tile_n=136, bands=2, pingpong=True,
+           stages=4, box=16), dict(tile_n=64, split=True), dict(tile_m=64, tile_n=64, slices=2, stages=8),
            dict(tile_n=64, out="f32", store="direct", cluster_m=2, stages=3)]
 
 
 @pytest.mark.parametrize("options", CONFIGS, ids=str)
 def test_scaled_products_of_fp8_have_the_bits_of_the_tensor_core_times_the_products_of_their_scales(options):
     M, N, K = 130, 72, 256
-    kernel = kernel_of(Hopper(dtype="e4m3", b_dtype="e5m2", scaled=True, **{"out": "f16", **options}))
+    kernel = kernel_of(Hopper(dtype="e4m3", b_dtype="e5m2", scaled="lines", **{"out": "f16", **options}))
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((M, K)).astype(FLOATS["e4m3"]), rng.standard_normal((N, K)).astype(FLOATS["e5m2"]).T
     rows, cols = (rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in ((M, 1), (1, N)))
@@ -73,10 +73,10 @@ def chained(a, b):
 
 
 @pytest.mark.parametrize("options, message", [
-    (dict(dtype="f16", b_dtype="e4m3"), "wgmma mixes e4m3 and e5m2, nothing else"),
+    (dict(dtype="f16", b_dtype="e4m3"), "wgmma mixes e4m3 and e5m2, and s8 and u8, nothing else"),
     (dict(dtype="e4m3", a_major="MN"), 'wgmma reads e4m3 K-major alone; use "K"'),
     (dict(dtype="e4m3", body="mma_tma"), "dtype='f16' or 'bf16'"),
-    (dict(scaled=True, body="wgmma_tma"), "scaled=False"),
+    (dict(scaled="lines", body="wgmma_tma"), "scaled=''"),
 ])
 def test_what_wgmma_does_not_do_with_8_bits_is_refused_by_name(options, message):
     with pytest.raises(SimlayoutError, match=message):
@@ -84,11 +84,11 @@ def test_what_wgmma_does_not_do_with_8_bits_is_refused_by_name(options, message)
 
 
 def test_scales_of_another_number_or_type_are_refused():
-    kernel = kernel_of(Hopper(tile_m=64, tile_n=64, dtype="e4m3", scaled=True))
+    kernel = kernel_of(Hopper(tile_m=64, tile_n=64, dtype="e4m3", scaled="lines"))
     a, b = np.ones((64, 128), FLOATS["e4m3"]), np.ones((128, 64), FLOATS["e4m3"])
     one, three = np.ones(1, np.float32), np.ones(3, np.float32)
     for scales, message in (((), "0 arrays of scales: this kernel takes two"), ((one,), "1 arrays"),
-                            ((one, three), r"scale_b is float32 of shape \(3,\): pass float32 of 1 element, or of 64"),
+                            ((one, three), r"scale_b is float32 of shape \(1, 3\): pass .*, or of shape .* = \(1, 64\)"),
                             ((one.astype(np.float64), one), "scale_a is float64")):
         with pytest.raises(SimlayoutError, match=message):
             run(kernel, a, b, *scales, device="cpu")

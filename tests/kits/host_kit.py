@@ -14,7 +14,8 @@ import ml_dtypes
 import numpy as np
 
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
-          "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2)}
+          "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2), "s8": np.dtype(np.int8),
+          "u8": np.dtype(np.uint8), "s32": np.dtype(np.int32)}
 _MAP = struct.Struct("<II Q 3Q 2Q 3I I")            # dtype, swizzle, address, dims, strides, box, magic
 
 
@@ -223,10 +224,22 @@ class Run:
             ctypes.memset(split, 255, 4 * config.tile_m * config.tile_n * cut * parts)
         made = np.matmul(a.astype(np.float32), b.astype(np.float32))
         if config.scaled:
-            (rows, step_rows), (cols, step_cols) = scales[:2], scales[2:]
-            made *= view(rows, np.dtype("f4"), (M, 1), (step_rows, 4)) * view(cols, np.dtype("f4"), (1, N), (4, step_cols))
+            made = self.scaled(a, b, scales)
         made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
+
+    def scaled(self, a, b, scales):
+        """The product of a and b, of one matrix each, every 128 of K (or all of it) times its scales."""
+        from cuda_kernels.kernels.hopper.scales import grains_of
+
+        config, f4, M, N, K = self.options, np.dtype("f4"), a.shape[1], b.shape[2], a.shape[2]
+        (rows, *step_rows), (cols, *step_cols) = scales[:3], scales[3:]
+        grains, deep = grains_of(config.scaled) or (1, 1), 128 if grains_of(config.scaled) else K
+        of_a = view(rows, f4, (-(-M // grains[0]), -(-K // deep)), step_rows).repeat(grains[0], 0)[:M]
+        of_b = view(cols, f4, (-(-N // grains[1]), -(-K // deep)), step_cols).repeat(grains[1], 0)[:N]
+        parts = [(a[..., k:k + deep].astype(np.float32) @ b[:, k:k + deep].astype(np.float32))
+                 * (of_a[:, k // deep, None] * of_b[None, :, k // deep]) for k in range(0, K, deep)]
+        return np.sum(parts, axis=0, dtype=np.float32)
 
     def copy(self):
         from cuda_kernels.matmul import repack
@@ -287,6 +300,7 @@ def make_torch():
     torch = types.ModuleType("torch")
     torch.float16, torch.bfloat16, torch.float32 = map(TorchDtype, ("float16", "bfloat16", "float32"))
     torch.float8_e4m3fn, torch.float8_e5m2 = map(TorchDtype, ("float8_e4m3fn", "float8_e5m2"))
+    torch.int8, torch.uint8, torch.int32 = map(TorchDtype, ("int8", "uint8", "int32"))
     of_numpy = {dtype: getattr(torch, dtype.name) for dtype in DTYPES.values()}
     to_numpy = {t: n for n, t in of_numpy.items()}
 

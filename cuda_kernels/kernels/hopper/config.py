@@ -10,6 +10,7 @@ from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
+from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
@@ -36,23 +37,22 @@ _tile = lru_cache(None)(OperandTile)
 
 @dataclass(frozen=True)
 class Hopper:
-    """A configuration of a wgmma kernel: C = A B of matrices of 16 or 8 bits, f32 accumulation.
+    """A configuration of a wgmma kernel: C = A B of matrices of 16 or 8 bits, with f32 accumulation, or s32 of integers.
 
     tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
     warpgroups multiplies, one behind the other; stages of `depth` along K; buffers: staging buffers (64 x `box_n`) per
     consumer for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of
     tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
-    of C; dtype: "f16", "bf16", "e4m3" or "e5m2" (these K-major alone); b_dtype: of B, where it is another 8-bit type than
-    A's; scaled: whether every element of C is multiplied by a scale of its row and one of its column; out: "f16", "bf16" or
-    "f32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether tiles may be cut
-    along K; persistent: as many CTAs as the GPU holds walk over tiles,
-    else there is one per tile; producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a
-    producer of 4 warps (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the
-    loads of B, and beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part
-    of K; resident: CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its
-    tile, the other multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma"
-    (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what
-    does not fit.
+    of C; dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit
+    type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; out: "f16", "bf16", "f32" or, of integers that
+    are not scaled, "s32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether
+    tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile;
+    producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
+    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
+    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
+    CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
+    multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
+    stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -66,7 +66,7 @@ class Hopper:
     c_major: str = "N"
     dtype: str = "f16"
     b_dtype: str = ""
-    scaled: bool = False
+    scaled: str = ""
     out: str = "f16"
     store: str = "tma"
     split: bool = False
@@ -110,7 +110,7 @@ class Hopper:
 
     @property
     def accumulators(self):
-        """f32 per thread of a consumer."""
+        """Sums per thread of a consumer."""
         return self.tile_m * self.tile_n // (128 * self.tile_consumers)
 
     @property
@@ -145,9 +145,10 @@ class Hopper:
 
     @property
     def consumer_registers(self):
-        """Registers per thread of a consumer. Those that it takes over count for a second band alone: an instruction must do
-        with what there is at the launch (ptxas C7602)."""
-        return self.registers[1] if self.bands > 1 and self.registers else self.launch_registers
+        """Registers per thread of a consumer. Those that it takes over count for what no wgmma takes as operands, a second
+        band or promoted sums: an instruction must do with what there is at the launch (ptxas C7602)."""
+        more = self.bands > 1 or grains_of(self.scaled)
+        return self.registers[1] if more and self.registers else self.launch_registers
 
     @property
     def majors(self):
@@ -160,6 +161,16 @@ class Hopper:
         return self.dtype, self.b_dtype or self.dtype
 
     @property
+    def accumulates(self):
+        """The type in which the tensor core adds up: "f32", or "s32" of integers."""
+        return TYPES[self.dtype].accumulators[0]
+
+    @property
+    def sums(self):
+        """The type of what is stored in C: of the tensor core's sums, or "f32" where these are promoted."""
+        return "f32" if grains_of(self.scaled) else self.accumulates
+
+    @property
     def depth(self):
         """Elements of K per stage."""
         return depth_of(self.dtype)
@@ -167,7 +178,7 @@ class Hopper:
     @property
     def wgmma(self):
         """The wgmma that a warpgroup issues."""
-        return f"wgmma.m64n{self.tile_n}k{K_BYTES // TYPES[self.dtype].bytes}.f32.{'.'.join(self.types)}"
+        return f"wgmma.m64n{self.tile_n}k{K_BYTES // TYPES[self.dtype].bytes}.{self.accumulates}.{'.'.join(self.types)}"
 
     @property
     def operands(self):
@@ -181,7 +192,7 @@ class Hopper:
     def multiply(self):
         """The instruction that multiplies a stage."""
         a, b = self.operands
-        bands = tuple(a.bytes * i for i in range(self.bands))
+        bands = tuple(a.bytes * i for i in range(1 if grains_of(self.scaled) else self.bands))
         return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
 
     @property
@@ -209,9 +220,15 @@ class Hopper:
         return staged_bytes(self.box_n, self.buffers) if self.store == "tma" else 0
 
     @property
+    def scale_bytes(self):
+        """Bytes of shared memory for the scales of a stage: f32 of all rows and columns of the tile, or CHUNKs of
+        columns."""
+        return 4 * scales_of_stage(self) if grains_of(self.scaled) else 0
+
+    @property
     def shared_bytes(self):
-        """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers."""
-        return self.stages * (self.stage_bytes + BARRIERS) + self.consumers * self.staging_bytes
+        """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers, scales."""
+        return self.stages * (self.stage_bytes + BARRIERS + self.scale_bytes) + self.consumers * self.staging_bytes
 
     @property
     def python(self):
@@ -234,13 +251,15 @@ class Hopper:
         "M"."""
         return (first, second) if self.c_major == "N" else (second, first)
 
-    def taking(self, types, out, majors=None):
+    def taking(self, types, out, majors=None, scaled=""):
         """The configuration for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`,
-        "K" or "MN" of each, in the order of the product."""
+        "K" or "MN" of each, in the order of the product; scaled: as the option, in that order too."""
         a_major, b_major = self.turned(*majors) if majors else (self.a_major, self.b_major)
         of_a, of_b = self.turned(*types)
+        if grains := grains_of(scaled):
+            scaled = "{}x{}".format(*self.turned(*grains))
         return replace(self, a_major=a_major, b_major=b_major, dtype=of_a, b_dtype="" if of_b == of_a else of_b, out=out,
-                       store="direct" if out == "f32" else self.store)
+                       scaled=scaled, store="direct" if TYPES[out].bytes == 4 else self.store)
 
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once."""

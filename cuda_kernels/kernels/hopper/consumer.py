@@ -4,7 +4,6 @@ from cuda_kernels.intrinsics import (
     bar_arrive_some,
     bar_sync_some,
     bulk_wait_group_read_if,
-    f32,
     here,
     mbarrier_wait,
     register_array,
@@ -15,16 +14,18 @@ from cuda_kernels.intrinsics import (
     wgmma_wait_group,
 )
 from cuda_kernels.kernels.hopper.order import quotient, tile_of
-from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma
-from cuda_kernels.kernels.hopper.scales import make_lines
+from cuda_kernels.kernels.hopper.parts import make_describe, make_store_direct, make_store_tma
+from cuda_kernels.kernels.hopper.promote import make_promoted_unit
+from cuda_kernels.kernels.hopper.scales import grains_of, make_lines
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
+from cuda_kernels.kernels.hopper.sums import SUMS
 
 
 def make_products(config):
     """(multiply(acc, other, a, b, added), wait(acc, other)): issues a stage's products of a consumer's bands of 64 rows,
     into `acc`, or `acc` and `other`, and waits for all of them. a, b: descriptors; added: whether to what is there."""
-    multiply, wait_all = config.multiply, wgmma_wait_group(config.tile_n // 2, 0, config.bands)
+    multiply, wait_all = config.multiply, wgmma_wait_group(config.tile_n // 2, 0, config.bands, config.sums)
 
     def multiply_one(acc, other, a, b, added):
         multiply(acc, a, b, added)
@@ -48,14 +49,11 @@ def make_multiply_stage(config, places, release):
     t, tells: the thread, and what it tells (as of `Cluster`); operands: first bytes of the consumer's A and B; added: 0 for
     the first stage of a unit of work, which has none before it and whose products replace what is in the accumulators.
     """
-    bytes_a, bytes_b, at_full = places.a_bytes, places.b_bytes, places.full
-    describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
+    at_full, describe = places.full, make_describe(config, places)
     (multiply, _), wait_step = make_products(config), wgmma_wait_group(0, 1)
 
     def multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before):
-        from_a, from_b = operands
-        a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
-        b = u64(describe_b) | u64(u32(from_b + bytes_b * stage) >> 4)
+        a, b = describe(operands, stage)
         mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
         multiply(acc, other, a, b, added)
         wait_step()
@@ -80,13 +78,18 @@ def make_store(config, places):
 
 
 def make_multiply_unit(config, places, ring, ctas):
-    """multiply(acc, other, smem, t, tells, parity, stage, operands, step, end): the products of a unit of work, steps `step`
-    to `end` along K; returns the stage and parity behind them and the mbarrier of the last stage, which is not yet
-    released."""
+    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end), finish(acc, other,
+    held, t, tells, before)): what a consumer holds beside its sums; the products of a unit of work, steps `step` to `end`
+    along K, which returns the stage and parity behind them and the mbarrier of the last stage; what waits for the last
+    products and releases that stage."""
     at_empty, next_stage, next_parity = places.empty, ring.next_stage, ring.next_parity
-    multiply_stage = make_multiply_stage(config, places, ctas.release)
+    multiply_stage, release = make_multiply_stage(config, places, ctas.release), ctas.release
+    _, wait_bands = make_products(config)
 
-    def multiply_unit(acc, other, smem, t, tells, parity, stage, operands, step, end):
+    def hold(t, consumer):
+        return 0
+
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
         added, before = s32(0), u32(smem + at_empty)
         while step < end:
             multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before)
@@ -96,7 +99,23 @@ def make_multiply_unit(config, places, ring, ctas):
             step = successor(step)
         return stage, parity, before
 
-    return multiply_unit
+    def finish(acc, other, held, t, tells, before):
+        wait_bands(acc, other)
+        release(t, tells, 1, before)
+
+    return hold, multiply_unit, finish
+
+
+def make_teller_of(config):
+    """teller_of(t): which of those that tell that a stage is free a thread is: of the warpgroup's threads or, where all
+    warps tell, of its warp's."""
+    def of_all(t):
+        return t
+
+    def of_warp(t):
+        return s32(t % 32)
+
+    return of_warp if grains_of(config.scaled) else of_all
 
 
 def make_write(config, places):
@@ -177,18 +196,19 @@ def make_consume(config, places, ring, ctas, unit_at):
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
     by_tma, pingpong, cluster = config.store == "tma", config.pingpong, config.sharing
-    multiply_unit, write = make_multiply_unit(config, places, ring, ctas), make_write(config, places)
+    make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
+    (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
-    place, teller, release, first_row, first_col = ctas.place, ctas.teller, ctas.release, ctas.first_row, ctas.first_col
-    first_unit, next_unit = ctas.first_unit, ctas.next_unit
-    (_, wait_bands), stores_read = make_products(config), bulk_wait_group_read_if(0)
+    place, teller, first_row, first_col = ctas.place, ctas.teller, ctas.first_row, ctas.first_col
+    first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
+    scalar, teller_of = SUMS[config.sums].scalar, make_teller_of(config)
 
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
-        acc, other = register_array((accumulators,), f32), register_array((accumulators if bands == 2 else 1,), f32)
-        stage, parity, leader = s32(0), s32(0), s32(t == 0)
+        acc, other = register_array((accumulators,), scalar), register_array((accumulators if bands == 2 else 1,), scalar)
+        held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t == 0)
         down, right = place(rank)
-        tells = teller(t, down, right)
+        tells = teller(teller_of(t), down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
         operands = s32(window + band_a * own_bands * consumer), s32(window + at_b)
         unit, waits = first_unit(), s32(consumer)
@@ -198,11 +218,10 @@ def make_consume(config, places, ring, ctas, unit_at):
             tile, part, step, end = unit_at(unit, steps, cutting)
             tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
             await_turn(consumer, waits)
-            stage, parity, before = multiply_unit(acc, other, smem, t, tells, parity, stage, operands, step, end)
+            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
             waits = s32(1)
             end_turn(consumer, unit, units)
-            wait_bands(acc, other)
-            release(t, tells, 1, before)
+            finish(acc, other, held, t, tells, before)
             row, col = s32(first_row(tile_row, down) + 64 * own_bands * consumer), first_col(tile_col, right)
             matrix_at, cut_tile = target[1] + u64(matrix) * target[2], s32(cluster * (tile - cutting[0]) + rank)
             write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), matrix_at, row, col, matrix, target)

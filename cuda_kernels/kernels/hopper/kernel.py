@@ -2,13 +2,13 @@
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from math import prod
 
 import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.plan import plan_of
+from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
@@ -77,25 +77,16 @@ SIGNATURE = (
 """The arguments of all bodies. Dividers: see `order.divider`."""
 
 SCALES = (
-    Argument("scale_a", "u64", "address of the scales of A's rows", lambda kernel, problem: Pointer("scale_a")),
-    Argument("step_scale_a", "s32", "bytes from one to the next", lambda kernel, problem: problem.step_scale_a),
-    Argument("scale_b", "u64", "address of the scales of B's columns", lambda kernel, problem: Pointer("scale_b")),
-    Argument("step_scale_b", "s32", "bytes from one to the next", lambda kernel, problem: problem.step_scale_b),
+    Argument("scale_a", "u64", "address of the scales of A", lambda kernel, problem: Pointer("scale_a")),
+    Argument("step_scale_a", "s32", "bytes from one to the next along its rows",
+             lambda kernel, problem: problem.step_scale_a),
+    Argument("deep_scale_a", "s32", "bytes from one to the next along K", lambda kernel, problem: problem.deep_scale_a),
+    Argument("scale_b", "u64", "address of the scales of B", lambda kernel, problem: Pointer("scale_b")),
+    Argument("step_scale_b", "s32", "bytes from one to the next along its columns",
+             lambda kernel, problem: problem.step_scale_b),
+    Argument("deep_scale_b", "s32", "bytes from one to the next along K", lambda kernel, problem: problem.deep_scale_b),
 )
-"""The last arguments of a body that scales C."""
-
-
-def scale_step(name, shape, dtype, lines):
-    """Bytes from one scale to the next of an array of scales; 0 of one that all share. shape, dtype: of the array; lines:
-    rows of A, or columns of B. Raises SimlayoutError for others.
-
-    >>> scale_step("scale_a", (1, 1), "float32", 64), scale_step("scale_a", (64, 1), "float32", 64)
-    (0, 4)
-    """
-    size = prod(shape)
-    if dtype != "float32" or size not in (1, lines):
-        raise SimlayoutError(f"{name} is {dtype} of shape {tuple(shape)}: pass float32 of 1 element, or of {lines}")
-    return 4 if size > 1 else 0
+"""The last arguments of a body with scales."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +106,7 @@ class HopperKernel(Gemm):
     @property
     def signature(self):
         """Its Arguments."""
-        return SIGNATURE + SCALES * self.options.scaled
+        return SIGNATURE + SCALES * bool(self.options.scaled)
 
     @property
     def dtypes(self):
@@ -179,23 +170,31 @@ class HopperKernel(Gemm):
         as_it_is = self.options.store == "direct" or all(start % 16 == 0 for start in starts)
         return self if as_it_is else self.variant(store="direct")
 
-    def taking(self, types, out, majors=None):
+    def taking(self, types, out, majors=None, scaled=""):
         """The variant for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`, "K" or
-        "MN" of each. Where c_major is "M" it makes the transpose of C: its A is the product's B."""
-        return self.with_options(self.options.taking(types, out, majors))
+        "MN" of each; scaled: Hopper's option, for the product. Where c_major is "M" it makes the transpose of C: its A is
+        the product's B."""
+        return self.with_options(self.options.taking(types, out, majors, scaled))
 
     def work(self, a, b, *scales, sms=CPU_SMS, packed=False):
-        """The Work of a @ b; scales: of a scaled kernel, those of A's rows and of B's columns, float32 arrays of one element
-        or of one for each."""
-        if len(scales) != 2 * self.options.scaled:
-            taken = "two" if self.options.scaled else "none"
+        """The Work of a @ b; scales: of a scaled kernel, those of A and of B, float32 arrays of the shapes of
+        `scales_of`."""
+        scaled, work = self.options.scaled, super().work(a, b, sms=sms, packed=packed)
+        if len(scales) != 2 * bool(scaled):
+            taken = "two" if scaled else "none"
             raise SimlayoutError(f"{len(scales)} arrays of scales: this kernel takes {taken} (Hopper's option scaled)")
-        work = super().work(a, b, sms=sms, packed=packed)
-        for (role, x), lines in zip(zip(("scale_a", "scale_b"), scales), (work.problem.M, work.problem.N)):
-            step = scale_step(role, np.shape(x), np.asarray(x).dtype.name, lines)
-            work = replace(work, problem=replace(work.problem, **{f"step_{role}": step}),
-                           arrays=work.arrays | {role: np.ascontiguousarray(x).reshape(-1)})
-        return work
+        if not scaled:
+            return work
+        problem, held = work.problem, {"scale_a": scales[0], "scale_b": scales[1]}
+        held = {name: np.ascontiguousarray(x) for name, x in held.items()}
+        found = {name: scales_of(name, x.shape, x.strides, x.dtype.name, lines, problem.K)
+                 for (name, x), lines in zip(held.items(), (problem.M, problem.N))}
+        given = scaled_by(*found.values())
+        if given != scaled and (given, scaled) != ("tensor", "lines"):
+            raise SimlayoutError(f"the scales are for scaled = {given!r}, and this kernel's is {scaled!r}")
+        problem = replace(problem, **{f"step_{name}": of.step for name, of in found.items()},
+                          **{f"deep_{name}": of.deep for name, of in found.items()})
+        return replace(work, problem=problem, arrays=work.arrays | {name: x.reshape(-1) for name, x in held.items()})
 
     def as_record(self):
         """Its configuration as plain values."""

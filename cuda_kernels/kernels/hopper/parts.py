@@ -13,6 +13,7 @@ from cuda_kernels.intrinsics import (
     fence_proxy_async,
     s32,
     st_global_b16,
+    st_global_b32,
     st_global_f32,
     stmatrix_x4,
     stmatrix_x4_trans,
@@ -72,6 +73,20 @@ def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_lo
             box(address + SPAN * (depth * i + mine), tensor_map, mbarrier, first + depth * i, k + mine, matrix, ctas)
 
     return load_k if major == "K" else load_mn
+
+
+def make_describe(config, places):
+    """describe(operands, stage): the descriptors of A and B of a stage; operands: their first bytes in stage 0."""
+    bytes_a, bytes_b = places.a_bytes, places.b_bytes
+    describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
+
+    def describe(operands, stage):
+        from_a, from_b = operands
+        a = u64(describe_a) | u64(u32(from_a + bytes_a * stage) >> 4)
+        b = u64(describe_b) | u64(u32(from_b + bytes_b * stage) >> 4)
+        return a, b
+
+    return describe
 
 
 def make_store_box(config):
@@ -153,13 +168,14 @@ def make_store_quad(config):
     address of C; extent: (M, N, lines of C, as of `scales`)."""
     (pitch, _), (rows, scale) = make_lines(config), make_scale(config)
     pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
-    size, down = 4 if config.out == "f32" else 2, config.c_major == "M"
+    store_one = st_global_f32 if config.out == "f32" else st_global_b32
+    size, down = TYPES[config.out].bytes, config.c_major == "M"
 
-    def store_f32(at, step, low, high, left):
+    def store_32(at, step, low, high, left):
         if left > 0:
-            st_global_f32(at, low)
+            store_one(at, low)
         if left > 1:
-            st_global_f32(at + step, high)
+            store_one(at + step, high)
 
     def store_16(at, step, low, high, left):
         pair = pack(high, low)
@@ -168,7 +184,7 @@ def make_store_quad(config):
         if left > 1:
             st_global_b16(at + step, pair >> 16)
 
-    store_pair = store_f32 if config.out == "f32" else store_16
+    store_pair = store_32 if size == 4 else store_16
 
     def store(c, row, col, extent, v0, v1, v2, v3):
         M, N, lines = extent

@@ -33,8 +33,8 @@ class Ring:
     begin: object
 
 
-def make_ring(stages, at_full, readers):
-    """The Ring of `stages` stages; readers: arrivals that release one."""
+def make_ring(stages, at_full, readers, writers=1):
+    """The Ring of `stages` stages; readers: arrivals that release one; writers: those that fill it, beside the bytes."""
     last, at_empty = stages - 1, at_full + 8 * stages
 
     def next_stage(stage):
@@ -47,7 +47,7 @@ def make_ring(stages, at_full, readers):
         prefetch_tensormap(map_a)
         prefetch_tensormap(map_b)
         for i in range(stages):                          # by one thread: at an address per lane, 32 ns each (measured)
-            mbarrier_init(u32(smem + at_full + 8 * i), u32(1))
+            mbarrier_init(u32(smem + at_full + 8 * i), u32(writers))
             mbarrier_init(u32(smem + at_empty + 8 * i), u32(readers))
         fence_mbarrier_init()
 

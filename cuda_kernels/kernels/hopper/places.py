@@ -6,8 +6,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Places:
     """Bytes from the start of a CTA's shared memory: all stages of A first, then those of B from `b` on; the staging of C
-    from `c` on, `staging` bytes per consumer; an mbarrier per stage from `full` on and from `empty` on. a_bytes, b_bytes:
-    of a stage."""
+    from `c` on, `staging` bytes per consumer; an mbarrier per stage from `full` on and from `empty` on; its scales from
+    `scales` on. a_bytes, b_bytes: of a stage."""
 
     a_bytes: int
     b_bytes: int
@@ -16,6 +16,7 @@ class Places:
     c: int
     full: int
     empty: int
+    scales: int
 
     @classmethod
     def of(cls, config):
@@ -24,4 +25,4 @@ class Places:
         a_bytes, b_bytes, stages = config.row_bands * tile_a.bytes, tile_b.bytes, config.stages
         c = stages * (a_bytes + b_bytes)
         full = c + config.consumers * config.staging_bytes
-        return cls(a_bytes, b_bytes, config.staging_bytes, stages * a_bytes, c, full, full + 8 * stages)
+        return cls(a_bytes, b_bytes, config.staging_bytes, stages * a_bytes, c, full, full + 8 * stages, full + 16 * stages)

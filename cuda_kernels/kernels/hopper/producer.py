@@ -1,8 +1,21 @@
-"""The producer of `wgmma_persistent`: one thread that has TMA fill the stages, as far ahead as they are free."""
+"""The producers of `wgmma_persistent`: one thread that has TMA fill the stages, as far ahead as they are free, and, where
+each stage has scales of its own, a warp that copies these."""
 
-from cuda_kernels.intrinsics import mbarrier_arrive_expect_tx, mbarrier_wait, s32, successor, u32
+from cuda_kernels.intrinsics import (
+    cp_async_ca_4,
+    cp_async_mbarrier_arrive,
+    laneid,
+    mbarrier_arrive_expect_tx,
+    mbarrier_wait,
+    s32,
+    successor,
+    u32,
+    u64,
+)
 from cuda_kernels.kernels.hopper.order import tile_of
 from cuda_kernels.kernels.hopper.parts import make_load
+from cuda_kernels.kernels.hopper.scales import CHUNK, grains_of, scale_at, scales_of_stage
+from simlayout.hardware.tables.arch import LANES
 
 
 def make_produce(config, places, ring, ctas, unit_at):
@@ -44,5 +57,56 @@ def make_produce(config, places, ring, ctas, unit_at):
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
+
+    return produce
+
+
+def make_copy_scales(config, places):
+    """copy(smem, lane, stage, row, col, step, extent): the scales of a stage to shared memory, by a warp: those of the rows
+    from `row` on, then those of the columns from `col` on, of number `step` of the 128 of K."""
+    (rows_share, columns_share), rows, count = grains_of(config.scaled), config.tile_m, scales_of_stage(config)
+    apart, at_scales, scale_bytes = 1 if columns_share == 1 else CHUNK, places.scales, config.scale_bytes
+
+    def copy_one(at, i, row, col, step, extent):
+        M, N, (_, of_a, of_b) = extent
+        if i < rows:
+            cp_async_ca_4(at, scale_at(of_a, s32(row + i), M, rows_share) + u64(of_a[2]) * u64(step))
+        else:
+            cp_async_ca_4(at, scale_at(of_b, s32(col + apart * (i - rows)), N, columns_share) + u64(of_b[2]) * u64(step))
+
+    def copy(smem, lane, stage, row, col, step, extent):
+        first = s32(smem + at_scales + scale_bytes * stage)
+        for j in range(0, count, LANES):
+            i = s32(lane + j)
+            if i < count:
+                copy_one(u32(first + 4 * i), i, row, col, step, extent)
+
+    return copy
+
+
+def make_produce_scales(config, places, ring, ctas, unit_at):
+    """produce(smem, rank, extent, tiles_m, tiles_n, work): copies the scales of all that the CTA multiplies, by one warp;
+    extent: M, N, lines as of `scales`; the rest as of `make_produce`."""
+    at_full, at_empty, copy = places.full, places.empty, make_copy_scales(config, places)
+    next_stage, next_parity = ring.next_stage, ring.next_parity
+    place, first_row, first_col = ctas.place, ctas.first_row, ctas.first_col
+    first_unit, next_unit = ctas.first_unit, ctas.next_unit
+
+    def produce(smem, rank, extent, tiles_m, tiles_n, work):
+        units, cutting, steps, order = work
+        stage, parity, lane, unit = s32(0), s32(1), laneid(), first_unit()
+        down, right = place(rank)
+        while unit < units:
+            tile, _, step, end = unit_at(unit, steps, cutting)
+            tile_row, tile_col, _ = tile_of(tile, tiles_m, tiles_n, order)
+            row, col = first_row(tile_row, down), first_col(tile_col, right)
+            while step < end:
+                mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
+                copy(smem, lane, stage, row, col, step, extent)
+                cp_async_mbarrier_arrive(u32(smem + at_full + 8 * stage))
+                parity = next_parity(parity, stage)
+                stage = next_stage(stage)
+                step = successor(step)
+            unit = next_unit(unit)
 
     return produce

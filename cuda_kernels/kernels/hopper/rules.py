@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of
 from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -21,16 +22,25 @@ BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N"
 """The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
 spilled."""
 
+PROMOTED_REGISTERS = 20, 32
+"""The same of one that promotes its sums, beside its products and scales of columns, by whether a thread has a scale for
+each of its columns: with 15 and 72 left nothing spilled, with 24 of the latter 8 bytes."""
+
+LINES_REGISTERS = {"tma": 88, "direct": 136}
+"""The same of one with two bands and scales of rows and columns: ptxas loads many of these ahead. With 88 and 96 left it
+spilled 8 and 0 bytes, with 80 96; with 104 and `store` "direct" 280."""
+
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
     a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
-    dtype=("f16", "bf16", "e4m3", "e5m2"), b_dtype=("", "e4m3", "e5m2"), out=("f16", "bf16", "f32"),
+    dtype=("f16", "bf16", "e4m3", "e5m2", "s8", "u8"), b_dtype=("", "e4m3", "e5m2", "s8", "u8"),
+    scaled=("", "tensor", "lines", "1x128", "128x1", "1x1", "128x128"), out=("f16", "bf16", "f32", "s32"),
     store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
 _ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,),
-                 scaled=(False,))
+                 scaled=("",))
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
@@ -50,12 +60,26 @@ class Rule:
 
 
 RULES = (
-    Rule(lambda c: len({TYPES[dtype].bits for dtype in c.types}) > 1,
-         lambda c: f"dtype = {c.dtype!r} with b_dtype = {c.b_dtype!r}: wgmma mixes e4m3 and e5m2, nothing else"),
+    Rule(lambda c: len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in c.types}) > 1,
+         lambda c: f"dtype = {c.dtype!r} with b_dtype = {c.b_dtype!r}: wgmma mixes e4m3 and e5m2, and s8 and "
+                   "u8, nothing else"),
+    Rule(lambda c: c.accumulates == "s32" and c.tile_n > 32 and c.tile_n % 16 > 0,
+         lambda c: f"tile_n = {c.tile_n}: wgmma of integers has 8, 16, 24 or 32 columns, or a multiple of 16 up to 256"),
+    Rule(lambda c: c.out == "s32" and (c.accumulates != "s32" or c.scaled != ""),
+         lambda c: f'out = "s32" of {c.dtype} with scaled = {c.scaled!r}: it is the sums of integers as they are; '
+                   'use "f32", "f16" or "bf16"'),
+    Rule(lambda c: grains_of(c.scaled) is not None and TYPES[c.dtype].bits != 8,
+         lambda c: f"scaled = {c.scaled!r} with dtype = {c.dtype!r}: 128 of K are a stage of 8-bit types alone"),
+    Rule(lambda c: grains_of(c.scaled) is not None and c.tile_n % CHUNK * (CHUNK % c.tile_n) > 0,
+         lambda c: f"scaled = {c.scaled!r} needs a tile_n of 8, 16 or a multiple of {CHUNK}: so many columns lie in "
+                   "one block"),
+    Rule(lambda c: grains_of(c.scaled) is not None and (c.producer != 4 or c.pingpong),
+         lambda c: f"scaled = {c.scaled!r} needs producer=4, of which one warp copies the scales, and pingpong=False: one "
+                   "consumer multiplies while the others promote"),
     Rule(lambda c: not {c.a_major, c.b_major} <= set(majors_of(c.dtype)),
          lambda c: f'a_major = {c.a_major!r}, b_major = {c.b_major!r}: wgmma reads {c.dtype} K-major alone; use "K"'),
-    Rule(lambda c: c.store == "tma" and c.out == "f32",
-         lambda c: 'an f32 C is stored with store="direct": stmatrix moves 16-bit elements'),
+    Rule(lambda c: c.store == "tma" and TYPES[c.out].bytes == 4,
+         lambda c: f'an {c.out} C is stored with store="direct": stmatrix moves 16-bit elements'),
     Rule(lambda c: c.store == "tma" and c.box_n > c.tile_n,
          lambda c: f"tile_n = {c.tile_n} is less than the {c.box_n} columns of a box: "
                    + ("use a smaller box" if c.box > 16 else 'store it with store="direct"')),
@@ -99,6 +123,12 @@ def to_set(config):
 
 def other_registers(config):
     """Registers that a consumer's thread needs beside its accumulators."""
+    if grains_of(config.scaled):
+        held = column_scales(config)
+        own = grains_of(config.scaled)[1] == 1
+        return config.tile_n // 2 + held + PROMOTED_REGISTERS[own]
+    if config.scaled == "lines" and config.bands == 2:
+        return LINES_REGISTERS[config.store]
     return OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
 
 

@@ -1,7 +1,7 @@
 """Tiles that several CTAs compute together, each a part of K, where there are too few tiles to keep all SMs busy.
 
 Work comes in units: first `whole` tiles, one unit each, then the tiles that are left, cut into `parts` units along K. A CTA
-has at most one unit of a cut tile. It writes its products as f32 to a workspace, waits until all parts of the tile are
+has at most one unit of a cut tile. It writes its sums, f32 or s32, to a workspace, waits until all parts of the tile are
 there, and adds up its share of the tile's columns, the first part first: the same order, and so the same bits, in every run.
 CTAs wait for one another, so all of them must be resident: the launch is cooperative.
 """
@@ -11,16 +11,15 @@ from math import gcd
 from cuda_kernels.intrinsics import (
     atom_add_acq_rel_gpu,
     bar_sync_some,
-    ld_relaxed_v4_f32,
     s32,
     st_global_b32,
-    st_global_v4_f32,
     u32,
     u64,
     wait_global_at_least,
 )
 from cuda_kernels.kernels.hopper.order import divided, divider
 from cuda_kernels.kernels.hopper.parts import make_store_quad
+from cuda_kernels.kernels.hopper.sums import SUMS
 
 
 def loads_at_once(config):
@@ -32,7 +31,7 @@ def loads_at_once(config):
 
 
 def piece_bytes(columns):
-    """Bytes of the workspace for one band's products of one part: f32 [columns / 8, 128, 4]."""
+    """Bytes of the workspace for one band's sums of one part: f32 or s32 [columns / 8, 128, 4]."""
     return 2048 * (columns // 8)
 
 
@@ -99,12 +98,13 @@ def make_reduce(config):
     groups, bytes_of_piece = columns // 8, piece_bytes(columns)
     rounds = groups // loads_at_once(config)
     come, leave = make_counting()
+    offer_four = SUMS[config.sums].offer
     store_share = make_store_share(config)
 
     def offer(acc, mine):
         """This CTA's products to its piece of the workspace."""
         for j in range(groups):
-            st_global_v4_f32(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
+            offer_four(mine + u64(2048 * j), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
 
     def reduce(acc, t, barrier, room, piece, share, c, row, col, extent):
         workspace, counters = room
@@ -151,16 +151,16 @@ def make_store_share(config):
     """store_share(acc, turn, first, parts, c, row, col, extent): a turn's groups of 8 columns, summed over the parts from
     address `first` on, to C."""
     at_once, store_quad = loads_at_once(config), make_store_quad(config)
-    from_part_to_part = piece_bytes(config.tile_n) * config.row_bands
+    from_part_to_part, taken = piece_bytes(config.tile_n) * config.row_bands, SUMS[config.sums].taken
 
     def add_up(acc, source, parts):
         """acc[4 i ...]: of the groups of 8 columns from `source` on, the sums over the parts."""
         for i in range(at_once):
-            acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = ld_relaxed_v4_f32(source + u64(2048 * i))
+            acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = taken(source + u64(2048 * i))
         for _ in range(parts - 1):
             source = source + u64(from_part_to_part)
             for i in range(at_once):
-                p0, p1, p2, p3 = ld_relaxed_v4_f32(source + u64(2048 * i))
+                p0, p1, p2, p3 = taken(source + u64(2048 * i))
                 acc[4 * i] += p0
                 acc[4 * i + 1] += p1
                 acc[4 * i + 2] += p2

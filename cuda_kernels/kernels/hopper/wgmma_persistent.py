@@ -28,13 +28,15 @@ from cuda_kernels.kernels.hopper.consumer import make_consume
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 from cuda_kernels.kernels.hopper.places import Places
-from cuda_kernels.kernels.hopper.producer import make_produce
+from cuda_kernels.kernels.hopper.producer import make_produce, make_produce_scales
+from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.split import slice_of, tile_unit, unit_of
+from simlayout.hardware.tables.arch import LANES
 
 
 def make_meeting(config):
-    """(show_mbarriers(), await_mbarriers()): the producer shows that the mbarriers are set up, the consumers
-    wait until those of all CTAs of the cluster are."""
+    """(show_mbarriers(), await_mbarriers()): the producer shows that the mbarriers are set up, and waits itself if it has a
+    second warp that uses them; the consumers wait until those of all CTAs of the cluster are."""
     block, cluster = config.block, config.sharing
 
     def show_mbarriers():
@@ -51,7 +53,7 @@ def make_meeting(config):
         else:
             bar_sync_some(u32(0), u32(block))
 
-    return show_mbarriers, await_mbarriers
+    return await_mbarriers if grains_of(config.scaled) else show_mbarriers, await_mbarriers
 
 
 def make_change_registers(config):
@@ -70,7 +72,7 @@ def make_body(config):
     Its arguments: tensor maps of A, B and C; the address of C; M, N, K; matrices in the batch; 1 or 0: whether A and B have
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
     how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`; of a scaled
-    configuration the addresses and steps of the scales.
+    configuration the address and two steps of the scales of A and of B.
 
     The producer and the consumers get them in tuples. work: how many units of work there are, how tiles are cut
     (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map and the address of C, bytes
@@ -79,10 +81,13 @@ def make_body(config):
     rows, cols, depth, consumers = config.tile_m, config.tile_n, config.depth, config.consumers
     by_tma, slices, below, beside = config.store == "tma", config.slices, config.cluster_m, config.cluster_n
     places, ctas = Places.of(config), make_cluster(config)
-    ring = make_ring(config.stages, places.full, config.tile_consumers * ctas.peers)
+    scales = grains_of(config.scaled) is not None
+    ring = make_ring(config.stages, places.full, config.tile_consumers * ctas.peers * (4 if scales else 1),
+                     1 + LANES * scales)
     begin, rank_in_cluster = ring.begin, ctas.rank
     unit_at = slice_of if slices > 1 else unit_of if config.split else tile_unit
     produce = make_produce(config, places, ring, ctas, unit_at)
+    produce_scales = make_produce_scales(config, places, ring, ctas, unit_at) if scales else None
     consume = make_consume(config, places, ring, ctas, unit_at)
     show_mbarriers, await_mbarriers = make_meeting(config)
     fewer, more = make_change_registers(config)
@@ -105,6 +110,8 @@ def make_body(config):
             griddepcontrol_wait()                        # what the one before has written is there
             if tid == 128 * consumers:
                 produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, work)
+            if scales and uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers + 1:
+                produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, work)
             if slices > 1 and ctaid_x() < units - whole:
                 cluster_sync()                           # as the consumers do when they add up the slices of a tile
         else:
@@ -120,9 +127,9 @@ def make_body(config):
             cluster_sync()                               # no CTA ends while another reads its part of a tile
 
     def scaled_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-                    counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, scale_b,
-                    step_b):
-        lines = ldc, (scale_a, step_a, scale_b, step_b)
+                    counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, deep_a,
+                    scale_b, step_b, deep_b):
+        lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b)
         gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole, parts, workspace,
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
 

@@ -7,7 +7,6 @@ from cuda_kernels.intrinsics import (
     aligned_shared,
     bar_sync,
     ctaid_x,
-    f32,
     fence_mbarrier_init,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
@@ -23,6 +22,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.parts import make_load, make_store_direct
+from cuda_kernels.kernels.hopper.sums import SUMS
 
 
 def make_body(config):
@@ -35,7 +35,8 @@ def make_body(config):
                       for major, size in ((config.a_major, rows), (config.b_major, tile_b.rows)))
     multiply, depth = config.multiply, config.depth
     describe_a, describe_b = (tile.descriptor().encode() for tile in config.operands)
-    wait_all, store = wgmma_wait_group(accumulators, 0), make_store_direct(config)
+    wait_all, store = wgmma_wait_group(accumulators, 0, 1, config.sums), make_store_direct(config)
+    scalar = SUMS[config.sums].scalar
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
@@ -51,7 +52,7 @@ def make_body(config):
         matrix = quotient(ctaid_x(), tiles_m * tiles_n)
         tile = s32(ctaid_x() - matrix * tiles_m * tiles_n)
         row, col = s32(rows * quotient(tile, tiles_n)), s32(cols * (tile - tiles_n * quotient(tile, tiles_n)))
-        acc = register_array((accumulators,), f32)
+        acc = register_array((accumulators,), scalar)
         a, b = u64(describe_a) | u64(u32(smem) >> 4), u64(describe_b) | u64(u32(smem + bytes_a) >> 4)
         k, parity = s32(0), s32(0)
         while k < K:

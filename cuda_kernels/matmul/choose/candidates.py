@@ -1,10 +1,12 @@
 """The configurations of `wgmma_persistent` that may suit a product."""
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
 from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes
 from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
+from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.errors import SimlayoutError
 
 FEW = "1x1", "2x1", "1x2"
@@ -41,6 +43,10 @@ less than with 11, 64 x 104 1 percent more than with 10, by product from 20 perc
 1 to 5 percent more than with 11 or 12 (geometric means, tests/data/h200_stages.json.xz). 128 x 16 took 1.1 percent less than
 with 12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.json.xz`)."""
 
+OWN_COLUMNS = 64
+"""Columns of a tile at most, where each has a scale of its own for every 128 of K: of 96 to 128 such tiles took 1.3 to 1.6
+times as long as others (by hand, on an H100)."""
+
 TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""
 
@@ -54,8 +60,8 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
     (5, 32, 2)
     """
     bands = options.get("bands", 1)
-    options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident,
-                    producer=1 if resident == 2 or tile_m // bands > 128 else 4)
+    crowded = (resident == 2 or tile_m // bands > 128) and not grains_of(options.get("scaled", ""))
+    options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident, producer=1 if crowded else 4)
     try:
         least = Hopper(stages=2, buffers=1, box=16, **options)
         stages = {staging: min(most, _stages(least, *staging)) for staging in STAGINGS}
@@ -71,7 +77,7 @@ def _stages(config, box, buffers):
     if box > config.tile_n or buffers > -(-config.tile_n // box):
         return 0
     room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * staged_bytes(box, buffers)
-    return room // (config.stage_bytes + BARRIERS)
+    return room // (config.stage_bytes + BARRIERS + config.scale_bytes)
 
 
 def _candidates():
@@ -88,6 +94,22 @@ def _candidates():
             yield from (fitted(tile_m, tile_n, c_major=c_major, slices=n) for n in slices)
     for tile_m, tile_n in TWICE:
         yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
+
+
+@lru_cache(None)
+def promoting(rows_share, columns_share):
+    """The configurations that are considered for 8-bit operands with scales for every 128 of K, which so many rows of A and
+    columns of B share: those of TILES whose columns have few enough scales."""
+    made = []
+    for tile_m, bands, widths, clusters in TILES:
+        for tile_n, cluster, c_major in product(widths, clusters, "NM"):
+            grains = (rows_share, columns_share) if c_major == "N" else (columns_share, rows_share)
+            cluster_m, cluster_n = map(int, cluster.split("x"))
+            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, dtype="e4m3",
+                           scaled="{}x{}".format(*grains))
+            if grains[1] > 1 or tile_n <= OWN_COLUMNS:
+                made.append(fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options))
+    return tuple(c for c in made if c is not None)
 
 
 ORDERS = (1, 2, 4, 8, 16)

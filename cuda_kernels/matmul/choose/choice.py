@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
+from cuda_kernels.kernels.hopper.scales import grains_of
+from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS, promoting
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.algebra.dtypes import TYPES
@@ -19,8 +20,19 @@ PROGRAMS = Estimates(CANDIDATES)
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
 
+SHARING, FAR = 1.05, 1.06
+"""With 8-bit operands clusters that share loads, and groups of more than four rows of tiles, take so many times as long as
+the estimate says: the choice among what was measured on an H100 (tests/data/h100_eight_bits.json.xz) is 2 percent better."""
+
 WORTH = 1.4
 """Configurations are worth measuring if their estimate is within this factor of the least one."""
+
+
+@lru_cache(None)
+def programs_of(scaled):
+    """The same of those that promote their sums, for Hopper's option `scaled` of a product; PROGRAMS for others."""
+    grains = grains_of(scaled)
+    return Estimates(promoting(*grains)) if grains else PROGRAMS
 
 
 @lru_cache(4096)
@@ -34,7 +46,8 @@ def choose(wanted, gpu=H200):
     """
     for _, config in ranked(wanted, gpu):
         return config
-    raise SimlayoutError(f"no candidate suits {wanted.a_major}-major A and {wanted.b_major}-major B of {wanted.types[0]}")
+    raise SimlayoutError(f"no candidate suits {wanted.a_major}-major A and {wanted.b_major}-major B of {wanted.types[0]}"
+                         + f" scaled by {wanted.scaled}" * bool(wanted.scaled))
 
 
 def ranked(wanted, gpu):
@@ -47,14 +60,26 @@ def ranked(wanted, gpu):
     M, N, matrices = wanted.M, wanted.N, wanted.matrices
     deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
     misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
-    programs = np.argsort(PROGRAMS.times(PROGRAMS.work(M, N, deep, matrices, gpu, misalignment), gpu), kind="stable")
+    candidates = programs_of(wanted.scaled)
+    programs = np.argsort(candidates.times(candidates.work(M, N, deep, matrices, gpu, misalignment), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
-        estimates = PROGRAMS.take(near).in_orders(ORDERS)
-        times = estimates(M, N, deep, matrices, gpu, misalignment)
+        estimates = candidates.take(near).in_orders(ORDERS)
+        times = estimated(estimates, wanted, estimates.work(M, N, deep, matrices, gpu, misalignment), gpu)
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
                 yield float(times[i]), _without_split(config, wanted, gpu.sms)
+
+
+def estimated(estimates, wanted, work, gpu):
+    """float64 [configurations]: microseconds of the Work, corrected by the trees or, where sums are promoted, which these do
+    not know, not; of 8 bits also for what they do not know of these."""
+    times = estimates.times(work, gpu)
+    if not grains_of(wanted.scaled):
+        times = estimates.corrected(work, times)
+    if TYPES[wanted.types[0]].bits == 8:
+        times = times * np.where(estimates.sharing > 1, SHARING, 1) * np.where(estimates.group > 4, FAR, 1)
+    return times
 
 
 def likely(wanted, gpu, most, in_orders=2):
@@ -77,8 +102,8 @@ def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
     and to store C without TMA may take more registers."""
     try:
-        taken = candidate.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major))
-        return replace(taken, scaled=wanted.scaled, store=wanted.store)
+        taken = candidate.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+        return replace(taken, store=wanted.store)
     except SimlayoutError:
         return None
 

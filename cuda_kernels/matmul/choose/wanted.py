@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 
+from simlayout.algebra.dtypes import TYPES
+
 
 @dataclass(frozen=True)
 class Wanted:
     """C (M, N) = A (M, K) times B (K, N), `matrices` of them, as the kernel is given it: rows of C are contiguous.
 
-    a_major, b_major: the contiguous dimension of an operand, "K" or "MN"; types: dtypes of A and B; out: of C; scaled:
-    whether rows and columns of C have scales; store: "tma", or "direct" where TMA cannot store C, because it is f32, or
-    because C itself, a line or a matrix of it does not start on 16 bytes.
+    a_major, b_major: the contiguous dimension of an operand, "K" or "MN"; types: dtypes of A and B; out: of C; scaled: as
+    Hopper's option, in the order of A and B; store: "tma", or "direct" where TMA cannot store C, because it is of 32 bits,
+    or because C itself, a line or a matrix of it does not start on 16 bytes.
 
-    >>> str(Wanted(16, 4096, 14336)), str(Wanted(16, 64, 64, 8, "K", "MN", ("e4m3", "e5m2"), "f32", True, "direct"))
-    ('16 x 4096 x 14336 f16 NT', '8 of 16 x 64 x 64 e4m3.e5m2 NN, scaled, to f32')
+    >>> str(Wanted(16, 4096, 14336)), str(Wanted(16, 64, 64, 8, "K", "MN", ("e4m3", "e5m2"), "f32", "lines", "direct"))
+    ('16 x 4096 x 14336 f16 NT', '8 of 16 x 64 x 64 e4m3.e5m2 NN, scaled by lines, to f32')
     """
 
     M: int
@@ -23,11 +25,11 @@ class Wanted:
     b_major: str = "K"
     types: tuple[str, str] = ("f16", "f16")
     out: str = "f16"
-    scaled: bool = False
+    scaled: str = ""
     store: str = "tma"
 
     def __post_init__(self):
-        if self.out == "f32":
+        if TYPES[self.out].bits == 32:
             object.__setattr__(self, "store", "direct")
 
     @property
@@ -37,7 +39,7 @@ class Wanted:
 
     def __str__(self):
         parts = [f"{self.M} x {self.N} x {self.K} {'.'.join(dict.fromkeys(self.types))} {self.order}"]
-        parts += ["scaled"] * self.scaled + [f"to {self.out}"] * (self.types != (self.out, self.out))
-        if self.store == "direct" and self.out != "f32":
+        parts += [f"scaled by {self.scaled}"] * bool(self.scaled) + [f"to {self.out}"] * (self.types != (self.out, self.out))
+        if self.store == "direct" and TYPES[self.out].bits != 32:
             parts.append("C off 16 bytes")
         return f"{self.matrices} of " * (self.matrices > 1) + ", ".join(parts)

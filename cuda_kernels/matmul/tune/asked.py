@@ -4,6 +4,8 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+from cuda_kernels.kernels.hopper.rules import CHOICES
+from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.matmul import RESULTS
@@ -15,7 +17,7 @@ EIGHTS = [name for name in RESULTS if TYPES[name].bits == 8]
 DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS if a != b))
 """Types of operands: one of both, or two 8-bit ones, A's first."""
 
-OUTS, ORDERS = ("f16", "bf16", "f32"), ("NN", "NT", "TN", "TT")
+OUTS, ORDERS = CHOICES["out"], ("NN", "NT", "TN", "TT")
 
 MOST_FAULTS = 3
 """Lines of a file that a message names; further ones are counted."""
@@ -25,7 +27,7 @@ MOST_FAULTS = 3
 class Asked:
     """C (M, N) = A (M, K) times B (K, N), `batch` of them, in arrays without gaps. dtype: of DTYPES; out: of OUTS, None for
     what `matmul` gives; order: BLAS's letters for A and B, N a matrix with contiguous rows, T the transpose of one; scaled:
-    as with scale_a and scale_b. Raises SimlayoutError for what there is not.
+    as Hopper's option, for scale_a and scale_b. Raises SimlayoutError for what there is not.
 
     >>> Asked(16, 4096, 14336, "bf16").types
     ('bf16', 'bf16')
@@ -38,11 +40,11 @@ class Asked:
     out: str | None = None
     order: str = "NT"
     batch: int = 1
-    scaled: bool = False
+    scaled: str = ""
 
     def __post_init__(self):
         for name, value, known in (("dtype", self.dtype, DTYPES), ("out", self.out, (None, *OUTS)),
-                                   ("order", self.order, ORDERS)):
+                                   ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
                 raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
         if self.batch > 1 and self.scaled:
@@ -59,7 +61,7 @@ class Asked:
     def wanted(self, cuda, device: int) -> Wanted:
         """What `matmul` looks for, given such arrays."""
         (M, N, K), out = (self.M, self.N, self.K), self.out or RESULTS[self.types[0]]
-        scales = {"a": 4, "b": 4} if self.scaled else {}
+        scales = scales_named(self.scaled)
         steps = HopperSteps(cuda, device, self.types, out, dict.fromkeys("abc", True), False, scales)
         sizes = [TYPES[dtype].bytes for dtype in (*self.types, out)]
         shapes = (M, K), (K, N), (M, N)

@@ -7,6 +7,7 @@ import numpy as np
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.product import ALIGNED
 from cuda_kernels.matmul.steps import HopperSteps
 from cuda_kernels.run.turns import sets_of
@@ -75,7 +76,7 @@ class Operands:
         self.wanted, self._watch, self._random = wanted, watch, np.random.default_rng(seed)
         M, N, K, count = wanted.M, wanted.N, wanted.K, wanted.matrices
         size_c = TYPES[wanted.out].bytes
-        self.off = size_c if wanted.store == "direct" and wanted.out != "f32" else 0     # C starts off 16 bytes
+        self.off = size_c if wanted.store == "direct" and TYPES[wanted.out].bits != 32 else 0     # C starts off 16 bytes
         of_a, of_b = wanted.types
         self.arrays = {"a": array_of(count, M, K, of_a, wanted.a_major == "K"),
                        "b": array_of(count, K, N, of_b, wanted.b_major == "MN"),
@@ -136,7 +137,9 @@ class Operands:
 
 
 def normal(dtype, count, random):
-    """Random normal elements of a dtype, as an array of its bits or numbers."""
+    """Random normal elements of a dtype, or any integers, as an array of its bits or numbers."""
+    if not TYPES[dtype].exponent:
+        return random.integers(*TYPES[dtype].limits, count, endpoint=True).astype(TYPES[dtype].plain)
     numbers = random.standard_normal(count, np.float32)
     if TYPES[dtype].in_numpy:
         return numbers.astype(TYPES[dtype].plain)
@@ -156,7 +159,7 @@ def values(dtype, elements):
 def entrants(cuda, device, watch, operands, configs):
     """([Entrant], [what could not be launched or is wrong]) of configurations. Operands: of the product."""
     wanted = operands.wanted
-    scales = {"a": 4, "b": 4} if wanted.scaled else {}
+    scales = scales_named(wanted.scaled)
     aligned = {"a": True, "b": True, "c": not operands.off}
     built, faults = [], []
     for config in configs:
