@@ -68,7 +68,8 @@ class Recipe:
         if out:
             _check_out(out, shape)
         strides = out.strides if out else contiguous(shape, size)
-        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size))
+        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size),
+                                               *(x.extent for x in scales))
         self.stream = _default_stream([x for x in (a, b, out, *scales) if x], self.device)
         self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears = 0 in a.shape[-1:] and 0 not in shape
@@ -94,10 +95,11 @@ class Recipe:
         launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
         return _cache(self.launches, key, launches)
 
-    def check_overlap(self, at_a, at_b, at_c):
-        """Raises SimlayoutError if out shares memory with a or b, judged by their whole extents."""
+    def check_overlap(self, at_a, at_b, at_c, at_scales):
+        """Raises SimlayoutError if out shares memory with a, b or their scales, judged by their whole extents."""
         end = at_c + self.extents[2]
-        for name, at, size in (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1])):
+        read = at_a, at_b, *at_scales
+        for name, at, size in zip(("a", "b", "scale_a", "scale_b"), read, (*self.extents[:2], *self.extents[3:])):
             if at_c < at + size and at < end and size and end > at_c:
                 raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
                                      "another out")
@@ -233,7 +235,7 @@ def _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b):
     if recipe.gradients:
         _no_gradient(a, b, out)
     if out is not None:
-        recipe.check_overlap(at_a, at_b, at_c)
+        recipe.check_overlap(at_a, at_b, at_c, at_scales)
     return recipe, at_a, at_b, at_c, at_scales
 
 
@@ -242,15 +244,18 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
-    bfloat16, both the same, or float8_e4m3fn and float8_e5m2, also mixed. Vectors and broadcast batches are as in
-    numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All four
+    bfloat16, both the same, or float8_e4m3fn and float8_e5m2, or int8 and uint8, also mixed. Vectors and broadcast batches are
+    as in numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All four
     transposes are read in place; of 8-bit elements an operand in which K is not contiguous is copied first. Accumulation is
-    in float32, of 8-bit elements with the 13 bits behind the point that the tensor cores keep.
+    in float32, of 8-bit floats with the 13 bits behind the point that the tensor cores keep, of integers in int32.
 
-    out: an array of the product's shape, float16, bfloat16 or float32, that shares no memory with a or b. By default a
-    new array of a's kind and dtype, bfloat16 for 8-bit operands. scale_a, scale_b: float32 arrays on the GPU, by which a
-    product of two matrices is multiplied before it is rounded, as by torch._scaled_mm: of one element, or scale_a with
-    one for each row of a and scale_b with one for each column of b. kernel: "auto", a name, a `Kernel` or a `Hopper`
+    out: an array of the product's shape, float16, bfloat16 or float32, or int32 of integers without scales, that shares no
+    memory with what is read. By default a new array of a's kind and dtype, bfloat16 for 8-bit floats and what is scaled, int32
+    for other integers. scale_a, scale_b: float32 arrays on the GPU, by which a product of two matrices is multiplied before it
+    is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and scale_b with one for each
+    column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M, K / 128) or (M / 128,
+    K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128 of K are added in
+    float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper`
     configuration. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current
     stream of the arrays' library. overlap: whether the kernel may start while the one ahead of it in the stream ends
     (programmatic dependent launch); it reads and writes the arrays only after that one has ended.

@@ -1,5 +1,6 @@
 """Configurations measured on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -34,7 +35,7 @@ def most(monkeypatch, tmp_path):
 
 
 WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16"), out="f32"),
-          Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled=True),
+          Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled="lines"),
           Wanted(1, 4096, 520), Wanted(200, 131, 64, store="direct")]
 
 
@@ -45,7 +46,8 @@ def test_every_likely_configuration_is_right_and_the_best_is_no_slower_than_the_
     found = measure.tune(driver.cuda(), 0, wanted, 0.5, said.append)
     assert not any("left out" in line for line in said), said
     assert 0 < found.us <= found.chosen_us and kept.kept(driver.cuda(), 0, wanted) == found.config
-    assert torch.cuda.mem_get_info()[0] > before - (64 << 20)
+    if "PYTEST_XDIST_WORKER" not in os.environ:          # other workers take memory, too
+        assert torch.cuda.mem_get_info()[0] > before - (64 << 20)
 
 
 def test_matmul_multiplies_by_what_was_measured(most):

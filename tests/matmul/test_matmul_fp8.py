@@ -63,17 +63,50 @@ def test_what_cannot_be_scaled_or_mixed_is_refused_before_any_launch(machine):
     a, b = torch.Tensor(aligned(numbers((64, 64), E4M3))), torch.Tensor(by_k(64, 32, E4M3))
     one, rows = (torch.Tensor(np.ones(shape, np.float32)) for shape in ((1,), (64, 1)))
     stack = torch.Tensor(aligned(numbers((2, 64, 64), E4M3)))
-    half, double = torch.Tensor(aligned(numbers((64, 64)))), torch.Tensor(np.ones(1))
+    within, ints = aligned(np.zeros(4096, np.float32)), torch.Tensor(by_k(64, 32, np.int8))
+    halves, deep = torch.Tensor(aligned(numbers((192, 32)))), torch.Tensor(np.ones((64, 2), np.float32))
+    half, double = torch.Tensor(aligned(numbers((64, 192)))), torch.Tensor(np.ones(1))
     for arguments, options, message in (
         ((a, b), dict(scale_a=one), "scale_a and scale_b go together"),
         ((a, b), dict(scale_a=one, scale_b=rows), r"scale_b is float32 of shape \(64, 1\): pass .* = \(1, 32\), \(1, 1\): "),
         ((a, b), dict(scale_a=double, scale_b=one), "scale_a is torch.float64"),
         ((stack, b), dict(scale_a=one, scale_b=one), "only a product of two matrices is scaled"),
         ((a, b), dict(scale_a=one, scale_b=one, kernel="mma_permuted"), "mma_permuted has no scales"),
-        ((a, half), {}, "a is e4m3 and b is f16"),
+        ((a, b, torch.Tensor(within[:2048].reshape(64, 32))), dict(scale_a=torch.Tensor(within[2040:2041]), scale_b=one),
+         "out overlaps scale_a in memory"),
+        ((half, halves), dict(scale_a=deep, scale_b=one), "only 8-bit operands have these"),
+        ((a, half), {}, "a is e4m3 and b is f16"), ((a, ints), {}, "a is e4m3 and b is s8"),
         ((a, b, torch.Tensor(aligned(numbers((64, 32), E4M3)))), {}, "out is float8_e4m3fn: results are float16, bfloat16"),
         ((a, b), dict(kernel="mma_permuted"), "mma_permuted multiplies f16"),
     ):
         with pytest.raises(SimlayoutError, match=message):
             host.matmul(*arguments, **options)
     assert not library.launches
+
+
+@pytest.mark.parametrize("of_a, of_b", [(np.int8, np.int8), (np.uint8, np.int8)], ids=str)
+@pytest.mark.parametrize("out", [None, np.int32, np.float32, np.float16])
+def test_integers_are_multiplied_to_int32_and_are_rounded_to_others(machine, of_a, of_b, out):
+    _, torch = machine
+    a, b = aligned(np.abs(numbers((130, 65), np.int8)).astype(of_a)), by_k(65, 40, of_b)
+    c = None if out is None else torch.Tensor(aligned(np.zeros((130, 40), out)))
+    made = host.matmul(torch.Tensor(a), torch.Tensor(b), c)
+    assert made.array.dtype == (out or np.int32)
+    np.testing.assert_array_equal(made.array, a.astype(np.int64) @ b.astype(np.int64))
+
+
+@pytest.mark.parametrize("of_a, of_b", [((130, 3), (3, 1)), ((130, 3), (3, 72)), ((2, 3), (3, 1)), ((2, 3), (3, 72)),
+                                        ((130, 1), (3, 72)), ((1,), (3, 1))], ids=str)
+@pytest.mark.parametrize("dtype, turned", [(E4M3, False), (E5M2, True), (np.dtype(np.int8), False)], ids=str)
+def test_every_128_of_k_may_have_scales_of_lines_or_of_blocks(machine, of_a, of_b, dtype, turned):
+    _, torch = machine
+    a, b = aligned(numbers((130, 304), dtype)), by_k(304, 72, dtype)
+    scales = [2.0 ** np.random.default_rng(i).integers(-2, 3, shape[::-1]).T for i, shape in enumerate((of_a, of_b))]
+    c = aligned(np.zeros((72, 130), np.float32)).T if turned else aligned(np.zeros((130, 72), np.float32))
+    s, t = (torch.Tensor(x.astype(np.float32)) for x in scales)
+    host.matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(c), scale_a=s, scale_b=t)
+    rows = np.broadcast_to(scales[0].reshape(len(scales[0]), -1).repeat(128 if len(scales[0]) == 2 else 1, 0)[:130], (130, 3))
+    cols = np.broadcast_to(scales[1].repeat(128 if scales[1].shape[1] == 1 else 1, 1)[:, :72], (3, 72))
+    exact = sum((a[:, k:k + 128].astype(np.float32) @ b[k:k + 128].astype(np.float32)) * rows[:, k // 128, None]
+                * cols[k // 128] for k in range(0, 304, 128))
+    np.testing.assert_array_equal(c, exact)

@@ -20,9 +20,10 @@ PROGRAMS = Estimates(CANDIDATES)
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
 
-SHARING, FAR = 1.05, 1.06
+SHARING, FAR, THREE = 1.05, 1.06, 0.9
 """With 8-bit operands clusters that share loads, and groups of more than four rows of tiles, take so many times as long as
-the estimate says: the choice among what was measured on an H100 (tests/data/h100_eight_bits.json.xz) is 2 percent better."""
+the estimate says; and three consumers that promote their sums, of whom two multiply while one promotes. Found at the 22
+products of tests/data/h100_eight_bits.json.xz, which an H100 measured."""
 
 WORTH = 1.4
 """Configurations are worth measuring if their estimate is within this factor of the least one."""
@@ -75,11 +76,12 @@ def estimated(estimates, wanted, work, gpu):
     """float64 [configurations]: microseconds of the Work, corrected by the trees or, where sums are promoted, which these do
     not know, not; of 8 bits also for what they do not know of these."""
     times = estimates.times(work, gpu)
-    if not grains_of(wanted.scaled):
-        times = estimates.corrected(work, times)
-    if TYPES[wanted.types[0]].bits == 8:
-        times = times * np.where(estimates.sharing > 1, SHARING, 1) * np.where(estimates.group > 4, FAR, 1)
-    return times
+    if TYPES[wanted.types[0]].bits == 16:
+        return estimates.corrected(work, times)
+    times = times * np.where(estimates.sharing > 1, SHARING, 1) * np.where(estimates.group > 4, FAR, 1)
+    if grains_of(wanted.scaled):
+        return times * np.where(estimates.consumers == 3, THREE, 1)
+    return estimates.corrected(work, times)
 
 
 def likely(wanted, gpu, most, in_orders=2):
