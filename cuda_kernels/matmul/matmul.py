@@ -244,21 +244,22 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     """a @ b by NumPy's rules, for arrays on one GPU.
 
     a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
-    bfloat16, both the same, or float8_e4m3fn and float8_e5m2, or int8 and uint8, also mixed. Vectors and broadcast batches are
-    as in numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All four
-    transposes are read in place; of 8-bit elements an operand in which K is not contiguous is copied first. Accumulation is
-    in float32, of 8-bit floats with the 13 bits behind the point that the tensor cores keep, of integers in int32.
+    bfloat16, both the same, or float8_e4m3fn and float8_e5m2, or int8 and uint8, also mixed. Vectors and broadcast batches
+    are as in numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All
+    four transposes are read in place; of 8-bit elements an operand in which K is not contiguous is copied first.
+    Accumulation is in float32, of 8-bit floats with the 13 bits behind the point that the tensor cores keep, of integers in
+    int32.
 
     out: an array of the product's shape, float16, bfloat16 or float32, or int32 of integers without scales, that shares no
-    memory with what is read. By default a new array of a's kind and dtype, bfloat16 for 8-bit floats and what is scaled, int32
-    for other integers. scale_a, scale_b: float32 arrays on the GPU, by which a product of two matrices is multiplied before it
-    is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and scale_b with one for each
-    column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M, K / 128) or (M / 128,
-    K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128 of K are added in
-    float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper`
-    configuration. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current
-    stream of the arrays' library. overlap: whether the kernel may start while the one ahead of it in the stream ends
-    (programmatic dependent launch); it reads and writes the arrays only after that one has ended.
+    memory with what is read. By default a new array of a's kind and dtype, bfloat16 for 8-bit floats and what is scaled,
+    int32 for other integers. scale_a, scale_b: float32 arrays on the GPU, by which a product of two matrices is multiplied
+    before it is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and scale_b with one
+    for each column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M, K / 128) or (M /
+    128, K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128 of K are added in
+    float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: where to launch,
+    a handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays' library. overlap:
+    whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent launch); it reads and
+    writes the arrays only after that one has ended.
 
     tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
     (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured

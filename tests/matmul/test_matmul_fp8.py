@@ -105,7 +105,8 @@ def test_every_128_of_k_may_have_scales_of_lines_or_of_blocks(machine, of_a, of_
     c = aligned(np.zeros((72, 130), np.float32)).T if turned else aligned(np.zeros((130, 72), np.float32))
     s, t = (torch.Tensor(x.astype(np.float32)) for x in scales)
     host.matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(c), scale_a=s, scale_b=t)
-    rows = np.broadcast_to(scales[0].reshape(len(scales[0]), -1).repeat(128 if len(scales[0]) == 2 else 1, 0)[:130], (130, 3))
+    lines = scales[0].reshape(len(scales[0]), -1)
+    rows = np.broadcast_to(lines.repeat(128 if len(lines) == 2 else 1, 0)[:130], (130, 3))
     cols = np.broadcast_to(scales[1].repeat(128 if scales[1].shape[1] == 1 else 1, 1)[:, :72], (3, 72))
     exact = sum((a[:, k:k + 128].astype(np.float32) @ b[k:k + 128].astype(np.float32)) * rows[:, k // 128, None]
                 * cols[k // 128] for k in range(0, 304, 128))
