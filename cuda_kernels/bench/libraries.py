@@ -62,15 +62,17 @@ class Torch(Library):
         if not torch.cuda.is_available():
             raise ImportError("this torch has no CUDA")
         self.torch, self.version, self.full = torch, f"torch {torch.__version__}", torch.cuda.OutOfMemoryError
-        self._kinds = {name: getattr(torch, TYPES[name].storage) for name in (*self.dtypes, "s32")}
+        self._kinds = {name: getattr(torch, TYPES[name].storage) for name in (*self.dtypes, "s32")
+                       if hasattr(torch, TYPES[name].storage)}
 
     def normal(self, shape, dtype):
         """Random normal numbers, or any integers, C-contiguous."""
         if not TYPES[dtype].exponent:
             low, high = TYPES[dtype].limits
             return self.torch.randint(low, high + 1, shape, device="cuda", dtype=self._kinds[dtype])
-        usual = self._kinds[dtype] if TYPES[dtype].bits > 8 else self.torch.float32
-        return self.torch.randn(*shape, device="cuda", dtype=usual).to(self._kinds[dtype])
+        if TYPES[dtype].bits > 8:
+            return self.torch.randn(*shape, device="cuda", dtype=self._kinds[dtype])
+        return self.torch.randn(*shape, device="cuda").to(self._kinds[dtype])
 
     def scales(self, problem):
         """(scale_a, scale_b) of a Product, in the orders of memory that torch._scaled_mm asks for; () of one without."""
@@ -87,7 +89,7 @@ class Torch(Library):
     def multiply(self, a, b, out, *scales):
         """out = a @ b by cuBLAS; of 8-bit floats with fast accumulation, but where every 128 of K have scales, as torch
         wants it."""
-        if a.dtype is self.torch.int8:
+        if a.dtype is self._kinds.get("s8"):
             self.torch._int_mm(a, b, out=out)
         elif scales:
             fast = scales[0].numel() in (1, a.shape[0])

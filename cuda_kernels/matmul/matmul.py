@@ -60,7 +60,7 @@ class Recipe:
         if a.dtype != b.dtype and len({(TYPES[x.dtype].bits, TYPES[x.dtype].accumulators) for x in (a, b)}) > 1:
             raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
         shape = result_shape(a.shape, b.shape)
-        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else _result(a.dtype, bool(scales))
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))
         self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
         size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
@@ -158,7 +158,8 @@ def _tune(tune, kernel):
     return tune
 
 
-def _result(dtype, scaled):
+def result_of(dtype, scaled):
+    """The dtype of a result for which no out was given, of operands of a dtype; scaled: whether they have scales."""
     return "bf16" if scaled and RESULTS[dtype] == "s32" else RESULTS[dtype]
 
 

@@ -109,7 +109,7 @@ class FakeLibrary:
 def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
     library = FakeLibrary()
 
-    def plan(a, b, out, kernel):
+    def plan(a, b, out, **options):
         def call():
             out.value, library.now = 1.0 + library.wrong, library.now + 2e-5
         return call
@@ -126,7 +126,7 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
 
 def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
     library = FakeLibrary()
-    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, kernel: lambda: None)
+    monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, **options: lambda: None)
     _, found, faults = tuning.measure(library, Product(64, 64, 64), [Hopper()], 1e-3, Random(1))
     assert found == [] and "and cuBLAS differ by 1.0" in faults[0]
 

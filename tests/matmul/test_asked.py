@@ -59,7 +59,7 @@ def test_what_is_asked_for_by_sizes_is_what_matmul_looks_for(M, N, K, dtype, out
         patch.setattr(sys.modules["cuda_kernels.matmul.steps"], "kept", lambda cuda, device, wanted: looked.append(wanted))
         a, b = (laid(torch, letter, batch, *shape, t)
                 for letter, shape, t in zip(order, ((M, K), (K, N)), asked.types))
-        c = laid(torch, "N", batch, M, N, out or {"f16": "f16"}.get(dtype, "bf16"))
+        c = laid(torch, "N", batch, M, N, out or {"f16": "f16", "s8": "s32", "u8": "s32"}.get(asked.types[0], "bf16"))
         plan_matmul(a, b, c)
         assert looked == [asked.wanted(driver.cuda(), 0)]
 
@@ -128,7 +128,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_who
     (["--list", "--forget"], "one of them"), (["0", "1", "2"], "not an integer"),
     (["1", "2", "3", "--seconds", "0"], "seconds"),
     (["1", "2", "3", "--dtype", "f32"], "dtype 'f32': choose f16"), (["1", "2", "3", "--order", "XY"], "order 'XY'"),
-    (["1", "2", "3", "--out", "s32"], "out 's32': choose f16, bf16, f32"),
+    (["1", "2", "3", "--out", "s32"], "out 's32': only integers without scales have it"),
     (["--all-layers", "/nowhere"], "cannot read /nowhere"),
     (["1", "2", "3", "--scaled", "--batch", "2"], "only a product of two matrices is scaled")])
 def test_what_cannot_be_tuned_is_refused_in_one_line(gpu, words, fault, capsys):
@@ -151,5 +151,5 @@ def test_where_nothing_can_be_kept_the_command_measures_nothing(gpu, tmp_path, m
 
 
 def test_a_scaled_product_is_asked_for_with_scales(gpu):
-    assert Asked(64, 72, 128, "e4m3", scaled=True).wanted(driver.cuda(), 0) == Wanted(
-        64, 72, 128, types=("e4m3", "e4m3"), out="bf16", scaled=True)
+    assert Asked(64, 72, 128, "e4m3", scaled="lines").wanted(driver.cuda(), 0) == Wanted(
+        64, 72, 128, types=("e4m3", "e4m3"), out="bf16", scaled="lines")

@@ -42,7 +42,7 @@ def anew():
 
 wanteds = st.builds(Wanted, *[st.integers(1, 20000)] * 3, st.integers(1, 9), st.sampled_from(["K", "MN"]),
                     st.sampled_from(["K", "MN"]), st.sampled_from([("f16", "f16"), ("bf16", "bf16")]),
-                    st.sampled_from(["f16", "bf16", "f32"]), st.booleans(), st.sampled_from(["tma", "direct"]))
+                    st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(["", "tensor", "lines"]), st.sampled_from(["tma", "direct"]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -75,7 +75,7 @@ def test_what_was_measured_elsewhere_is_not_used(folder, other, monkeypatch):
 
 
 @pytest.mark.parametrize("change", [dict(M=201), dict(N=8), dict(K=65), dict(matrices=2), dict(a_major="MN"),
-                                    dict(b_major="MN"), dict(types=("bf16", "bf16")), dict(out="bf16"), dict(scaled=True),
+                                    dict(b_major="MN"), dict(types=("bf16", "bf16")), dict(out="bf16"), dict(scaled="lines"),
                                     dict(store="direct")], ids=str)
 def test_another_product_has_none(folder, change):
     kept.keep(FOUND)

@@ -8,13 +8,14 @@ from cuda_kernels.kernels.hopper.rules import CHOICES
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
-from cuda_kernels.matmul.matmul import RESULTS
+from cuda_kernels.matmul.matmul import RESULTS, result_of
 from cuda_kernels.matmul.steps import HopperSteps
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 EIGHTS = [name for name in RESULTS if TYPES[name].bits == 8]
-DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS if a != b))
+DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS
+                      if a != b and TYPES[a].accumulators == TYPES[b].accumulators))
 """Types of operands: one of both, or two 8-bit ones, A's first."""
 
 OUTS, ORDERS = CHOICES["out"], ("NN", "NT", "TN", "TT")
@@ -47,6 +48,8 @@ class Asked:
                                    ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
                 raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
+        if self.out == "s32" and (self.scaled or TYPES[self.types[0]].exponent):
+            raise SimlayoutError("out 's32': only integers without scales have it, choose f16, bf16 or f32")
         if self.batch > 1 and self.scaled:
             raise SimlayoutError("only a product of two matrices is scaled: leave out the batch, or the scales")
         if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch)):
@@ -60,7 +63,7 @@ class Asked:
 
     def wanted(self, cuda, device: int) -> Wanted:
         """What `matmul` looks for, given such arrays."""
-        (M, N, K), out = (self.M, self.N, self.K), self.out or RESULTS[self.types[0]]
+        (M, N, K), out = (self.M, self.N, self.K), self.out or result_of(self.types[0], bool(self.scaled))
         scales = scales_named(self.scaled)
         steps = HopperSteps(cuda, device, self.types, out, dict.fromkeys("abc", True), False, scales)
         sizes = [TYPES[dtype].bytes for dtype in (*self.types, out)]
