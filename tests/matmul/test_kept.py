@@ -42,7 +42,8 @@ def anew():
 
 wanteds = st.builds(Wanted, *[st.integers(1, 20000)] * 3, st.integers(1, 9), st.sampled_from(["K", "MN"]),
                     st.sampled_from(["K", "MN"]), st.sampled_from([("f16", "f16"), ("bf16", "bf16")]),
-                    st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(["", "tensor", "lines"]), st.sampled_from(["tma", "direct"]))
+                    st.sampled_from(["f16", "bf16", "f32"]), st.sampled_from(["", "tensor", "lines"]),
+                    st.sampled_from(["tma", "direct"]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
