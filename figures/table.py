@@ -82,6 +82,20 @@ def few_products():
             yield row
 
 
+def eight_bits():
+    """One list of cells per kind of 8-bit product: beside torch on two GPUs."""
+    kinds = {"fp8": "e4m3, a scale for each tensor", "fp8-lines": "e4m3, a scale for each row and column",
+             "fp8-blocks": "e4m3, scales for 1x128 of A and 128x128 of B", "int8": "int8 to int32"}
+    found = [record.read(DATA / f"{gpu}_eight_bits_bench.json") for gpu in ("h200", "h100")]
+    for name, what in kinds.items():
+        cells = []
+        for of_gpu in found:
+            rows = _matmul(of_gpu, name)
+            large = next(row for row in rows if row.problem.M == row.problem.K == 8192)
+            cells += [f"{large.tflops:.0f}", *_summed(what, rows)[4:]]
+        yield [what, *cells]
+
+
 def rungs():
     """One list of cells per rung that multiplies by mma.sync."""
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
@@ -139,6 +153,8 @@ def tables():
     return {
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
+        "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
+                                "H100: TFLOP/s at 8192 cubed", "of torch", "least to most"], eight_bits()),
         "kernels": markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma",
                              "TFLOP/s", "of cuBLAS"], kernels()),
         "accesses": markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"],

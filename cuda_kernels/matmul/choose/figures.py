@@ -16,14 +16,14 @@ class Figures:
     twice; bus_bits: the width of its bus; l2_bytes: of the L2 cache.
 
     >>> round(Figures().dram), round(FIGURES["NVIDIA H100 80GB HBM3"].dram)
-    (4917, 3352)
+    (4814, 3352)
     """
 
     sms: int = 132
     clock_khz: int = 1980000
     memory_khz: int = 3201000
-    bus_bits: int = 6144
-    l2_bytes: int = 50_000_000
+    bus_bits: int = 6016
+    l2_bytes: int = 60 << 20
 
     @property
     def dram(self) -> float:
@@ -32,13 +32,12 @@ class Figures:
 
 
 H200 = Figures()
-"""An NVIDIA H200: 132 SMs, six stacks of HBM3e with 4.8 TB/s (NVIDIA H200 data sheet), the highest clocks that nvidia-smi
-lists; of L2 as much as the rates were fitted with."""
+"""An NVIDIA H200, as its driver says (580.159.04, 2026-11-24); the data sheet has 4.8 TB/s."""
 
 FIGURES = {"NVIDIA H200": H200,
            "NVIDIA H100 80GB HBM3": Figures(132, 1980000, 2619000, 5120, 50 << 20)}
-"""Of GPUs whose records lie in tests/data, by name. An H100 SXM has five stacks of HBM3 with 3.35 TB/s (NVIDIA H100 data
-sheet)."""
+"""Of GPUs whose records lie in tests/data, by name; an H100 SXM's too as its driver says, with 3.35 TB/s by its data
+sheet."""
 
 
 def figures_of(cuda, device: int) -> Figures:
