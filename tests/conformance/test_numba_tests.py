@@ -85,7 +85,7 @@ def test_the_installed_tests_are_found_by_their_modules():
     assert "cudapy.test_print" in modules and "doc_examples.test_vecadd" in modules and len(modules) > 100
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_module_of_numba_cudas_tests_passes_on_the_machine_and_under_cudasim():
     found = run(["cudapy.test_boolean", "doc_examples.test_vecadd"], ("machine", "cudasim"))
     assert found.counts("machine") == dict(zip(OUTCOMES, (2, 0, 0, 0))), found.text()

@@ -82,9 +82,15 @@ def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_ad
     rows, cols = map(int, config.scaled.split("x"))
     scale_a = rng.random((-(-M // rows), 4), dtype=np.float32) + np.float32(0.5)
     scale_b = rng.random((4, -(-N // cols)), dtype=np.float32) + np.float32(0.5)
-    made = run(kernel, a, b, scale_a, scale_b, device="cpu").c
+    done = run(kernel, a, b, scale_a, scale_b, device="cpu")
+    made, counts = done.c, {c.instruction: c for c in done.trace.by_instruction()}
     name = f"wgmma.m64n80k32.{config.accumulates}.{'.'.join(config.types)}"
     wanted = promoted(a, b, scale_a.repeat(rows, 0)[:M], scale_b.repeat(cols, 1)[:, :N], name)
+    for said in kernel.plan.scales(config.sharing * config.tiles(M, N) * 4):
+        found = counts[said.instruction]
+        assert found.instructions == said.instructions and found.wavefronts >= said.wavefronts
+        assert not said.exact or (found.wavefronts, found.ideal) == (said.wavefronts, said.ideal)
+    assert done.trace.hazards == ()
     out = TYPES[config.out].numpy
     if config.slices > 1 or config.split:                # parts of a tile are added up at last
         np.testing.assert_allclose(made.view(out).astype(np.float32), wanted, rtol=2**-7, atol=2**-6)

@@ -17,7 +17,7 @@ from cuda_kernels.intrinsics import instruction, tid_x  # noqa: E402
 
 
 @needs_tools
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_wmma_becomes_the_instructions_of_ldmatrix_and_mma(tmp_path):
     made = []
     for loads in ("wmma", "ldmatrix"):

@@ -9,9 +9,11 @@ from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, stor
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
+from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
+from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import CPU_SMS, AccessCount
 from simlayout.plan import Prediction
 from simlayout.proofs import prove_operand, prove_tile, verify
@@ -99,13 +101,26 @@ class WgmmaPlan(TmaPlan):
         ctas = config.sharing * config.tiles(M, N)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(ctas, steps),
-                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[totals.operand_wavefronts] * 2)]
+                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[totals.operand_wavefronts] * 2),
+                  *self.scales(ctas * steps)]
         for access in self.accesses:
             stored = totals.stores * 16 // (4 * config.box_n)
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * totals.stores)]
         return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
+
+    def scales(self, stages):
+        """The counts of the scales of so many stages of a CTA, where each has its own: every warp of the consumers loads
+        those of its rows and columns, neighbouring words, one wavefront each; a warp copies them, with wavefronts that
+        depend on where they lie in global memory: at least as many."""
+        config = self.config
+        if not grains_of(config.scaled):
+            return ()
+        copies = stages * -(-scales_of_stage(config) // LANES)
+        loads = stages * 4 * config.consumers * (2 * config.bands + column_scales(config))
+        return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
+                AccessCount("load scales", "ld.shared.b32", loads, loads, loads))
 
     def prove(self):
         """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.

@@ -61,8 +61,8 @@ def scales_named(scaled):
 def scaled_by(of_a, of_b):
     """Hopper's option `scaled` for the Scales of A and of B.
 
-    >>> scaled_by(Scales(1, 16, 4, True), Scales(128, 4, 8, True)), scaled_by(Scales(1, 4, 0, False), Scales(128, 0, 0,
-    False)) ('1x128', 'lines')
+    >>> scaled_by(Scales(1, 16, 4, True), Scales(128, 4, 8, True)), scaled_by(Scales(1, 4, 0, False), Scales(1, 4, 0, False))
+    ('1x128', 'lines')
     """
     if of_a.by_blocks or of_b.by_blocks:
         return f"{of_a.grain}x{of_b.grain}"
