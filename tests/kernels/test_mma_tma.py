@@ -50,7 +50,7 @@ def test_c_has_the_bits_of_mma_swizzled_and_what_was_executed_is_what_is_predict
     assert (on_machine(kernel.options, a, b.T).c == same).all()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 300), st.integers(1, 150), st.integers(1, 300), st.sampled_from([2, 3, 4]), st.sampled_from(CLUSTERS))
 def test_any_product_is_right_without_a_hazard(M, N, K, stages, cluster):

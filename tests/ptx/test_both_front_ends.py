@@ -55,7 +55,7 @@ def test_ragged_and_unaligned_problems_too(name, shape):
     assert_alike(lambda: ALL_KERNELS[name].work(halves(m, k), halves(k, n), sms=2))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_slices_of_a_cluster_meet_in_distributed_shared_memory():
     assert_alike(lambda: PERSISTENT.variant(slices=2).work(halves(256, 128), halves(128, 256), sms=2), marked=False)
 
@@ -80,7 +80,8 @@ def races(trace):
     return found
 
 
-@pytest.mark.parametrize("name", sweep_but(["mma_permuted"], ["mma_permuted", "mma_blocks", "mma_crosswise"]))
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["mma_permuted", "mma_blocks", "mma_crosswise"])
 def test_a_kernel_without_its_barriers_has_the_same_hazards(name, monkeypatch):
     monkeypatch.setattr(turns, "TURN", 1 << 30)              # a warp runs until it waits, as one in Python does
     def work():
