@@ -9,6 +9,7 @@ import sys
 from threading import Lock
 from typing import Any
 
+from cuda_kernels.kernels.hopper.rules import multiplied_together
 from cuda_kernels.kernels.hopper.scaling import scales_of
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
@@ -57,7 +58,7 @@ class Recipe:
         for name, x in (("a", a), ("b", b)):
             if x.dtype not in RESULTS:
                 raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
-        if a.dtype != b.dtype and len({(TYPES[x.dtype].bits, TYPES[x.dtype].accumulators) for x in (a, b)}) > 1:
+        if not multiplied_together(a.dtype, b.dtype):
             raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
         shape = result_shape(a.shape, b.shape)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))

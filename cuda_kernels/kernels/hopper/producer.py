@@ -14,7 +14,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.order import tile_of
 from cuda_kernels.kernels.hopper.parts import make_load
-from cuda_kernels.kernels.hopper.scales import CHUNK, grains_of, scale_at, scales_of_stage
+from cuda_kernels.kernels.hopper.scales import CHUNK, grains_of, own_columns, scale_at, scales_of_stage
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -65,7 +65,7 @@ def make_copy_scales(config, places):
     """copy(smem, lane, stage, row, col, step, extent): the scales of a stage to shared memory, by a warp: those of the rows
     from `row` on, then those of the columns from `col` on, of number `step` of the 128 of K."""
     (rows_share, columns_share), rows, count = grains_of(config.scaled), config.tile_m, scales_of_stage(config)
-    apart, at_scales, scale_bytes = 1 if columns_share == 1 else CHUNK, places.scales, config.scale_bytes
+    apart, at_scales, scale_bytes = 1 if own_columns(config) else CHUNK, places.scales, config.scale_bytes
 
     def copy_one(at, i, row, col, step, extent):
         M, N, (_, of_a, of_b) = extent

@@ -22,14 +22,14 @@ from cuda_kernels.intrinsics import (
     wgmma_wait_group,
 )
 from cuda_kernels.kernels.hopper.parts import make_describe
-from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of
+from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, own_columns
 from cuda_kernels.kernels.hopper.sums import SUMS
 
 
 def make_load_scales(config, places):
     """load(smem, mine, stage, rows, columns): a thread's scales of a stage, from shared memory to register arrays: of two
     rows, 8 apart, of each band, and of its columns of the tile. mine: (its first row of the tile, its first column)."""
-    own, bands, count = grains_of(config.scaled)[1] == 1, config.bands, column_scales(config)
+    own, bands, count = own_columns(config), config.bands, column_scales(config)
     at_scales, scale_bytes, behind = places.scales, config.scale_bytes, 4 * config.tile_m
     columns_at = tuple(behind + (32 * (i // 2) + 4 * (i % 2) if own else 4 * i) for i in range(count))
 
@@ -48,7 +48,7 @@ def make_load_scales(config, places):
 def make_promote(config):
     """promote(sums, products, above, below, of_columns): adds a stage's products times their scales, whose products are
     rounded first, to the sums of a band. above, below: the scales of a thread's two rows."""
-    groups, own = config.tile_n // 8, grains_of(config.scaled)[1] == 1
+    groups, own = config.tile_n // 8, own_columns(config)
     places = [(2 * j, 2 * j + 1) if own else (8 * j // CHUNK, 8 * j // CHUNK) for j in range(groups)]
     left_of, right_of = (tuple(place[i] for place in places) for i in range(2))
 

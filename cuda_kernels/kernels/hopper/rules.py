@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of
+from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of, own_columns
 from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -59,8 +59,17 @@ class Rule:
     fault: Callable[..., str]
 
 
+def multiplied_together(a, b):
+    """Whether wgmma multiplies elements of one dtype by those of another: of the same, or of 8 bits and one kind.
+
+    >>> multiplied_together("e4m3", "e5m2"), multiplied_together("e4m3", "s8"), multiplied_together("f16", "bf16")
+    (True, False, False)
+    """
+    return len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in (a, b)}) == 1
+
+
 RULES = (
-    Rule(lambda c: len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in c.types}) > 1,
+    Rule(lambda c: not multiplied_together(*c.types),
          lambda c: f"dtype = {c.dtype!r} with b_dtype = {c.b_dtype!r}: wgmma mixes e4m3 and e5m2, and s8 and "
                    "u8, nothing else"),
     Rule(lambda c: c.accumulates == "s32" and c.tile_n > 32 and c.tile_n % 16 > 0,
@@ -124,9 +133,7 @@ def to_set(config):
 def other_registers(config):
     """Registers that a consumer's thread needs beside its accumulators."""
     if grains_of(config.scaled):
-        held = column_scales(config)
-        own = grains_of(config.scaled)[1] == 1
-        return config.tile_n // 2 + held + PROMOTED_REGISTERS[own]
+        return config.tile_n // 2 + column_scales(config) + PROMOTED_REGISTERS[own_columns(config)]
     if config.scaled == "lines" and config.bands == 2:
         return LINES_REGISTERS[config.store]
     return OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]

@@ -31,14 +31,19 @@ CHUNK = 32
 two."""
 
 
+def own_columns(config):
+    """Whether each column of a tile has a scale of its own for every 128 of K."""
+    return grains_of(config.scaled)[1] == 1
+
+
 def column_scales(config):
     """How many scales of columns a thread holds at a time: one for each of its columns, or for each CHUNK."""
-    return config.tile_n // 4 if grains_of(config.scaled)[1] == 1 else max(1, config.tile_n // CHUNK)
+    return config.tile_n // 4 if own_columns(config) else max(1, config.tile_n // CHUNK)
 
 
 def scales_of_stage(config):
     """How many scales a stage has in shared memory: of the tile's rows, and behind them of its columns or CHUNKs of them."""
-    return config.tile_m + (config.tile_n if grains_of(config.scaled)[1] == 1 else column_scales(config))
+    return config.tile_m + (config.tile_n if own_columns(config) else column_scales(config))
 
 
 def make_lines(config):

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from cuda_kernels.kernels.hopper.rules import CHOICES
+from cuda_kernels.kernels.hopper.rules import CHOICES, multiplied_together
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
@@ -15,7 +15,7 @@ from simlayout.errors import SimlayoutError
 
 EIGHTS = [name for name in RESULTS if TYPES[name].bits == 8]
 DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS
-                      if a != b and TYPES[a].accumulators == TYPES[b].accumulators))
+                      if a != b and multiplied_together(a, b)))
 """Types of operands: one of both, or two 8-bit ones, A's first."""
 
 OUTS, ORDERS = CHOICES["out"], ("NN", "NT", "TN", "TT")
