@@ -42,7 +42,11 @@ class TileText:
 def access_of_text(options):
     """The Access that a TileText (or the command line's options, which have its fields) names; its excess is None: reported,
     not demanded."""
-    layout, loops = tile_of_text(options)
+    return access_of_tile(options, *tile_of_text(options))
+
+
+def access_of_tile(options, layout, loops):
+    """The same of the tile and the loops that `tile_of_text` has read."""
     dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
     arch = getattr(options, "arch", DEFAULT_ARCH)
     if options.lanes is None:

@@ -9,6 +9,7 @@ from simlayout.algebra import Composed, Swizzle, dtype_of
 from simlayout.algebra.composed import join
 from simlayout.algebra.layout import flatten
 from simlayout.errors import SimlayoutError
+from simlayout.explorer.pack import ints_text
 from simlayout.explorer.sources import NONE
 from simlayout.explorer.state import Use
 from simlayout.explorer.worked import counts_of, of_before, worked
@@ -20,9 +21,9 @@ MAX_SHOWN = 512             # rows and columns of the tile that are drawn
 def answer(state, sources=NONE):
     """The answer to a State, as plain values for JSON. Offsets count elements, words 4 bytes, from the start of the tile.
 
-    accesses: what each costs, and in the pinned layout. tile: the offset of every element, row by row. counts: of the shown
-    access a list entry per instruction. instruction: of the one at `state.index`, its phases, in how many banks, and what
-    each lane touches; before: the same of the pinned layout, or None. least, most: bounds of the wavefronts.
+    accesses: what each costs, and in the pinned layout. tile: the offset of every element, as `ints_text`. counts: of the
+    shown access a list entry per instruction. instruction: of the one at `state.index`, its phases, in how many banks, and
+    what each lane touches; before: the same of the pinned layout, or None. least, most: bounds of the wavefronts.
     Raises Refusal, which names the field, for what simlayout refuses.
 
     >>> from simlayout.explorer.state import State
@@ -75,7 +76,7 @@ def _tile(work):
     return {"rows": rows, "columns": columns, "shown_rows": shown.shape[0], "shown_columns": shown.shape[1],
             "modes": [list(flatten(mode)) for mode in shape],
             "size": tile.size, "wasted": tile.cosize - tile.size, "element_bytes": element.bytes,
-            "bits": max(int(tile.cosize) - 1, 1).bit_length(), "offsets": shown.ravel().tolist()}
+            "bits": max(int(tile.cosize) - 1, 1).bit_length(), "offsets": ints_text(shown)}
 
 
 def _outermost(tile):

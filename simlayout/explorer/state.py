@@ -9,7 +9,7 @@ from math import prod
 from simlayout.algebra import dtype_of
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import open_names, sized
-from simlayout.codegen.tile_text import TileText, access_of_text, tile_of_text
+from simlayout.codegen.tile_text import TileText, access_of_tile, tile_of_text
 from simlayout.errors import InstructionError, ParseError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
@@ -199,21 +199,21 @@ def access_of(state, number=0):
     with blamed("layout", state.layout):
         open_names(sized(state.layout)[0])              # the text of the layout alone; then together with the sizes
     with blamed("domain" if text.domain else "layout", "" if text.domain else state.layout):
-        _, loops = tile_of_text(text)
+        layout, loops = tile_of_text(text)
     if text.lanes:
         with blamed("lanes", use.lanes):
             parse_index(use.lanes, ("tid", *(name for name in loops if name != "tid")))
-    access = _built(text)
+    access = _built(text, layout, loops)
     if access.instructions() > MAX_INSTRUCTIONS:
         field = "domain" if text.lanes else "layout"
         raise Refusal(f"{access.instructions()} instructions: the explorer shows at most {MAX_INSTRUCTIONS}", field)
     return access
 
 
-def _built(text):
+def _built(text, layout, loops):
     """The command line's Access; what is left to refuse concerns the loops, the instruction or how it covers the tile."""
     try:
-        return access_of_text(text)
+        return access_of_tile(text, layout, loops)
     except InstructionError as error:
         raise Refusal(str(error), "op") from None
     except SimlayoutError as error:

@@ -10,6 +10,7 @@ from tiers import sweep_but
 
 from simlayout.cli import registry
 from simlayout.explorer.model import answer
+from simlayout.explorer.pack import ints_of
 from simlayout.explorer.page import exported_page
 from simlayout.explorer.report import report_lines
 from simlayout.explorer.sources import NONE, Sources
@@ -65,6 +66,14 @@ def opened(driver, page, tmp_path):
     return driver
 
 
+def told(found):
+    """Python's answer as the page has it: through JSON, its offsets as lists."""
+    found = json.loads(json.dumps(found))
+    for tile in [found["tile"]] + ([found["before"]["tile"]] if found["before"] else []):
+        tile["offsets"] = ints_of(tile["offsets"])
+    return found
+
+
 def compared(driver, state, sources, layouts):
     """Compares the page's answers with Python's on layouts, with one of them pinned; returns how many were refused."""
     choose, refused = random.Random(0), 0
@@ -72,7 +81,7 @@ def compared(driver, state, sources, layouts):
               "shown": choose.randrange(len(driver.execute_script("return answer.accesses")))} for layout in layouts]
     for wanted, found in zip(asked, driver.execute_script(TAKE, asked), strict=True):
         try:
-            right = json.loads(json.dumps(answer(replace(state, **wanted), sources)))
+            right = told(answer(replace(state, **wanted), sources))
         except Refusal as refusal:
             refused += 1
             assert found["error"] and found["field"] == "layout", (wanted, str(refusal))
@@ -120,7 +129,7 @@ def test_the_lines_of_a_report_are_counted_without_python(driver, tmp_path):
     assert page.execute_script("return view.tab") == "report"
     for line in sources.lines:
         found, = page.execute_script(TAKE, [line["state"]])
-        right = json.loads(json.dumps(answer(state_of(line["state"]))))
+        right = told(answer(state_of(line["state"])))
         assert [found[name] for name in WORDS] == [right[name] for name in WORDS]
         found["instruction"].pop("explanation"), right["instruction"].pop("explanation")
         assert found["instruction"] == right["instruction"]

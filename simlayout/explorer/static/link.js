@@ -83,7 +83,7 @@ function writeLink(state, view, what = "") {
   const link = linkOf(state, view), now = performance.now(), past = history.state || { n: 0, most: 0 };
   const step = what && link !== location.hash && !(written.what === what && now - written.at < SOON);
   if (step) history.pushState({ n: past.n + 1 }, "", link);
-  else history.replaceState(past, "", link);
+  else if (link !== location.hash || !history.state) history.replaceState(past, "", link);      // a call takes milliseconds
   if (what) written = { what, at: now };
   if (step) writeLink.most = past.n + 1;
   writeLink.most = Math.max(writeLink.most || 0, past.n || 0);

@@ -33,7 +33,7 @@ async function ask(what = "") {
   do {
     again = false;
     const began = performance.now(), [good, found] = await question("/api/answer");
-    if (good && !again) show(found);
+    if (good && !again) show(withOffsets(found));
     if (!again) showFault(good ? null : found);
     document.body.dataset.answered = (performance.now() - began).toFixed(1);
   } while (again);
@@ -60,8 +60,9 @@ function show(found) {
   if (state.kernel) { byId("op").value = answer.op; sayOp(answer.op); }
   withBanks(answer.tile, answer.instruction.banks);
   sayWords(chipOf(answer.arch), answer.instruction);
-  moved = answer.before && answer.before.tile.offsets.length === answer.tile.offsets.length
-    ? answer.tile.offsets.flatMap((offset, i) => (offset === answer.before.tile.offsets[i] ? [] : [i])) : [];
+  moved = [];
+  if (answer.before && answer.before.tile.offsets.length === answer.tile.offsets.length)
+    answer.tile.offsets.forEach((offset, i) => { if (offset !== answer.before.tile.offsets[i]) moved.push(i); });
   cells = cellsOf(answer.instruction);
   beforeCells = answer.before ? cellsOf(answer.before.instruction) : [];
   if (!slid) { showSliders(answer.swizzle); base = answer.swizzle.base; }
