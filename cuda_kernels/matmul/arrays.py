@@ -152,15 +152,16 @@ def _new_look(x, name):
 
 # ---- operands: checked once per description ----------------------------------------------------------------------
 
-def operand(x, name, cuda):
+def operand(x, name, cuda, taken=TAKEN):
     """The Operand of an array.
 
-    cuda: the driver (`cuda_kernels.run.driver.Cuda`), asked for the device of a bare address. Raises SimlayoutError for
-    an array in CPU memory, another dtype, negative strides, or a tensor whose gradient is wanted.
+    cuda: the driver (`cuda_kernels.run.driver.Cuda`), asked for the device of a bare address; taken: what the error for a
+    dtype that is none of the ELEMENTS says there is. Raises SimlayoutError for an array in CPU memory, another dtype or
+    negative strides.
     """
     look(x, name)
     kind = next(k for k, f in _KINDS.items() if f is _looks[type(x)])
-    result = {"torch": _of_torch, "cupy": _of_cupy, "cai": _of_interface, "dlpack": _of_dlpack}[kind](x, name, cuda)
+    result = {"torch": _of_torch, "cupy": _of_cupy, "cai": _of_interface, "dlpack": _of_dlpack}[kind](x, name, cuda, taken)
     for size, stride in zip(result.shape, result.strides):
         if stride < 0 and size > 1:
             raise SimlayoutError(f"{name} has a negative stride ({stride} bytes): copy it first")
@@ -169,32 +170,34 @@ def operand(x, name, cuda):
     return result
 
 
-def _dtype(name, *texts):
+def _dtype(name, taken, *texts):
+    """The row of the dtype that an array's library calls by one of these texts, the last of which says most."""
     for text in texts:
-        if str(text) in _NAMES:
-            return _NAMES[str(text)]
-    raise SimlayoutError(f"{name} is {texts[0]}; {TAKEN}")
+        if text in _NAMES:
+            return _NAMES[text]
+    raise SimlayoutError(f"{name} is {texts[-1]}; {taken}")
 
 
-def _of_torch(x, name, cuda):
+def _of_torch(x, name, cuda, taken):
     if x.get_device() < 0 or not x.is_cuda:
         raise SimlayoutError(f"{name} is a torch tensor in the CPU's memory: move it to the GPU with .cuda()")
-    dtype = _dtype(name, x.dtype)
+    dtype = _dtype(name, taken, str(x.dtype))
     size = TYPES[dtype].bytes
     strides = tuple(size * stride for stride in x.stride())
     return Operand(x.data_ptr(), tuple(x.shape), strides, dtype, x.get_device(), "torch", True, None, x)
 
 
-def _of_cupy(x, name, cuda):
-    dtype = _dtype(name, x.dtype)
+def _of_cupy(x, name, cuda, taken):
+    dtype = _dtype(name, taken, str(x.dtype))
     return Operand(x.data.ptr, tuple(x.shape), tuple(x.strides), dtype, x.data.device_id, "cupy", True, None, x)
 
 
-def _of_interface(x, name, cuda):
+def _of_interface(x, name, cuda, taken):
     face = x.__cuda_array_interface__
     if face.get("mask") is not None:
         raise SimlayoutError(f"{name} has a mask: fill its masked elements first")
-    dtype, shape = _dtype(name, face["typestr"], getattr(x, "dtype", "")), tuple(face["shape"])
+    dtype = _dtype(name, taken, face["typestr"], str(getattr(x, "dtype", face["typestr"])))     # bfloat16 is there "<V2"
+    shape = tuple(face["shape"])
     address, read_only = face["data"]
     strides = face.get("strides")
     strides = contiguous(shape, TYPES[dtype].bytes) if strides is None else tuple(strides)
@@ -202,11 +205,11 @@ def _of_interface(x, name, cuda):
     return Operand(address, shape, strides, dtype, device, "cai", not read_only, _plain(face.get("stream")), x)
 
 
-def _of_dlpack(x, name, cuda):
+def _of_dlpack(x, name, cuda, taken):
     tensor = dlpack.read(x)
     if tensor.device is None:
         raise SimlayoutError(f"{name} is a {type(x).__name__} in the CPU's memory: move it to the GPU")
-    dtype = _dtype(name, tensor.dtype)
+    dtype = _dtype(name, taken, tensor.dtype)
     size = TYPES[dtype].bytes
     strides = contiguous(tensor.shape, size) if tensor.strides is None else tuple(size * s for s in tensor.strides)
     return Operand(tensor.address, tensor.shape, strides, dtype, tensor.device, "dlpack", tensor.writeable, None,

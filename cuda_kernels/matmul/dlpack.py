@@ -8,9 +8,11 @@ from simlayout.errors import SimlayoutError
 CUDA, CUDA_MANAGED = 2, 13
 """Device types of memory on a CUDA GPU (DLDeviceType)."""
 
-_DTYPES = {(2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2",
-           (0, 8): "int8", (1, 8): "uint8", (0, 32): "int32"}
-"""(DLDataTypeCode, bits): kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12."""
+OF_ANY_WIDTH = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}
+OF_ONE_WIDTH = {6: "bool", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+                11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu", 15: "float6_e2m3fn",
+                16: "float6_e3m2fn", 17: "float4_e2m1fn"}
+"""DLDataTypeCode -> its name: kDLInt to kDLComplex, which the bits of an element follow; kDLBool to kDLFloat4_e2m1fn."""
 
 
 class _Tensor(ctypes.Structure):
@@ -18,6 +20,16 @@ class _Tensor(ctypes.Structure):
                 ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
                 ("byte_offset", ctypes.c_uint64)]
+
+
+def dtype_of(code, bits, lanes):
+    """The name of a DLDataType, as NumPy, ml_dtypes and torch write it where they have it.
+
+    >>> dtype_of(4, 16, 1), dtype_of(11, 8, 1), dtype_of(17, 4, 2)
+    ('bfloat16', 'float8_e4m3fnuz', 'float4_e2m1fn in vectors of 2')
+    """
+    name = f"{OF_ANY_WIDTH[code]}{bits}" if code in OF_ANY_WIDTH else OF_ONE_WIDTH.get(code, f"DLPack type {code}")
+    return name + f" in vectors of {lanes}" * (lanes != 1)
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,6 @@ def read(x):
     n = tensor.ndim
     strides = tuple(tensor.strides[:n]) if tensor.strides else None
     on_gpu = tensor.device_type in (CUDA, CUDA_MANAGED)
-    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     return CapsuleContents((tensor.data or 0) + tensor.byte_offset, tuple(tensor.shape[:n]), strides,
-                           dtype or f"DLPack type {tensor.code} of {tensor.bits} bits",
+                           dtype_of(tensor.code, tensor.bits, tensor.lanes),
                            tensor.device if on_gpu else None, True, (x, capsule))

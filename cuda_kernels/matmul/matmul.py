@@ -9,8 +9,8 @@ import sys
 from threading import Lock
 from typing import Any
 
-from cuda_kernels.kernels.hopper.rules import multiplied_together
-from cuda_kernels.kernels.hopper.scaling import scales_of
+from cuda_kernels.kernels.hopper.rules import fault_of
+from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides, result_shape
@@ -58,10 +58,11 @@ class Recipe:
         for name, x in (("a", a), ("b", b)):
             if x.dtype not in RESULTS:
                 raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
-        if not multiplied_together(a.dtype, b.dtype):
-            raise SimlayoutError(f"a is {a.dtype} and b is {b.dtype}: convert one of them")
         shape = result_shape(a.shape, b.shape)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))
+        scaling = _scales(a, b, scales)
+        if fault := fault_of(a.dtype, b.dtype, self.dtype, scaled_by(*scaling.values()) if scaling else ""):
+            raise SimlayoutError(fault)
         self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
         size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
@@ -77,7 +78,7 @@ class Recipe:
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
             given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
-            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, _scales(a, b, scales)
+            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, scaling
             builder = built(wanted, given, tune != "off")
             if not isinstance(tune, str):
                 from cuda_kernels.matmul.tune.measure import tune_once
@@ -87,7 +88,7 @@ class Recipe:
                     builder = built(wanted, given, True)
             self.steps, self.kernel = tuple(builder.steps), builder.kernel
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
-        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out, *scales) if x)
         self.simple = not self.scratch and not self.split and not self.clears
 
     def bind(self, key):
@@ -170,11 +171,8 @@ def _scales(a, b, scales):
         return {}
     if len(a.shape) != 2 or len(b.shape) != 2:
         raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: only a product of two matrices is scaled")
-    found = {which: scales_of(f"scale_{which}", x.shape, x.strides, TYPES[x.dtype].storage, lines, a.shape[1])
-             for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1]))}
-    if TYPES[a.dtype].bits != 8 and any(of.by_blocks for of in found.values()):
-        raise SimlayoutError(f"a and b are {a.dtype} with scales for every 128 of K: only 8-bit operands have these")
-    return found
+    return {which: scales_of(f"scale_{which}", x.shape, x.strides, TYPES[x.dtype].storage, lines, a.shape[1])
+            for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1]))}
 
 
 def _check_out(out, shape):
@@ -219,7 +217,7 @@ def _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b):
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
-    cuda, scales, at_scales = driver.cuda(), (), ()
+    cuda, scales, looks, at_scales = driver.cuda(), (), (), ()
     key = look_a, look_b, look_c, kernel, overlap, tune
     if scale_a is not None or scale_b is not None:
         if scale_a is None or scale_b is None:
@@ -227,15 +225,16 @@ def _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b):
         scales = (scale_a, "scale_a"), (scale_b, "scale_b")
         looks, at_scales = zip(*(look(x, name) for x, name in scales))
         key += looks
-    if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0]):
-        key += tuple(cuda.device_of(at, name) if at else None for at, name in ((at_a, "a"), (at_b, "b"), (at_c, "out")))
+    if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0], *(look[0] for look in looks)):
+        key += tuple(cuda.device_of(at, name) if at else None for at, name in
+                     zip((at_a, at_b, at_c, *at_scales), ("a", "b", "out", "scale_a", "scale_b")))
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
         recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, _tune(tune, kernel),
-                                             [operand(*x, cuda) for x in scales]))
+                                             [operand(*x, cuda, "scales are float32") for x in scales]))
     if recipe.gradients:
-        _no_gradient(a, b, out)
+        _no_gradient(a, b, out, scale_a, scale_b)
     if out is not None:
         recipe.check_overlap(at_a, at_b, at_c, at_scales)
     return recipe, at_a, at_b, at_c, at_scales
@@ -250,18 +249,18 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     are as in numpy.matmul. Strides may be any that are not negative and do not overlap (batch dimensions may repeat). All
     four transposes are read in place; of 8-bit elements an operand in which K is not contiguous is copied first.
     Accumulation is in float32, of 8-bit floats with the 13 bits behind the point that the tensor cores keep, of integers in
-    int32.
+    int32, which wraps.
 
     out: an array of the product's shape, float16, bfloat16 or float32, or int32 of integers without scales, that shares no
-    memory with what is read. By default a new array of a's kind and dtype, bfloat16 for 8-bit floats and what is scaled,
-    int32 for other integers. scale_a, scale_b: float32 arrays on the GPU, by which a product of two matrices is multiplied
-    before it is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and scale_b with one
-    for each column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M, K / 128) or (M /
-    128, K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128 of K are added in
-    float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream: where to launch,
-    a handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays' library. overlap:
-    whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent launch); it reads and
-    writes the arrays only after that one has ended.
+    memory with what is read. By default a new array of a's kind and dtype, bfloat16 for 8-bit floats and for integers that
+    are scaled, int32 for other integers. scale_a, scale_b: float32 arrays on the GPU, by which a product of two matrices is
+    multiplied before it is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and
+    scale_b with one for each column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M,
+    K / 128) or (M / 128, K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128
+    of K are added in float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream:
+    where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays'
+    library. overlap: whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent
+    launch); it reads and writes the arrays only after that one has ended.
 
     tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
     (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured

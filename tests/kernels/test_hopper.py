@@ -298,8 +298,10 @@ REFUSED = [
     ({"body": "wgmma_tma"}, "set tile_m=64, stages=1, store='direct', persistent=False"),
     ({"dtype": "bf16", "b_dtype": "e4m3"}, "wgmma mixes e4m3 and e5m2"),
     ({"dtype": "e5m2", "b_major": "MN"}, "wgmma reads e5m2 K-major alone"),
-    ({"dtype": "s8", "tile_n": 40}, "wgmma of integers has 8, 16, 24 or 32"), ({"out": "s32"}, "it is the sums of integers"),
-    ({"scaled": "1x128"}, "128 of K are a stage"), ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 72}, "needs a tile_n of"),
+    ({"dtype": "s8", "tile_n": 40}, "wgmma of integers has 8, 16, 24 or 32"),
+    ({"out": "s32"}, "an int32 has the sums of integers"),
+    ({"scaled": "1x128"}, "only 8-bit operands have these"),
+    ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 72}, "needs a tile_n of"),
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 64, "producer": 1}, "needs producer=4"),
 ]
 

@@ -35,7 +35,7 @@ def values(rng, dtype, shape):
 
 @pytest.mark.parametrize("options", INTEGERS, ids=str)
 @pytest.mark.parametrize("scaled", ["", "lines"])
-def test_products_of_integers_are_exact_and_rounded_once_where_c_is_of_floats(options, scaled):
+def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(options, scaled):
     if scaled and (options["out"] == "s32" or "body" in options):
         options = options | dict(out="f32", store="direct") if "body" not in options else pytest.skip("it has no scales")
     M, N, K = 130, 72, 272
@@ -52,6 +52,16 @@ def test_products_of_integers_are_exact_and_rounded_once_where_c_is_of_floats(op
     out = TYPES[kernel.options.out].numpy
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(made.view(out), wanted.astype(out))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, dict(split=True)], ids=str)
+def test_a_sum_that_32_bits_do_not_hold_wraps(options):
+    K = 33_152                                           # 259 stages of 128
+    kernel = kernel_of(Hopper(tile_m=64, tile_n=8, dtype="u8", out="s32", store="direct", **options))
+    a, b = np.full((1, K), 255, np.uint8), np.full((8, K), 255, np.uint8).T
+    made = run(kernel, a, b, device="cpu", sms=4).c
+    np.testing.assert_array_equal(made, np.full((1, 8), 255 * 255 * K - 2**32))
 
 
 def promoted(a, b, scale_a, scale_b, name):
@@ -98,6 +108,27 @@ def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_ad
         np.testing.assert_array_equal(made.view(out), wanted.astype(out))
 
 
+@pytest.mark.parametrize("scaled, of_a, of_b", [("1x128", (70, 1), (1, 1)), ("1x1", (70, 1), (1, 24)),
+                                                ("1x128", (1,), (1, 1)), ("lines", (1,), (1, 24)), ("lines", (1,), (1,))])
+def test_a_kernel_takes_all_scales_whose_strides_it_can_count(scaled, of_a, of_b):
+    rng, (M, N, K) = np.random.default_rng(3), (70, 24, 100)
+    a, b = (rng.integers(-2, 3, shape).astype(NUMPY["e4m3"]) for shape in ((M, K), (N, K)))
+    scales = [2.0 ** rng.integers(-2, 3, shape).astype(np.float32) for shape in (of_a, of_b)]
+    kernel = kernel_of(Hopper(tile_m=64, tile_n=32, dtype="e4m3", out="f32", store="direct", scaled=scaled))
+    made = run(kernel, a, b.T, *scales, device="cpu").c
+    np.testing.assert_array_equal(made, a.astype(np.float32) @ b.astype(np.float32).T * scales[0] * scales[1])
+
+
+@pytest.mark.parametrize("scaled, of_a, of_b", [("1x128", (70, 1), (1, 24)), ("lines", (70, 2), (1, 24)),
+                                                ("tensor", (70, 1), (1, 1)), ("128x128", (70, 2), (2, 1))])
+def test_scales_that_a_kernel_cannot_count_are_refused(scaled, of_a, of_b):
+    kernel = kernel_of(Hopper(tile_m=64, tile_n=32, dtype="e4m3", out="f32", store="direct", scaled=scaled))
+    K = 128 * max(of_a[-1], of_b[0])
+    a, b = np.zeros((70, K), NUMPY["e4m3"]), np.zeros((24, K), NUMPY["e4m3"]).T
+    with pytest.raises(SimlayoutError, match=f"this kernel's is '{scaled}'"):
+        run(kernel, a, b, *(np.ones(shape, np.float32) for shape in (of_a, of_b)), device="cpu")
+
+
 def test_scales_of_blocks_lose_less_than_one_sum_of_all_products():
     rng, K = np.random.default_rng(5), 4096
     a, b = (np.abs(values(rng, "e4m3", shape)) for shape in ((64, K), (64, K)))
@@ -113,9 +144,9 @@ def test_scales_of_blocks_lose_less_than_one_sum_of_all_products():
     (dict(dtype="s8", tile_n=40, box=32, out="f16"), "tile_n = 40: wgmma of integers has 8, 16, 24 or 32 columns, or"),
     (dict(dtype="s8", b_dtype="e4m3"), "wgmma mixes e4m3 and e5m2, and s8 and u8"),
     (dict(dtype="s8", out="s32"), 'an s32 C is stored with store="direct"'),
-    (dict(dtype="e4m3", out="s32", store="direct"), 'out = "s32" of e4m3'),
-    (dict(dtype="s8", out="s32", scaled="lines", store="direct"), "scaled = 'lines': it is the sums of integers"),
-    (dict(dtype="f16", scaled="1x128", tile_n=128), "128 of K are a stage of 8-bit types alone"),
+    (dict(dtype="e4m3", out="s32", store="direct"), "out is s32, of e4m3: an int32 has the sums of integers"),
+    (dict(dtype="s8", out="s32", scaled="lines", store="direct"), "out is s32, of s8 scaled by lines"),
+    (dict(dtype="f16", scaled="1x128", tile_n=128), "for every 128 of K: only 8-bit operands have these"),
     (dict(dtype="e4m3", scaled="1x128", tile_n=72), "needs a tile_n of 8, 16 or a multiple of 32"),
     (dict(dtype="e4m3", scaled="1x128", tile_n=64, tile_m=64, pingpong=True), "pingpong=False"),
     (dict(dtype="e4m3", scaled="1x128", tile_n=64, tile_m=64, producer=1), "needs producer=4, of which one warp copies"),

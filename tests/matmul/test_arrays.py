@@ -4,6 +4,7 @@ import ctypes
 import sys
 import types
 
+import ml_dtypes
 import numpy as np
 import pytest
 from host_kit import DTYPES, Device, install
@@ -118,8 +119,11 @@ def test_cpu_memory_and_strange_arrays_are_refused(machine, cuda):
         (Device(host), "x lies in the CPU's memory"),
         (Dlpack(np.zeros(8, np.float16), (1, 0)), "x is a Dlpack in the CPU's memory"),
         (torch.Tensor(host, device=-1), "x is a torch tensor in the CPU's memory"),
-        (Device(np.zeros(8, np.int64)), "x is <i8; matmul takes"),
-        (Dlpack(np.zeros(8, np.int16)), "x is DLPack type 0 of 16 bits; matmul takes"),
+        (Device(np.zeros(8, np.int64)), "x is int64; matmul takes"),
+        (Device(np.zeros(8, ml_dtypes.float8_e4m3fnuz)), "x is float8_e4m3fnuz; matmul takes"),
+        (Device(np.zeros(8, bool)), "x is bool; matmul takes"),
+        (Dlpack(np.zeros(8, np.int16)), "x is int16; matmul takes"),
+        (Dlpack(np.zeros(8, bool)), "x is bool; matmul takes"),
         (Device(np.zeros(8, np.float16)[::-1]), "x has a negative stride"),
         (Device(unaligned), "x is not aligned to its 2-byte elements"),
         (7, "x is int: not an array on a GPU"),

@@ -128,7 +128,8 @@ def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_who
     (["--list", "--forget"], "one of them"), (["0", "1", "2"], "not an integer"),
     (["1", "2", "3", "--seconds", "0"], "seconds"),
     (["1", "2", "3", "--dtype", "f32"], "dtype 'f32': choose f16"), (["1", "2", "3", "--order", "XY"], "order 'XY'"),
-    (["1", "2", "3", "--out", "s32"], "out 's32': only integers without scales have it"),
+    (["1", "2", "3", "--out", "s32"], "out is s32, of f16: an int32 has the sums of integers"),
+    (["1", "2", "3", "--scaled", "1x128"], "a and b are f16 with scales for every 128 of K: only 8-bit operands"),
     (["--all-layers", "/nowhere"], "cannot read /nowhere"),
     (["1", "2", "3", "--scaled", "--batch", "2"], "only a product of two matrices is scaled")])
 def test_what_cannot_be_tuned_is_refused_in_one_line(gpu, words, fault, capsys):

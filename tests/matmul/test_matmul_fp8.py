@@ -5,7 +5,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from host_kit import aligned, numbers
+from host_kit import Device, aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
 from simlayout.errors import SimlayoutError
@@ -66,10 +66,13 @@ def test_what_cannot_be_scaled_or_mixed_is_refused_before_any_launch(machine):
     within, ints = aligned(np.zeros(4096, np.float32)), torch.Tensor(by_k(64, 32, np.int8))
     halves, deep = torch.Tensor(aligned(numbers((192, 32)))), torch.Tensor(np.ones((64, 2), np.float32))
     half, double = torch.Tensor(aligned(numbers((64, 192)))), torch.Tensor(np.ones(1))
+    whole = torch.Tensor(aligned(np.zeros((64, 32), np.int32)))
     for arguments, options, message in (
         ((a, b), dict(scale_a=one), "scale_a and scale_b go together"),
-        ((a, b), dict(scale_a=one, scale_b=rows), r"scale_b is float32 of shape \(64, 1\): pass .* = \(1, 32\), \(1, 1\): "),
-        ((a, b), dict(scale_a=double, scale_b=one), "scale_a is torch.float64"),
+        ((a, b), dict(scale_a=one, scale_b=rows), r"scale_b is float32 of shape \(64, 1\): pass .* \(1, 32\); .* \(1, 1\)$"),
+        ((a, b), dict(scale_a=double, scale_b=one), "scale_a is torch.float64; scales are float32$"),
+        ((a, b, whole), dict(scale_a=one, scale_b=one), "out is s32, of e4m3 scaled by tensor: an int32 has"),
+        ((half, halves, whole), {}, "out is s32, of f16: an int32 has"),
         ((stack, b), dict(scale_a=one, scale_b=one), "only a product of two matrices is scaled"),
         ((a, b), dict(scale_a=one, scale_b=one, kernel="mma_permuted"), "mma_permuted has no scales"),
         ((a, b, torch.Tensor(within[:2048].reshape(64, 32))), dict(scale_a=torch.Tensor(within[2040:2041]), scale_b=one),
@@ -82,6 +85,37 @@ def test_what_cannot_be_scaled_or_mixed_is_refused_before_any_launch(machine):
         with pytest.raises(SimlayoutError, match=message):
             host.matmul(*arguments, **options)
     assert not library.launches
+
+
+@pytest.mark.parametrize("M, K", [(64, 0), (0, 64)])
+def test_what_is_wrong_is_refused_where_nothing_is_to_be_multiplied_too(machine, M, K):
+    _, torch = machine
+    a, b = torch.Tensor(np.zeros((M, K), E4M3)), torch.Tensor(np.zeros((K, 32), E4M3))
+    one, others = (torch.Tensor(np.ones(shape, np.float32)) for shape in ((1,), (5, 7)))
+    assert host.matmul(a, b, scale_a=one, scale_b=one).array.shape == (M, 32)
+    with pytest.raises(SimlayoutError, match=r"scale_a is float32 of shape \(5, 7\)"):
+        host.matmul(a, b, scale_a=others, scale_b=one)
+    with pytest.raises(SimlayoutError, match="out is s32, of e4m3"):
+        host.matmul(a, b, torch.Tensor(np.zeros((M, 32), np.int32)))
+
+
+def test_a_gradient_of_scales_is_not_recorded_and_so_refused(machine):
+    _, torch = machine
+    a, b = torch.Tensor(aligned(numbers((64, 64), E4M3))), torch.Tensor(by_k(64, 32, E4M3))
+    one, learned = (torch.Tensor(np.ones(1, np.float32)) for _ in range(2))
+    learned.requires_grad = True
+    with pytest.raises(SimlayoutError, match="records no gradient"):
+        host.matmul(a, b, scale_a=one, scale_b=learned)
+
+
+def test_scales_on_another_gpu_are_refused_though_their_like_were_multiplied_before(monkeypatch):
+    library, torch = install(monkeypatch, devices=2)
+    a, b = torch.Tensor(aligned(numbers((64, 64), E4M3))), torch.Tensor(by_k(64, 32, E4M3))
+    here, there = (Device(np.ones(1, np.float32)) for _ in range(2))
+    library.places[there.array.ctypes.data] = 1
+    host.matmul(a, b, scale_a=here, scale_b=here)
+    with pytest.raises(SimlayoutError, match="on GPUs 0, 1"):
+        host.matmul(a, b, scale_a=here, scale_b=there)
 
 
 @pytest.mark.parametrize("of_a, of_b", [(np.int8, np.int8), (np.uint8, np.int8)], ids=str)

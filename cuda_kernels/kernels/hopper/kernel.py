@@ -8,7 +8,7 @@ import numpy as np
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.plan import plan_of
-from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
+from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
@@ -189,8 +189,8 @@ class HopperKernel(Gemm):
         held = {name: np.ascontiguousarray(x) for name, x in held.items()}
         found = {name: scales_of(name, x.shape, x.strides, x.dtype.name, lines, problem.K)
                  for (name, x), lines in zip(held.items(), (problem.M, problem.N))}
-        given = scaled_by(*found.values())
-        if given != scaled and (given, scaled) != ("tensor", "lines"):
+        if not taken_by(scaled, *found.values()):
+            given = scaled_by(*found.values())
             raise SimlayoutError(f"the scales are for scaled = {given!r}, and this kernel's is {scaled!r}")
         problem = replace(problem, **{f"step_{name}": of.step for name, of in found.items()},
                           **{f"deep_{name}": of.deep for name, of in found.items()})

@@ -68,17 +68,27 @@ def multiplied_together(a, b):
     return len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in (a, b)}) == 1
 
 
+def fault_of(a, b, out, scaled):
+    """Why there is no product of operands of dtypes a and b to C of dtype `out`, scaled as Hopper's option says, and what
+    there is; "" where there is one.
+
+    >>> fault_of("e4m3", "e5m2", "bf16", "1x128"), fault_of("f16", "f16", "f16", "1x128")
+    ('', 'a and b are f16 with scales for every 128 of K: only 8-bit operands have these')
+    """
+    if not multiplied_together(a, b):
+        return f"a is {a} and b is {b}: convert one of them: wgmma mixes e4m3 and e5m2, and s8 and u8, nothing else"
+    if out == "s32" and (TYPES[a].accumulators[0] != "s32" or scaled):
+        what = a + f" scaled by {scaled}" * bool(scaled)
+        return f"out is s32, of {what}: an int32 has the sums of integers as they are; use f32, f16 or bf16"
+    if grains_of(scaled) and TYPES[a].bits != 8:
+        return f"a and b are {a} with scales for every 128 of K: only 8-bit operands have these"
+    return ""
+
+
 RULES = (
-    Rule(lambda c: not multiplied_together(*c.types),
-         lambda c: f"dtype = {c.dtype!r} with b_dtype = {c.b_dtype!r}: wgmma mixes e4m3 and e5m2, and s8 and "
-                   "u8, nothing else"),
+    Rule(lambda c: fault_of(*c.types, c.out, c.scaled) != "", lambda c: fault_of(*c.types, c.out, c.scaled)),
     Rule(lambda c: c.accumulates == "s32" and c.tile_n > 32 and c.tile_n % 16 > 0,
          lambda c: f"tile_n = {c.tile_n}: wgmma of integers has 8, 16, 24 or 32 columns, or a multiple of 16 up to 256"),
-    Rule(lambda c: c.out == "s32" and (c.accumulates != "s32" or c.scaled != ""),
-         lambda c: f'out = "s32" of {c.dtype} with scaled = {c.scaled!r}: it is the sums of integers as they are; '
-                   'use "f32", "f16" or "bf16"'),
-    Rule(lambda c: grains_of(c.scaled) is not None and TYPES[c.dtype].bits != 8,
-         lambda c: f"scaled = {c.scaled!r} with dtype = {c.dtype!r}: 128 of K are a stage of 8-bit types alone"),
     Rule(lambda c: grains_of(c.scaled) is not None and c.tile_n % CHUNK * (CHUNK % c.tile_n) > 0,
          lambda c: f"scaled = {c.scaled!r} needs a tile_n of 8, 16 or a multiple of {CHUNK}: so many columns lie in "
                    "one block"),
@@ -116,7 +126,8 @@ RULES = (
     Rule(lambda c: c.accumulators + other_registers(c) > c.consumer_registers,
          lambda c: f"{c.tile_m}x{c.tile_n} with {c.resident} CTAs of {c.block} threads per SM: a thread may have "
                    f"{c.consumer_registers} registers, {c.accumulators} of them accumulators, and needs "
-                   f"{other_registers(c)} more: use producer=1, resident=1 or a smaller tile"),
+                   f"{other_registers(c)} more: use {'producer=1, ' * (grains_of(c.scaled) is None)}resident=1 or a smaller "
+                   "tile"),
     Rule(lambda c: c.resident * (c.shared_bytes + RESERVED) > SHARED_LIMIT,
          lambda c: f"{c.stages} stages of {c.tile_m}x{c.tile_n}x{c.depth} need {c.shared_bytes} bytes of shared memory; a "
                    f"CTA has {SHARED_LIMIT // c.resident - RESERVED}: use fewer stages or buffers"),

@@ -30,6 +30,7 @@ def scales_of(name, shape, strides, dtype, lines, K):
     """
     blocks, deep_blocks = -(-lines // BLOCK), -(-K // BLOCK)
     along, deep = (0, 1) if name == "scale_a" else (1, 0)
+    given = tuple(shape)
     if dtype == "float32" and set(shape) <= {1}:
         return Scales(BLOCK, 0, 0, False)
     if len(shape) == 1:
@@ -37,10 +38,9 @@ def scales_of(name, shape, strides, dtype, lines, K):
     kinds = {(blocks, deep_blocks): (BLOCK, True), (lines, deep_blocks): (1, True), (lines, 1): (1, False)}
     found = kinds.get((shape[along], shape[deep])) if len(shape) == 2 else None
     if dtype != "float32" or found is None:
-        rows, more = ("rows", "K") if name == "scale_a" else ("K", "columns")
-        wanted = [(n, m) if name == "scale_a" else (m, n) for n, m in reversed(kinds)]
-        raise SimlayoutError(f"{name} is {dtype} of shape {tuple(shape)}: pass float32 of 1 element, or of shape ({rows}, "
-                             f"{more}) = {', '.join(map(str, dict.fromkeys(wanted)))}: of each, by 1x128 or by 128x128")
+        each, *by_blocks = dict.fromkeys(kind if name == "scale_a" else kind[::-1] for kind in reversed(kinds))
+        raise SimlayoutError(f"{name} is {dtype} of shape {given}: pass float32 of 1 element, or of shape {each}"
+                             + f"; for every 128 of K {' or '.join(map(str, by_blocks))}" * bool(by_blocks))
     step, further = (strides[axis] * (shape[axis] > 1) for axis in (along, deep))
     if max(step, further) >= 1 << 31:
         raise SimlayoutError(f"{name} has strides of {tuple(strides)} bytes: the kernels count up to {(1 << 31) - 1}")
@@ -56,6 +56,18 @@ def scales_named(scaled):
     grains = grains_of(scaled)
     step = 0 if scaled == "tensor" else 4
     return {which: Scales(grain, step, 0, bool(grains)) for which, grain in zip("ab", grains or (1, 1))} if scaled else {}
+
+
+def taken_by(scaled, of_a, of_b):
+    """Whether a kernel with Hopper's option `scaled` takes the Scales of A and of B: it counts rows or columns that share
+    one, and only with scales of blocks along K.
+
+    >>> taken_by("lines", Scales(128, 0, 0, False), Scales(1, 4, 0, False)), taken_by("lines", *[Scales(1, 4, 4, True)] * 2)
+    (True, False)
+    """
+    grains = grains_of(scaled) or ((1, 1) if scaled == "lines" else (0, 0))
+    fine = all(of.step == 0 or of.grain == grain for of, grain in zip((of_a, of_b), grains))
+    return fine and (grains_of(scaled) or not (of_a.deep or of_b.deep))
 
 
 def scaled_by(of_a, of_b):

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from cuda_kernels.kernels.hopper.rules import CHOICES, multiplied_together
+from cuda_kernels.kernels.hopper.rules import CHOICES, fault_of, multiplied_together
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
@@ -48,8 +48,8 @@ class Asked:
                                    ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
                 raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
-        if self.out == "s32" and (self.scaled or TYPES[self.types[0]].exponent):
-            raise SimlayoutError("out 's32': only integers without scales have it, choose f16, bf16 or f32")
+        if fault := fault_of(*self.types, self.out, self.scaled):
+            raise SimlayoutError(fault)
         if self.batch > 1 and self.scaled:
             raise SimlayoutError("only a product of two matrices is scaled: leave out the batch, or the scales")
         if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch)):
