@@ -32,8 +32,12 @@ INSTRUCTIONS = (
     ("ds_write_b8", "ds_store_b8", 1), ("ds_write_b16", "ds_store_b16", 2), ("ds_write_b32", "ds_store_b32", 4),
     ("ds_write_b64", "ds_store_b64", 8), ("ds_write_b128", "ds_store_b128", 16),
     ("ds_read_b96", "ds_load_b96", 16),
+    *((f"ds_read_b64_tr_b{bits}", f"ds_load_b64_tr_b{bits}", 8) for bits in (16, 8, 4)),
 )
-"""The bytes are those of which addresses are multiples. Of ds_read_b96 only some chips have a rule: `instructions`."""
+"""The bytes are those of which addresses are multiples. Of the last four only some chips have a rule: `instructions`."""
+
+ONLY = {"ds_read_b96": ("gfx950", "gfx12"), **{f"ds_read_b64_tr_b{bits}": ("gfx950",) for bits in (16, 8, 4)}}
+"""Instruction -> the chips that have a rule for it, by how their names begin. Every chip has one for the others."""
 
 TYPES = {"b64": ("u2", "value[0] ^ value[1]"), "b96": ("u3", "value[0] ^ value[2]"), "b128": ("u4", "value[0] ^ value[3]")}
 """What holds the value, and what is kept of it, of more than 4 bytes."""
@@ -102,7 +106,7 @@ int main(int count, char **words) {{
 
 def instructions(arch):
     """The INSTRUCTIONS that are counted on an architecture."""
-    return tuple(row for row in INSTRUCTIONS if row[0] != "ds_read_b96" or arch.startswith(("gfx950", "gfx12")))
+    return tuple(row for row in INSTRUCTIONS if arch.startswith(ONLY.get(row[0], "gfx")))
 
 
 def source(arch):
@@ -152,6 +156,22 @@ def cases(size, lanes, seed):
         span = dice.choice((2, 8, 32, 64, 256, 1024))
         add("chance", [dice.randrange(span) for _ in every], [dice.random() < 0.8 for _ in every])
     return found
+
+
+def by_all(found):
+    """The cases for an instruction that needs every lane: one that was idle reads what the first active lane does, which is
+    one access with it, or alone in its phase."""
+    whole = []
+    for label, addresses, active in found:
+        first = addresses[active.index(True)] if any(active) else 0
+        whole.append((label, [a if on else first for a, on in zip(addresses, active)], [True] * len(active)))
+    return whole
+
+
+def cases_of(name, size, lanes, seed):
+    """`cases` for an instruction by its name."""
+    found = cases(size, lanes, seed)
+    return by_all(found) if "_tr_" in name else found
 
 
 def xor(numbers):
@@ -212,7 +232,7 @@ def write(folder, options):
     run(["hipcc", "-O2", f"--offload-arch={target}", "-o", program, str(folder / "lds.hip")])
     arch, device, lanes, driver, runtime = run([program]).splitlines()[:5]
     arch, lanes = arch.split(":")[0], int(lanes)
-    of_instructions = [(name, cases(size, lanes, options.seed)) for name, _, size in instructions(arch)]
+    of_instructions = [(name, cases_of(name, size, lanes, options.seed)) for name, _, size in instructions(arch)]
     data = b"".join(packed(number, lanes, addresses, active)
                     for number, (_, of_one) in enumerate(of_instructions) for _, addresses, active in of_one)
     (folder / "cases").write_bytes(data)

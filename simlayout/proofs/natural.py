@@ -58,7 +58,7 @@ tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which co
         raise InstructionError(f"{row} moves {row.bytes} bytes per lane, less than one {element} element "
                                f"({element.bytes} bytes): use a wider instruction or a narrower dtype")
     turned = by_columns(tile)
-    if row.needs_whole_warp:
+    if row.is_matrix:
         if turned:
             _check_trans(row, element, tile)
         loops, lanes = (_blocks_of_columns if turned else _blocks)(row, element, rows, columns, tile)

@@ -123,7 +123,7 @@ def rearrange(access: Access) -> Rearrangement:
     (0, 'return ((tid & 15) << 4) + (((tid >> 4) ^ ((tid >> 2) & 1)) << 3)')
     """
     op = access.row
-    if not op.needs_whole_warp:
+    if not op.is_matrix:
         raise InstructionError(f"{op} has no rows to rearrange: ldmatrix and stmatrix have")
     matrices = len(op.groups)
     rows = access.addresses()[:, :ROWS * matrices] // ROW_BYTES

@@ -305,7 +305,7 @@ def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str]
         rows = [instruction_of(name) for name in instructions]
     lane_maps = _known(lane_maps, LANE_MAPS, "lane_maps")
     if lane_maps == ("columns",):
-        rows = [row for row in rows if not row.needs_whole_warp]
+        rows = [row for row in rows if not row.is_matrix]
     choices = [(row, dtype) for row in rows for dtype in dtypes if dtype_of(dtype).bytes <= row.bytes]
     if not choices:
         raise LayoutError(f"none of the dtypes {', '.join(map(str, dtypes))} and lane maps {', '.join(lane_maps)} is one of "
@@ -323,7 +323,7 @@ def _walks(row, dtype, tile, lane_maps):
     steps, starts = st.sampled_from(range(1, count, 2)), st.integers(0, count - 1)
     walks["permuted"] = st.builds(lambda step, start: replace(
         natural, name=f"permuted {row}", lanes=Permuted(natural.lanes, count, step, start)), steps, starts)
-    if not row.needs_whole_warp:
+    if not row.is_matrix:
         size = natural.elements
         trips = prod(tile.shape) // size // LANES
         domain = {"tid": LANES, "k": trips} if trips > 1 else {"tid": LANES}

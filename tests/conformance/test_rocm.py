@@ -25,7 +25,7 @@ def test_the_script_knows_every_instruction_of_every_chip_and_its_cases_are_addr
     for name, of_rdna, size in rocm.instructions(chip):
         row = instruction(of_rdna, chip)
         assert (row.name, row.bytes) == (name, size)
-        labels, addresses, active = zip(*rocm.cases(size, row.lanes, 3), strict=True)
+        labels, addresses, active = zip(*rocm.cases_of(name, size, row.lanes, 3), strict=True)
         found = analyze(name, np.array(addresses), np.array(active), arch=chip)
         assert len(labels) == len(found) > 250 and (found.conflicts > 0).sum() > 50
         assert rocm.cases(size, row.lanes, 3) == rocm.cases(size, row.lanes, 3) != rocm.cases(size, row.lanes, 4)

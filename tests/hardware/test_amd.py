@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import given_few
+from tiers import given_few, sweep_but
 
 import simlayout as sl
 from simlayout.errors import AddressError, InstructionError, LayoutError
@@ -81,6 +82,11 @@ def width(row):
     return int(row.name.split("_")[2][1:]) // 8
 
 
+def mask(row, active):
+    """The lanes that are active; all of them where lanes exchange."""
+    return np.ones_like(active) if row.exchanges else active
+
+
 def rules_of(chip, row):
     """The rules that sources give for a row: one, or two where they disagree."""
     own = PUBLISHED[chip]["read" if row.kind == "load" else "write", max(width(row), 4)]
@@ -108,7 +114,7 @@ def patterns(draw, row):
     active = np.ones(row.lanes, bool)
     if draw(st.booleans()):
         active = np.array(draw(st.lists(st.booleans(), min_size=row.lanes, max_size=row.lanes)))
-    return (row.bytes * units).tolist(), active.tolist()
+    return (row.bytes * units).tolist(), mask(row, active).tolist()
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
@@ -142,7 +148,7 @@ def test_cases_by_chance_equal_the_slow_twin(chip, name, cases):
     units[::3] = (strides * lanes + units[:, :1])[::3]                              # strides; lanes that XOR
     units[1::3] = np.bitwise_xor.reduce(columns[:, :, None] * (lanes >> np.arange(6)[:, None] & 1), axis=1)[1::3]
     active = (dice.random((cases, row.lanes)) < 0.7) | (dice.random((cases, 1)) < 0.5)
-    agrees(chip, row, (row.bytes * units).tolist(), active.tolist())
+    agrees(chip, row, (row.bytes * units).tolist(), mask(row, active).tolist())
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
@@ -252,6 +258,69 @@ def test_rocrollers_swizzle_on_gfx950(rows, chunks, plain, swizzled):
     assert found == [plain, swizzled]
 
 
+# ---- transposing reads: AMD's Primus-Turbo counted them in attention kernels, hk_attn_bwd_d128_gfx950.cu ------------------
+
+def stock(offset):
+    """HipKittens' st_32x32 swizzle of a 32 x 32 tile of 2 bytes: bit 3 of the row to bit 5, its bit 4 to bit 4."""
+    return offset ^ offset >> 4 & 32 ^ offset >> 6 & 16
+
+
+def forward(offset):
+    """The same, and bit 2 of the row to bit 5."""
+    return stock(offset) ^ offset >> 3 & 32
+
+
+def backward(offset):
+    """Bit 2 of the row to bit 5 in place of its bit 3."""
+    return offset ^ offset >> 3 & 32 ^ offset >> 6 & 16
+
+
+def operand(swizzle, k, j):
+    """The addresses of rows 4 (lane / 16) + lane / 4 % 4 + 16 k, as an operand of 16x16x32 is read."""
+    row, column = 4 * (LANE // 16) + LANE % 16 // 4 + 16 * k, 16 * j + 4 * (LANE % 4)
+    return swizzle(64 * row + 2 * column)
+
+
+def strided(first):
+    """Those of the kernel before: 8 rows from one half of the wave to the other."""
+    row, column = LANE % 16 // 4 + 8 * (LANE // 32) + first, 4 * (LANE % 4) + 16 * (LANE % 32 // 16)
+    return stock(64 * row + 2 * column)
+
+
+COUNTED = [*((operand(swizzle, k, j), n) for swizzle, n in ((stock, 2), (forward, 0), (backward, 0))
+             for k in (0, 1) for j in (0, 1)), *((strided(first), 0) for first in (0, 4, 16, 20))]
+"""(addresses, conflicts): 50,724,864 of 1,585,152 passes with 16 reads each, and 0; 0 before, of the strided ones."""
+
+
+def test_transposing_reads_cost_what_was_counted_in_attention_kernels():
+    for addresses, expected in COUNTED:
+        assert conflicts("gfx950", "ds_read_b64_tr_b16", addresses) == expected
+    assert 1_585_152 * 16 * conflicts("gfx950", "ds_read_tr16_b64", operand(stock, 0, 0)) == 50_724_864
+    rows = [swizzle(64 * (LANE % 16) + 16 * (LANE // 16)) for swizzle in (stock, backward, forward)]
+    assert [conflicts("gfx950", "ds_read_b128", addresses) for addresses in rows][:2] == [0, 0]
+    assert conflicts("gfx950", "ds_read_b128", rows[2][[0, 12]], (0, 12)) == 1          # "phase 0's lanes 0 and 12 collide"
+
+
+@pytest.mark.parametrize("keys", sweep_but((0, 1, 2), (0, 1, 2, 3)))
+def test_what_was_counted_leaves_two_phases_of_32_lanes_and_64_banks(keys):
+    """Of all phases that are lanes for which 0 to 3 XORs of some of their bits agree."""
+    parity = np.array([[bin(lane & key).count("1") % 2 for lane in LANE] for key in range(64)])
+    every = np.array([addresses for addresses, _ in COUNTED]), [n for _, n in COUNTED]
+    left = set()
+    for chosen in combinations(range(1, 64), keys):
+        ids = sum((parity[key] << i for i, key in enumerate(chosen)), 0 * LANE)
+        groups = [np.flatnonzero(ids == i) for i in set(ids.tolist())]
+        for banks in (32, 64, 128) if len(groups) == 1 << keys else ():
+            if all(slow(groups, banks, 8, a, [True] * 64)[2] == n for a, n in zip(*every, strict=True)):
+                left.add((len(groups), banks, *(key & 0b110000 for key in chosen)))
+    assert left == ({(2, 64, 0b100000)} if keys == 1 else set())
+
+
+def test_a_transposing_read_needs_every_lane():
+    with pytest.raises(InstructionError, match="exchanges what lanes load: all 64 lanes execute it, but lane 63"):
+        analyze("ds_read_b64_tr_b16", 8 * LANE, LANE < 63, arch="gfx950")
+
+
 # ---- provenance, and what is refused -------------------------------------------------------------------------------------
 
 KINDS = {"measured", "measured elsewhere", "documented", "disputed", "assumed"}
@@ -277,7 +346,9 @@ def test_where_sources_disagree_both_are_told():
     ("ds_read_b33", "gfx942", "did you mean ds_read_b32"), ("ds_read2_b64", "gfx942", "two accesses, one after the other"),
     ("ds_load_2addr_b64", "gfx1100", "two accesses"), ("ds_read_b96", "gfx942", "of gfx950 and gfx1201 alone"),
     ("ds_store_b96", "gfx1100", "nobody has published .*count SQ_LDS_BANK_CONFLICT of every pair"),
-    ("ds_add_u32", "gfx942", "atomics in LDS .*SQ_LDS_ADDR_CONFLICT"), ("ds_read_b64_tr_b16", "gfx950", "published nowhere"),
+    ("ds_add_u32", "gfx942", "atomics in LDS .*SQ_LDS_ADDR_CONFLICT"), ("ds_read_b64_tr_b16", "gfx1201", "gfx950 alone has it"),
+    ("ds_read_b96_tr_b6", "gfx950", "of no transposing read of 12 bytes"), ("ds_load_tr16_b128", "gfx1201", "gfx1250 alone"),
+    ("ds_read_tr8_b64", "gfx942", "gfx950 alone"), ("ds_load_b128_tr_b16", "gfx950", "gfx1250 alone"),
     ("ds_read_b32", "gfx906", "unknown architecture 'gfx906'"),
 ])
 def test_what_a_chip_lacks_is_refused_with_what_helps(name, arch, words):

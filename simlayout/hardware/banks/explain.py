@@ -88,7 +88,7 @@ def _by_banks(analysis, index):
 def _titled(row, groups, active):
     """(how the line of a lane group begins, its active lanes) for each."""
     for number, group in enumerate(groups):
-        yield (f"{'matrix' if row.needs_whole_warp else 'phase'} {number}, lanes {ranges(group)}: ",
+        yield (f"{'matrix' if row.is_matrix else 'phase'} {number}, lanes {ranges(group)}: ",
                [lane for lane in group if active[lane]])
 
 

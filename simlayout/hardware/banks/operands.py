@@ -76,7 +76,8 @@ def mask_of(row, active, n):
     if row.needs_whole_warp:
         if not mask.all():
             access, lane = np.argwhere(~mask)[0]
-            raise InstructionError(f"{row} is .sync.aligned: all 32 lanes execute it, but lane {lane} of access {access} "
+            why = "is .sync.aligned" if row.is_matrix else "exchanges what lanes load"
+            raise InstructionError(f"{row} {why}: all {lanes} lanes execute it, but lane {lane} of access {access} "
                                    f"is inactive; give every lane an address and drop the mask")
         return used
     return mask if used is None else mask & used

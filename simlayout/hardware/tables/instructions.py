@@ -41,6 +41,7 @@ class Instruction:
     like: for a row that no record covers, why its rule is believed. since: the first compute capability that has it.
     lanes: of a warp; banks: how many of 4 bytes serve it. said: who says so, where no record of ours does.
     rival: the row as another source has it, where sources disagree; `caveat` then says on what.
+    exchanges: True where lanes exchange what they load, so that all of them have to be active.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Instruction:
     banks: int = 32
     said: Provenance | None = None
     rival: "Instruction | None" = None
+    exchanges: bool = False
 
     def __str__(self):
         return self.name
@@ -68,9 +70,14 @@ class Instruction:
         return not self.caveat
 
     @property
-    def needs_whole_warp(self) -> bool:
-        """Whether PTX wants all 32 lanes active (the .sync.aligned matrix instructions)."""
+    def is_matrix(self) -> bool:
+        """Whether it is ldmatrix or stmatrix, whose phases are matrices of 8 rows."""
         return self.kind in ("ldmatrix", "stmatrix")
+
+    @property
+    def needs_whole_warp(self) -> bool:
+        """Whether all lanes have to be active: in the .sync.aligned matrix instructions, and where lanes exchange."""
+        return self.is_matrix or self.exchanges
 
 
 def _loads_and_stores():
@@ -152,8 +159,6 @@ _QUALIFIERS = {"volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "
                "sync", "aligned", "m8n8"}
 _COUNT = ("To settle it on your GPU, count SQ_LDS_BANK_CONFLICT of every pair of lanes, two active at a time in one bank, "
           "as the script of `simlayout conform --rocm` does of those that have a rule")
-_EXCHANGED = ("its lanes exchange what they read, and who shares a phase is published nowhere (Triton's source says what "
-              "goes to which lane, and no phases).")
 _NOT_MODELLED = (
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
@@ -161,8 +166,11 @@ _NOT_MODELLED = (
       for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
     *((f"ds_{op}{kind}", f"it makes two accesses, one after the other: analyze each as ds_{op}_b32 or ds_{op}_b64")
       for op in ("read", "write") for kind in ("2_", "2st64_", "_2addr")),
-    ("ds_read_b64_tr", f"{_EXCHANGED} {_COUNT}"),
-    ("ds_read_b96_tr", f"{_EXCHANGED} {_COUNT}"),
+    ("ds_read_b96_tr", "who shares a phase is published of no transposing read of 12 bytes; of those of 8 on gfx950 it is, and "
+     f"they are in its table. {_COUNT}"),
+    ("ds_read_b64_tr", "of the chips here gfx950 alone has it"),
+    ("ds_read_tr", "gfx1250 alone has it (LLVM, DSInstructions.td), which is in no table here"),
+    ("ds_read_b128_tr", "gfx1250 alone has it (LLVM, DSInstructions.td), which is in no table here"),
     ("ds_read_b96", f"who shares a phase is published of gfx950 and gfx1201 alone. {_COUNT}"),
     ("ds_write_b96", f"nobody has published who shares a phase. {_COUNT}"),
     *((f"ds_{op}", "of atomics in LDS no rule is published. SQ_LDS_ADDR_CONFLICT counts lanes that meet at one address, "
@@ -241,6 +249,7 @@ def _ds_name(text):
     """"ds_load_i8_d16_hi" -> "ds_read_u8": what moves as many bytes the same way is one instruction."""
     for rdna, cdna in (("load", "read"), ("store", "write")):                  # RDNA's word, since gfx11, for CDNA's
         text = text.replace(f"ds_{rdna}_2addr_", f"ds_{cdna}2_").replace(f"ds_{rdna}_", f"ds_{cdna}_")
+    text = re.sub(r"^ds_read_tr(4|8|16)_b64$", r"ds_read_b64_tr_b\1", text)      # as LLVM's builtins have it
     return re.sub(r"^ds_(read|write)_([bui])(8|16)(_d16)?(_hi)?$",
                   lambda m: f"ds_{m[1]}_{'u' if m[1] == 'read' else 'b'}{m[3]}", text)
 
