@@ -346,7 +346,7 @@ def test_where_sources_disagree_both_are_told():
     ("ds_read_b33", "gfx942", "did you mean ds_read_b32"), ("ds_read2_b64", "gfx942", "two accesses, one after the other"),
     ("ds_load_2addr_b64", "gfx1100", "two accesses"), ("ds_read_b96", "gfx942", "of gfx950 and gfx1201 alone"),
     ("ds_store_b96", "gfx1100", "nobody has published .*count SQ_LDS_BANK_CONFLICT of every pair"),
-    ("ds_add_u32", "gfx942", "atomics in LDS .*SQ_LDS_ADDR_CONFLICT"), ("ds_read_b64_tr_b16", "gfx1201", "gfx950 alone has it"),
+    ("ds_add_u32", "gfx942", "atomics in LDS .*SQ_LDS_ADDR_CONFLICT"), ("ds_read_b64_tr_b16", "gfx1201", "gfx950 alone"),
     ("ds_read_b96_tr_b6", "gfx950", "of no transposing read of 12 bytes"), ("ds_load_tr16_b128", "gfx1201", "gfx1250 alone"),
     ("ds_read_tr8_b64", "gfx942", "gfx950 alone"), ("ds_load_b128_tr_b16", "gfx950", "gfx1250 alone"),
     ("ds_read_b32", "gfx906", "unknown architecture 'gfx906'"),

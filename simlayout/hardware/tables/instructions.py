@@ -166,8 +166,7 @@ _NOT_MODELLED = (
       for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
     *((f"ds_{op}{kind}", f"it makes two accesses, one after the other: analyze each as ds_{op}_b32 or ds_{op}_b64")
       for op in ("read", "write") for kind in ("2_", "2st64_", "_2addr")),
-    ("ds_read_b96_tr", "who shares a phase is published of no transposing read of 12 bytes; of those of 8 on gfx950 it is, and "
-     f"they are in its table. {_COUNT}"),
+    ("ds_read_b96_tr", f"who shares a phase is published of no transposing read of 12 bytes, only of those of 8. {_COUNT}"),
     ("ds_read_b64_tr", "of the chips here gfx950 alone has it"),
     ("ds_read_tr", "gfx1250 alone has it (LLVM, DSInstructions.td), which is in no table here"),
     ("ds_read_b128_tr", "gfx1250 alone has it (LLVM, DSInstructions.td), which is in no table here"),

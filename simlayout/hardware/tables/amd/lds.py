@@ -39,8 +39,8 @@ def reads_of_12_bytes(groups: tuple, said: Provenance, **more) -> Instruction:
 def reads_transposing(element_bits: int, groups: tuple, said: Provenance, **more) -> Instruction:
     """The row of ds_read_b64_tr_b16, b8 or b4: each lane reads 8 bytes, which lanes then exchange 16 by 16, so EXEC has to
     have all of them (CDNA4 ISA, 11.4)."""
-    return Instruction(f"ds_read_b64_tr_b{element_bits}", "load", 8, groups, since=(), lanes=sum(map(len, groups)), said=said,
-                       exchanges=True, **more)
+    name, lanes = f"ds_read_b64_tr_b{element_bits}", sum(map(len, groups))
+    return Instruction(name, "load", 8, groups, since=(), lanes=lanes, said=said, exchanges=True, **more)
 
 
 def writes(bits: int, groups: tuple, said: Provenance, **more) -> Instruction:
