@@ -12,8 +12,8 @@ _COUNTED = Provenance("measured elsewhere", f"{_BY_HIPKITTENS}, and by nod-ai on
 _PAIRS_OF_12 = Provenance("measured elsewhere", f"{_BY_HIPKITTENS}; at multiples of 16 bytes")
 _ATTENTION = Provenance(
     "measured elsewhere", "by AMD's Primus-Turbo on gfx950, SQ_LDS_BANK_CONFLICT of whole attention kernels (AMD-AGI/"
-    "Primus-Turbo#462, hk_attn_bwd_d128_gfx950.cu): exactly 2 for each of its reads, and 0 after one XOR was changed. Of all "
-    "phases that XORs of the lane's bits make, those that give both numbers are two of 32 lanes, over 64 banks")
+    "Primus-Turbo#462, hk_attn_bwd_d128_gfx950.cu): exactly 2 for each of its reads, and 0 after one XOR was changed. Of "
+    "all phases that XORs of the lane's bits make, those that give both numbers are two of 32 lanes, over 64 banks")
 _AS_B16 = Provenance("assumed", "as ds_read_b64_tr_b16, whose lanes read as many bytes: nobody has published counts")
 _ROCKE = Provenance("documented", "AMD's predictor rocKE (ROCm/rocm-libraries#11097, not merged); no count is published")
 _DISPUTED = Provenance(
