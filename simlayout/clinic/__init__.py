@@ -4,7 +4,7 @@ A page is Markdown whose examples are doctests; the tests run all of them. `siml
 `simlayout clinic NAME` prints one.
 
 >>> len(pages()), [p.name for p in pages()][:4]
-(22, ['cudnn-221', 'cutlass-1688', 'cutlass-1882', 'cutlass-2116'])
+(28, ['cudnn-221', 'cutlass-1443', 'cutlass-1688', 'cutlass-1882'])
 >>> page("hgemm-4").title
 'The 16x16 tile of halves that costs ldmatrix.x2.trans two conflicts'
 """

@@ -14,6 +14,7 @@ from simlayout.errors import SimlayoutError
 NAMES = [p.name for p in pages()]
 THREADS = {name: f"https://github.com/{path}" for name, path in (
     ("cudnn-221", "NVIDIA/cudnn-frontend/issues/221"),
+    ("cutlass-1443", "NVIDIA/cutlass/issues/1443"),
     ("cutlass-1688", "NVIDIA/cutlass/issues/1688"),
     ("cutlass-1882", "NVIDIA/cutlass/issues/1882"),
     ("cutlass-2116", "NVIDIA/cutlass/issues/2116"),
@@ -27,14 +28,19 @@ THREADS = {name: f"https://github.com/{path}" for name, path in (
     ("flashinfer-4950", "flashinfer-ai/flashinfer/issues/4950"),
     ("hgemm-base", "Bruce-Lee-LY/cuda_hgemm/blob/master/src/mma/mma_base.cu"),
     ("hgemm-4", "Bruce-Lee-LY/cuda_hgemm/issues/4"),
+    ("iree-22256", "iree-org/iree/issues/22256"),
+    ("iree-24428", "iree-org/iree/pull/24428"),
     ("leetcuda-formula", "xlite-dev/LeetCUDA/tree/main/kernels/swizzle"),
     ("llama-28536", "ggml-org/llama.cpp/pull/28536"),
     ("rocm-10891", "ROCm/rocm-libraries/issues/10891"),
     ("rocwmma-457", "ROCm/rocWMMA/issues/457"),
+    ("te-2446", "NVIDIA/TransformerEngine/issues/2446"),
+    ("te-3062", "NVIDIA/TransformerEngine/issues/3062"),
     ("tilelang-2379", "tile-ai/tilelang/issues/2379"),
     ("tilelang-2642", "tile-ai/tilelang/issues/2642"),
     ("torchao-4929", "pytorch/ao/issues/4929"),
     ("triton-8149", "triton-lang/triton/issues/8149"),
+    ("triton-9662", "triton-lang/triton/pull/9662"),
 )}
 
 
@@ -84,7 +90,7 @@ def test_the_command_lists_every_page_and_prints_one(capsys):
 
 def test_a_page_that_is_not_there_is_refused_with_those_that_are(capsys):
     assert main(["clinic", "hgemm-5"]) == 2
-    assert "there are cudnn-221, cutlass-1688, " in capsys.readouterr().err
+    assert "there are cudnn-221, cutlass-1443, " in capsys.readouterr().err
     with pytest.raises(SimlayoutError, match="no page '../hgemm-4'"):
         page("../hgemm-4")
 
