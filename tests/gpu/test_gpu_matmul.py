@@ -3,8 +3,8 @@
 import random
 import threading
 
-import numpy as np
 import pytest
+from torch_kit import normal, torch, view
 
 from cuda_kernels import matmul, plan_matmul
 from cuda_kernels.build.program import Program
@@ -12,32 +12,13 @@ from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run import driver
 from cuda_kernels.run.device import compute_capability, gpu_problem
-from cuda_kernels.run.runner import run
-from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
-torch = pytest.importorskip("torch") if gpu_problem() is None else None
 pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
 
 LIMIT = {"torch.float16": 1e-3, "torch.bfloat16": 4e-3, "torch.float32": 1e-3}
-
-
-def normal(*shape, dtype=None, device="cuda"):
-    return torch.randn(*shape, device=device).to(dtype or torch.float16)
-
-
-def view(source, tensor):
-    """The same values in another order of memory: as they are, transposed, a slice, or with a stride of two."""
-    how = source.randrange(4)
-    if how == 1:
-        return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
-    if how == 2:
-        return torch.cat([tensor, tensor[..., :source.choice([3, 8])]], -1)[..., :tensor.shape[-1]]
-    if how == 3 and tensor.numel():
-        return torch.stack([tensor, tensor], -1)[..., 0]
-    return tensor
 
 
 def error(c, a, b):
@@ -261,53 +242,3 @@ def bits(tensor):
     if tensor.stride(0) == 1:
         return bits(tensor.T).T
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
-
-
-FP8 = [dict(tile_m=64, tile_n=64, out="bf16"), dict(tile_n=128, c_major="M"), dict(tile_n=128, out="f32", store="direct"),
-       dict(tile_n=160, bands=2, pingpong=True, stages=5, box=32, b_dtype="e5m2"), dict(tile_n=64, split=True),
-       dict(tile_n=160, cluster_m=2, stages=5, box=32, dtype="e5m2"), dict(tile_m=64, tile_n=64, slices=2, stages=8)]
-
-
-SCALED = [options | dict(scaled=scaled) | (dict(tile_n=136, box=16) if options.get("bands") and scaled == "lines" else {})
-          for options in FP8 for scaled in ("tensor", "lines")]
-INTEGERS = [dict(tile_m=64, tile_n=64, out="s32"), dict(tile_n=128, c_major="M", b_dtype="u8", out="s32"),
-            dict(tile_n=256, out="s32"), dict(tile_n=64, split=True, out="s32", dtype="u8"),
-            dict(tile_n=160, cluster_m=2, stages=5, out="f32"), dict(tile_m=64, tile_n=64, slices=2, stages=8, out="s32"),
-            dict(tile_n=160, bands=2, pingpong=True, stages=5, out="f32", b_dtype="u8")]
-INTEGERS = [dict(dtype="s8", store="direct") | options for options in INTEGERS]
-BLOCKS = [dict(scaled="1x128", tile_m=64, tile_n=64), dict(scaled="1x128", tile_n=128, stages=5),
-          dict(scaled="1x128", tile_m=256, tile_n=96, bands=2, cluster_n=2, b_dtype="e5m2"),
-          dict(scaled="1x128", tile_m=256, tile_n=128, bands=2, buffers=1), dict(scaled="1x128", tile_n=192, stages=4),
-          dict(scaled="128x1", tile_n=32, c_major="M", stages=8), dict(scaled="1x1", tile_n=128, dtype="e5m2", stages=5),
-          dict(scaled="128x128", dtype="s8", tile_m=192, tile_n=128), dict(scaled="1x128", tile_n=64, split=True),
-          dict(scaled="1x128", tile_m=64, tile_n=64, slices=2, stages=8),
-          dict(scaled="1x1", dtype="u8", b_dtype="s8", tile_n=64)]
-
-
-@pytest.mark.parametrize("options", FP8 + SCALED + INTEGERS + BLOCKS, ids=str)
-def test_products_of_8_bits_have_the_bits_of_the_cpu_machine(options):
-    kernel = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options}))
-    rng, (M, N, K) = np.random.default_rng(1), (257, 136, 432)
-    a, b = (rng.standard_normal(shape).astype(TYPES[dtype].numpy) if TYPES[dtype].exponent else
-            rng.integers(*TYPES[dtype].limits, shape, endpoint=True).astype(TYPES[dtype].numpy)
-            for shape, dtype in zip(((M, K), (N, K)), kernel.dtypes))
-    scaled, shapes = kernel.options.scaled, ((M, 1), (1, N)) if kernel.options.scaled == "lines" else ((1,), (1,))
-    if "x" in scaled:
-        rows, cols = map(int, scaled.split("x"))
-        shapes = (-(-M // rows), 4), (4, -(-N // cols))
-    scales = [rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in shapes] * bool(scaled)
-    there, here = (run(kernel, a, b.T, *scales, device=device, sms=2).c for device in ("gpu", "cpu"))
-    assert there.tobytes() == here.tobytes()
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_8_bit_floats_of_all_shapes_scales_and_strides_are_multiplied_right(seed):
-    source = random.Random(seed)
-    torch.manual_seed(seed)
-    M, N, K = (source.choice([1, 8, 17, 64, 130, 512, 1000]) for _ in range(3))
-    kinds = torch.float8_e4m3fn, torch.float8_e5m2
-    a, b = (view(source, normal(*shape).to(source.choice(kinds))) for shape in ((M, K), (K, N)))
-    one, other = (torch.rand(shape, device="cuda") + 0.5 for shape in source.choice([((1,), (1,)), ((M, 1), (1, N))]))
-    made, wanted = matmul(a, b, scale_a=one, scale_b=other), (a.double() @ b.double()) * one.double() * other.double()
-    bound = 2**-8 * wanted.abs() + 2**-12 * ((a.double().abs() @ b.double().abs()) * one.double() * other.double())
-    assert made.dtype == torch.bfloat16 and ((made.double() - wanted).abs() <= bound + 1e-30).all()

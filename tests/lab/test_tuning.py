@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from cuda_kernels.bench.record import Product
-from cuda_kernels.conformance.hopper import CASES, counted, expected
+from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
 from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
@@ -153,6 +153,8 @@ def test_counts_of_shared_memory_are_added_up_over_the_instructions_of_a_kernel(
     page = {0: Counted("@P0 STSM.16.M88.4 [R1], R2", 64, 8, 8), 16: Counted("STSM.16.MT88.4 [R1], R2", 32, 5, 4),
             32: Counted("STS [R1], R2", 32, 1, 1)}
     assert counted(page) == {"LDSM": [0, 0, 0], "LDS": [0, 0, 0], "STS": [1, 1, 1], "STSM": [3, 13, 12]}
+    copies = {48: Counted("@P1 LDGSTS.E [R1], [R2.64]", 64, 5, 4), 64: Counted("LDGSTS.E [R1], [R2.64]", 4, 1, 1)}
+    assert counted(page | copies) == counted(page) | {"LDGSTS": [68, 6]}
 
 
 def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
@@ -161,6 +163,13 @@ def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
         said = expected(config, problem)
         assert said["STSM"][1] == said["STSM"][2] == 4 * said["STSM"][0]
         assert (said["STSM"][0] > 0) == (config.store == "tma") and (said["LDSM"][0] > 0) == (config.body == "mma_tma")
+
+
+def test_every_way_to_bring_scales_is_counted():
+    assert {c.scaled for c, _ in EIGHTS} >= {"", "tensor", "lines", "1x128", "128x1", "1x1"}
+    for config, problem in EIGHTS:
+        said, by_blocks = expected(config, problem), "x" in config.scaled
+        assert ("LDGSTS" in said) == by_blocks == (said["LDS"][0] > 0) and ("bank_writes" in said) == (config.scaled == "")
 
 
 def record(tmp_path, rates, device="NVIDIA H200"):
