@@ -74,8 +74,9 @@ class Problem:
     matrices: how many such products. lda, ldb, ldc: elements from line to line, None for lines without gaps. step_a, step_b,
     step_c: bytes from matrix to matrix, 0 if all products share one matrix. a, b, c: byte addresses, of which only the
     alignment matters. step_scale_a, step_scale_b: bytes from the scale of a row of A (a column of B) to that of the next;
-    deep_scale_a, deep_scale_b: from that of 128 of K to that of the next; 0 if all share one. sms: streaming
-    multiprocessors for which the grid is chosen. Raises SimlayoutError for sizes below 1.
+    deep_scale_a, deep_scale_b: from that of 128 of K to that of the next; 0 if all share one. step_groups: of a
+    grouped product, whose `matrices` are groups of rows, bytes from the scales of one group's B to those of the next. sms:
+    streaming multiprocessors for which the grid is chosen. Raises SimlayoutError for sizes below 1.
 
     >>> Problem(4096, 4096, 4096).flops
     137438953472
@@ -98,6 +99,7 @@ class Problem:
     step_scale_b: int = 0
     deep_scale_a: int = 0
     deep_scale_b: int = 0
+    step_groups: int = 0
     sms: int = CPU_SMS
 
     def __post_init__(self):

@@ -60,6 +60,7 @@ from cuda_kernels.intrinsics.copy import (
     wait_global_at_least,
 )
 from cuda_kernels.intrinsics.instruction import Instruction, Scalar, b32, f32, f64, instruction, s32, u32, u64
+from cuda_kernels.intrinsics.lanes import redux_sync_add, shfl_sync_idx, shfl_sync_up_or_zero, vote_sync_count
 from cuda_kernels.intrinsics.ldmatrix import ldmatrix_sync, ldmatrix_x1, ldmatrix_x2, ldmatrix_x4
 from cuda_kernels.intrinsics.mbarrier import (
     cp_async_mbarrier_arrive,
@@ -140,10 +141,11 @@ __all__ = [
     "ld_volatile_shared_b128", "ld_volatile_shared_f32", "ldmatrix_sync", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4",
     "mbarrier_arrive_cluster_if", "mbarrier_arrive_expect_tx", "mbarrier_arrive_if", "mbarrier_init", "mbarrier_wait",
     "mma_m16n8k16_f16_f16_f16_f16", "mma_m16n8k16_f32_f16_f16_f32", "mma_m16n8k8_f32_f16_f16_f32", "mma_sync", "nctaid_x",
-    "prefetch_tensormap", "register_array", "s32", "Scalar", "setmaxnreg", "smid", "st_global_b128", "st_global_b16",
+    "prefetch_tensormap", "redux_sync_add", "register_array", "s32", "Scalar", "setmaxnreg", "shfl_sync_idx",
+    "shfl_sync_up_or_zero", "smid", "st_global_b128", "st_global_b16",
     "st_global_b8", "st_global_b32", "st_global_f32", "st_global_v4_f32", "st_shared_b128", "st_shared_b16",
     "st_shared_b32", "st_shared_f32", "st_shared_v2_f32", "st_shared_v4_f32", "stmatrix_x2", "stmatrix_x2_trans",
     "stmatrix_x4", "stmatrix_x4_trans", "successor", "tid_x", "tma_load_3d", "tma_load_3d_multicast", "tma_store_3d_if",
-    "u32", "u64", "uniform", "wait_global_at_least", "wgmma_steps", "wgmma_wait_group", "wmma_load", "wmma_mma",
-    "wmma_store",
+    "u32", "u64", "uniform", "vote_sync_count", "wait_global_at_least", "wgmma_steps", "wgmma_wait_group", "wmma_load",
+    "wmma_mma", "wmma_store",
 ]

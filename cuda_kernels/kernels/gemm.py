@@ -67,6 +67,8 @@ class Gemm(Kernel):
     """Lines of A and B start on multiples of so many bytes."""
     stacks = False
     """Whether a launch computes several products."""
+    grouped = False
+    """Whether the products share one C, of which each has some rows."""
     claim = "{} accesses: in bounds, aligned, loads meet stores, excess as declared"
     """What `prove` proves, as a sentence; {} is the number of certificates."""
 
@@ -121,16 +123,18 @@ class Gemm(Kernel):
         a, lda = in_lines(a if major_a == "K" else a.swapaxes(1, 2), self.unit, packed)
         b, ldb = in_lines(b.swapaxes(1, 2) if major_b == "K" else b, self.unit, packed)
         lines = (M, N) if major_c == "N" else (N, M)
-        c = np.empty((matrices, *lines), TYPES[self.dtypes[2]].plain)
+        made = 1 if self.grouped else matrices
+        c = np.empty((made, *lines), TYPES[self.dtypes[2]].plain)
         c.view(np.uint8)[...] = 0xFF                     # of floats: NaN
         steps = (x.strides[0] if len(x) > 1 else 0 for x in (a, b))
         places = (0, 0) if packed else (x.ctypes.data for x in (a, b))
-        problem = Problem(M, N, K, matrices, lda, ldb, lines[1], *steps, c.strides[0], *places, sms=sms)
+        step_c = 0 if self.grouped else c.strides[0]
+        problem = Problem(M, N, K, matrices, lda, ldb, lines[1], *steps, step_c, *places, sms=sms)
 
         def results():
             product = c if major_c == "N" else c.swapaxes(1, 2)
             product = product.view(given) if self.dtypes[2] == "bf16" and self.dtypes[0] == "bf16" else product
-            return (product if matrices > 1 else product[0],)
+            return (product if made > 1 else product[0],)
 
         fitted = self.fitted(problem)
         arrays = {role: x if self.stacks else x[0] for role, x in zip("abc", (a, b, c))}

@@ -51,8 +51,10 @@ class Hopper:
     (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
     beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
     CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
-    multiplies the next one. body: the kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one
-    stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
+    multiplies the next one. grouped: the rows of A (where c_major is "M" the columns of B) belong to groups, each of which
+    is multiplied by a matrix of its own (`walk`). body: the kernel, "wgmma_persistent" (a producer and consumers),
+    "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises
+    SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -79,6 +81,7 @@ class Hopper:
     resident: int = 1
     bands: int = 1
     pingpong: bool = False
+    grouped: bool = False
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
@@ -262,13 +265,31 @@ class Hopper:
                        scaled=scaled, store="direct" if TYPES[out].bytes == 4 else self.store)
 
     def tiles(self, M, N, matrices=1):
-        """Tiles of C, those of a cluster counted once."""
+        """Tiles of C, those of a cluster counted once; the most that there may be where `matrices` are groups of rows."""
+        if self.grouped:
+            rows, cols = self.group_grid(M, N, matrices)
+            return rows * cols
         rows, cols = self.tile_grid(M, N)
         return rows * cols * matrices
 
     def tile_grid(self, M, N):
         """(rows, columns) of tiles of C, those of a cluster counted once."""
         return -(-M // (self.tile_m * self.cluster_m)), -(-N // (self.tile_n * self.cluster_n))
+
+    @property
+    def group_height(self):
+        """Rows of a tile of a grouped product, those of a cluster together."""
+        return self.turned(self.tile_m * self.cluster_m, self.tile_n * self.cluster_n)[0]
+
+    def group_grid(self, M, N, groups):
+        """(the most tiles that the rows of so many groups may take, how many lie beside each of these), those of a cluster
+        counted once: of each group one tile may be in part empty.
+
+        >>> Hopper(tile_m=64, tile_n=128, grouped=True).group_grid(1000, 512, 8)
+        (23, 4)
+        """
+        rows = self.turned(M, N)[0]
+        return rows // self.group_height + min(groups, rows), self.turned(*self.tile_grid(M, N))[1]
 
     def slots(self, sms=132):
         """Units of work that a GPU with `sms` SMs does at a time: CTAs, or clusters of those that share loads."""
@@ -301,7 +322,8 @@ class Hopper:
 
     def order(self, M, N, matrices, whole, parts):
         """The order of tiles, of `order_of`, and the dividers of `cutting_of`: what the kernel takes last."""
-        return *order_of(*self.tile_grid(M, N), self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
+        grid = self.group_grid(M, N, matrices) if self.grouped else self.tile_grid(M, N)
+        return *order_of(*grid, self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
 
     @property
     def program(self):

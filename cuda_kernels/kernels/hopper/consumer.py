@@ -13,7 +13,7 @@ from cuda_kernels.intrinsics import (
     u64,
     wgmma_wait_group,
 )
-from cuda_kernels.kernels.hopper.order import quotient, tile_of
+from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.parts import make_describe, make_store_direct, make_store_tma
 from cuda_kernels.kernels.hopper.promote import make_promoted_unit
 from cuda_kernels.kernels.hopper.scales import grains_of, make_lines
@@ -64,7 +64,8 @@ def make_multiply_stage(config, places, release):
 
 def make_store(config, places):
     """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA or directly; as of
-    `make_write`."""
+    `make_write`. Of a grouped product TMA would write over the rows of the next group where a band goes on behind the
+    group's last one; that is stored directly."""
     at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
 
@@ -74,7 +75,23 @@ def make_store(config, places):
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
 
-    return store_by_tma if config.store == "tma" else store_directly
+    def store_within(acc, smem, t, consumer, c, row, col, matrix, target):
+        M, N, _ = target[3]
+        if inside(row, col, M, N):
+            store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target)
+        elif row < M and col < N:
+            store_direct(acc, t, c, row, col, target[3])
+
+    def rows_inside(row, col, M, N):
+        return row + 64 <= M
+
+    def columns_inside(row, col, M, N):
+        return col + columns <= N
+
+    inside, columns = rows_inside if config.c_major == "N" else columns_inside, config.tile_n
+    if config.store == "tma":
+        return store_within if config.grouped else store_by_tma
+    return store_directly
 
 
 def make_multiply_unit(config, places, ring, ctas):
@@ -189,7 +206,7 @@ def first_bands(config):
     return 0 if config.pingpong else config.bands
 
 
-def make_consume(config, places, ring, ctas, unit_at):
+def make_consume(config, places, ring, ctas, unit_at, walk):
     """consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work): a consumer's part of all that the CTA
     multiplies. t: the thread's index in the warpgroup; tiles_m, tiles_n: rows and columns of tiles; target, work: as of
     `make_body`."""
@@ -199,7 +216,8 @@ def make_consume(config, places, ring, ctas, unit_at):
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
-    place, teller, first_row, first_col = ctas.place, ctas.teller, ctas.first_row, ctas.first_col
+    place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
+    begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
     scalar, teller_of = SUMS[config.sums].scalar, make_teller_of(config)
 
@@ -207,24 +225,26 @@ def make_consume(config, places, ring, ctas, unit_at):
         units, cutting, steps, order = work
         acc, other = register_array((accumulators,), scalar), register_array((accumulators if bands == 2 else 1,), scalar)
         held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t == 0)
-        down, right = place(rank)
+        down, right = place_of(rank)
         tells = teller(teller_of(t), down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
         operands = s32(window + band_a * own_bands * consumer), s32(window + at_b)
-        unit, waits = first_unit(), s32(consumer)
+        unit, waits, seen = first_unit(), s32(consumer), begin(order, tiles_m, tiles_n)
         if pingpong and waits:
             unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
-            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
+            seen, place = find(seen, tile, order, tiles_m, tiles_n)
             await_turn(consumer, waits)
             stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
             waits = s32(1)
             end_turn(consumer, unit, units)
             finish(acc, other, held, t, tells, before)
-            row, col = s32(first_row(tile_row, down) + 64 * own_bands * consumer), first_col(tile_col, right)
+            row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
+            matrix = of_c(place)
             matrix_at, cut_tile = target[1] + u64(matrix) * target[2], s32(cluster * (tile - cutting[0]) + rank)
-            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), matrix_at, row, col, matrix, target)
+            within = target[0], target[1], target[2], bounded(target[3], place, order), target[4]
+            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), matrix_at, row, col, matrix, within)
             unit = next_unit(unit)
             if pingpong:
                 unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)

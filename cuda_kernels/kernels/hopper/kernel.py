@@ -7,6 +7,7 @@ import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
 from simlayout.algebra.dtypes import TYPES
@@ -88,6 +89,14 @@ SCALES = (
 )
 """The last arguments of a body with scales."""
 
+GROUPS = {
+    "by_matrix": Argument("offsets", "u64", "address of the numbers of the rows behind each group",
+                          lambda kernel, problem: Pointer("offsets")),
+    "by_rows": Argument("step_groups", "u64", "bytes from the scales of a group's B to those of the next",
+                        lambda kernel, problem: problem.step_groups),
+}
+"""What a grouped body takes in the place of dividers that it has no use for."""
+
 
 @dataclass(frozen=True)
 class HopperKernel(Gemm):
@@ -106,7 +115,8 @@ class HopperKernel(Gemm):
     @property
     def signature(self):
         """Its Arguments."""
-        return SIGNATURE + SCALES * bool(self.options.scaled)
+        plain = tuple(GROUPS.get(a.name, a) for a in SIGNATURE) if self.options.grouped else SIGNATURE
+        return plain + SCALES * bool(self.options.scaled)
 
     @property
     def dtypes(self):
@@ -176,23 +186,40 @@ class HopperKernel(Gemm):
         the product's B."""
         return self.with_options(self.options.taking(types, out, majors, scaled))
 
-    def work(self, a, b, *scales, sms=CPU_SMS, packed=False):
-        """The Work of a @ b; scales: of a scaled kernel, those of A and of B, float32 arrays of the shapes of
-        `scales_of`."""
+    @property
+    def grouped(self):
+        """Whether groups of rows (of columns where C is stored by columns) have matrices of their own."""
+        return self.options.grouped
+
+    def work(self, a, b, *more, sms=CPU_SMS, packed=False):
+        """The Work of a @ b. more: of a grouped kernel the offsets, int32 [groups], where a or, with C by columns, b has no
+        groups and the other has; of a scaled kernel, the scales of A and of B, float32 arrays of the shapes of `scales_of`,
+        of groups those of `scales_of_groups`."""
         scaled, work = self.options.scaled, super().work(a, b, sms=sms, packed=packed)
+        offsets, scales = (more[:1], more[1:]) if self.grouped else ((), more)
         if len(scales) != 2 * bool(scaled):
             taken = "two" if scaled else "none"
             raise SimlayoutError(f"{len(scales)} arrays of scales: this kernel takes {taken} (Hopper's option scaled)")
-        if not scaled:
-            return work
-        problem, held = work.problem, {"scale_a": scales[0], "scale_b": scales[1]}
+        if self.grouped:
+            held = checked_offsets(offsets, work.problem.matrices, *self.options.turned(a.ndim, b.ndim))
+            work = replace(work, arrays=work.arrays | {"offsets": held})
+        return self._scaled(work, scales) if scaled else work
+
+    def _scaled(self, work, scales):
+        """A Work with arrays of scales."""
+        scaled, problem, held = self.options.scaled, work.problem, {"scale_a": scales[0], "scale_b": scales[1]}
         held = {name: np.ascontiguousarray(x) for name, x in held.items()}
-        found = {name: scales_of(name, x.shape, x.strides, x.dtype.name, lines, problem.K)
-                 for (name, x), lines in zip(held.items(), (problem.M, problem.N))}
+        own, step_groups, found = self.options.turned("scale_b", "scale_a")[0], 0, {}
+        for (name, x), lines in zip(held.items(), (problem.M, problem.N)):
+            described = name, x.shape, x.strides, x.dtype.name
+            if self.grouped and name == own:
+                found[name], step_groups = scales_of_groups(*described, problem.matrices, lines, problem.K)
+            else:
+                found[name] = scales_of(*described, lines, problem.K)
         if not taken_by(scaled, *found.values()):
             given = scaled_by(*found.values())
             raise SimlayoutError(f"the scales are for scaled = {given!r}, and this kernel's is {scaled!r}")
-        problem = replace(problem, **{f"step_{name}": of.step for name, of in found.items()},
+        problem = replace(problem, step_groups=step_groups, **{f"step_{name}": of.step for name, of in found.items()},
                           **{f"deep_{name}": of.deep for name, of in found.items()})
         return replace(work, problem=problem, arrays=work.arrays | {name: x.reshape(-1) for name, x in held.items()})
 

@@ -12,35 +12,36 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from cuda_kernels.kernels.hopper.order import tile_of
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import CHUNK, grains_of, own_columns, scale_at, scales_of_stage
 from simlayout.hardware.tables.arch import LANES
 
 
-def make_produce(config, places, ring, ctas, unit_at):
-    """produce(smem, rank, source, tiles_m, tiles_n, work): loads all that the CTA multiplies. source: maps of A and of B,
-    whether they have a matrix each; tiles_m, tiles_n: rows and columns of tiles; work: as of `make_body`."""
+def make_produce(config, places, ring, ctas, unit_at, walk):
+    """produce(smem, rank, source, tiles_m, tiles_n, work): loads all that the CTA multiplies, by one thread or, of a grouped
+    configuration, by the first one of a warp that finds the tiles together. source: maps of A and of B, whether they have a
+    matrix each; tiles_m, tiles_n: rows and columns of tiles; work: as of `make_body`."""
     below, beside, stages = config.cluster_m, config.cluster_n, config.stages
     at_b, bytes_a, bytes_b, at_full, at_empty = places.b, places.a_bytes, places.b_bytes, places.full, places.empty
     load_a = make_load(config.a_major, config.tile_m, config.dtype, beside)
     load_b = make_load(config.b_major, config.operands[1].rows, config.dtype, below)
     next_stage, next_parity, cluster, depth = ring.next_stage, ring.next_parity, config.sharing, config.depth
-    place, of_row, of_col, first_row, first_col = ctas.place, ctas.of_row, ctas.of_col, ctas.first_row, ctas.first_col
-    first_unit, next_unit = ctas.first_unit, ctas.next_unit
+    place_of, of_row, of_col, first_unit, next_unit = ctas.place, ctas.of_row, ctas.of_col, ctas.first_unit, ctas.next_unit
+    begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
+    alone = not config.grouped
 
     def produce(smem, rank, source, tiles_m, tiles_n, work):
         map_a, map_b, batched_a, batched_b = source
         units, cutting, steps, order = work
         stage, parity = s32(0), s32(1)                   # every stage is free at first: the parity before the first phase
-        down, right = place(rank)
+        down, right = place_of(rank)
         to_row, to_col = of_row(down), of_col(right)
-        unit = first_unit()
+        unit, seen = first_unit(), begin(order, tiles_m, tiles_n)
         while unit < units:
             tile, _, step, end = unit_at(unit, steps, cutting)
-            tile_row, tile_col, matrix = tile_of(tile, tiles_m, tiles_n, order)
-            row, col = first_row(tile_row, down), first_col(tile_col, right)
-            while step < end:
+            seen, place = find(seen, tile, order, tiles_m, tiles_n)
+            row, col, matrix = first_row(place, down), first_col(place, right), place[2]
+            while step < end and (alone or laneid() == 0):
                 full = u32(smem + at_full + 8 * stage)
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 mbarrier_arrive_expect_tx(full, u32(bytes_a + bytes_b))
@@ -52,7 +53,7 @@ def make_produce(config, places, ring, ctas, unit_at):
                 stage = next_stage(stage)
                 step = successor(step)
             unit = next_unit(unit)
-        if cluster > 1:
+        if cluster > 1 and (alone or laneid() == 0):
             for _ in range(stages):
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 parity = next_parity(parity, stage)
@@ -84,25 +85,25 @@ def make_copy_scales(config, places):
     return copy
 
 
-def make_produce_scales(config, places, ring, ctas, unit_at):
+def make_produce_scales(config, places, ring, ctas, unit_at, walk):
     """produce(smem, rank, extent, tiles_m, tiles_n, work): copies the scales of all that the CTA multiplies, by one warp;
     extent: M, N, lines as of `scales`; the rest as of `make_produce`."""
     at_full, at_empty, copy = places.full, places.empty, make_copy_scales(config, places)
     next_stage, next_parity = ring.next_stage, ring.next_parity
-    place, first_row, first_col = ctas.place, ctas.first_row, ctas.first_col
-    first_unit, next_unit = ctas.first_unit, ctas.next_unit
+    place_of, first_unit, next_unit = ctas.place, ctas.first_unit, ctas.next_unit
+    begin, find, first_row, first_col, bounded = walk.begin, walk.find, walk.first_row, walk.first_col, walk.bounded
 
     def produce(smem, rank, extent, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
         stage, parity, lane, unit = s32(0), s32(1), laneid(), first_unit()
-        down, right = place(rank)
+        (down, right), seen = place_of(rank), begin(order, tiles_m, tiles_n)
         while unit < units:
             tile, _, step, end = unit_at(unit, steps, cutting)
-            tile_row, tile_col, _ = tile_of(tile, tiles_m, tiles_n, order)
-            row, col = first_row(tile_row, down), first_col(tile_col, right)
+            seen, place = find(seen, tile, order, tiles_m, tiles_n)
+            row, col, here = first_row(place, down), first_col(place, right), bounded(extent, place, order)
             while step < end:
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
-                copy(smem, lane, stage, row, col, step, extent)
+                copy(smem, lane, stage, row, col, step, here)
                 cp_async_mbarrier_arrive(u32(smem + at_full + 8 * stage))
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)

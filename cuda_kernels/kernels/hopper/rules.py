@@ -40,7 +40,7 @@ CHOICES = dict(
 """What the options of a configuration may be."""
 
 _ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,),
-                 scaled=("",))
+                 scaled=("",), grouped=(False,))
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
@@ -118,6 +118,12 @@ RULES = (
     Rule(lambda c: c.pingpong and (c.slices > 1 or not c.persistent or c.row_bands != c.bands),
          lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
                    "tile each"),
+    Rule(lambda c: c.grouped and (c.slices > 1 or c.split or not c.persistent),
+         lambda c: "grouped needs persistent=True, slices=1 and split=False: how many tiles there are, and so which of them "
+                   "would be cut, the device alone knows"),
+    Rule(lambda c: c.grouped and c.scaled != "" and c.turned(*(grains_of(c.scaled) or (1, 1)))[0] > 1,
+         lambda c: f"scaled = {c.scaled!r} with grouped: groups begin at any row, so each row has scales of its own; use "
+                   + ('"1x128" or "1x1"' if c.c_major == "N" else '"128x1" or "1x1"')),
     Rule(lambda c: c.body == "wgmma_persistent" and c.stages < 2,
          lambda c: f"stages = {c.stages}: a stage is released one step after it was read, so at least 2"),
     Rule(lambda c: c.slices > 1 and 4 * c.tile_m * c.tile_n > c.stages * c.stage_bytes,

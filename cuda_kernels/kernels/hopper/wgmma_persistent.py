@@ -31,6 +31,7 @@ from cuda_kernels.kernels.hopper.places import Places
 from cuda_kernels.kernels.hopper.producer import make_produce, make_produce_scales
 from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.split import slice_of, tile_unit, unit_of
+from cuda_kernels.kernels.hopper.walk import make_walk
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -86,9 +87,10 @@ def make_body(config):
                      1 + LANES * scales)
     begin, rank_in_cluster = ring.begin, ctas.rank
     unit_at = slice_of if slices > 1 else unit_of if config.split else tile_unit
-    produce = make_produce(config, places, ring, ctas, unit_at)
-    produce_scales = make_produce_scales(config, places, ring, ctas, unit_at) if scales else None
-    consume = make_consume(config, places, ring, ctas, unit_at)
+    walk, by_warp = make_walk(config, ctas), config.grouped
+    produce = make_produce(config, places, ring, ctas, unit_at, walk)
+    produce_scales = make_produce_scales(config, places, ring, ctas, unit_at, walk) if scales else None
+    consume, ordered, counted = make_consume(config, places, ring, ctas, unit_at, walk), walk.ordered, walk.counted
     show_mbarriers, await_mbarriers = make_meeting(config)
     fewer, more = make_change_registers(config)
 
@@ -96,7 +98,8 @@ def make_body(config):
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
         tid, smem, rank = tid_x(), aligned_shared(), rank_in_cluster()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
-        steps, order = quotient(K + depth - 1, depth), (group, by_matrix, by_group, by_rows, by_last)
+        order = ordered((group, by_matrix, by_group, by_rows, by_last), matrices, M, N)
+        steps = quotient(K + depth - 1, depth)
         left = s32(tiles_m * tiles_n * matrices - whole)
         units, cutting = s32(whole + parts * left), (whole, parts, left, by_parts, by_left)
         work = (units, cutting, steps, order)
@@ -108,10 +111,11 @@ def make_body(config):
             fewer()
             griddepcontrol_launch_dependents()           # the next kernel may take SMs as this one leaves them
             griddepcontrol_wait()                        # what the one before has written is there
-            if tid == 128 * consumers:
-                produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, work)
+            there = counted(work, tiles_m, tiles_n)
+            if uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers if by_warp else tid == 128 * consumers:
+                produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
             if scales and uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers + 1:
-                produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, work)
+                produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
             if slices > 1 and ctaid_x() < units - whole:
                 cluster_sync()                           # as the consumers do when they add up the slices of a tile
         else:
@@ -122,7 +126,7 @@ def make_body(config):
             griddepcontrol_launch_dependents()
             griddepcontrol_wait()
             target = (map_c, c, matrix_c, (M, N, ldc), (workspace, counters))
-            consume(smem, rank, s32(tid % 128), warpgroup, target, tiles_m, tiles_n, work)
+            consume(smem, rank, s32(tid % 128), warpgroup, target, tiles_m, tiles_n, counted(work, tiles_m, tiles_n))
         if slices > 1:
             cluster_sync()                               # no CTA ends while another reads its part of a tile
 
