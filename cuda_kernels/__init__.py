@@ -4,6 +4,7 @@ KERNELS holds them by name; `cuda_kernels.run.runner.run` computes one product o
 """
 
 from cuda_kernels.kernels import KERNELS, Kernel
+from cuda_kernels.matmul.grouped import grouped_matmul, plan_grouped_matmul
 from cuda_kernels.matmul.matmul import matmul, plan_matmul
 
-__all__ = ["KERNELS", "Kernel", "matmul", "plan_matmul"]
+__all__ = ["KERNELS", "Kernel", "grouped_matmul", "matmul", "plan_grouped_matmul", "plan_matmul"]

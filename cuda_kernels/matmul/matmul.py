@@ -54,10 +54,11 @@ class Recipe:
     """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`;
     scales: the Operands of scale_a and scale_b, or none."""
 
+    roles = ROLES
+    read = "a", "b", "scale_a", "scale_b"
+
     def __init__(self, cuda, a, b, out, kernel, overlap, tune, scales=()):
-        for name, x in (("a", a), ("b", b)):
-            if x.dtype not in RESULTS:
-                raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
+        check_types(a, b)
         shape = result_shape(a.shape, b.shape)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))
         scaling = _scales(a, b, scales)
@@ -93,15 +94,14 @@ class Recipe:
 
     def bind(self, key):
         """The launches for addresses of ROLES; kept."""
-        addresses = dict(zip(ROLES, key))
+        addresses = dict(zip(self.roles, key))
         launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
         return _cache(self.launches, key, launches)
 
-    def check_overlap(self, at_a, at_b, at_c, at_scales):
-        """Raises SimlayoutError if out shares memory with a, b or their scales, judged by their whole extents."""
+    def check_overlap(self, at_a, at_b, at_c, at_more):
+        """Raises SimlayoutError if out shares memory with what is read, judged by whole extents."""
         end = at_c + self.extents[2]
-        read = at_a, at_b, *at_scales
-        for name, at, size in zip(("a", "b", "scale_a", "scale_b"), read, (*self.extents[:2], *self.extents[3:])):
+        for name, at, size in zip(self.read, (at_a, at_b, *at_more), (*self.extents[:2], *self.extents[3:])):
             if at_c < at + size and at < end and size and end > at_c:
                 raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
                                      "another out")
@@ -133,6 +133,13 @@ class Recipe:
             split, counters = at + self.scratch, at + self.scratch + self.split
             self.cuda.zero(counters, (1,), (self.counters,), 1, stream, self.device)
         return (at, split, counters), keep
+
+
+def check_types(a, b):
+    """Raises SimlayoutError for Operands whose elements are not multiplied."""
+    for name, x in (("a", a), ("b", b)):
+        if x.dtype not in RESULTS:
+            raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
 
 
 def built(wanted, given, use_kept):
@@ -271,17 +278,23 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     graph capture if the same call was made once before.
     """
     recipe, at_a, at_b, at_c, at_scales = _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b)
+    return launched(recipe, a, out, at_a, at_b, at_c, at_scales, stream)
+
+
+def launched(recipe, a, out, at_a, at_b, at_c, at_more, stream):
+    """out, or a new array where that is None, behind the launches of a Recipe on a stream, as a caller names it. at_more:
+    addresses of what is read beside a and b."""
     handle = recipe.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
         out = recipe.new(a, recipe.shape, recipe.dtype, pool)
         at_c = arrays.address(out, recipe.kind)
-    key, keep = (at_a, at_b, at_c, 0, 0, 0, *at_scales), None
+    key, keep = (at_a, at_b, at_c, 0, 0, 0, *at_more), None
     if not recipe.simple:
         if recipe.clears:
             recipe.clear(at_c, handle)
         scratch, keep = recipe.take(a, handle, pool)
-        key = at_a, at_b, at_c, *scratch, *at_scales
+        key = at_a, at_b, at_c, *scratch, *at_more
     for launch in recipe.launches.get(key) or recipe.bind(key):
         launch(handle)
     del keep                                         # its pool gives it out again behind these launches, in stream order
@@ -293,15 +306,15 @@ class Prepared:
     the current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
     time. out: the array of the result; launches: the launches of a call, in order."""
 
-    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int], scales: tuple = ()):
-        self._recipe, self._keep, self.out = recipe, [a, b, *(x for x, _ in scales)], out
+    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int], more: tuple = ()):
+        self._recipe, self._keep, self.out = recipe, [a, b, *(x for x, _ in more)], out
         stream = recipe.stream()
         scratch, workspace = recipe.take(a, stream, None, private=True)
         if recipe.split:
             recipe.cuda.synchronize(recipe.device, stream)    # the counters are zero before any stream uses them
         self._keep.append(workspace)
         self._at_c = addresses[2]
-        key = (*addresses, *scratch, *(at for _, at in scales))
+        key = (*addresses, *scratch, *(at for _, at in more))
         self.launches = recipe.bind(key) if recipe.steps else ()
         self._stream = recipe.stream
 

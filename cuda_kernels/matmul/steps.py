@@ -65,7 +65,7 @@ class Steps:
         self.overlap, self.scales, self.use_kept, self.wanted = overlap, scales or {}, use_kept, None
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
-        self.scratch = self.split = self.counters = 0
+        self.scratch = self.split = self.counters = self.step_groups = 0
         self.steps, self.kernel = [], None
 
     # ---- what every kernel needs --------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class HopperSteps(Steps):
         """The Laid of c = a @ b; a, b, c: (shape, strides); majors: orders of operands that the kernel takes, None for all
         that wgmma does."""
         size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
-        work, exchanged = row_major(work_of(a, b, c), size_c, self.aligned["c"])
+        work, exchanged = self.work(a, b, c)
         at, majors = list(zip(*work.pieces)), majors or majors_of(self.types[0])
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
@@ -159,6 +159,10 @@ class HopperSteps(Steps):
                         "tma" if aligned and m.for_tma(size_c) else "direct")
         return Laid(work, inputs, place_c, copy_c, aligned, wanted)
 
+    def work(self, a, b, c):
+        """(the Work of c = a @ b, whether it is of the transposes)."""
+        return row_major(work_of(a, b, c), TYPES[self.out].bytes, self.aligned["c"])
+
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
         size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
@@ -170,7 +174,7 @@ class HopperSteps(Steps):
         if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
         problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
-                          c=0 if laid.aligned else size_c,
+                          c=0 if laid.aligned else size_c, step_groups=self.step_groups,
                           **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
                           **{f"{which}_scale_{name}": getattr(self.scales[x.role], which)
                              for name, x in zip("ab", inputs) if self.scales for which in ("step", "deep")})
@@ -191,7 +195,8 @@ class HopperSteps(Steps):
                               x.place.offset)
             places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
                       "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset),
-                      "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0)}
+                      "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0),
+                      "offsets": ("offsets", 0)}
             self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
                                       f"{M}x{N}x{K} of {kernel.options}"))
             if laid.copied:
@@ -290,11 +295,11 @@ class MmaSteps(Steps):
         self.kernel = kernel
 
 
-def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False):
+def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False, builder=HopperSteps):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 
-    kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; the rest as of `Steps`. Raises SimlayoutError,
-    DeviceError.
+    kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; builder: of those for Hopper; the rest as of
+    `Steps`. Raises SimlayoutError, DeviceError.
     """
     capability = cuda.capability(device)
     if not Kernel.needs.on(capability):
@@ -309,5 +314,5 @@ def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=N
     if kernel and not kernel.needs.on(capability):
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
-    builder = HopperSteps if kernel is None or kernel.stacks else MmaSteps
+    builder = builder if kernel is None or kernel.stacks else MmaSteps
     return builder(cuda, device, types, out, aligned, overlap, scales, use_kept), kernel

@@ -207,6 +207,8 @@ class Run:
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
         order, scales = order[:7], order[7:]
         a, b = (self.array_of_map(i, dtype) for i, dtype in enumerate(config.types))
+        if config.grouped:
+            return self.grouped(a, b, c, (M, N, K, count, ldc), order, scales)
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
@@ -227,6 +229,30 @@ class Run:
             made = self.scaled(a, b, scales)
         made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
+
+    def grouped(self, a, b, c, sizes, order, scales):
+        """Each group of rows times its own matrix, by NumPy; a, b: arrays of the maps."""
+        config, (M, N, K, groups, ldc) = self.options, sizes
+        group, offsets, _, step = order[:4]
+        assert order[0] == replace(config, group=group).order(M, N, groups, 0, 1)[0] and order[2] == replace(
+            config, group=group).order(M, N, groups, 0, 1)[2]
+        a, b = a if config.a_major == "K" else a.swapaxes(1, 2), b if config.b_major == "K" else b.swapaxes(1, 2)
+        (rows,), of_groups = config.turned(a, b)         # [rows, K], [groups, columns, K]
+        out, ends = DTYPES[config.out], view(offsets, np.dtype(np.int32), (groups,), (4,))
+        target = view(c, out, (len(rows), of_groups.shape[1]), (ldc * out.itemsize, out.itemsize))
+        assert rows.shape == (config.turned(M, N)[0], K) and of_groups.shape[::2] == (groups, K)
+        start = 0
+        for i, end in enumerate(np.clip(ends, 0, len(rows)).tolist()):
+            pair = config.turned(rows[start:end], of_groups[i])
+            if end > start:
+                made = pair[0].astype(np.float32) @ pair[1].astype(np.float32).T
+                if config.scaled:
+                    places = [[at, along, deep] for at, along, deep in (scales[:3], scales[3:])]
+                    places[config.turned(0, 1)[0]][0] += start * places[config.turned(0, 1)[0]][1]
+                    places[config.turned(1, 0)[0]][0] += i * step
+                    made = self.scaled(pair[0][None], pair[1].T[None], [*places[0], *places[1]])[0]
+                target[start:end] = (made if config.c_major == "N" else made.T).astype(out)
+            start = end
 
     def scaled(self, a, b, scales):
         """The product of a and b, of one matrix each, every 128 of K (or all of it) times its scales."""

@@ -322,7 +322,7 @@ class Hopper:
 
     def order(self, M, N, matrices, whole, parts):
         """The order of tiles, of `order_of`, and the dividers of `cutting_of`: what the kernel takes last."""
-        grid = self.group_grid(M, N, matrices) if self.grouped else self.tile_grid(M, N)
+        grid = self.turned(*self.group_grid(M, N, matrices)) if self.grouped else self.tile_grid(M, N)
         return *order_of(*grid, self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
 
     @property

@@ -118,8 +118,8 @@ def make_window(height):
 
 
 def make_grouped_walk(config, ctas):
-    """The Walk over groups of rows. order: (rows of tiles that are walked together, address of the offsets, divider by so
-    many rows of tiles, bytes from the scales of one group's B to those of the next, groups, rows). A place: (row, column)
+    """The Walk over groups of rows. order: (rows of tiles that are walked together, address of the offsets, divider by their
+    tiles, bytes from the scales of one group's B to those of the next, groups, rows). A place: (row, column)
     of its tile in the group, the group, the group's first row and the one behind its last. What was seen: the first group
     of the window, the tiles before it, and the lane's group."""
     down_columns, (below, beside) = config.c_major == "M", (config.cluster_m, config.cluster_n)
@@ -151,17 +151,21 @@ def make_grouped_walk(config, ctas):
             total = shfl_sync_idx(upto, s32(LANES - 1))
         at = vote_sync_count(s32(before + upto <= tile))
         mine, last = shfl_sync_idx(start, at), shfl_sync_idx(end, at)
-        rows = quotient(last - mine + height - 1, height)
-        index = s32(tile - before - shfl_sync_idx(upto, at) + wide * rows)
-        row, col = place_in(index, rows, wide, order)
-        place = (col, row, s32(first + at), mine, last) if down_columns else (row, col, s32(first + at), mine, last)
-        return (first, before, start, end, upto), place
+        long = quotient(last - mine + height - 1, height)
+        index = s32(tile - before - shfl_sync_idx(upto, at) + wide * long)
+        row, col = of_columns(index, wide, long, order) if down_columns else of_rows(index, long, wide, order)
+        return (first, before, start, end, upto), (row, col, s32(first + at), mine, last)
 
-    def place_in(index, rows, cols, order):
-        """`order.tile_of` in a group, whose rows the host does not know."""
-        group, _, by_group, _, _, _ = order
-        above = s32(group * divided(index, by_group))
-        rest, high = s32(index - above * cols), s32(min(group, rows - above))
+    def of_rows(index, rows, cols, order):
+        return within(index, s32(order[0] * divided(index, order[2])), rows, cols, order)
+
+    def of_columns(index, rows, cols, order):
+        return within(index, s32(order[0] * quotient(index, order[0] * cols)), rows, cols, order)
+
+    def within(index, above, rows, cols, order):
+        """`order.tile_of` of tile number `index` of a group of rows x cols; above: the rows of tiles before those that it is
+        walked together with."""
+        rest, high = s32(index - above * cols), s32(min(order[0], rows - above))
         col = quotient(rest, high)
         return s32(above + rest - col * high), col
 

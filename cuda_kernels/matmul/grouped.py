@@ -1,0 +1,177 @@
+"""grouped_matmul: each group of rows of a times a matrix of its own, as a mixture of experts has them.
+
+The sizes of the groups stay on the GPU: the host knows the number of rows and of groups, launches one kernel for all of
+them, and waits for nothing. A grouped Recipe is kept and bound to addresses as every other (`matmul`).
+"""
+
+from typing import Any
+
+from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.kernels.hopper.scaling import scales_of
+from cuda_kernels.matmul import matmul as host
+from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
+from cuda_kernels.matmul.choose.figures import figures_of
+from cuda_kernels.matmul.choose.grouped import choose_grouped
+from cuda_kernels.matmul.product import Matrices, Work, check_strides
+from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
+from cuda_kernels.run import driver
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.kernel import Kernel
+
+
+class GroupedSteps(HopperSteps):
+    """Steps of a grouped product, with a wgmma kernel; step_groups: bytes from the scales of one group's b to the next."""
+
+    def work(self, a, b, c):
+        """(the Work, False): a is one matrix, b one for each group, and all products share one c."""
+        (rows, K), (groups, _, N) = a[0], b[0]
+        return Work(Matrices(rows, K, *a[1]), Matrices(K, N, b[1][1], b[1][2], b[1][0]), Matrices(rows, N, *c[1]), groups,
+                    ((0, 0, 0),)), False
+
+    def configure(self, kernel, wanted):
+        """The kernel that is given, grouped, or the one that is chosen."""
+        if kernel is None:
+            suited = kernel_of(choose_grouped(wanted, figures_of(self.cuda, self.device)))
+        else:
+            grouped = kernel.variant(grouped=True, split=False)
+            suited = grouped.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+        config = suited.options
+        sizes = config.turned(wanted.M, wanted.N)
+        most = config.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
+        if most >= INT_LIMIT:
+            raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels count "
+                                 f"up to {INT_LIMIT - 1}")
+        return suited
+
+
+class GroupedRecipe(host.Recipe):
+    """A grouped product but for addresses. a, b, offsets, out: Operands, out None for a new array; kernel, overlap: as of
+    `grouped_matmul`; scales: the Operands of scale_a and scale_b, or none."""
+
+    roles = *host.ROLES[:6], "offsets", *host.ROLES[6:]
+    read = "a", "b", "offsets", "scale_a", "scale_b"
+
+    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, scales=()):
+        host.check_types(a, b)
+        shape, groups = _shapes(a, b, offsets)
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else host.result_of(a.dtype, bool(scales))
+        self.device, self.kind = host._one_device(a, b, offsets, out, *scales), a.kind
+        size = TYPES[self.dtype].bytes
+        for name, x in (("a", a), ("b", b)):
+            check_strides(name, x.shape, x.strides, x.itemsize, True)
+        if out:
+            host._check_out(out, shape)
+            if shape[1] > 1 and out.strides[1] != size and 0 not in shape:
+                raise SimlayoutError("the rows of out are not contiguous: pass another out")
+        strides = out.strides if out else contiguous(shape, size)
+        read = a, b, out, offsets, *scales
+        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size),
+                                               *(x.extent for x in read[3:]))
+        self.stream = host._default_stream([x for x in read if x], self.device)
+        self.steps, self.kernel, self.launches, self.clears = (), None, {}, False
+        self.scratch = self.split = self.counters = 0
+        of_scales, step = _scales(a, b, scales)
+        if groups and 0 not in shape:
+            aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
+            builder, given = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap,
+                                       of_scales, builder=GroupedSteps)
+            if not isinstance(builder, GroupedSteps):
+                raise DeviceError(f"a grouped product needs a kernel for Hopper, and {given.name} is none: use "
+                                  'kernel="auto" on a GPU of compute capability 9.0')
+            builder.step_groups = step
+            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), given)
+            self.steps, self.kernel, self.scratch = tuple(builder.steps), builder.kernel, builder.scratch
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
+        self.simple = not self.scratch
+
+
+def _shapes(a, b, offsets):
+    """((rows, N), groups). Raises SimlayoutError for Operands of other shapes."""
+    if len(a.shape) != 2 or len(b.shape) != 3 or a.shape[1] != b.shape[1]:
+        raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: pass a of (rows, K) and b of (groups, K, N)")
+    check_offsets(offsets.shape, offsets.strides, TYPES[offsets.dtype].storage, b.shape[0])
+    if a.shape[1] == 0:
+        raise SimlayoutError("K is 0: which rows of out would be zero, the device alone knows; clear out instead")
+    return (a.shape[0], b.shape[2]), b.shape[0]
+
+
+def _scales(a, b, scales):
+    """({"a", "b": Scales}, bytes from the scales of one group's b to those of the next) of Operands; {}, 0 without."""
+    if not scales:
+        return {}, 0
+    described = [(name, x.shape, x.strides, TYPES[x.dtype].storage) for name, x in zip(("scale_a", "scale_b"), scales)]
+    of_a = scales_of(*described[0], a.shape[0], a.shape[1])
+    of_b, step = scales_of_groups(*described[1], b.shape[0], b.shape[2], a.shape[1])
+    if TYPES[a.dtype].bits != 8 and (of_a.by_blocks or of_b.by_blocks):
+        raise SimlayoutError(f"a and b are {a.dtype} with scales for every 128 of K: only 8-bit operands have these")
+    if of_a.by_blocks and of_a.grain > 1:
+        raise SimlayoutError("scale_a has a scale for 128 rows, and groups begin at any row: pass one for each row, "
+                             f"({a.shape[0]}, {-(-a.shape[1] // 128)})")
+    return {"a": of_a, "b": of_b}, step
+
+
+def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
+    """(recipe, addresses of a, b and out, those of offsets and scales), as `matmul._lookup`."""
+    if (scale_a is None) != (scale_b is None):
+        raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
+    given = [(a, "a"), (b, "b"), (offsets, "offsets"), (scale_a, "scale_a"), (scale_b, "scale_b")]
+    looks, addresses = zip(*(look(x, name) for x, name in given if x is not None))
+    look_c, at_c = (host._NEW, 0) if out is None else look(out, "out")
+    cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap)
+    if cuda.devices > 1 and None in (look_c[0], *(x[0] for x in looks)):
+        named = [*((at, name) for at, (_, name) in zip(addresses, given)), (at_c, "out")]
+        key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
+    recipe = host._recipes.get(key)
+    if recipe is None:
+        of_a, of_b, of_offsets, *scales = (operand(x, name, cuda) for x, name in given if x is not None)
+        of_out = None if out is None else operand(out, "out", cuda)
+        recipe = host._cache(host._recipes, key,
+                             GroupedRecipe(cuda, of_a, of_b, of_offsets, of_out, kernel, overlap, scales))
+    if recipe.gradients:
+        host._no_gradient(a, b, out)
+    at_a, at_b, *at_more = addresses
+    if out is not None:
+        recipe.check_overlap(at_a, at_b, at_c, at_more)
+    return recipe, at_a, at_b, at_c, at_more
+
+
+def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
+                   overlap: bool = False, scale_a: Any = None, scale_b: Any = None) -> Any:
+    """out[i] = a[i] @ b[g] for the rows i of each group g, as torch._grouped_mm and torch._scaled_grouped_mm.
+
+    a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; b is read in place
+    where N or K is contiguous, of 8-bit elements K. offsets: int32 (groups,) on the GPU, contiguous: for each group the
+    number of the row behind its last one; the first group begins at row 0. They are read when the product runs, so nothing
+    waits for them, and a CUDA graph may be replayed after they have changed. Groups may be of any size, also empty. Rows
+    behind the last group are not written. Offsets must not fall: a group that would end before it begins is taken for
+    empty, and a row that two groups then share holds the product of either. An offset below 0 counts as 0, one beyond the
+    rows as their number, so that nothing outside of out is ever written.
+
+    out: (rows, N) with contiguous rows, as `matmul`'s, a new array by default. scale_a, scale_b: float32 arrays on the GPU:
+    of one element, or scale_a with one for each row of a, (rows,) or (rows, 1), and scale_b with one for each column of each
+    b, (groups, N); of 8-bit operands also with scales for every 128 of K, scale_a (rows, K / 128) and scale_b (groups, K /
+    128, N) or (groups, K / 128, N / 128), rounded up. kernel, stream, overlap: as of `matmul`, for a GPU of compute
+    capability 9.0; a `Hopper` configuration is taken with grouped=True and split=False. What tuning keeps is not for
+    grouped products.
+
+    Returns out at once. Raises SimlayoutError for arrays that cannot be multiplied, and DeviceError if there is no GPU that
+    can do it; then nothing has been launched. Legal in a CUDA graph capture if the same call was made once before.
+    """
+    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
+    return host.launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
+
+
+def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False,
+                        scale_a: Any = None, scale_b: Any = None) -> host.Prepared:
+    """Prepares a grouped product for many calls: returns a Prepared, which is called with a stream or without one.
+
+    Arguments, checks and errors are those of `grouped_matmul`. The elements of the arrays, offsets too, may change between
+    calls. Calls are legal in a CUDA graph capture.
+    """
+    if out is None:
+        raise SimlayoutError("plan_grouped_matmul needs out: the array that every call writes")
+    recipe, *addresses, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
+    more = [x for x in (offsets, scale_a, scale_b) if x is not None]
+    return host.Prepared(recipe, a, b, out, addresses, tuple(zip(more, at_more)))
