@@ -75,8 +75,9 @@ class Problem:
     step_c: bytes from matrix to matrix, 0 if all products share one matrix. a, b, c: byte addresses, of which only the
     alignment matters. step_scale_a, step_scale_b: bytes from the scale of a row of A (a column of B) to that of the next;
     deep_scale_a, deep_scale_b: from that of 128 of K to that of the next; 0 if all share one. step_groups: of a
-    grouped product, whose `matrices` are groups of rows, bytes from the scales of one group's B to those of the next. sms:
-    streaming multiprocessors for which the grid is chosen. Raises SimlayoutError for sizes below 1.
+    grouped product, whose `matrices` are groups of rows, bytes from the scales of one group's B to those of the next,
+    and sizes: the rows of each, None where the device alone knows them. sms: streaming multiprocessors for which the grid is
+    chosen. Raises SimlayoutError for sizes below 1.
 
     >>> Problem(4096, 4096, 4096).flops
     137438953472
@@ -100,6 +101,7 @@ class Problem:
     deep_scale_a: int = 0
     deep_scale_b: int = 0
     step_groups: int = 0
+    sizes: tuple | None = None
     sms: int = CPU_SMS
 
     def __post_init__(self):

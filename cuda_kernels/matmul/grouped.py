@@ -41,8 +41,8 @@ class GroupedSteps(HopperSteps):
         sizes = config.turned(wanted.M, wanted.N)
         most = config.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
         if most >= INT_LIMIT:
-            raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels count "
-                                 f"up to {INT_LIMIT - 1}")
+            raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels "
+                                 f"count up to {INT_LIMIT - 1}")
         return suited
 
 

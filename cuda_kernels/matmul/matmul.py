@@ -54,8 +54,8 @@ class Recipe:
     """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`;
     scales: the Operands of scale_a and scale_b, or none."""
 
-    roles = ROLES
-    read = "a", "b", "scale_a", "scale_b"
+    roles: tuple[str, ...] = ROLES
+    read: tuple[str, ...] = "a", "b", "scale_a", "scale_b"
 
     def __init__(self, cuda, a, b, out, kernel, overlap, tune, scales=()):
         check_types(a, b)

@@ -303,6 +303,9 @@ REFUSED = [
     ({"scaled": "1x128"}, "only 8-bit operands have these"),
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 72}, "needs a tile_n of"),
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 64, "producer": 1}, "needs producer=4"),
+    ({"grouped": True, "split": True}, "grouped needs persistent=True, slices=1 and split=False"),
+    ({"grouped": True, "scaled": "128x128", "dtype": "e4m3", "tile_n": 64}, "groups begin at any row"),
+    ({"grouped": True, "scaled": "1x128", "c_major": "M", "dtype": "e4m3", "tile_n": 64}, 'use "128x1" or "1x1"'),
 ]
 
 

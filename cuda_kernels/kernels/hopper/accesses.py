@@ -64,15 +64,28 @@ class HopperCounts:
     bank_writes: int
 
 
-def predict(config, M, N, K, matrices=1):
-    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices.
+def work_of(config, M, N, matrices=1, sizes=()):
+    """(tiles that CTAs compute, bands of 64 rows of C that they store through TMA, where `store` says so) of one product.
+    sizes: of a grouped configuration, the rows of each group; what lies across the end of one is stored directly."""
+    if not config.grouped:
+        tiles = config.sharing * config.tiles(M, N, matrices)
+        return tiles, tiles * config.row_bands
+    across = config.group_grid(M, N, 1)[1]
+    tiles = across * sum(-(-rows // config.group_height) for rows in sizes)
+    if config.c_major == "N":
+        return config.sharing * tiles, config.cluster_n * across * sum(rows // 64 for rows in sizes)
+    return config.sharing * tiles, config.row_bands * config.cluster_m * across * sum(n // config.tile_n for n in sizes)
+
+
+def predict(config, M, N, K, matrices=1, sizes=()):
+    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices; sizes: as of `work_of`.
 
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
-    tiles = config.sharing * config.tiles(M, N, matrices)
+    tiles, bands = work_of(config, M, N, matrices, sizes)
     stages = tiles * -(-K // config.depth)
     wgmmas = stages * 4 * config.row_bands
-    stores = tiles * config.row_bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
+    stores = bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         stages * config.stage_bytes // 4 + stores * 128)

@@ -24,6 +24,16 @@ def checked_offsets(given, groups, rows_ndim, groups_ndim):
     return np.ascontiguousarray(offsets)
 
 
+def sizes_of(offsets, rows):
+    """The rows of each group, as the kernels take offsets in a product of so many rows.
+
+    >>> sizes_of(np.array([3, 2, 9], np.int32), 8)
+    (3, 0, 6)
+    """
+    ends = np.clip(offsets, 0, rows)
+    return tuple(np.maximum(np.diff(ends, prepend=0), 0).tolist())
+
+
 def scales_of_groups(name, shape, strides, dtype, groups, lines, K):
     """(Scales of a group's matrix, bytes from those of one group to those of the next) of an array of one element, or with
     a first dimension of groups before what `scales_of` takes; arguments: as of that.

@@ -7,7 +7,7 @@ import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
-from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups
+from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups, sizes_of
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
 from simlayout.algebra.dtypes import TYPES
@@ -202,7 +202,8 @@ class HopperKernel(Gemm):
             raise SimlayoutError(f"{len(scales)} arrays of scales: this kernel takes {taken} (Hopper's option scaled)")
         if self.grouped:
             held = checked_offsets(offsets, work.problem.matrices, *self.options.turned(a.ndim, b.ndim))
-            work = replace(work, arrays=work.arrays | {"offsets": held})
+            sizes = sizes_of(held, self.options.turned(work.problem.M, work.problem.N)[0])
+            work = replace(work, arrays=work.arrays | {"offsets": held}, problem=replace(work.problem, sizes=sizes))
         return self._scaled(work, scales) if scaled else work
 
     def _scaled(self, work, scales):
@@ -240,8 +241,13 @@ class HopperKernel(Gemm):
         return dict(zip(("split", "counters"), sizes))
 
     def predict(self, problem):
-        """What the plan predicts of a problem; the grid is for the problem's SMs."""
-        return self.plan.predict(problem.M, problem.N, problem.K, problem.sms)
+        """What the plan predicts of a problem; the grid is for the problem's SMs. Raises SimlayoutError for a grouped one
+        whose sizes are not known."""
+        if not self.grouped:
+            return self.plan.predict(problem.M, problem.N, problem.K, problem.sms)
+        if problem.sizes is None:
+            raise SimlayoutError("what a grouped product costs depends on its groups: give the Problem their sizes")
+        return self.plan.predict(problem.M, problem.N, problem.K, problem.sms, problem.sizes)
 
     def described(self, problem):
         """(the plan, its bounds) as text."""

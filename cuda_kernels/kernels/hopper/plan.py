@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access
+from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access, work_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
@@ -94,11 +94,12 @@ class WgmmaPlan(TmaPlan):
         """The accesses through emitted index functions."""
         return (store_access(self.config),) if self.config.store == "tma" else ()
 
-    def predict(self, M, N, K, sms=CPU_SMS):
-        """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands."""
-        config, totals = self.config, predict(self.config, M, N, K)
+    def predict(self, M, N, K, sms=CPU_SMS, sizes=()):
+        """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands.
+        sizes: of a grouped configuration, the rows of each group."""
+        config, totals = self.config, predict(self.config, M, N, K, sizes=sizes)
         steps = -(-K // config.depth)
-        ctas = config.sharing * config.tiles(M, N)
+        ctas, _ = work_of(config, M, N, sizes=sizes)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(ctas, steps),
                   AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[totals.operand_wavefronts] * 2),
@@ -107,7 +108,7 @@ class WgmmaPlan(TmaPlan):
             stored = totals.stores * 16 // (4 * config.box_n)
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * totals.stores)]
-        return Prediction(tuple(counts), config.grid(M, N, K, 1, sms), steps, wgmmas * wavefronts,
+        return Prediction(tuple(counts), config.grid(M, N, K, max(1, len(sizes)), sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
 
     def scales(self, stages):

@@ -13,7 +13,8 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
-E4M3, E5M2, BF16, F16 = (np.dtype(t) for t in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, np.float16))
+E4M3, E5M2, BF16 = (np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3fn", "float8_e5m2", "bfloat16"))
+F16 = np.dtype(np.float16)
 
 
 def offsets_of(sizes):
@@ -43,7 +44,7 @@ SIZES = [(64,), (70, 0, 3, 130, 0), (0, 0, 0), (1,) * 9, (0, 300)]
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("dtype, by_k", [(BF16, True), (F16, False), (E4M3, True), (E5M2, False)], ids=str)
-def test_each_group_of_rows_is_multiplied_by_a_matrix_of_its_own_and_rows_behind_the_last_are_left(machine, sizes, dtype, by_k):
+def test_each_group_of_rows_has_a_matrix_of_its_own_and_rows_behind_the_last_are_left(machine, sizes, dtype, by_k):
     _, torch = machine
     a, b = aligned(numbers((sum(sizes) + 5, 72), dtype)), weights(len(sizes), 72, 40, dtype, by_k)
     out = aligned(np.full((len(a), 40), 77, BF16))
@@ -61,7 +62,8 @@ def test_rows_of_a_and_columns_of_each_b_may_have_scales(machine, options, scale
     _, torch = machine
     sizes, K, N, source = (70, 0, 3, 130, 0), 304, 72, np.random.default_rng(3)
     a, b = aligned(numbers((210, K), E4M3)), weights(5, K, N, E4M3)
-    shapes = {"one": ((1,), (1,)), "lines": ((210, 1), (5, N)), "blocks": ((210, 3), (5, 3, 1)), "columns": ((210, 3), (5, 3, N))}
+    shapes = {"one": ((1,), (1,)), "lines": ((210, 1), (5, N)), "blocks": ((210, 3), (5, 3, 1)),
+              "columns": ((210, 3), (5, 3, N))}
     of_a, of_b = (2.0 ** source.integers(-2, 3, shape) for shape in shapes[scales])
     full_a = np.broadcast_to(of_a.reshape(-1, of_a.shape[-1] if of_a.ndim > 1 else 1), (210, 3))
     full_b = np.broadcast_to(of_b.reshape(*(of_b.shape if of_b.ndim == 3 else (len(of_b), 1, of_b[0].size))), (5, 3, N))
@@ -103,7 +105,7 @@ def test_what_cannot_be_grouped_is_refused_before_any_launch(machine):
     library, torch = machine
     a, b, offsets = aligned(numbers((64, 128))), weights(3, 128, 40, F16), offsets_of((10, 20, 30))
     eights, weight = aligned(numbers((64, 128), E4M3)), weights(3, 128, 40, E4M3)
-    one, rows, blocks = np.ones(1, np.float32), np.ones((64, 1), np.float32), np.ones((1, 1), np.float32)
+    one, rows = np.ones(1, np.float32), np.ones((64, 1), np.float32)
     for given, options, message in (
         ((a[0], b, offsets), {}, r"a is \(128,\) and b is \(3, 128, 40\): pass a of \(rows, K\)"),
         ((a, b[0], offsets), {}, r"b is \(128, 40\): pass a of"), ((a[:, :64], b, offsets), {}, r"a is \(64, 64\)"),
@@ -112,17 +114,19 @@ def test_what_cannot_be_grouped_is_refused_before_any_launch(machine):
         ((a, b, np.repeat(offsets, 2)[::2]), {}, "with room between them: pass int32"),
         ((a, b, offsets, aligned(np.zeros((40, 64), F16)).T), {}, "the rows of out are not contiguous"),
         ((a, b, offsets, aligned(np.zeros((64, 48), F16))), {}, r"out has shape \(64, 48\), the product \(64, 40\)"),
-        ((a[:, :0], b[:, :0], offsets), {}, "K is 0: .*; clear out instead"), ((a, weight, offsets), {}, "a is f16 and b is e4m3"),
+        ((a[:, :0], b[:, :0], offsets), {}, "K is 0: .*; clear out instead"),
+        ((a, weight, offsets), {}, "a is f16 and b is e4m3"),
         ((a, b, offsets, a[:, :40]), {}, "out overlaps a in memory"),
         ((a, b, offsets), dict(scale_a=one), "scale_a and scale_b go together"),
         ((eights, weight, offsets), dict(scale_a=rows, scale_b=np.ones((2, 40), np.float32)), r"pass float32 .* \(3, 40\)"),
-        ((eights, weight, offsets), dict(scale_a=blocks, scale_b=np.ones((3, 1, 40), np.float32)), None),
-        ((np.concatenate([eights] * 2), weight, offsets), dict(scale_a=np.ones((128, 2), np.float32), scale_b=one), "scale_a is"),
+        ((aligned(numbers((256, 256), E4M3)), weights(3, 256, 40, E4M3), offsets),
+         dict(scale_a=np.ones((2, 2), np.float32), scale_b=one), r"begin at any row: pass one for each row, \(256, 2\)"),
+        ((a, b, offsets), dict(scale_a=np.ones((64, 2), np.float32), scale_b=one), "pass float32 of 1 element"),
+        ((aligned(numbers((64, 256))), weights(3, 256, 40, F16), offsets),
+         dict(scale_a=np.ones((64, 2), np.float32), scale_b=one), "only 8-bit operands have these"),
         ((a, b, offsets), dict(kernel="mma_permuted"), "mma_permuted is none: use kernel=\"auto\""),
         ((a, b, offsets), dict(kernel=Hopper(tile_n=64, slices=2)), "grouped needs persistent=True, slices=1"),
     ):
-        if message is None:
-            continue
         tensors = {name: torch.Tensor(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
         with pytest.raises(SimlayoutError, match=message):
             grouped_matmul(*map(torch.Tensor, given), **tensors)
