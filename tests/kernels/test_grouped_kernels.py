@@ -64,11 +64,10 @@ def by_hand(config, offsets, M, N):
     for number, size in enumerate(sizes_of(np.asarray(offsets), rows)):
         start = 0 if number == 0 else min(max(int(offsets[number - 1]), 0), rows)
         long = -(-size // config.group_height)
-        high, wide = config.turned(long, across)
-        for first in range(0, high, config.group):
-            for col in range(wide):
-                for row in range(first, min(first + config.group, high)):
-                    places.append((row, col, number, start, start + size))
+        for first in range(0, long, config.group):
+            for beside in range(across):
+                for along in range(first, min(first + config.group, long)):
+                    places.append((*config.turned(along, beside), number, start, start + size))
     return [(len(places), *place, i) for i, place in enumerate(places)]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 
+from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
 from simlayout.errors import VerificationError
@@ -64,31 +65,60 @@ class HopperCounts:
     bank_writes: int
 
 
-def work_of(config, M, N, matrices=1, sizes=()):
-    """(tiles that CTAs compute, bands of 64 rows of C that they store through TMA, where `store` says so) of one product.
-    sizes: of a grouped configuration, the rows of each group; what lies across the end of one is stored directly."""
+@dataclass(frozen=True)
+class Tiles:
+    """What CTAs do in one product. tiles: that they load; multiplied: bands of 64 rows that they multiply by all columns of
+    a tile, halved: by half of them; stored: bands that they store through TMA, where `store` says so."""
+
+    tiles: int
+    multiplied: int
+    halved: int
+    stored: int
+
+
+def tiles_of(config, M, N, matrices=1, sizes=()):
+    """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group: of a
+    tile that goes on behind the end of one `tails` multiplies a part, and what lies across the end is stored directly."""
     if not config.grouped:
         tiles = config.sharing * config.tiles(M, N, matrices)
-        return tiles, tiles * config.row_bands
-    across = config.group_grid(M, N, 1)[1]
-    tiles = across * sum(-(-rows // config.group_height) for rows in sizes)
-    if config.c_major == "N":
-        return config.sharing * tiles, config.cluster_n * across * sum(rows // 64 for rows in sizes)
-    return config.sharing * tiles, config.row_bands * config.cluster_m * across * sum(n // config.tile_n for n in sizes)
+        return Tiles(tiles, tiles * config.row_bands, 0, tiles * config.row_bands)
+    down, (along, across) = config.c_major == "M", config.turned(config.cluster_m, config.cluster_n)
+    high, beside = config.group_height // along, across * config.group_grid(M, N, 1)[1]
+    left = [rows - high * i for rows in sizes for i in range(along * -(-rows // config.group_height))]
+    bands = [_bands_multiplied(config, rows) for rows in left]
+    stored = [config.row_bands * (rows >= high) if down else min(max(rows, 0), high) // 64 for rows in left]
+    return Tiles(*(beside * n for n in (len(left), sum(b[0] for b in bands), sum(b[1] for b in bands), sum(stored))))
+
+
+def _bands_multiplied(config, left):
+    """(bands that are multiplied by all columns, by half of them) of a tile of which so many rows of a group are left."""
+    if grains_of(config.scaled):
+        return config.row_bands, 0
+    if config.c_major == "M":
+        few = config.half_columns is not None and left <= config.half_columns
+        return (0, config.row_bands) if few else (config.row_bands, 0)
+    own = [left - 64 * config.bands * i for i in range(config.tile_consumers)]
+    passed = [rows <= 0 and config.tile_consumers > 1 for rows in own]
+    return sum(0 if gone else 1 if rows <= 64 else config.bands for rows, gone in zip(own, passed)), 0
 
 
 def predict(config, M, N, K, matrices=1, sizes=()):
-    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices; sizes: as of `work_of`.
+    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices; sizes: as of `tiles_of`.
 
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
-    tiles, bands = work_of(config, M, N, matrices, sizes)
-    stages = tiles * -(-K // config.depth)
-    wgmmas = stages * 4 * config.row_bands
-    stores = bands * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
+    done, steps = tiles_of(config, M, N, matrices, sizes), -(-K // config.depth)
+    stores = done.stored * 4 * len(config.box_starts) * config.box_n // 16 if config.store == "tma" else 0
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
-    return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
-                        stages * config.stage_bytes // 4 + stores * 128)
+    read = sum(bands * operand_wavefronts(name)[0] for bands, name in multiplied_by(config, done))
+    return HopperCounts(4 * steps * read, stores, stores * per_store,
+                        done.tiles * steps * config.stage_bytes // 4 + stores * 128)
+
+
+def multiplied_by(config, done):
+    """((bands, name of the wgmma) of whole tiles, the same of halves where there are any) of Tiles."""
+    half = config.wgmma.replace(f"n{config.tile_n}k", f"n{config.half_columns}k")
+    return ((done.multiplied, config.wgmma), (done.halved, half))[:1 + (done.halved > 0)]
 
 
 def prove_order(config, M, N, matrices=1, sms=132):

@@ -52,9 +52,9 @@ class Hopper:
     beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
     CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
     multiplies the next one. grouped: the rows of A (where c_major is "M" the columns of B) belong to groups, each of which
-    is multiplied by a matrix of its own (`walk`). body: the kernel, "wgmma_persistent" (a producer and consumers),
-    "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in all warps, one of which loads, too). Raises
-    SimlayoutError for what does not fit.
+    is multiplied by a matrix of its own (`walk`); then `group` is of tiles along the rows of one of these. body: the
+    kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in
+    all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
     """
 
     tile_m: int = 128
@@ -199,6 +199,25 @@ class Hopper:
         return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
 
     @property
+    def half_columns(self):
+        """Columns of half a tile, where C is stored by columns and a wgmma may be as wide; else None."""
+        columns = self.tile_n // 2
+        step = 8 if self.accumulates == "f32" or columns <= 32 else 16
+        return columns if self.c_major == "M" and self.tile_n % 2 == columns % step == 0 else None
+
+    @property
+    def half(self):
+        """The instruction that multiplies half a tile of a stage, for a group of rows that ends before the other half: half
+        of the columns where C is stored by columns, else the first of two bands; None where there is no such half."""
+        columns = self.half_columns
+        if not columns and (self.c_major == "M" or self.bands == 1):
+            return None
+        a, b = self.operands
+        bands = tuple(a.bytes * i for i in range(self.bands if columns else 1))
+        name = self.wgmma.replace(f"n{self.tile_n}k", f"n{columns}k") if columns else self.wgmma
+        return wgmma_steps(name, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
+
+    @property
     def stage_bytes(self):
         """Bytes that TMA brings per stage."""
         a, b = self.operands
@@ -322,7 +341,7 @@ class Hopper:
 
     def order(self, M, N, matrices, whole, parts):
         """The order of tiles, of `order_of`, and the dividers of `cutting_of`: what the kernel takes last."""
-        grid = self.turned(*self.group_grid(M, N, matrices)) if self.grouped else self.tile_grid(M, N)
+        grid = self.group_grid(M, N, matrices) if self.grouped else self.tile_grid(M, N)
         return *order_of(*grid, self.group), *cutting_of(self.tiles(M, N, matrices), whole, parts)[3:]
 
     @property

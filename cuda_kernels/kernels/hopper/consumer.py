@@ -1,65 +1,24 @@
-"""The consumers of `wgmma_persistent`: warpgroups that multiply the stages and write their rows of C."""
+"""The consumers of `wgmma_persistent`: warpgroups that multiply the stages (`multiply`) and write their rows of C."""
 
 from cuda_kernels.intrinsics import (
     bar_arrive_some,
     bar_sync_some,
     bulk_wait_group_read_if,
     here,
-    mbarrier_wait,
     register_array,
     s32,
-    successor,
     u32,
     u64,
-    wgmma_wait_group,
 )
+from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
-from cuda_kernels.kernels.hopper.parts import make_describe, make_store_direct, make_store_tma
+from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma
 from cuda_kernels.kernels.hopper.promote import make_promoted_unit
 from cuda_kernels.kernels.hopper.scales import grains_of, make_lines
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 from cuda_kernels.kernels.hopper.sums import SUMS
-
-
-def make_products(config):
-    """(multiply(acc, other, a, b, added), wait(acc, other)): issues a stage's products of a consumer's bands of 64 rows,
-    into `acc`, or `acc` and `other`, and waits for all of them. a, b: descriptors; added: whether to what is there."""
-    multiply, wait_all = config.multiply, wgmma_wait_group(config.tile_n // 2, 0, config.bands, config.sums)
-
-    def multiply_one(acc, other, a, b, added):
-        multiply(acc, a, b, added)
-
-    def multiply_two(acc, other, a, b, added):
-        multiply(acc, other, a, b, added)
-
-    def wait_one(acc, other):
-        wait_all(acc)
-
-    def wait_two(acc, other):
-        wait_all(acc, other)
-
-    return (multiply_one, wait_one) if config.bands == 1 else (multiply_two, wait_two)
-
-
-def make_multiply_stage(config, places, release):
-    """multiply(acc, other, smem, t, tells, stage, parity, operands, added, before): waits until a stage is filled,
-    issues its products, and releases the stage before, whose mbarrier is `before`, as soon as its products are done.
-
-    t, tells: the thread, and what it tells (as of `Cluster`); operands: first bytes of the consumer's A and B; added: 0 for
-    the first stage of a unit of work, which has none before it and whose products replace what is in the accumulators.
-    """
-    at_full, describe = places.full, make_describe(config, places)
-    (multiply, _), wait_step = make_products(config), wgmma_wait_group(0, 1)
-
-    def multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before):
-        a, b = describe(operands, stage)
-        mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
-        multiply(acc, other, a, b, added)
-        wait_step()
-        release(t, tells, added, before)
-
-    return multiply_stage
+from cuda_kernels.kernels.hopper.tails import make_tail_unit
 
 
 def make_store(config, places):
@@ -92,35 +51,6 @@ def make_store(config, places):
     if config.store == "tma":
         return store_within if config.grouped else store_by_tma
     return store_directly
-
-
-def make_multiply_unit(config, places, ring, ctas):
-    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end), finish(acc, other,
-    held, t, tells, before)): what a consumer holds beside its sums; the products of a unit of work, steps `step` to `end`
-    along K, which returns the stage and parity behind them and the mbarrier of the last stage; what waits for the last
-    products and releases that stage."""
-    at_empty, next_stage, next_parity = places.empty, ring.next_stage, ring.next_parity
-    multiply_stage, release = make_multiply_stage(config, places, ctas.release), ctas.release
-    _, wait_bands = make_products(config)
-
-    def hold(t, consumer):
-        return 0
-
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
-        added, before = s32(0), u32(smem + at_empty)
-        while step < end:
-            multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before)
-            added, before = s32(1), u32(smem + at_empty + 8 * stage)
-            parity = next_parity(parity, stage)
-            stage = next_stage(stage)
-            step = successor(step)
-        return stage, parity, before
-
-    def finish(acc, other, held, t, tells, before):
-        wait_bands(acc, other)
-        release(t, tells, 1, before)
-
-    return hold, multiply_unit, finish
 
 
 def make_teller_of(config):
@@ -213,10 +143,11 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
     by_tma, pingpong, cluster = config.store == "tma", config.pingpong, config.sharing
-    make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
+    make_unit = make_tail_unit if config.grouped else make_multiply_unit
+    make_unit = make_promoted_unit if grains_of(config.scaled) else make_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
-    place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
+    place_of, teller, of_c, bounded, left_of = ctas.place, ctas.teller, walk.of_c, walk.bounded, walk.left
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
     scalar, teller_of = SUMS[config.sums].scalar, make_teller_of(config)
@@ -235,8 +166,9 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
+            left = left_of(place, down, right, 64 * own_bands * consumer)
             await_turn(consumer, waits)
-            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
+            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
             waits = s32(1)
             end_turn(consumer, unit, units)
             finish(acc, other, held, t, tells, before)

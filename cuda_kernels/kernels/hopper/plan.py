@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access, work_of
+from cuda_kernels.kernels.hopper.accesses import emitted_function, multiplied_by, predict, store_access, tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
@@ -99,11 +99,13 @@ class WgmmaPlan(TmaPlan):
         sizes: of a grouped configuration, the rows of each group."""
         config, totals = self.config, predict(self.config, M, N, K, sizes=sizes)
         steps = -(-K // config.depth)
-        ctas, _ = work_of(config, M, N, sizes=sizes)
+        done = tiles_of(config, M, N, sizes=sizes)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
-        counts = [self.loaded(ctas, steps),
-                  AccessCount("multiply", config.wgmma, 4 * ctas * steps * wgmmas, *[totals.operand_wavefronts] * 2),
-                  *self.scales(ctas * steps)]
+        counts = [self.loaded(done.tiles, steps)]
+        for bands, name in multiplied_by(config, done):
+            read = 4 * steps * bands * operand_wavefronts(name)[0]
+            counts.append(AccessCount("multiply", name, 16 * steps * bands, read, read))
+        counts += self.scales(done.tiles * steps)
         for access in self.accesses:
             stored = totals.stores * 16 // (4 * config.box_n)
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),

@@ -35,7 +35,8 @@ class Walk:
     work, with the units that there are; begin(order, tiles_m, tiles_n) -> what was seen; find(seen, tile, order, tiles_m,
     tiles_n) -> (what was seen, a place), whose third element is the number of its A and B; first_row(place, down),
     first_col(place, right): of a CTA's tile there; of_c(place): the number of its C; bounded(extent, place, order): the
-    extent (M, N, lines) as far as it goes there.
+    extent (M, N, lines) as far as it goes there; left(place, down, right, above): of a tile's rows (columns where C is
+    stored by columns) those from `above` on that there are.
     """
 
     ordered: object
@@ -46,6 +47,7 @@ class Walk:
     first_col: object
     of_c: object
     bounded: object
+    left: object
 
 
 def make_walk(config, ctas):
@@ -81,7 +83,10 @@ def make_plain_walk(ctas):
     def bounded(extent, place, order):
         return extent
 
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)
+    def left(place, down, right, above):
+        return 0
+
+    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)
 
 
 def make_window(height):
@@ -118,10 +123,10 @@ def make_window(height):
 
 
 def make_grouped_walk(config, ctas):
-    """The Walk over groups of rows. order: (rows of tiles that are walked together, address of the offsets, divider by their
-    tiles, bytes from the scales of one group's B to those of the next, groups, rows). A place: (row, column)
-    of its tile in the group, the group, the group's first row and the one behind its last. What was seen: the first group
-    of the window, the tiles before it, and the lane's group."""
+    """The Walk over groups of rows. order: (how many of the tiles along a group's rows are walked together, address of the
+    offsets, divider by these and all that lie beside them, bytes from the scales of one group's B to those of the next,
+    groups, rows). A place: (row, column) of its tile in the group, the group, the group's first row and the one behind its
+    last. What was seen: the first group of the window, the tiles before it, and the lane's group."""
     down_columns, (below, beside) = config.c_major == "M", (config.cluster_m, config.cluster_n)
     height = config.tile_n * beside if down_columns else config.tile_m * below
     first_row, first_col, scaled = ctas.first_row, ctas.first_col, config.scaled
@@ -153,21 +158,17 @@ def make_grouped_walk(config, ctas):
         mine, last = shfl_sync_idx(start, at), shfl_sync_idx(end, at)
         long = quotient(last - mine + height - 1, height)
         index = s32(tile - before - shfl_sync_idx(upto, at) + wide * long)
-        row, col = of_columns(index, wide, long, order) if down_columns else of_rows(index, long, wide, order)
+        along, beside = place_in(index, long, wide, order)
+        row, col = (beside, along) if down_columns else (along, beside)
         return (first, before, start, end, upto), (row, col, s32(first + at), mine, last)
 
-    def of_rows(index, rows, cols, order):
-        return within(index, s32(order[0] * divided(index, order[2])), rows, cols, order)
-
-    def of_columns(index, rows, cols, order):
-        return within(index, s32(order[0] * quotient(index, order[0] * cols)), rows, cols, order)
-
-    def within(index, above, rows, cols, order):
-        """`order.tile_of` of tile number `index` of a group of rows x cols; above: the rows of tiles before those that it is
-        walked together with."""
-        rest, high = s32(index - above * cols), s32(min(order[0], rows - above))
-        col = quotient(rest, high)
-        return s32(above + rest - col * high), col
+    def place_in(index, long, wide, order):
+        """`order.tile_of` of tile number `index` of a group of so many tiles along its rows, and so many beside these."""
+        together, by_together = order[0], order[2]
+        above = s32(together * divided(index, by_together))
+        rest, high = s32(index - above * wide), s32(min(together, long - above))
+        beside = quotient(rest, high)
+        return s32(above + rest - beside * high), beside
 
     def row_of(place, down):
         row = first_row(place[0], down)
@@ -197,5 +198,9 @@ def make_grouped_walk(config, ctas):
             return pitch, (of_a[0] + step, of_a[1], of_a[2]), of_b
         return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2])
 
+    def left(place, down, right, above):
+        first = col_of(place, right) if down_columns else s32(row_of(place, down) + above)
+        return s32(place[4] - first)
+
     scales_of = of_group if scaled else plain_lines
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)
+    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)

@@ -1,0 +1,88 @@
+"""The last tile of a group of rows: a half of it or more that lies behind the group's end is not multiplied.
+
+All of a tile costs power, and time where the tensor cores are what is waited for, whether it is stored or not. Where C is
+stored by columns half of these may be enough, or of two bands of rows one; a consumer whose rows all lie behind the end only
+passes the stages on.
+"""
+
+from cuda_kernels.intrinsics import mbarrier_wait, register_array, s32, successor, u32, wgmma_wait_group
+from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
+from cuda_kernels.kernels.hopper.sums import SUMS
+
+
+def make_half_products(config):
+    """`multiply.make_products` of half a tile: of half its columns where C is stored by columns, else of the first of two
+    bands of rows."""
+    multiply, wait_all = config.half, wgmma_wait_group(config.tile_n // 4, 0, config.bands, config.sums)
+
+    def multiply_one(acc, other, a, b, added):
+        multiply(acc, a, b, added)
+
+    def multiply_two(acc, other, a, b, added):
+        multiply(acc, other, a, b, added)
+
+    def wait_one(acc, other):
+        wait_all(acc)
+
+    def wait_two(acc, other):
+        wait_all(acc, other)
+
+    both = config.c_major == "M" and config.bands == 2
+    return (multiply_two, wait_two) if both else (multiply_one, wait_one)
+
+
+def make_half_unit(config, places, ring, ctas):
+    """multiply, as of `multiply.make_multiply_unit`, of half a tile. Half of the columns have register arrays of their own,
+    because a wgmma takes whole ones."""
+    _, multiply_unit, _ = make_multiply_unit(config, places, ring, ctas, make_half_products)
+    _, wait = make_half_products(config)
+    count, bands, scalar = config.tile_n // 4, config.bands, SUMS[config.sums].scalar
+
+    def multiply_columns(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
+        mine, more = register_array((count,), scalar), register_array((count if bands == 2 else 1,), scalar)
+        stage, parity, before = multiply_unit(mine, more, held, smem, t, tells, parity, stage, operands, step, end, left)
+        wait(mine, more)
+        for i in range(count):
+            acc[i] = mine[i]
+            if bands == 2:
+                other[i] = more[i]
+        return stage, parity, before
+
+    return multiply_columns if config.c_major == "M" else multiply_unit
+
+
+def make_pass_unit(config, places, ring, ctas):
+    """multiply, as of `multiply.make_multiply_unit`, that multiplies nothing: it releases the stages as they come."""
+    at_full, at_empty, next_stage, next_parity = places.full, places.empty, ring.next_stage, ring.next_parity
+    release = ctas.release
+
+    def pass_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
+        added, before = s32(0), u32(smem + at_empty)
+        while step < end:
+            mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+            release(t, tells, added, before)
+            added, before = s32(1), u32(smem + at_empty + 8 * stage)
+            parity = next_parity(parity, stage)
+            stage = next_stage(stage)
+            step = successor(step)
+        return stage, parity, before
+
+    return pass_unit
+
+
+def make_tail_unit(config, places, ring, ctas):
+    """`multiply.make_multiply_unit` of a grouped configuration."""
+    hold, multiply_unit, finish = make_multiply_unit(config, places, ring, ctas)
+    by_columns, halves = config.c_major == "M", config.half is not None
+    passes, half = not by_columns and config.tile_consumers > 1, config.tile_n // 2 if by_columns else 64
+    multiply_half = make_half_unit(config, places, ring, ctas) if halves else multiply_unit
+    pass_unit = make_pass_unit(config, places, ring, ctas)
+
+    def multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
+        if passes and left <= 0:
+            return pass_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
+        if halves and left <= half:
+            return multiply_half(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
+        return multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
+
+    return hold, multiply, finish
