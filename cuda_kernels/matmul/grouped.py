@@ -8,9 +8,10 @@ from typing import Any
 
 from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.kernels.hopper.scaling import scales_of
+from cuda_kernels.kernels.hopper.rules import fault_of
+from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul import matmul as host
-from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
+from cuda_kernels.matmul.arrays import TAKEN, contiguous, extent, look, operand
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.grouped import choose_grouped
 from cuda_kernels.matmul.product import Matrices, Work, check_strides
@@ -19,6 +20,9 @@ from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.kernel import Kernel
+
+KINDS = {"offsets": "offsets are int32", "scale_a": "scales are float32", "scale_b": "scales are float32"}
+"""What is said of arrays of types that none of them has."""
 
 
 class GroupedSteps(HopperSteps):
@@ -57,6 +61,9 @@ class GroupedRecipe(host.Recipe):
         host.check_types(a, b)
         shape, groups = _shapes(a, b, offsets)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else host.result_of(a.dtype, bool(scales))
+        of_scales, step = _scales(a, b, scales)
+        if fault := fault_of(a.dtype, b.dtype, self.dtype, scaled_by(*of_scales.values()) if scales else ""):
+            raise SimlayoutError(fault)
         self.device, self.kind = host._one_device(a, b, offsets, out, *scales), a.kind
         size = TYPES[self.dtype].bytes
         for name, x in (("a", a), ("b", b)):
@@ -72,7 +79,6 @@ class GroupedRecipe(host.Recipe):
         self.stream = host._default_stream([x for x in read if x], self.device)
         self.steps, self.kernel, self.launches, self.clears = (), None, {}, False
         self.scratch = self.split = self.counters = 0
-        of_scales, step = _scales(a, b, scales)
         if groups and 0 not in shape:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
             builder, given = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap,
@@ -83,7 +89,7 @@ class GroupedRecipe(host.Recipe):
             builder.step_groups = step
             builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), given)
             self.steps, self.kernel, self.scratch = tuple(builder.steps), builder.kernel, builder.scratch
-        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out) if x)
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out, *scales) if x)
         self.simple = not self.scratch
 
 
@@ -104,8 +110,6 @@ def _scales(a, b, scales):
     described = [(name, x.shape, x.strides, TYPES[x.dtype].storage) for name, x in zip(("scale_a", "scale_b"), scales)]
     of_a = scales_of(*described[0], a.shape[0], a.shape[1])
     of_b, step = scales_of_groups(*described[1], b.shape[0], b.shape[2], a.shape[1])
-    if TYPES[a.dtype].bits != 8 and (of_a.by_blocks or of_b.by_blocks):
-        raise SimlayoutError(f"a and b are {a.dtype} with scales for every 128 of K: only 8-bit operands have these")
     if of_a.by_blocks and of_a.grain > 1:
         raise SimlayoutError("scale_a has a scale for 128 rows, and groups begin at any row: pass one for each row, "
                              f"({a.shape[0]}, {-(-a.shape[1] // 128)})")
@@ -125,12 +129,13 @@ def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
     recipe = host._recipes.get(key)
     if recipe is None:
-        of_a, of_b, of_offsets, *scales = (operand(x, name, cuda) for x, name in given if x is not None)
+        of_a, of_b, of_offsets, *scales = (operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given
+                                           if x is not None)
         of_out = None if out is None else operand(out, "out", cuda)
         recipe = host._cache(host._recipes, key,
                              GroupedRecipe(cuda, of_a, of_b, of_offsets, of_out, kernel, overlap, scales))
     if recipe.gradients:
-        host._no_gradient(a, b, out)
+        host._no_gradient(a, b, out, scale_a, scale_b)
     at_a, at_b, *at_more = addresses
     if out is not None:
         recipe.check_overlap(at_a, at_b, at_c, at_more)
