@@ -7,7 +7,16 @@ matrix instructions find their operands and keep their results, and how they com
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from simlayout.hardware.matrix import instruction_descriptor, scale_factors, sparse, tmem, wgmma, wgmma_fragments
+from simlayout.hardware.matrix import (
+    instruction_descriptor,
+    operand_k96,
+    scale_factors,
+    sparse,
+    sparse_tmem,
+    tmem,
+    wgmma,
+    wgmma_fragments,
+)
 from simlayout.hardware.matrix.fragments import FRAGMENTS
 from simlayout.hardware.matrix.mfma import chips_of
 from simlayout.hardware.matrix.scaled_mma import SCALED_MMAS, SINCE
@@ -16,7 +25,7 @@ from simlayout.hardware.tables.mma import QUAD_PAIR_MMAS
 from simlayout.hardware.tables.operand_readers import READERS
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.rates import MMA_RATES
-from simlayout.hardware.tables.tcgen05 import HAVE_TCGEN05, KINDS, KINDS_SOURCE, shapes_of
+from simlayout.hardware.tables.tcgen05 import HAVE_K96, HAVE_TCGEN05, KINDS, KINDS_SOURCE, shapes_of
 from simlayout.hardware.tables.tensor_ops import TENSOR_OPS
 from simlayout.numerics.narrow import NARROW_RULES
 from simlayout.numerics.rules import Rule, rule
@@ -131,6 +140,8 @@ def _operands():
     yield _Row(part, "instruction descriptors of tcgen05.mma", "tcgen05.mma", instruction_descriptor.SOURCE, HAVE_TCGEN05)
     for kind in KINDS.values():
         yield _Row(part, "kinds of tcgen05.mma, their types and shapes", kind.name, KINDS_SOURCE, kind.arches)
+        if kind.vectors_96:
+            yield _Row(part, "tcgen05.mma with 96 of K", kind.name, operand_k96.SOURCE, HAVE_K96)
     for name, op in TENSOR_OPS.items():
         if op.family == "wgmma":
             yield _Row(part, "wavefronts in which wgmma reads them", name, wgmma.operand_wavefronts(name)[1], op.arches)
@@ -143,6 +154,7 @@ def _tensor_memory():
     for shape in tmem.TMEM_COPIES:
         yield _Row(part, "tcgen05.cp", f"tcgen05.cp.{shape}", tmem.COPY_SOURCE, HAVE_TCGEN05)
     for kind in KINDS.values():
+        yield _Row(part, "metadata of a sparse A in TMEM", kind.name, sparse_tmem.SOURCE, kind.arches)
         if kind.scaled:
             yield _Row(part, "scale factors in TMEM", kind.name, scale_factors.TMEM_SOURCE, kind.arches)
             yield _Row(part, "scale factors in memory, in blocks of 128 x 4", kind.name, scale_factors.BLOCK_SOURCE,

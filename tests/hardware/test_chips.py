@@ -82,8 +82,10 @@ def test_ptxas_takes_tcgen05_and_its_kinds_on_the_chips_that_have_them(arch, tmp
         vector = f".block_scale.scale_vec::{max(kind.vectors)[1]}X" if kind.scaled else ""
         return f"tcgen05.mma.cta_group::1.kind::{kind.name}{vector} [r0], d0, d1, r1,{scales} p0;"
 
-    refused = complaints(list(map(line, KINDS.values())), tmp_path, f"{arch}a", "9.0")
-    for kind, why in zip(KINDS.values(), refused):
+    dense = list(map(line, KINDS.values()))
+    sparse = [text.replace(".mma.", ".mma.sp.").replace("d1, r1", "d1, [r4], r1") for text in dense]
+    refused = complaints(dense + sparse, tmp_path, f"{arch}a", "9.0")
+    for kind, why in zip([*KINDS.values()] * 2, refused, strict=True):
         assert (arch in kind.arches) == (why is None), (kind.name, why)
     assert (arch in READERS["tcgen05"].arches) == (refused[0] is None)
 

@@ -39,7 +39,7 @@ def test_published_descriptors_of_tcgen05_have_the_fields_that_their_kernels_mea
 def test_the_high_word_of_nvfp4_kernels_for_sm_103_has_an_address_as_its_leading_offset():
     found = Descriptor.decode(0x4010404000100000, "tcgen05")
     assert (found.absolute, found.stride, found.swizzle, found.leading) == (True, 1024, 128, 256)
-    with pytest.raises(LayoutError, match="48 bytes of sm_103"):
+    with pytest.raises(LayoutError, match="sm_103's instructions with 96 of K, whose addresses k96_addresses"):
         operand_addresses(found, 128, 16, "f16", "K")
 
 

@@ -5,8 +5,9 @@ import pytest
 from ptxas_says import complaints, needs_ptxas
 
 import simlayout as sl
+from simlayout.errors import InstructionError
 from simlayout.hardware import ARCHES
-from simlayout.hardware.matrix.scaled_mma import SCALED_FRAGMENTS, SCALED_MMAS
+from simlayout.hardware.matrix.scaled_mma import BYTE_IDS, SCALED_FRAGMENTS, SCALED_MMAS, THREAD_IDS, ScaleSource
 from simlayout.sources import statements
 
 every_mma = pytest.mark.parametrize("name", SCALED_MMAS)
@@ -79,3 +80,63 @@ def test_ptxas_takes_them_on_the_chips_that_have_their_fragments(arch, tmp_path)
     refused = complaints(list(map(_spelled, SCALED_MMAS.values())), tmp_path, f"{arch}a", "9.1")
     assert own == {name for name, why in zip(SCALED_MMAS, refused) if why is None}, refused[:3]
     assert bool(own) == (ARCHES[arch].capability >= (12, 0))
+
+
+# ---- selectors of scale factors ------------------------------------------------------------------------------------------
+
+SCALED = [mma for mma in SCALED_MMAS.values() if mma.vectors]
+OF_EACH = list({(mma.kind, mma.vectors, mma.scale): mma for mma in SCALED}.values())
+"""An instruction of every kind, number and type of scale factors."""
+
+
+@pytest.mark.parametrize("mma", OF_EACH, ids=lambda mma: mma.name)
+def test_scale_factors_come_from_the_lanes_and_bytes_that_the_ptx_isa_says(mma):
+    """PTX ISA, Block Scaling for mma.sync: thread-id-a 0 is the lanes with %laneid % 4 of 0 or 1, 1 those with 2 or 3, and
+    thread-id-b is %laneid % 4; the bytes go on from byte-id. Which row a lane has is the fragment's."""
+    for operand, lines in (("SA", 16), ("SB", 8)):
+        fragment = sl.fragment(mma.name, operand)
+        for byte in BYTE_IDS[mma.vectors]:
+            for thread in THREAD_IDS[operand]:
+                made, found = ScaleSource(mma.name, operand, byte, thread), set()
+                for line in range(lines):
+                    for factor in range(mma.vectors):
+                        lane, at = made(line, factor)
+                        assert lane % 4 in ((2 * thread, 2 * thread + 1) if operand == "SA" else (thread,))
+                        assert at == byte + factor < 4
+                        assert fragment(lane, factor) == ((line, factor) if operand == "SA" else (factor, line))
+                        found.add((lane, at))
+                assert len(found) == lines * mma.vectors
+                scales = np.random.default_rng(byte).integers(1, 255, fragment.shape, np.uint8)
+                held = made.registers(scales).view(np.uint8).reshape(32, 4)
+                assert all(held[made(*(index if operand == "SA" else index[::-1]))] == value
+                           for index, value in np.ndenumerate(scales))
+                assert np.count_nonzero(held) == scales.size
+
+
+@needs_ptxas
+@pytest.mark.parametrize("mma", OF_EACH, ids=lambda mma: mma.name)
+def test_ptxas_takes_the_selectors_that_there_are_and_no_others(mma, tmp_path):
+    of_a, of_b = ([(b, t) for b in range(5) for t in range(5)] for _ in range(2))
+    line = _spelled(mma).removesuffix(" r1, {h1, h2}, r2, {h1, h2};")
+    assert line != _spelled(mma)
+    lines = [f"{line} r1, {{{b}, {t}}}, r2, {{0, 0}};" for b, t in of_a]
+    lines += [f"{line} r1, {{0, 0}}, r2, {{{b}, {t}}};" for b, t in of_b]
+    taken = [why is None for why in complaints(lines, tmp_path, "sm_120a", "9.1")]
+    allowed = [b in BYTE_IDS[mma.vectors] and t in THREAD_IDS[operand] for operand, pairs in (("SA", of_a), ("SB", of_b))
+               for b, t in pairs]
+    assert taken == allowed
+
+
+@pytest.mark.parametrize("operand, byte, thread, fault", [
+    ("SA", 4, 0, "byte-ids 0, 1, 2, 3 and thread-ids 0, 1"), ("SA", 0, 2, "thread-ids 0, 1"), ("SB", 0, 4, "0, 1, 2, 3$"),
+    ("A", 0, 0, "has no scale factors 'A'"), (None, 0, 0, "has no scale factors None")])
+def test_selectors_that_there_are_not_are_refused(operand, byte, thread, fault):
+    name = "m16n8k32.f32.e4m3.e4m3.f32.mxf8f6f4.1X.ue8m0"
+    with pytest.raises(InstructionError, match=fault):
+        ScaleSource(name, operand, byte, thread)
+    with pytest.raises(InstructionError, match="no scale factor 1 of 0; there are 16 with 1 each"):
+        ScaleSource(name, "SA")(0, 1)
+    with pytest.raises(InstructionError, match=r"uint8 \[16, 1\], not float64 \[16\]"):
+        ScaleSource(name, "SA").registers(np.ones(16))
+    with pytest.raises(InstructionError, match="has no scale factors 'SA'"):
+        ScaleSource("m16n8k32.f32.e4m3.e2m1.f32.f8f6f4", "SA")

@@ -24,7 +24,7 @@ from simlayout.hardware.matrix.tmem import (
     tmem_copy,
     tmem_fragment,
 )
-from simlayout.hardware.tables.tcgen05 import KINDS, check_shape, shapes_of
+from simlayout.hardware.tables.tcgen05 import FORMS, KINDS, check_shape, shapes_of
 
 LOADS = [f"tcgen05.ld.{shape}.x{1 << i}" for shape, row in TMEM_SHAPES.items() for i in range(row.most.bit_length())]
 
@@ -125,12 +125,21 @@ def test_warps_find_their_rows_of_64_in_the_first_half_of_their_lanes():
 
 
 def test_shapes_that_a_kind_lacks_are_refused():
-    for kind, m, n, ctas, ws in (("f16", 64, 12, 1, False), ("mxf4", 64, 64, 1, False), ("i8", 64, 24, 1, False),
+    for kind, m, n, ctas, ws in (("f16", 64, 12, 1, False), ("mxf4", 64, 64, 1, False), ("i8", 64, 40, 1, False),
                                  ("f16", 32, 64, 1, False), ("f16", 128, 8, 2, False), ("mxf4", 128, 64, 1, True)):
         with pytest.raises(InstructionError, match="has no M|there is no"):
             check_shape(kind, m, n, ctas, ws)
+    check_shape("i8", 64, 24)
+    for kind, m, n, ctas, ws, form in (("f16", 64, 256, 1, True, "sparse"), ("mxf4", 128, 64, 2, False, "sparse"),
+                                       ("mxf4", 128, 24, 1, False, "k96"), ("mxf8f6f4", 128, 64, 1, False, "k96")):
+        with pytest.raises(InstructionError, match="has no M|there is no"):
+            check_shape(kind, m, n, ctas, ws, form)
+    with pytest.raises(InstructionError, match="sparse, of 1 CTA with .ws has no M 64, N 256: .* N is 64, 128"):
+        accumulator(64, 256, ws=True, sparse=True)
     with pytest.raises(InstructionError, match="no kind 'f64'"):
         shapes_of("f64")
+    with pytest.raises(InstructionError, match="no form 'thin'"):
+        shapes_of("f16", "thin")
     with pytest.raises(InstructionError, match="has no element .64, 0."):
         accumulator(64, 8)(64, 0)
 
@@ -186,14 +195,26 @@ def test_halves_of_b_lie_with_the_halves_of_the_data_path():
 def test_ids_go_round_the_four_bytes_of_a_column():
     assert [scale_id("mxf8f6f4", 32, i) for i in range(5)] == [0, 1, 2, 3, 0]
     assert [scale_id("mxf4", 32, i) for i in range(3)] == [0, 2, 0] and scale_id("mxf4nvf4", 16, 7) == 0
-    for kind, vector in (("mxf4", 16), ("f16", 32)):
+    for kind, vector, form in (("mxf4", 16, "dense"), ("f16", 32, "dense"), ("mxf8f6f4", 32, "k96")):
         with pytest.raises(InstructionError, match="has no scale factor for"):
-            scale_id(kind, vector, 0)
+            scale_id(kind, vector, 0, form)
     for rows in (48, 0, 288):
         with pytest.raises(LayoutError, match="a multiple of 32"):
             ScalesInTmem(rows)
     with pytest.raises(LayoutError, match="at least one"):
         scale_layout(0, 4)
+
+
+@given(st.sampled_from(["mxf4", "mxf4nvf4"]), st.integers(0, 15), st.sampled_from([128, 256]), st.integers(0, 127))
+def test_scale_factors_of_96_of_k_go_on_in_the_next_column(kind, step, rows, row):
+    for vector, count in KINDS[kind].vectors_of("k96"):
+        assert vector * count == 96
+        column, first = ScalesInTmem(rows).begin(count * step)
+        assert first == scale_id(kind, vector, step, "k96")
+        for i in range(count):
+            lane, at, byte = ScalesInTmem(rows)(row, count * step + i)[0]
+            each = rows // 32
+            assert lane == row % 32 and 4 * ((at - row // 32) // each) + byte == 4 * (column // each) + first + i
 
 
 # ---- instruction descriptors --------------------------------------------------------------------------------------------
@@ -223,18 +244,21 @@ def instructions(draw):
     types, majors = st.sampled_from([t for t, _ in row.formats]), st.sampled_from(["K", "MN"])
     a, b = draw(types), draw(types)
     orders = {f"{x}_major": draw(majors) for x, t in (("a", a), ("b", b)) if t not in ("e2m3", "e3m2", "e2m1")}
-    _, ws, ms, ns = draw(st.sampled_from(shapes_of(row.name)))
-    sparse = draw(st.booleans())
-    more = {"sparse": sparse, "selector": draw(st.integers(0, 3)) if sparse else 0}
+    form = draw(st.sampled_from([form for form in FORMS if shapes_of(row.name, form)]))
+    _, ws, ms, ns = draw(st.sampled_from(shapes_of(row.name, form)))
+    if orders.get("b_major") == "MN" and b in ("e4m3", "e5m2", "s8", "u8"):
+        ns = [n for n in ns if n % 16 == 0]
+    sparse = form == "sparse"
+    more = {"sparse": sparse, "selector": draw(st.integers(0, 3)) if sparse and row.name not in ("i8", "f8f6f4") else 0}
     if row.name == "i8":
         more["saturate"] = draw(st.booleans())
     else:
         more |= {"negate_a": draw(st.booleans()), "negate_b": draw(st.booleans())}
     if row.scaled:
-        step = min(count for _, count in row.vectors)
-        more |= {"scale": draw(st.sampled_from([s for s, _ in row.scales])),
-                 "k96": row.k == 64 and not sparse and draw(st.booleans()),
-                 "scale_a_id": step * draw(st.integers(0, 3)) % 4, "scale_b_id": step * draw(st.integers(0, 3)) % 4}
+        scale = draw(st.sampled_from([s for s, _ in row.scales]))
+        vector = draw(st.sampled_from([v for v, _ in row.vectors_of(form) if scale != "ue4m3" or v == 16]))
+        more |= {"scale": scale, "k96": form == "k96",
+                 **{f"scale_{x}_id": scale_id(row.name, vector, draw(st.integers(0, 7)), form) for x in "ab"}}
     else:
         more["max_shift"] = draw(st.sampled_from([0, 8, 16, 32]))
     d = "f32" if "bf16" in (a, b) else draw(st.sampled_from([t for t, _ in row.results]))
@@ -276,5 +300,13 @@ def test_bits_that_a_kind_does_not_have_are_refused(bits, kind, fault):
 def test_what_a_kind_does_not_have_is_refused(changes, fault):
     with pytest.raises(InstructionError, match=fault):
         InstructionDescriptor(**{"kind": "f16", "a": "f16", "b": "f16", "d": "f32", "m": 128, "n": 64, **changes})
-    with pytest.raises(InstructionError, match="scale factor id 1, where an instruction takes 2"):
-        InstructionDescriptor("mxf4", "e2m1", "e2m1", "f32", 128, 64, scale="ue8m0", scale_a_id=1)
+    for more, fault in (({"scale": "ue8m0", "scale_a_id": 1}, "id 1, where an instruction takes 2 or 4 from byte 0 or 2 on"),
+                        ({"scale": "ue4m3", "scale_b_id": 2}, "id 2, where an instruction takes 4 from byte 0 on"),
+                        ({"scale": "ue4m3", "k96": True, "scale_b_id": 3}, "id 3, where an instruction takes 6 from byte 0"),
+                        ({"scale": "ue4m3", "k96": True, "n": 24}, "no M 128 with N 24")):
+        with pytest.raises(InstructionError, match=fault):
+            InstructionDescriptor(**{"kind": "mxf4nvf4", "a": "e2m1", "b": "e2m1", "d": "f32", "m": 128, "n": 64, **more})
+    for more, fault in (({"sparse": True, "selector": 1}, "it must be 0"),
+                        ({"n": 24, "b_major": "MN"}, "no N 24 for MN-major B")):
+        with pytest.raises(InstructionError, match=fault):
+            InstructionDescriptor(**{"kind": "i8", "a": "s8", "b": "s8", "d": "s32", "m": 128, "n": 64, **more})

@@ -103,6 +103,69 @@ template <int Rows, int Factors, int Each, int Steps> void scales_b2() {
   printf("\n");
 }
 
+// ---- sparse A: its descriptors, for sparse_elem<2, T>, and where tmem_e_frg puts its metadata ----------------------------
+
+template <class Atom, UMMA::Major M, class T, int Rows> void sparse_descriptor(char const* name) {
+  constexpr int each = 512 / sizeof_bits<T>::value;
+  using Order = conditional_t<M == UMMA::Major::K, Step<_1, _2>, Step<_2, _1>>;
+  auto tiled = UMMA::tile_to_mma_shape(Atom{}, Shape<Shape<Int<Rows>, Int<each>>, _1, _4>{}, Order{});
+  auto pointer = recast_ptr<sparse_elem<2, T>>(make_smem_ptr<T>((T*)0));
+  auto made = make_tensor<UMMA::sparse_smem_desc<M>>(make_tensor(pointer, tiled));
+  printf("spdesc %s %d|%016llx|", name, Rows, (unsigned long long)made.data().desc_.desc_);
+  print(layout<2>(made.layout()));
+  printf("\n");
+}
+
+template <class T, int Rows> void sparse_descriptors(char const* type) {
+  char name[64];
+#define SPARSE(MAJOR, SWIZZLE, ATOM)                                  \
+  snprintf(name, sizeof name, "%s %s %s", type, #MAJOR, SWIZZLE);     \
+  sparse_descriptor<UMMA::Layout_##MAJOR##_##ATOM##_SpAtom<T, 2>, UMMA::Major::MAJOR, T, Rows>(name);
+  SPARSE(K, "32", SW32) SPARSE(K, "64", SW64) SPARSE(K, "128", SW128)
+  if constexpr (sizeof(T) == 4) {
+    SPARSE(MN, "128B_ATOM_32B", SW128_32B)
+  } else {
+    SPARSE(MN, "32", SW32) SPARSE(MN, "64", SW64) SPARSE(MN, "128", SW128)
+  }
+#undef SPARSE
+}
+
+template <class Frg, int M, int K> void metadata(char const* name) {
+  printf("meta %s|", name);
+  print(Frg::make(Shape<Shape<Int<M>, Int<K>>, _1, _4>{}).layout());
+  printf("\n");
+}
+
+// ---- 96 of K: descriptors as the collective mainloop of sm_103 steps through three buffers, with what mma_unpack of SM103
+// makes of two; scale factors as it iterates them; and ids as make_runtime_instr_desc_block_scaled takes them from addresses
+
+template <int Rows> void k96_descriptors() {
+  using Smem = decltype(UMMA::tile_to_mma_shape(UMMA::Layout_K_SW128_Atom<uint8_t>{},
+                                                Shape<Shape<Int<Rows>, _16>, _1, _8, _3>{}, Step<_1, _2, _3>{}));
+  auto made = make_tensor<UMMA::smem_desc<UMMA::Major::K>>(make_tensor(make_smem_ptr<uint8_t>((uint8_t*)0), Smem{}));
+  int const unit[] = {0, 3, 6, 1, 4, 7, 2, 5}, buffer[] = {0, 0, 0, 1, 1, 1, 2, 2}, next[] = {0, 0, 1, 1, 1, 2, 2, 2};
+  for (int step = 0; step < 8; ++step) {
+    auto desc = *made(_, _, unit[step], buffer[step]).data();
+    auto other = *made(_, _, 0, next[step]).data();
+    desc.lbo_mode_ = 1;
+    desc.leading_byte_offset_ = other.start_address_;
+    printf("k96 %d %d|%016llx\n", Rows, step, (unsigned long long)desc.desc_);
+  }
+}
+
+template <class S, int M, int N, int Vector> void k96_instruction(char const* type) {
+  auto desc = UMMA::make_instr_desc_block_scaled<float_e2m1_t, float_e2m1_t, float, S, M, N, UMMA::Major::K, UMMA::Major::K>();
+  desc.k_size_ = 1;
+  using Frg = UMMA::tmem_sf_frg<S, Vector, 1, true>;
+  using Scales = decltype(Frg::make(Shape<Shape<Int<128>, Shape<Int<Vector>, _1>>, _1, Int<24>>{}).layout());
+  constexpr int stride = Vector == 16 ? 6 : 3;
+  for_each(make_int_sequence<24 / stride>{}, [&](auto step) {
+    constexpr uint32_t address = raw_pointer_cast(make_tmem_ptr<S>(0u) + Scales{}(_0{}, _0{}, Int<step * stride>{}));
+    uint64_t const bits = UMMA::make_runtime_instr_desc_block_scaled<>(desc, address, address);
+    printf("k96idesc %s %d %d %d %d|%08x|%08x\n", type, M, N, Vector, int(step), uint32_t(bits >> 32), address);
+  });
+}
+
 int main() {
   descriptors<half_t, 128>("f16"); descriptors<half_t, 64>("f16"); descriptors<half_t, 256>("f16");
   descriptors<bfloat16_t, 128>("bf16"); descriptors<tfloat32_t, 128>("tf32"); descriptors<tfloat32_t, 64>("tf32");
@@ -142,6 +205,21 @@ int main() {
   scales_a<128, 1, 32, 4>(); scales_a<128, 1, 32, 8>(); scales_a<128, 2, 32, 4>(); scales_a<128, 4, 16, 1>();
   scales_a<128, 4, 16, 4>(); scales_a<64, 1, 32, 4>(); scales_a<256, 1, 32, 4>(); scales_a<256, 4, 16, 2>();
   scales_b2<128, 1, 32, 4>(); scales_b2<256, 4, 16, 2>(); scales_b2<64, 2, 32, 2>();
+
+  sparse_descriptors<half_t, 128>("f16"); sparse_descriptors<bfloat16_t, 256>("bf16");
+  sparse_descriptors<tfloat32_t, 128>("tf32"); sparse_descriptors<float_e4m3_t, 128>("e4m3");
+  sparse_descriptors<int8_t, 256>("s8");
+  metadata<UMMA::tmem_e_frg<half_t>, 128, 32>("f16 128 0"); metadata<UMMA::tmem_e_frg<tfloat32_t>, 128, 16>("tf32 128 0");
+  metadata<UMMA::tmem_e_frg<uint8_t>, 128, 64>("f8f6f4 128 0");
+  metadata<UMMA::tmem_e_frg<float_e2m1_t>, 128, 128>("mxf4 128 0");
+  metadata<UMMA::tmem_e_frg_ws<half_t>, 128, 32>("f16 128 1"); metadata<UMMA::tmem_e_frg_ws<half_t>, 64, 32>("f16 64 1");
+  metadata<UMMA::tmem_e_frg_ws<half_t>, 32, 32>("f16 32 1"); metadata<UMMA::tmem_e_frg_ws<tfloat32_t>, 64, 16>("tf32 64 1");
+  metadata<UMMA::tmem_e_frg_ws<tfloat32_t>, 32, 16>("tf32 32 1");
+  metadata<UMMA::tmem_e_frg_ws<uint8_t>, 64, 64>("i8 64 1"); metadata<UMMA::tmem_e_frg_ws<uint8_t>, 32, 64>("i8 32 1");
+
+  k96_descriptors<128>(); k96_descriptors<64>(); k96_descriptors<256>();
+  k96_instruction<float_ue8m0_t, 128, 64, 32>("ue8m0"); k96_instruction<float_ue8m0_t, 256, 256, 16>("ue8m0");
+  k96_instruction<float_ue4m3_t, 128, 256, 16>("ue4m3");
 
   using Config = cutlass::detail::Sm1xxBlockScaledConfig<32>;
   row("sf 256 512", Config::tile_atom_to_shape_SFA(make_shape(256, 256, 512, 1)));

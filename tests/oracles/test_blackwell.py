@@ -16,8 +16,10 @@ import simlayout as sl
 from simlayout.algebra.swizzle_modes import ATOM_32B, EVERY_MODE
 from simlayout.hardware.matrix.descriptor import Descriptor
 from simlayout.hardware.matrix.instruction_descriptor import InstructionDescriptor
+from simlayout.hardware.matrix.operand_k96 import OperandK96
 from simlayout.hardware.matrix.operand_tile import OperandTile
-from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_layout
+from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_id, scale_layout
+from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
 from simlayout.hardware.matrix.tmem import TMEM_SHAPES, accumulator, tmem_copy, tmem_fragment
 
 INCLUDE = headers()
@@ -204,3 +206,56 @@ def test_scale_factors_lie_in_memory_where_the_config_puts_them(told):
             for row in range(int(rows)):
                 for factor in range(int(depth) // vector):
                     assert int(layout(row, vector * factor, 0)) == int(ours(row, factor))
+
+
+@needs_nvcc
+def test_descriptors_of_a_sparse_a_are_those_of_a_tile_of_half_its_k(told):
+    for words, (bits, steps) in told["spdesc"]:
+        tile = tile_of(*words)
+        assert_fields(tile, tile.descriptor(0), Descriptor.decode(int(bits, 16), "tcgen05"))
+        assert [int(layout_of(steps)(i)) * 16 for i in range(4)] == list(tile.starts)
+    assert len(told["spdesc"]) == 28
+
+
+@needs_nvcc
+def test_metadata_of_a_sparse_a_lie_in_tmem_where_tmem_e_frg_puts_them(told):
+    for (kind, rows, ws), (text,) in told["meta"]:
+        made, layout = MetadataInTmem(kind, int(rows), ws == "1"), layout_of(text)
+        width = made.pattern.columns                             # elements of a group; its four bits have as many addresses
+        stride = 1 << LANE_BITS + width.bit_length() - 3
+        mode = layout.shape[0]
+        k = made.groups * width
+        copies = layout_size(mode) // (made.rows * k)
+        for row in range(made.rows):
+            for group in range(4 * made.groups):
+                step, inside = divmod(group, made.groups)
+                places = set()
+                for copy in range(copies):
+                    at = int(layout(row + made.rows * width * inside + made.rows * k * copy + layout_size(mode) * step))
+                    bit = at % stride * 4 // width
+                    places.add((at // stride, bit // 32, bit % 32))
+                assert places == set(made(row, group)), (kind, rows, row, group)
+    assert len(told["meta"]) == 11
+
+
+@needs_nvcc
+def test_operands_with_96_of_k_have_the_descriptors_of_cutlasss_mainloop(told):
+    for (rows, step), (bits,) in told["k96"]:
+        rows = int(rows)
+        tile = OperandK96(rows, (0, 128 * rows, 256 * rows))
+        assert tile.descriptors()[int(step)].encode() == int(bits, 16)
+        assert Descriptor.decode(int(bits, 16), "tcgen05") == tile.descriptors()[int(step)]
+    assert len(told["k96"]) == 24
+
+
+@needs_nvcc
+def test_instructions_with_96_of_k_begin_at_cutlasss_columns_and_ids(told):
+    for (scale, m, n, vector, step), (bits, address) in told["k96idesc"]:
+        vector, step, address = int(vector), int(step), int(address, 16)
+        column, first = ScalesInTmem(128).begin(96 // vector * step)
+        assert (column, first) == (address & 0xFFFF, address >> 30)
+        assert first == scale_id("mxf4nvf4", vector, step, "k96")
+        made = InstructionDescriptor("mxf4nvf4", "e2m1", "e2m1", "f32", int(m), int(n), scale=scale, scale_a_id=first,
+                                     scale_b_id=first, k96=True)
+        assert made.encode() == int(bits, 16) and InstructionDescriptor.decode(int(bits, 16), "mxf4nvf4") == made
+    assert len(told["k96idesc"]) == 16

@@ -11,6 +11,7 @@ from simlayout.algebra.composed import Composed
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode
 from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware.matrix.descriptor import UNIT, Descriptor, illegal, readers_of
+from simlayout.hardware.matrix.operand_k96 import ROW_BYTES, STEP_BYTES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile, k_rows, operand_addresses
 from simlayout.hardware.tables.arch import arch_of
 from simlayout.hardware.tables.operand_readers import (
@@ -224,11 +225,19 @@ def _of_illegal(bits, row):
         yield "an address or offset of 2**18 bytes or more has run into the bits above its field: keep its low 18 bits"
 
 
+def _of_k96(descriptor):
+    first = descriptor.address % ROW_BYTES
+    last = first + STEP_BYTES - 1
+    crosses = f", then 0 to {last - ROW_BYTES} of that row at {descriptor.leading}" if last >= ROW_BYTES else ""
+    return (f"LBO is an address: sm_103 alone has that, for 96 elements of 4 bits along K: bytes {first} to "
+            f"{min(last, ROW_BYTES - 1)} of each row{crosses}; what follows takes it for an offset")
+
+
 def _of_start(descriptor):
     mode, start, base = descriptor.mode, descriptor.address, descriptor.base_offset
     inside = start % mode.period
     if descriptor.absolute:
-        yield "LBO is an address: sm_103 alone has that, for 48 bytes of K; what follows takes it for an offset"
+        yield _of_k96(descriptor)
     if base:
         yield (f"base offset {base}: what it does is not modelled, and what follows leaves it out; a pattern that starts "
                f"on a multiple of {mode.period} bytes needs none")

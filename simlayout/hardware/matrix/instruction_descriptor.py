@@ -17,6 +17,18 @@ DENSE = COMMON | {"saturate": Bits(3, 1), "d": Bits(4, 2), "max_shift": Bits(30,
 SCALED = COMMON | {"scale_b_id": Bits(4, 2), "scale": Bits(23, 1), "scale_a_id": Bits(29, 2), "k96": Bits(31, 1)}
 """Name -> bits, of the kinds without scale factors and of those with them. Other bits are 0."""
 
+SCALE_IDS = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,), 3: (0, 1, 2, 3), 6: (0, 2)}
+"""How many scale factors of a row an instruction takes -> the bytes of a TMEM column at which they may begin (PTX ISA,
+tcgen05: Scale Factor A ID and B ID). Three begin at any byte, six at an even one, because four to a column make 96 of K
+begin everywhere."""
+
+NO_SELECTOR = "i8", "f8f6f4"
+"""Kinds whose sparsity selector must be 0 (PTX ISA, tcgen05: Sparsity selector)."""
+
+EIGHT_BITS, EIGHT_BITS_N = ("e4m3", "e5m2", "s8", "u8"), 16
+"""Types of B that want N a multiple of 16 where B is MN-major (PTX ISA, tcgen05: Transpose and Negate operations); of 2 CTAs
+a multiple of 32, which the descriptor does not say."""
+
 M_UNIT, N_UNIT, MAJORS, SHIFTS = 16, 8, ("K", "MN"), (0, 8, 16, 32)
 
 WORDS = {
@@ -74,7 +86,12 @@ class InstructionDescriptor:
     @property
     def k(self) -> int:
         """Elements along K of the instruction."""
-        return 96 if self.k96 else self.row.k * (1 + self.sparse)
+        return self.row.k_of(self.form)
+
+    @property
+    def form(self) -> str:
+        """Which of FORMS it is."""
+        return "k96" if self.k96 else "sparse" if self.sparse else "dense"
 
     def encode(self) -> int:
         """The 32 bits."""
@@ -148,30 +165,46 @@ def _faults(self):
         faults.append(f"no D of f16 for A of {self.a} and B of {self.b}")
     if self.scale not in dict(row.scales) and (row.scaled or self.scale is not None):
         faults.append(f"no scale factors of {self.scale}; it has {_numbered(row.scales) or 'none'}")
-    if not any(self.m in ms and self.n in ns for _, _, ms, ns in shapes_of(row.name)):
+    if self.k96 and (not row.vectors_96 or self.sparse):
+        faults.append("96 elements of K are for dense kind::mxf4 and mxf4nvf4")
+    elif not any(self.m in ms and self.n in ns for _, _, ms, ns in shapes_of(row.name, self.form)):
         faults.append(f"no M {self.m} with N {self.n}")
+    if self.b_major == "MN" and self.b in EIGHT_BITS and self.n % EIGHT_BITS_N:
+        faults.append(f"no N {self.n} for MN-major B of {self.b}: a multiple of {EIGHT_BITS_N}")
     if self.saturate and row.name != "i8":
         faults.append("only kind::i8 saturates")
     if (self.negate_a or self.negate_b) and row.name == "i8":
         faults.append("integers are not negated")
-    if self.k96 and (row.k != 64 or self.sparse):
-        faults.append("96 elements of K are for dense kind::mxf4 and mxf4nvf4")
     if self.max_shift not in SHIFTS or self.max_shift and row.scaled:
         faults.append(f"no shift of {self.max_shift}")
-    if self.selector and not self.sparse or not 0 <= self.selector < 4:
-        faults.append(f"selector {self.selector} without sparsity" if 0 <= self.selector < 4 else f"no {self.selector}")
+    faults += _of_selector(self, row)
     if not (0 <= self.scale_a_id < 4 and 0 <= self.scale_b_id < 4):
         faults.append("scale factor ids are 0 to 3")
-    elif row.scaled and (self.scale_a_id or self.scale_b_id):
+    elif self.scale_a_id or self.scale_b_id:
         faults += _of_ids(self, row)
     return faults
 
 
+def _of_selector(self, row):
+    """What a sparsity selector cannot be."""
+    if not 0 <= self.selector < 4:
+        return [f"no selector {self.selector}"]
+    if self.selector and not self.sparse:
+        return [f"selector {self.selector} without sparsity"]
+    return [f"no selector {self.selector}: it must be 0"] if self.selector and row.name in NO_SELECTOR else []
+
+
 def _of_ids(self, row):
-    """Scale factors lie in whole columns of four bytes: two begin at byte 0 or 2, four at byte 0."""
-    fewest = min(count for _, count in row.vectors)
-    wrong = [i for i in (self.scale_a_id, self.scale_b_id) if i % fewest]
-    return [f"scale factor id {wrong[0]}, where an instruction takes {fewest} from byte 0 or 2 on"] if wrong else []
+    """What keeps ids from being those of any number of scale factors that an instruction can take. ue4m3 is for 16 elements
+    each."""
+    counts = [count for vector, count in row.vectors_of(self.form) if self.scale != "ue4m3" or vector == 16]
+    allowed = sorted({i for count in counts for i in SCALE_IDS[count]})
+    wrong = [i for i in (self.scale_a_id, self.scale_b_id) if i not in allowed]
+    if not wrong:
+        return []
+    taken, starts = (" or ".join(map(str, numbers)) for numbers in (counts, allowed))
+    return [f"scale factor id {wrong[0]}, where an instruction takes {taken} from byte {starts} on" if counts else
+            f"scale factor id {wrong[0]}, where it has no scale factors"]
 
 
 def _numbered(rows):

@@ -79,8 +79,8 @@ def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, maj
         raise LayoutError(f"base offset {descriptor.base_offset}: its effect is not modelled; start the pattern on "
                           f"a multiple of {mode.period} bytes, and leave it 0")
     if descriptor.absolute:
-        raise LayoutError("a leading offset that is an address: it is for the tiles of 48 bytes of sm_103, which are not "
-                          "modelled")
+        raise LayoutError("a leading offset that is an address: it is for sm_103's instructions with 96 of K, whose "
+                          "addresses k96_addresses has")
     row, col = np.arange(mn, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)[None, :]
     first, leading, stride, span = descriptor.address, descriptor.leading, descriptor.stride, mode.row
     if major == "K":

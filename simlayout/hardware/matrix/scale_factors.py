@@ -82,20 +82,35 @@ class ScalesInTmem:
         lanes = (64 * half, 64 * half + 32) if self.halves else range(0, TMEM_LANES, WARP_LANES)
         return tuple((lane + inside % WARP_LANES, column, factor % BLOCK_COLUMNS) for lane in lanes)
 
+    def begin(self, factor: int) -> tuple[int, int]:
+        """(Column, scale factor id): the address that an instruction is given whose first scale factor along K is this one.
+        In CUTLASS's addresses the id is bits 30 and 31.
 
-def scale_id(kind: str, vector: int, step: int) -> int:
+        >>> [ScalesInTmem(128).begin(3 * step) for step in range(4)]                # 96 of K, 32 elements to each
+        [(0, 0), (0, 3), (4, 2), (8, 1)]
+        """
+        _, column, byte = self(0, factor)[0]
+        return column, byte
+
+
+def scale_id(kind: str, vector: int, step: int, form: str = "dense") -> int:
     """The scale factor id of the step'th instruction along K: the byte of the column at which its scale factors begin.
 
-    vector: elements that share a scale factor. With one to an instruction (scale_vec::1X) it is 0, 1, 2, 3 by turns, with
-    two (2X) 0 and 2, with four (4X) 0. InstructionError for a vector that the kind does not have.
+    vector: elements that share a scale factor; form: one of FORMS of the table of kinds. With one to an instruction
+    (scale_vec::1X) it is 0, 1, 2, 3 by turns, with two (2X) 0 and 2, with four (4X) 0. Of 96 of K there are three or six
+    (block32, block16), which go on into the next column. InstructionError for a vector that the kind does not have.
 
     >>> [scale_id("mxf8f6f4", 32, step) for step in range(5)], [scale_id("mxf4nvf4", 16, step) for step in range(2)]
     ([0, 1, 2, 3, 0], [0, 0])
+    >>> [scale_id("mxf4nvf4", vector, step, "k96") for vector in (32, 16) for step in range(4)]
+    [0, 3, 2, 1, 0, 2, 0, 2]
     """
-    each = dict(kind_of(kind).vectors).get(vector)
+    row = kind_of(kind)
+    vectors = row.vectors_of(form)
+    each = dict(vectors).get(vector)
     if each is None:
-        raise InstructionError(f"kind::{kind_of(kind).name} has no scale factor for {vector} elements; it has "
-                               f"{', '.join(f'{v} ({n}X)' for v, n in kind_of(kind).vectors) or 'none'}")
+        raise InstructionError(f"kind::{row.name} has no scale factor for {vector} elements; it has "
+                               f"{', '.join(f'{v} ({n}X)' for v, n in vectors) or 'none'}")
     return step * each % BLOCK_COLUMNS
 
 

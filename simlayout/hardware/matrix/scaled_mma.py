@@ -8,6 +8,10 @@ byte of a register, also one of 6 or 4 bits. Nothing of it was measured here.
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
 from simlayout.hardware.tables.mma import MmaShape
 from simlayout.hardware.tables.provenance import Provenance
@@ -17,8 +21,8 @@ SINCE = (12, 0)
 
 SOURCE = Provenance("documented", "PTX ISA, Matrix Fragments for mma.m16n8k32 and mma.m16n8k64; equal to CUTLASS's "
                     "mma_traits_sm120.hpp")
-SCALE_SOURCE = Provenance("documented", "CUTLASS, mma_traits_sm120.hpp, where the selectors of bytes and threads are 0; PTX "
-                          "ISA, Block Scaling for mma.sync")
+SCALE_SOURCE = Provenance("documented", "PTX ISA, Block Scaling for mma.sync; with selectors of 0 equal to CUTLASS's "
+                          "mma_traits_sm120.hpp")
 """Of A, B, C and D; of the scale factors."""
 
 
@@ -95,3 +99,81 @@ def _fragments():
 
 SCALED_FRAGMENTS = {(f.name, f.operand): f for f in _fragments()}
 """By (name, "A", "B", "C", "D", and of block-scaled ones "SA" or "SB", the scale factors)."""
+
+
+# ---- selectors of scale factors ------------------------------------------------------------------------------------------
+
+BYTE_IDS = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}
+"""How many scale factors of a row an instruction takes -> the bytes of a register at which they may begin: byte-id-a, b."""
+
+THREAD_IDS = {"SA": (0, 1), "SB": (0, 1, 2, 3)}
+"""thread-id-a says which two of every four lanes bring A's scale factors, thread-id-b which one brings B's. PTX ISA, Block
+Scaling for mma.sync, Valid values for various selector components; ptxas takes these and no others."""
+
+
+@dataclass(frozen=True)
+class ScaleSource:
+    """From where a block-scaled mma.sync takes the scale factors of "SA" or "SB": (row of A or column of B, factor along K)
+    -> (lane, byte of its register). byte, thread: the operands byte-id and thread-id. InstructionError for others.
+
+    With bytes 0 to 3 by turns a register holds the scale factors of four instructions along K (1X), of two (2X) or one (4X).
+
+    >>> name = "m16n8k32.f32.e4m3.e4m3.f32.mxf8f6f4.1X.ue8m0"
+    >>> ScaleSource(name, "SA")(9, 0), ScaleSource(name, "SA", byte=2, thread=1)(9, 0), ScaleSource(name, "SB", 3, 2)(5, 0)
+    ((5, 0), (7, 2), (22, 3))
+    """
+
+    name: str
+    operand: str
+    byte: int = 0
+    thread: int = 0
+    source: Provenance = SCALE_SOURCE
+
+    def __post_init__(self):
+        fragment = SCALED_FRAGMENTS.get((self.name, self.operand)) if self.operand in THREAD_IDS else None
+        if fragment is None:
+            raise InstructionError(f"{self.name!r} has no scale factors {self.operand!r}: name a block-scaled mma.sync, and "
+                                   "SA or SB")
+        bytes_, threads = BYTE_IDS[self.factors], THREAD_IDS[self.operand]
+        if self.byte not in bytes_ or self.thread not in threads:
+            raise InstructionError(f"{self.name}, {self.operand}: byte-id {self.byte}, thread-id {self.thread}; it has "
+                                   f"byte-ids {', '.join(map(str, bytes_))} and thread-ids {', '.join(map(str, threads))}")
+
+    @property
+    def factors(self) -> int:
+        """Scale factors of a row, or of a column."""
+        return SCALED_MMAS[self.name].vectors
+
+    @property
+    def lines(self) -> int:
+        """Rows of A, or columns of B."""
+        return SCALED_MMAS[self.name].m if self.operand == "SA" else SCALED_MMAS[self.name].n
+
+    def __call__(self, line: int, factor: int) -> tuple[int, int]:
+        """(lane, byte of its register) of a scale factor of a row or column; InstructionError outside."""
+        if not (0 <= line < self.lines and 0 <= factor < self.factors):
+            raise InstructionError(f"{self.name}, {self.operand}: no scale factor {factor} of {line}; there are "
+                                   f"{self.lines} with {self.factors} each")
+        lane = 4 * (line % 8) + (2 * self.thread + line // 8 if self.operand == "SA" else self.thread)
+        return lane, self.byte + factor
+
+    def registers(self, scales: ArrayLike) -> np.ndarray:
+        """uint32 [32]: the register of every lane, 0 where the hardware does not look. scales: uint8 [16, factors] of A,
+        [factors, 8] of B. InstructionError for others.
+
+        >>> scales = ScaleSource("m16n8k64.f32.e2m1.e2m1.f32.mxf4.2X.ue8m0", "SB", byte=2)
+        >>> hex(scales.registers(np.full((2, 8), 0x7F, np.uint8))[4])
+        '0x7f7f0000'
+        """
+        given = np.asarray(scales)
+        wanted = (self.lines, self.factors) if self.operand == "SA" else (self.factors, self.lines)
+        if given.shape != wanted or given.dtype != np.uint8:
+            raise InstructionError(f"{self.name}, {self.operand}: scale factors are uint8 {list(wanted)}, not {given.dtype} "
+                                   f"{list(given.shape)}")
+        held = np.zeros(32, np.uint32)
+        for line in range(self.lines):
+            for factor in range(self.factors):
+                lane, byte = self(line, factor)
+                value = given[line, factor] if self.operand == "SA" else given[factor, line]
+                held[lane] |= np.uint32(int(value) << 8 * byte)
+        return held

@@ -234,7 +234,7 @@ def accumulator(m: int, n: int, ctas: int = 1, ws: bool = False, sparse: bool = 
     >>> accumulator(128, 64, ctas=2)(65, 40)
     (1, 65, 8)
     """
-    check_shape(kind, m, n, ctas, ws)
+    check_shape(kind, m, n, ctas, ws, "sparse" if sparse else "dense")
     path = next(p for p in DATA_PATHS if (p.m, p.ctas, p.ws) == (m, ctas, ws) and p.sparse in (None, sparse))
     return Accumulator(path, n)
 

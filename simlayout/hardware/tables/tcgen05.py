@@ -8,6 +8,12 @@ from simlayout.hardware.tables.provenance import Provenance
 HAVE_TCGEN05 = "sm_100", "sm_103", "sm_110"
 """The architectures with tcgen05 and tensor memory (PTX ISA, tcgen05.mma: target ISA notes; ptxas refuses it for others)."""
 
+FORMS = "dense", "sparse", "k96"
+"""What an instruction is: with a dense A, with a sparse A (tcgen05.mma.sp), or dense with 96 of K, of which HAVE_K96."""
+
+HAVE_K96 = ("sm_103",)
+"""The architectures with 96 of K (PTX ISA, tcgen05: Matrix Shape; CUTLASS, SM103_MXF4_ULTRA)."""
+
 GUESTS = "e2m3", "e3m2", "e2m1"
 """Types of kind::f8f6f4 of less than a byte. In shared memory 16 of them lie in 16 bytes, as 16 of e4m3 do."""
 
@@ -16,10 +22,11 @@ GUESTS = "e2m3", "e3m2", "e2m1"
 class Kind:
     """A row of KINDS, a `.kind` of tcgen05.mma.
 
-    name: PTX's. k: elements along K of a dense instruction; twice as many of a sparse one. formats: (element type of A and
-    B, its number in instruction descriptors). results: (type of D, its number); a block-scaled kind has f32 alone and no
-    number. scales: (type of the scale factors, number); vectors: (elements that share one, how many of A's scale factors
-    for an instruction). Both are () where it has none. arches: the architectures that have it.
+    name: PTX's. k: elements along K of a dense instruction. formats: (element type of A and B, its number in instruction
+    descriptors). results: (type of D, its number); a block-scaled kind has f32 alone and no number. scales: (type of the
+    scale factors, number); vectors: (elements that share one, how many of a row of A for a dense instruction); vectors_96:
+    the same of an instruction with 96 of K, which sm_103 has. They are () where it has none. arches: the architectures that
+    have it.
     """
 
     name: str
@@ -28,12 +35,26 @@ class Kind:
     results: tuple
     scales: tuple = ()
     vectors: tuple = ()
+    vectors_96: tuple = ()
     arches: tuple = HAVE_TCGEN05
 
     @property
     def scaled(self) -> bool:
         """Whether it has scale factors."""
         return bool(self.scales)
+
+    def k_of(self, form: str = "dense") -> int:
+        """Elements along K of an instruction of a form.
+
+        >>> [KINDS["mxf4"].k_of(form) for form in FORMS]
+        [64, 128, 96]
+        """
+        return {"dense": self.k, "sparse": 2 * self.k, "k96": 96}[form]
+
+    def vectors_of(self, form: str = "dense") -> tuple:
+        """(Elements that share a scale factor, how many scale factors of a row of A) for an instruction of a form. A sparse
+        one has as many as a dense one, each for twice the elements of K, of which half are stored."""
+        return self.vectors_96 if form == "k96" else self.vectors
 
 
 _FLOATS = (("f16", 0), ("f32", 1))
@@ -45,13 +66,14 @@ KINDS = {row.name: row for row in (
     Kind("f8f6f4", 32, _BYTES, _FLOATS),
     Kind("i8", 32, (("u8", 0), ("s8", 1)), (("s32", 2),), arches=("sm_100", "sm_110")),
     Kind("mxf8f6f4", 32, _BYTES, _FLOATS[1:], (("ue8m0", 1),), ((32, 1),)),
-    Kind("mxf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue8m0", 1),), ((32, 2),)),
-    Kind("mxf4nvf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue4m3", 0), ("ue8m0", 1)), ((32, 2), (16, 4))),
+    Kind("mxf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue8m0", 1),), ((32, 2),), ((32, 3),)),
+    Kind("mxf4nvf4", 64, (("e2m1", 1),), _FLOATS[1:], (("ue4m3", 0), ("ue8m0", 1)), ((32, 2), (16, 4)), ((32, 3), (16, 6))),
 )}
 """Every kind, by name; KINDS_SOURCE says who has them so."""
 
-KINDS_SOURCE = Provenance("documented", "PTX ISA, tcgen05: Matrix Shape, Data Types, Instruction Descriptor; the numbers of "
-                          "types are those of CUTLASS's UMMA enums, the N of i8 those of its SM100_MMA_S8 atoms")
+KINDS_SOURCE = Provenance("documented", "PTX ISA, tcgen05: Matrix Shape, Data Types, Instruction Descriptor, Block Scaling; "
+                          "the numbers of types are those of CUTLASS's UMMA enums, shapes with 96 of K those of its "
+                          "SM103_MXF4_ULTRA (PTX's table has 256 x N by 2 CTAs alone)")
 """Of KINDS and of the shapes that they have."""
 
 
@@ -68,22 +90,28 @@ def kind_of(name: str) -> Kind:
 
 
 _EIGHTS, _SIXTEENS, _32S = tuple(range(8, 257, 8)), tuple(range(16, 257, 16)), tuple(range(32, 257, 32))
+_OF_I8 = (8, 16, 24, *range(32, 257, 16))
+_FLOAT, _MX, _ANY = ("f16", "tf32", "f8f6f4"), ("mxf8f6f4", "mxf4", "mxf4nvf4"), ("dense", "sparse")
 
 _SHAPES = (
-    # kinds, CTAs, .ws, M, N
-    (("f16", "tf32", "f8f6f4"), 1, False, (64, 128), _EIGHTS),
-    (("f16", "tf32", "f8f6f4"), 2, False, (128, 256), _SIXTEENS),
-    (("f16", "tf32", "f8f6f4", "i8"), 1, True, (32, 64, 128), (64, 128, 256)),
-    (("i8",), 1, False, (64, 128), (8, *_SIXTEENS)),
-    (("i8",), 2, False, (128, 256), _32S),
-    (("mxf8f6f4", "mxf4", "mxf4nvf4"), 1, False, (128,), _EIGHTS),
-    (("mxf8f6f4", "mxf4", "mxf4nvf4"), 2, False, (128, 256), _SIXTEENS),
+    # kinds, forms, CTAs, .ws, M, N
+    (_FLOAT, _ANY, 1, False, (64, 128), _EIGHTS),
+    (_FLOAT, _ANY, 2, False, (128, 256), _SIXTEENS),
+    ((*_FLOAT, "i8"), ("dense",), 1, True, (32, 64, 128), (64, 128, 256)),
+    ((*_FLOAT, "i8"), ("sparse",), 1, True, (32, 64, 128), (64, 128)),
+    (("i8",), _ANY, 1, False, (64, 128), _OF_I8),
+    (("i8",), _ANY, 2, False, (128, 256), _32S),
+    (_MX, _ANY, 1, False, (128,), _EIGHTS),
+    (_MX, ("dense",), 2, False, (128, 256), _SIXTEENS),
+    (_MX, ("sparse",), 2, False, (256,), _SIXTEENS),
+    (_MX[1:], ("k96",), 1, False, (128,), _SIXTEENS),
+    (_MX[1:], ("k96",), 2, False, (128, 256), _SIXTEENS),
 )
-"""Of dense operands. The N of i8 are those of CUTLASS's SM100_MMA_S8_SS and SM100_MMA_S8_2x1SM_SS."""
+"""PTX ISA, tcgen05: Matrix Shape."""
 
 
-def check_shape(kind: str, m: int, n: int, ctas: int = 1, ws: bool = False) -> None:
-    """Raises InstructionError for an M and an N that a dense tcgen05.mma of a kind does not have, naming those it has.
+def check_shape(kind: str, m: int, n: int, ctas: int = 1, ws: bool = False, form: str = "dense") -> None:
+    """Raises InstructionError for an M and an N that a tcgen05.mma of a kind and a form does not have, naming those it has.
 
     >>> check_shape("f16", 32, 24, 1, ws=True)
     Traceback (most recent call last):
@@ -92,21 +120,24 @@ def check_shape(kind: str, m: int, n: int, ctas: int = 1, ws: bool = False) -> N
 N is 64, 128, 256
     """
     name, group = kind_of(kind).name, f"{ctas} CTA{'s' * (ctas > 1)}{' with .ws' * ws}"
-    shapes = next(((ms, ns) for c, w, ms, ns in shapes_of(name) if (c, w) == (ctas, ws)), None)
+    what = {"dense": name, "sparse": f"{name}, sparse,", "k96": f"{name} with 96 of K"}[form]
+    shapes = next(((ms, ns) for c, w, ms, ns in shapes_of(name, form) if (c, w) == (ctas, ws)), None)
     if shapes is None:
-        raise InstructionError(f"there is no tcgen05.mma.kind::{name} of {group}")
+        raise InstructionError(f"there is no tcgen05.mma.kind::{what} of {group}")
     if m not in shapes[0] or n not in shapes[1]:
         ms, ns = (_listed(sizes) for sizes in shapes)
-        raise InstructionError(f"tcgen05.mma.kind::{name} of {group} has no M {m}, N {n}: M is {ms}; N is {ns}")
+        raise InstructionError(f"tcgen05.mma.kind::{what} of {group} has no M {m}, N {n}: M is {ms}; N is {ns}")
 
 
-def shapes_of(kind: str) -> list[tuple]:
-    """(CTAs, with .ws or not, every M, every N) of the dense instructions of a kind.
+def shapes_of(kind: str, form: str = "dense") -> list[tuple]:
+    """(CTAs, with .ws or not, every M, every N) of the instructions of a kind and a form, one of FORMS.
 
-    >>> [row[:3] for row in shapes_of("mxf4")]
-    [(1, False, (128,)), (2, False, (128, 256))]
+    >>> [row[:3] for row in shapes_of("mxf4")], [row[:3] for row in shapes_of("mxf4", "sparse")]
+    ([(1, False, (128,)), (2, False, (128, 256))], [(1, False, (128,)), (2, False, (256,))])
     """
-    return [tuple(row) for kinds, *row in _SHAPES if kind_of(kind).name in kinds]
+    if form not in FORMS:
+        raise InstructionError(f"no form {form!r} of tcgen05.mma; there are {', '.join(FORMS)}")
+    return [tuple(row) for kinds, forms, *row in _SHAPES if kind_of(kind).name in kinds and form in forms]
 
 
 def _listed(sizes):
