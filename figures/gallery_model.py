@@ -11,12 +11,14 @@ from cuda_kernels.intrinsics import bar_sync, dynamic_shared, ld_shared_b32, st_
 from cuda_kernels.kernels import named
 from simlayout.machine import run
 from simlayout.plots import (
+    accumulated,
     atom,
     bit_matrix,
     comparison,
     in_memory,
     landing,
     layouts,
+    lost_by_depth,
     of_kernel,
     order,
     pipeline,
@@ -62,6 +64,12 @@ def laid_out(tile, by, dtype="f16"):
 def matrix_phases(instruction, tiles):
     """The phases of an instruction in several tiles."""
     return [of_access(natural_access(tile, instruction, "f16")) for tile in tiles]
+
+
+def lost(curves, says):
+    """Draws what sums lose."""
+    return lost_by_depth(curves, title=f"{says}\ncomputed with the tensor core's arithmetic, bit for bit "
+                         "(simlayout.numerics): 64 x 16 sums of products of e4m3")
 
 
 def fragments(mma, operands="ACB"):
@@ -180,6 +188,8 @@ PICTURES = (
             partial(of_kernel, KERNELS["mma_crosswise"], 6), headed(pipeline)),
     Picture("pipeline_tma", "Five stages that TMA fills: loads are issued ahead, a stage is filled anew once it is read",
             partial(of_kernel, named("wgmma_specialized"), 8), headed(pipeline)),
+    Picture("accumulation", "A long sum of 8-bit products loses more and more in the tensor core; promoted every 128 of K "
+            "it does not", accumulated, lost),
     Picture("pipeline_persistent", "A persistent CTA: loads of its second tile are issued before C of the first is stored",
             partial(of_kernel, named("wgmma_persistent"), 6), headed(pipeline)),
 )

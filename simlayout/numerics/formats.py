@@ -103,6 +103,20 @@ def exact(name, bits):
     return (bits & TF32_MASK if name == "tf32" else bits).view(np.float32).astype(np.float64)
 
 
+def nearest(name, values):
+    """The raw bits of the finite numbers of a format of at most 16 bits that are nearest to float values: the lesser one of
+    two, and the largest ones beyond.
+
+    >>> exact("e4m3", nearest("e4m3", np.array([0.3, -1000, 1.0625]))).tolist()
+    [0.3125, -448.0, 1.0]
+    """
+    every = np.arange(1 << TYPES[name].bits).astype(TYPES[name].raw)
+    every = every[np.isfinite(exact(name, every))]
+    ordered = every[np.argsort(exact(name, every), kind="stable")]
+    known = exact(name, ordered)
+    return ordered[np.searchsorted((known[1:] + known[:-1]) / 2, values)]
+
+
 def bf16_bits(values):
     """float32 values rounded to the nearest bf16, ties to even: uint16 bits, 0x7fff for NaN (PTX ISA: cvt.rn.bf16.f32).
 

@@ -7,6 +7,7 @@ return plain data (a `Panel` of boxes, mostly). Matplotlib loads when the first 
 """
 
 from simlayout.hardware.banks.phases import Phase, Served, phases
+from simlayout.plots.accumulation import accumulated, lost_by_depth
 from simlayout.plots.banks import BANKS_KIND, COMPARE_KIND, access, banks, comparison
 from simlayout.plots.copies import COPY_KIND, copies, copy_map, in_memory, touched
 from simlayout.plots.files import close, rendered, save
@@ -25,12 +26,12 @@ from simlayout.plots.tma import TMA_KIND, atom, landing, tma, tma_modes
 from simlayout.plots.tmem import TMEM_KIND, accumulator_panel
 from simlayout.plots.wgmma import operand_panel
 
-__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access",
+__all__ = ["Bar", "Box", "Dot", "Panel", "Phase", "Served", "Sheet", "Timeline", "TmaTimeline", "access", "accumulated",
            "accumulator_panel", "atom", "banks", "bit_matrix", "choice", "close", "comparison", "copies", "copy_map",
-           "draw", "fragment", "in_memory", "ladder", "landing", "layout", "layout_map", "logical", "matrix",
-           "matrix_phases", "memory", "of_kernel", "operand_panel", "order", "outline", "phase_rows", "phases", "pipeline",
-           "plan", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of", "sheets",
-           "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
+           "draw", "fragment", "in_memory", "ladder", "landing", "layout", "layout_map", "logical", "lost_by_depth",
+           "matrix", "matrix_phases", "memory", "of_kernel", "operand_panel", "order", "outline", "phase_rows", "phases",
+           "pipeline", "plan", "plan_sheet", "rendered", "save", "share_by_size", "share_by_waves", "sheet", "sheet_of",
+           "sheets", "table", "timeline", "tma", "tma_modes", "tma_timeline", "together", "touched"]
 
 KINDS = {kind.name: kind for kind in (BANKS_KIND, COMPARE_KIND, LAYOUT_KIND, PHASES_KIND, FRAGMENT_KIND, TMA_KIND, TMEM_KIND,
                                       F2_KIND, COPY_KIND, PLAN_KIND, PIPELINE_KIND)}

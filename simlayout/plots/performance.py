@@ -125,7 +125,7 @@ def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of c
     top = max([1.0, *(share for _, share in (*measured, *published))])
     ax.set(xlim=(0, 1.08 * top), ylim=(len(bars) - 0.4, -0.6))
     ax.set_xlabel("share of cuBLAS's speed (line: 1); further right is better", fontsize=TEXT)
-    _finish(ax, fitted(title, HEADLINE, TITLE), 6 + 20 * lines)
+    finished(ax, fitted(title, HEADLINE, TITLE), 6 + 20 * lines)
     ax.tick_params("y", labelsize=TEXT if len(bars) <= MANY else NOTE)
     ax.xaxis.grid(True, color="0.9", zorder=0)
     return ax
@@ -192,7 +192,7 @@ def _scatter(dots, ax, title):
     ax.yaxis.grid(True, color="0.9", zorder=0)
     ax.set_ylabel("share of cuBLAS's speed (line: 1); higher is better", fontsize=TEXT)
     ax.legend(fontsize=TEXT, loc="best", title="set (rows): geometric mean", title_fontsize=TEXT)
-    _finish(ax, title)
+    finished(ax, title)
     _name_lowest(ax, dots)
     return ax
 
@@ -209,7 +209,8 @@ def _name_lowest(ax, dots):
             places.append((x, y))
 
 
-def _finish(ax, title, pad=6):
+def finished(ax, title, pad=6):
+    """Writes a title above an Axes and clears its frame."""
     ax.set_axisbelow(True)
     ax.tick_params(labelsize=TEXT, length=3)
     ax.spines[["top", "right"]].set_visible(False)

@@ -37,6 +37,7 @@ ONE = {                                                  # functions that draw o
     "fragment": partial(plots.fragment, FRAGMENT),
     "ladder": partial(plots.ladder, [Bar("tile 64x64", 0.4, 0.44)]),
     "layout": partial(plots.layout, SWIZZLED, "chunk"),
+    "lost_by_depth": lambda **options: plots.lost_by_depth(plots.accumulated((128, 256)), **options),
     "matrix": partial(plots.matrix, SWIZZLED),
     "matrix_phases": partial(plots.matrix_phases, LOAD),
     "pipeline": partial(plots.pipeline, plots.timeline(*EVENTS)),
@@ -55,6 +56,7 @@ SEVERAL = {                                              # functions that draw s
     "together": (3, partial(plots.together, [PANEL] * 3, 2)),
 }
 DATA = {                                                 # functions that draw nothing: what they give is plain
+    "accumulated": lambda: plots.accumulated((128,))[0],
     "accumulator_panel": lambda: plots.accumulator_panel(sl.hardware.accumulator(64, 64)),
     "atom": lambda: plots.atom(32),
     "bit_matrix": lambda: plots.bit_matrix(SWIZZLED),

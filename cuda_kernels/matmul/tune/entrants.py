@@ -13,7 +13,7 @@ from cuda_kernels.matmul.steps import HopperSteps
 from cuda_kernels.run.turns import sets_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
-from simlayout.numerics.formats import exact
+from simlayout.numerics.formats import exact, nearest
 
 BLOCK = (1 << 20) + 7
 """Random elements of which all operands are made, again and again: an odd number, so that lines do not repeat."""
@@ -143,12 +143,7 @@ def normal(dtype, count, random):
     numbers = random.standard_normal(count, np.float32)
     if TYPES[dtype].in_numpy:
         return numbers.astype(TYPES[dtype].plain)
-    raw = TYPES[dtype].raw
-    every = np.arange(1 << TYPES[dtype].bits).astype(raw)
-    every = every[np.isfinite(exact(dtype, every))]
-    ordered = every[np.argsort(exact(dtype, every), kind="stable")]
-    known = exact(dtype, ordered)
-    return ordered[np.searchsorted((known[1:] + known[:-1]) / 2, numbers)]
+    return nearest(dtype, numbers)
 
 
 def values(dtype, elements):
