@@ -141,7 +141,7 @@ def expected(config, problem):
     the banks as well, so that "bank_writes" is not predicted; of what copies them the wavefronts are the fewest."""
     predicted = plan_of(config).predict(*problem, sms=132).counts
     M, N, _ = problem
-    passing = 0 if config.store == "tma" else M * N // 2 if config.body == "mma_tma" else M * N
+    passing = 0 if config.store != "direct" else M * N // 2 if config.body == "mma_tma" else M * N
     mbarriers = 2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0
     by_threads = [c for c in predicted if c.instruction.startswith(("ld", "st"))]
     writes = sum(c.bytes for c in predicted if c.name == "load A, B") // 4 + sum(

@@ -76,16 +76,17 @@ def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     counts = {c.instruction: c for c in done.trace.by_instruction()}
     assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.total().exact
     if parts == 1:
-        assert_moved(counts, said)
+        assert_moved(counts, said, c.nbytes if config.store == "rows" else 512 * said.stores)
     elif config.slices > 1:
         assert_exchanged(config, counts, config.tiles(M, N, max(matrices)) - whole)
 
 
-def assert_moved(counts, said):
-    """What TMA and stmatrix moved is what is predicted, and what is staged is what TMA stores."""
+def assert_moved(counts, said, nbytes):
+    """What TMA and stmatrix moved is what is predicted. nbytes: that are copied to C, what is staged, or C alone."""
     nothing = AccessCount("", "", 0, 0, 0)
-    loaded, stored = (counts.get(name, nothing).bytes for name in ("cp.async.bulk.tensor", "cp.async.bulk.tensor.global"))
-    assert loaded == 4 * said.bank_writes - 512 * said.stores and stored == 512 * said.stores
+    loaded, boxes, lines = (counts.get(name, nothing).bytes for name in (
+        "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.async.bulk.global"))
+    assert loaded == 4 * said.bank_writes - 512 * said.stores and boxes + lines == nbytes
     (staged,) = [c for name, c in counts.items() if name.startswith("stmatrix")] or [nothing]
     assert (staged.instructions, staged.wavefronts, staged.ideal) == (said.stores, *[said.store_wavefronts] * 2)
 
@@ -142,6 +143,10 @@ KINDS = {
     "two consumers in turns, in clusters": (Hopper(64, 48, pingpong=True, cluster_m=2, cluster_n=2, **TMA), (400, 200, 136)),
     "two bands in turns": (Hopper(128, 72, bands=2, pingpong=True, **TMA), (400, 144, 200)),
     "two bands in turns, one tile": (Hopper(128, 72, bands=2, c_major="M", pingpong=True, **TMA), (128, 72, 136)),
+    "by sectors": (Hopper(64, 72, store="rows", **TMA), (70, 200, 72)),
+    "by sectors, bf16, two buffers": (Hopper(128, 40, 3, 2, bands=2, store="rows", dtype="bf16", out="bf16"), (130, 88, 72)),
+    "by sectors, in turns, in clusters": (Hopper(128, 40, bands=2, pingpong=True, cluster_m=2, cluster_n=2, store="rows",
+                                                 **TMA), (300, 104, 72)),
     "split that cuts nothing": (Hopper(64, 64, split=True, **TMA), (128, 64, 72)),
 }
 """Configuration, (M, N, K)."""

@@ -17,10 +17,11 @@ from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, stor
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
+from cuda_kernels.kernels.hopper.rows import LAP, run_of
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning_fit import START, read
-from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS
 from cuda_kernels.matmul.choose.choice import PROGRAMS, choose, suited
 from cuda_kernels.matmul.choose.figures import Figures
 from cuda_kernels.matmul.choose.model import Estimates
@@ -43,6 +44,39 @@ def test_a_c_that_no_tensor_map_describes_is_stored_directly(where, store):
     assert kernel.options.store == "tma" and kernel.fitted(Problem(64, 64, 64, **where)).options.store == store
 
 
+BY_SECTORS_KERNEL = kernel_of(BY_SECTORS[0])
+
+
+@pytest.mark.parametrize("where, store", [
+    ({}, "rows"), ({"ldc": 80}, "rows"), ({"ldc": 76}, "direct"), ({"c": 8}, "direct"), ({"c": 16}, "tma"),
+    ({"matrices": 2, "step_c": 8192}, "rows"), ({"matrices": 2, "step_c": 8208}, "tma")], ids=str)
+def test_c_is_stored_by_sectors_where_it_starts_on_one(where, store):
+    assert BY_SECTORS_KERNEL.fitted(Problem(64, 72, 64, **where)).options.store == store
+
+
+def test_lines_that_do_not_end_on_16_bytes_are_stored_by_boxes():
+    assert BY_SECTORS_KERNEL.fitted(Problem(64, 70, 64, ldc=72)).options.store == "tma"
+
+
+@given(st.integers(1, 60), st.integers(0, 20), st.integers(1, 12), st.integers(0, 5000))
+def test_the_runs_of_tiles_are_every_line_once_and_meet_on_sectors_of_32_bytes(eights, more, sixteens, row):
+    N, pitch, step = 8 * eights, 8 * (eights + more), 16 * sixteens
+    runs = [run_of(row, col, step, pitch, N) for col in range(0, N + step, step)]
+    assert [c for first, end in runs for c in range(first, end)] == list(range(N))
+    assert all(2 * (row * pitch + end) % 32 == 0 for first, end in runs[:-1] if first < end < N)
+    assert all(col <= first and end <= col + step + LAP for col, (first, end) in zip(range(0, N, step), runs)
+               if first < end)
+
+
+def test_a_wide_and_shallow_product_whose_lines_start_within_sectors_is_stored_by_sectors():
+    assert choose(Wanted(14608, 14312, 152)) == BY_SECTORS[0]
+    assert choose(Wanted(14608, 14312, 152, b_major="MN")) == BY_SECTORS[1].taking(("f16", "f16"), "f16", ("K", "MN"))
+    for other in (Wanted(14608, 14320, 152), Wanted(3000, 3016, 152), Wanted(14608, 14312, 512),
+                  Wanted(14608, 14312, 152, out="f32"), Wanted(14608, 14312, 152, store="direct"),
+                  Wanted(7301, 14312, 152, 2)):
+        assert choose(other).store != "rows", other
+
+
 # ---- machine code ----------------------------------------------------------------------------------------------------
 
 COMPILED = {
@@ -61,6 +95,7 @@ COMPILED = {
     "two bands, stored directly": Hopper(256, 184, 3, 1, bands=2, out="f32", store="direct", c_major="M", cluster_m=2),
     "two bands in turns, cut and stored directly": Hopper(128, 136, 4, 1, bands=2, split=True, pingpong=True, c_major="M",
                                                           out="f32", store="direct", cluster_m=2),
+    "by sectors": BY_SECTORS[0], "by sectors, 136": replace(BY_SECTORS[0], tile_n=136, buffers=2, stages=3),
     "two bands in turns, cut": Hopper(128, 168, 5, 1, bands=2, split=True, pingpong=True, c_major="M"),
     "two CTAs per SM": Hopper(128, 128, 3, 1, producer=1, resident=2, split=True),
     "slices": Hopper(64, 16, 8, 1, c_major="M", slices=8), "big slices": Hopper(slices=3)}
@@ -240,7 +275,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
         a_major = b_major = "K"
     wanted = Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out, store=store)
     config = choose(wanted)
-    assert config.store == wanted.store == ("direct" if out == "f32" else store)
+    assert wanted.store == ("direct" if out == "f32" else store) and config.store in (wanted.store, "rows")
     assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
     assert config.turned(*config.types) == tuple(operands)
 
@@ -277,6 +312,10 @@ REFUSED = [
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
     ({"tile_n": 8}, 'tile_n = 8 is less than the 16 columns of a box: store it with store="direct"'),
     ({"tile_n": 40, "box": 64}, "tile_n = 40 is less than the 64 columns of a box: use a smaller box"),
+    ({"store": "rows"}, 'tile_n = 256: store="rows" needs an odd multiple of 8 from 24 to 200'),
+    ({"store": "rows", "tile_n": 8}, "tile_n = 8: store"), ({"store": "rows", "tile_n": 72}, "buffers = 2: .* the 1 bands"),
+    ({"store": "rows", "tile_n": 72, "buffers": 1, "c_major": "M"}, 'needs c_major="N"'),
+    ({"store": "rows", "tile_n": 72, "buffers": 1, "split": True}, "copies whole lines"),
     ({"box": 48}, 'box = 48 needs c_major="M"'), ({"box": 24}, "box = 24: choose one of 0, 16, 32, 48, 64"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
     ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),

@@ -9,6 +9,7 @@ import numpy as np
 from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
+from cuda_kernels.kernels.hopper.rows import LAP, ROWS_BYTES
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
@@ -45,7 +46,8 @@ class Hopper:
     tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
     of C; dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit
     type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; out: "f16", "bf16", "f32" or, of integers that
-    are not scaled, "s32"; store: "tma" (C of 16 bits whose lines start on 16 bytes) or "direct" (any C); split: whether
+    are not scaled, "s32"; store: "tma" (C of 16 bits whose lines start on 16 bytes), "rows" (the same,
+    by whole sectors: see `rows`) or "direct" (any C); split: whether
     tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile;
     producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
     (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
@@ -237,9 +239,19 @@ class Hopper:
         return tuple(min(first, self.tile_n - self.box_n) for first in range(0, self.tile_n, self.box_n))
 
     @property
+    def step_n(self):
+        """Columns from tile to tile of C: a tile's, or fewer where tiles overlap."""
+        return self.tile_n - LAP if self.store == "rows" else self.tile_n
+
+    @property
+    def staged_blocks(self):
+        """How many blocks of 16 columns a warp stages of its rows of C; those of two boxes twice."""
+        return {"tma": len(self.box_starts) * self.box_n // 16, "rows": -(-self.tile_n // 16), "direct": 0}[self.store]
+
+    @property
     def staging_bytes(self):
         """Bytes of shared memory in which one consumer stages C."""
-        return staged_bytes(self.box_n, self.buffers) if self.store == "tma" else 0
+        return {"tma": staged_bytes(self.box_n, self.buffers), "rows": self.buffers * ROWS_BYTES, "direct": 0}[self.store]
 
     @property
     def scale_bytes(self):
@@ -293,7 +305,7 @@ class Hopper:
 
     def tile_grid(self, M, N):
         """(rows, columns) of tiles of C, those of a cluster counted once."""
-        return -(-M // (self.tile_m * self.cluster_m)), -(-N // (self.tile_n * self.cluster_n))
+        return -(-M // (self.tile_m * self.cluster_m)), -(-N // (self.step_n * self.cluster_n))
 
     @property
     def group_height(self):

@@ -12,8 +12,9 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
-from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma
+from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma, make_write_lines
 from cuda_kernels.kernels.hopper.promote import make_promoted_unit
+from cuda_kernels.kernels.hopper.rows import make_store_rows
 from cuda_kernels.kernels.hopper.scales import grains_of, make_lines
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
@@ -22,14 +23,18 @@ from cuda_kernels.kernels.hopper.tails import make_tail_unit
 
 
 def make_store(config, places):
-    """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA or directly; as of
-    `make_write`. Of a grouped product TMA would write over the rows of the next group where a band goes on behind the
+    """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA, line by line or directly;
+    as of `make_write`. Of a grouped product TMA would write over the rows of the next group where a band goes on behind the
     group's last one; that is stored directly."""
     at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
+    store_rows = make_store_rows(config, make_write_lines(config)) if config.store == "rows" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
         store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix, target[3])
+
+    def store_by_rows(acc, smem, t, consumer, c, row, col, matrix, target):
+        store_rows(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
 
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
@@ -48,9 +53,8 @@ def make_store(config, places):
         return col + columns <= N
 
     inside, columns = rows_inside if config.c_major == "N" else columns_inside, config.tile_n
-    if config.store == "tma":
-        return store_within if config.grouped else store_by_tma
-    return store_directly
+    by_tma = store_within if config.grouped else store_by_tma
+    return {"tma": by_tma, "rows": store_by_rows, "direct": store_directly}[config.store]
 
 
 def make_teller_of(config):
@@ -180,7 +184,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             unit = next_unit(unit)
             if pingpong:
                 unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)
-        if by_tma:
+        if copied:
             stores_read(leader)                          # shared memory must outlive the copies that read it
 
     return consume

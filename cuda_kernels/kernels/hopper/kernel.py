@@ -15,6 +15,9 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
 from simlayout.kernel import CPU_SMS, Argument, LaunchShape, Map, Pointer
 
+OTHERWISE = 128
+"""Columns of a tile at most that is not stored by sectors after all: to store one without them takes more registers."""
+
 SUMMARIES = {
     "wgmma_tma": "TMA and wgmma alone: one warpgroup loads, waits and multiplies; nothing overlaps",
     "wgmma_specialized": "a producer keeps TMA loads in flight while two warpgroups multiply; one tile per CTA",
@@ -27,7 +30,7 @@ def _map(i):
     """The value of the tensor map of A, B or C: C's is not used where C is stored directly."""
     def value(kernel, problem):
         config = kernel.options
-        if i == 2 and config.store == "direct":
+        if i == 2 and config.store != "tma":
             return None
         return Map("abc"[i], config.boxes()[i], config.swizzles[i], kernel.dtypes[i])
     return value
@@ -175,10 +178,16 @@ class HopperKernel(Gemm):
 
     def fitted(self, problem):
         """The variant for a problem: C is stored directly where no tensor map describes it, because C itself, a line or a
-        matrix of it does not start on 16 bytes."""
-        starts = problem.c, self.leading(problem)[2] * TYPES[self.options.out].bytes, problem.step_c
-        as_it_is = self.options.store == "direct" or all(start % 16 == 0 for start in starts)
-        return self if as_it_is else self.variant(store="direct")
+        matrix of it does not start on 16 bytes; and not by sectors where C or a matrix does not start on one, or lines do
+        not end on 16 bytes."""
+        size, config = TYPES[self.options.out].bytes, self.options
+        starts = problem.c, self.leading(problem)[2] * size, problem.step_c
+        by_boxes = all(start % 16 == 0 for start in starts)
+        by_sectors = by_boxes and problem.c % 32 == problem.step_c % 32 == problem.N * size % 16 == 0
+        if {"tma": by_boxes, "rows": by_sectors, "direct": True}[config.store]:
+            return self
+        narrower = {"tile_n": min(config.tile_n, OTHERWISE)} if config.store == "rows" else {}
+        return self.variant(store="tma" if by_boxes else "direct", **narrower)
 
     def taking(self, types, out, majors=None, scaled=""):
         """The variant for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`, "K" or

@@ -89,25 +89,53 @@ def make_describe(config, places):
     return describe
 
 
+def make_stage_block(config):
+    """(rows(t, row, extent), stage(acc, address, of_rows, col, extent, first)): the scales of a thread's rows; what writes
+    the 16 columns whose accumulators begin at number `first` to the staging, to the thread's address. col: the first column
+    of the tile that the thread has."""
+    pack, (rows, scale) = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32, make_scale(config)
+    stmatrix = stmatrix_x4_trans if config.c_major == "M" else stmatrix_x4
+
+    def rows_of(t, row, extent):
+        return rows(s32(row + t // 32 * 16 + t % 32 // 4), extent)
+
+    def stage(acc, address, of_rows, col, extent, first):
+        v0, v1, v2, v3 = scale(of_rows, s32(col + 2 * first), extent, acc[first], acc[first + 1], acc[first + 2],
+                               acc[first + 3])
+        v4, v5, v6, v7 = scale(of_rows, s32(col + 2 * first + 8), extent, acc[first + 4], acc[first + 5], acc[first + 6],
+                               acc[first + 7])
+        stmatrix(address, pack(v1, v0), pack(v3, v2), pack(v5, v4), pack(v7, v6))
+
+    return rows_of, stage
+
+
+def make_write_lines(config):
+    """write(acc, staging, t, row, col, extent): 64 rows of a tile to the staging of `rows`. Where blocks of 16 columns do
+    not divide the tile the last one begins earlier, and writes 8 columns again."""
+    address_of, (rows, stage) = emitted_function(store_access(config)), make_stage_block(config)
+    blocks, last = config.staged_blocks, config.tile_n - 16
+
+    def write(acc, staging, t, row, col, extent):
+        of_rows, own_col = rows(t, row, extent), s32(col + t % 4 * 2)
+        for i in range(blocks):
+            first = min(16 * i, last)
+            stage(acc, staging + address_of(t, first // 8), of_rows, own_col, extent, first // 2)
+
+    return write
+
+
 def make_store_box(config):
     """(write(acc, staging, t, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j of
     a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own."""
-    address_of = emitted_function(store_access(config))
-    pack = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32
+    address_of, (rows, stage) = emitted_function(store_access(config)), make_stage_block(config)
     down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
-    stmatrix = stmatrix_x4_trans if down else stmatrix_x4
-    blocks, box_bytes, (rows, scale) = width // 16, 128 * width, make_scale(config)
+    blocks, box_bytes = width // 16, 128 * width
 
     def write(acc, staging, t, row, col, extent, j):
-        of_rows, own_col = rows(s32(row + t // 32 * 16 + t % 32 // 4), extent), s32(col + t % 4 * 2)
+        of_rows, own_col = rows(t, row, extent), s32(col + t % 4 * 2)
         for i in range(blocks):
-            first = min(width * j, last) // 2 + 8 * i
-            v0, v1, v2, v3 = scale(of_rows, s32(own_col + 2 * first), extent, acc[first], acc[first + 1], acc[first + 2],
-                                   acc[first + 3])
-            v4, v5, v6, v7 = scale(of_rows, s32(own_col + 2 * first + 8), extent, acc[first + 4], acc[first + 5],
-                                   acc[first + 6], acc[first + 7])
-            stmatrix(staging + address_of(t, blocks * (j % buffers) + i), pack(v1, v0), pack(v3, v2), pack(v5, v4),
-                     pack(v7, v6))
+            address = staging + address_of(t, blocks * (j % buffers) + i)
+            stage(acc, address, of_rows, own_col, extent, min(width * j, last) // 2 + 8 * i)
 
     def copy(leader, staging, map_c, row, col, matrix, j):
         source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))

@@ -102,7 +102,7 @@ def make_release(below, beside):
 
 def make_cluster(config):
     """The Cluster of a Hopper configuration."""
-    rows, cols, below, beside, size = (config.tile_m, config.tile_n, config.cluster_m, config.cluster_n, config.sharing)
+    rows, cols, below, beside, size = (config.tile_m, config.step_n, config.cluster_m, config.cluster_n, config.sharing)
     first_row_of_ctas = sum(1 << below * i for i in range(beside))
 
     def rank():

@@ -92,7 +92,7 @@ class WgmmaPlan(TmaPlan):
     @property
     def accesses(self):
         """The accesses through emitted index functions."""
-        return (store_access(self.config),) if self.config.store == "tma" else ()
+        return (store_access(self.config),) if self.config.staged_blocks else ()
 
     def predict(self, M, N, K, sms=CPU_SMS, sizes=()):
         """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands.
@@ -107,11 +107,20 @@ class WgmmaPlan(TmaPlan):
             counts.append(AccessCount("multiply", name, 16 * steps * bands, read, read))
         counts += self.scales(done.tiles * steps)
         for access in self.accesses:
-            stored = totals.stores * 16 // (4 * config.box_n)
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
-                       AccessCount("store C", "cp.async.bulk.tensor.global", stored, 0, 0, bytes=512 * totals.stores)]
+                       self.stored(M, N, totals.stores)]
         return Prediction(tuple(counts), config.grid(M, N, K, max(1, len(sizes)), sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
+
+    def stored(self, M, N, staged):
+        """The count of the copies of C to global memory, whose bytes are staged by so many stmatrix: whole boxes, or lines
+        as far as they lie in C, and these at most, because a tile's part of a line may be empty."""
+        config = self.config
+        if config.store == "tma":
+            return AccessCount("store C", "cp.async.bulk.tensor.global", staged * 16 // (4 * config.box_n), 0, 0,
+                               bytes=512 * staged)
+        return AccessCount("store C", "cp.async.bulk.global", M * config.tile_grid(M, N)[1] * config.cluster_n, 0, 0,
+                           exact=False, bytes=2 * M * N)
 
     def scales(self, stages):
         """The counts of the scales of so many stages of a CTA, where each has its own: every warp of the consumers loads

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cuda_kernels.kernels.hopper.rows import LAP, PITCH
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of, own_columns
 from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra.dtypes import TYPES
@@ -18,7 +19,7 @@ OTHER_REGISTERS = 28
 
 BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
                    ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
-                   ("direct", "M", True): 96}
+                   ("direct", "M", True): 96, ("rows", "N", False): 32}
 """The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
 spilled."""
 
@@ -26,7 +27,7 @@ PROMOTED_REGISTERS = 20, 32
 """The same of one that promotes its sums, beside its products and scales of columns, by whether a thread has a scale for
 each of its columns: with 15 and 72 left nothing spilled, with 24 of the latter 8 bytes."""
 
-LINES_REGISTERS = {"tma": 88, "direct": 136}
+LINES_REGISTERS = {"tma": 88, "rows": 88, "direct": 136}
 """The same of one with two bands and scales of rows and columns: ptxas loads many of these ahead. With 88 and 96 left it
 spilled 8 and 0 bytes, with 80 96; with 104 and `store` "direct" 280."""
 
@@ -35,7 +36,7 @@ CHOICES = dict(
     a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16", "e4m3", "e5m2", "s8", "u8"), b_dtype=("", "e4m3", "e5m2", "s8", "u8"),
     scaled=("", "tensor", "lines", "1x128", "128x1", "1x1", "128x128"), out=("f16", "bf16", "f32", "s32"),
-    store=("tma", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    store=("tma", "rows", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
@@ -97,11 +98,19 @@ RULES = (
                    "consumer multiplies while the others promote"),
     Rule(lambda c: not {c.a_major, c.b_major} <= set(majors_of(c.dtype)),
          lambda c: f'a_major = {c.a_major!r}, b_major = {c.b_major!r}: wgmma reads {c.dtype} K-major alone; use "K"'),
-    Rule(lambda c: c.store == "tma" and TYPES[c.out].bytes == 4,
+    Rule(lambda c: c.store != "direct" and TYPES[c.out].bytes == 4,
          lambda c: f'an {c.out} C is stored with store="direct": stmatrix moves 16-bit elements'),
     Rule(lambda c: c.store == "tma" and c.box_n > c.tile_n,
          lambda c: f"tile_n = {c.tile_n} is less than the {c.box_n} columns of a box: "
                    + ("use a smaller box" if c.box > 16 else 'store it with store="direct"')),
+    Rule(lambda c: c.store == "rows" and (c.tile_n % 16 != 8 or not LAP < c.tile_n <= PITCH),
+         lambda c: f'tile_n = {c.tile_n}: store="rows" needs an odd multiple of 8 from 24 to {PITCH}, of which neighbours '
+                   "share 8"),
+    Rule(lambda c: c.store == "rows" and c.buffers > c.bands,
+         lambda c: f'buffers = {c.buffers}: store="rows" has at most one for each of the {c.bands} bands'),
+    Rule(lambda c: c.store == "rows" and (c.c_major != "N" or c.split or c.slices > 1 or c.box > 0 or c.grouped),
+         lambda c: 'store="rows" needs c_major="N", split=False, slices=1, box=0 and grouped=False: it copies whole '
+                   "lines of a tile"),
     Rule(lambda c: c.box == 48 and c.c_major == "N",
          lambda c: 'box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 bytes'),
     Rule(lambda c: c.sharing > 8,

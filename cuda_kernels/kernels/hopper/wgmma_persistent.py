@@ -79,7 +79,7 @@ def make_body(config):
     (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map and the address of C, bytes
     from matrix to matrix, (M, N, lines, as of `scales`), the workspace and counters of tiles that are cut.
     """
-    rows, cols, depth, consumers = config.tile_m, config.tile_n, config.depth, config.consumers
+    rows, cols, depth, consumers = config.tile_m, config.step_n, config.depth, config.consumers
     by_tma, slices, below, beside = config.store == "tma", config.slices, config.cluster_m, config.cluster_n
     places, ctas = Places.of(config), make_cluster(config)
     scales = grains_of(config.scaled) is not None

@@ -7,6 +7,7 @@ from itertools import product
 from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes
 from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
 from cuda_kernels.kernels.hopper.scales import grains_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 FEW = "1x1", "2x1", "1x2"
@@ -46,6 +47,26 @@ with 12 where a product waits for DRAM (1 x 28672 x 8192, `tests/data/h200_few.j
 OWN_COLUMNS = 64
 """Columns of a tile at most, where each has a scale of its own for every 128 of K: of 96 to 128 such tiles took 1.3 to 1.6
 times as long as others (by hand, on an H100)."""
+
+BY_SECTORS = tuple(Hopper(tile_n=tile_n, buffers=1, group=1, cluster_m=2, bands=2, pingpong=True, store="rows")
+                   for tile_n in (200, 184))
+"""What a product gets whose C is `off_sectors`: the first, or the second where that has no room, because B is MN-major. On
+an NVIDIA H100 (580.159.04, 2026-11-24; microseconds of it, of the best of 5 to 40 others and of cuBLAS): 6000 x 7000 x 64
+33, 49 and 53; 20000 x 4104 x 128 68, 86 and 103; 14608 x 14312 x 152 217, 249 and 252; 14608 x 14312 x 256 230, 233 and 243.
+At 14608 x 14312 x 512 it took 363, others 333."""
+
+SHALLOW_BYTES = 512
+"""Bytes of a line of K up to which it is."""
+
+
+def off_sectors(wanted, gpu):
+    """Whether storing C is most of the work and every other line of it starts within a sector of 32 bytes, which two tiles
+    would share: L2 then reads such sectors from DRAM (`kernels.hopper.rows`), unless it can keep C whole."""
+    size, lines = TYPES[wanted.out].bytes, wanted.N * TYPES[wanted.out].bytes
+    return (wanted.store == "tma" and lines % 32 == 16 and wanted.M * (wanted.matrices - 1) % 2 == 0
+            and wanted.matrices * wanted.M * wanted.N * size > gpu.l2_bytes
+            and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW_BYTES)
+
 
 TWICE = ((64, 16), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
 """Tiles of which an SM may hold two CTAs."""

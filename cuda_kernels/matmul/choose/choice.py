@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS, promoting
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS, off_sectors, promoting
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.algebra.dtypes import TYPES
@@ -52,8 +52,9 @@ def choose(wanted, gpu=H200):
 
 
 def ranked(wanted, gpu):
-    """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first; behind the LIKELY
-    ones once more all. Where c_major is "M" a configuration makes the transpose of C: its A is the product's B.
+    """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first, but before it
+    one BY_SECTORS where C is `off_sectors`, of which the estimate knows nothing; behind the LIKELY ones once more all. Where
+    c_major is "M" a configuration makes the transpose of C: its A is the product's B.
 
     The estimates are of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
     32 bytes along K takes as long for either, and so does TMA for a line of so many bytes.
@@ -66,6 +67,8 @@ def ranked(wanted, gpu):
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
         times = estimated(estimates, wanted, estimates.work(M, N, deep, matrices, gpu, misalignment), gpu)
+        if near is not programs and off_sectors(wanted, gpu):
+            yield from [(float(times.min()), config) for config in map(suited, BY_SECTORS, [wanted] * 2) if config][:1]
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
@@ -105,7 +108,7 @@ def suited(candidate, wanted):
     and to store C without TMA may take more registers."""
     try:
         taken = candidate.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
-        return replace(taken, store=wanted.store)
+        return taken if taken.store == "rows" else replace(taken, store=wanted.store)
     except SimlayoutError:
         return None
 
