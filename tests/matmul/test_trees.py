@@ -13,8 +13,12 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning_learn
 from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose import trees as hopper_trees
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS
+from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
+from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.errors import DeviceError, ParseError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -120,3 +124,15 @@ def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch
     assert kept < plain - gained and kept < most
     with pytest.raises(DeviceError, match="CatBoost"):
         tuning_learn.main([str(DATA / "h200_few.json.xz")])
+
+
+@pytest.mark.parametrize("record", ["h200_sectors"])
+def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
+    found = json.loads((DATA / f"{record}.json").read_text())
+    (by_sectors,) = [i for i, config in enumerate(found["configs"]) if config.get("store") == "rows"]
+    assert Hopper(**found["configs"][by_sectors]) == BY_SECTORS[0]
+    for (M, N, K, _), _, times in found["rows"]:
+        assert choose(Wanted(M, N, K), FIGURES[found["device"]]) == BY_SECTORS[0]
+        us = dict(times)
+        if K <= 152:
+            assert us.pop(by_sectors) < min(us.values())
