@@ -146,7 +146,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     `make_body`."""
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
-    by_tma, pingpong, cluster = config.store == "tma", config.pingpong, config.sharing
+    copied, by_rows, pingpong, cluster = config.store != "direct", config.store == "rows", config.pingpong, config.sharing
     make_unit = make_tail_unit if config.grouped else make_multiply_unit
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
@@ -159,7 +159,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
         acc, other = register_array((accumulators,), scalar), register_array((accumulators if bands == 2 else 1,), scalar)
-        held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t == 0)
+        held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t < 64) if by_rows else s32(t == 0)
         down, right = place_of(rank)
         tells = teller(teller_of(t), down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank
