@@ -173,7 +173,8 @@ def measure(folder, bits):
     """One {count: measured} per case of SETS."""
     command = ["-m", "cuda_kernels.conformance.hopper", "--launch", "--bits", str(bits)]
     source, raw = ncu.pages(folder, command, METRICS.values(), "gemm")
-    pages, counters = source_page.parse(source), source_page.parse_raw(raw, METRICS.values())
+    pages = source_page.parse(source, ("threads", "wavefronts", "ideal"))
+    counters = source_page.parse_raw(raw, METRICS.values())
     if not len(pages) == len(counters) == len(SETS[bits]):
         raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(SETS[bits])}")
     return [{name: row[metric] for name, metric in METRICS.items()} | counted(page) for row, page in zip(counters, pages)]

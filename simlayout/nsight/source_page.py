@@ -89,15 +89,16 @@ def misread(text: str) -> bool:
     return "LDGSTS" in text and re.search(r"\bP0\b", text) is not None
 
 
-def parse(text: str) -> list[dict[int, Counted]]:
-    """The CSV of a source page -> one {offset in bytes from the kernel's start: Counted} per launch, in their order.
+def parse(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[dict[int, Counted]]:
+    """The CSV of a source page -> one {offset in bytes from the kernel's start: Counted} per launch, in their order. fields:
+    of Counted, those that are read; others are 0.
 
-    Raises DeviceError for a text without instructions, or without one of COLUMNS.
+    Raises DeviceError for a text without instructions, or without the column of one of the fields.
     """
-    return [page for _, page in named(text)]
+    return [page for _, page in named(text, fields)]
 
 
-def named(text: str) -> list[tuple[str, dict[int, Counted]]]:
+def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, dict[int, Counted]]]:
     """As `parse`, each page with the name of its kernel before it, "" where the text has none."""
     launches, names, name, places = [], [], "", {}
     for row in csv.reader(io.StringIO(text)):
@@ -106,7 +107,7 @@ def named(text: str) -> list[tuple[str, dict[int, Counted]]]:
         elif row[:2] == ["Address", "Source"]:
             launches.append({})
             names.append(name)
-            places = {field: _place(row, column) for field, column in COLUMNS.items()}
+            places = {field: _place(row, COLUMNS[field]) for field in fields}
         elif launches and row and row[0].startswith("0x"):
             counts = {field: _number(row[place]) for field, place in places.items()}
             launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)

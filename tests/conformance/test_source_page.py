@@ -44,6 +44,14 @@ def test_a_text_that_is_no_source_page_is_refused(text, fault):
         parse(text)
 
 
+def test_only_columns_that_are_asked_for_have_to_be_there():
+    lacking = PAGE.replace("L2 Theoretical Sectors Global", "Sectors")
+    with pytest.raises(DeviceError, match="no column 'L2 Theoretical Sectors Global'"):
+        parse(lacking)
+    (page,), (whole,) = parse(lacking, ("threads", "wavefronts", "ideal")), parse(PAGE)
+    assert page == {at: replace(c, executions=0, sectors=0, least=0) for at, c in whole.items()}
+
+
 def test_a_raw_page_gives_one_dict_per_launch():
     text = '==PROF== x\n"ID","Kernel","a.sum","b.sum"\n"","","sector",""\n"0","gemm","1,024","n/a"\n"1","gemm","7","8"\n'
     assert parse_raw(text, ["a.sum", "b.sum"]) == [{"a.sum": 1024, "b.sum": None}, {"a.sum": 7, "b.sum": 8}]

@@ -34,10 +34,14 @@ from cuda_kernels.kernels.hopper.split import slice_of, tile_unit, unit_of
 from cuda_kernels.kernels.hopper.walk import make_walk
 from simlayout.hardware.tables.arch import LANES
 
+PRODUCER = 9
+"""The named barrier of the producer's warps; 0 is all threads', then come the consumers' and those of their turns; 8 is that
+of `slices`."""
+
 
 def make_meeting(config):
-    """(show_mbarriers(), await_mbarriers()): the producer shows that the mbarriers are set up, and waits itself if it has a
-    second warp that uses them; the consumers wait until those of all CTAs of the cluster are."""
+    """(show_mbarriers(), await_mbarriers()): the producer shows that the mbarriers are set up, first to its own warps if a
+    second one uses them; the consumers wait until those of all CTAs of the cluster are."""
     block, cluster = config.block, config.sharing
 
     def show_mbarriers():
@@ -47,6 +51,10 @@ def make_meeting(config):
         else:
             bar_arrive_some(u32(0), u32(block))
 
+    def show_to_warps():                                 # one barrier for all would do, but compute-sanitizer's synccheck
+        bar_sync_some(u32(PRODUCER), u32(128))           # wants all threads to wait at the same place then
+        show_mbarriers()
+
     def await_mbarriers():
         if cluster > 1:
             cluster_arrive_relaxed()
@@ -54,7 +62,7 @@ def make_meeting(config):
         else:
             bar_sync_some(u32(0), u32(block))
 
-    return await_mbarriers if grains_of(config.scaled) else show_mbarriers, await_mbarriers
+    return show_to_warps if grains_of(config.scaled) and cluster == 1 else show_mbarriers, await_mbarriers
 
 
 def make_change_registers(config):
