@@ -10,7 +10,7 @@ _ASSUMED = Provenance("assumed", "as many lanes a phase as the read of that widt
                       "the phases of writes on RDNA")
 
 CHIP = Arch(
-    "gfx1100", (), 64 * 1024, 128 * 1024, "RDNA3 ISA, section LDS: 128 kB of a workgroup processor, 64 kB of a workgroup",
+    "gfx1100", (), 64 * 1024, 128 * 1024, "RDNA3 ISA, LDS: 128 kB of a workgroup processor, 64 kB of a workgroup",
     "Radeon RX 7900, PRO W7900 (RDNA3)", AMD, 32, with_narrow(
         reads(32, phases(32), _TIMED),
         reads(64, phases(32, (4,)), _TIMED),
