@@ -5,15 +5,14 @@ stored by columns half of these may be enough, or of two bands of rows one; a co
 passes the stages on.
 """
 
-from cuda_kernels.intrinsics import mbarrier_wait, register_array, s32, successor, u32, wgmma_wait_group
-from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
-from cuda_kernels.kernels.hopper.sums import SUMS
+from cuda_kernels.intrinsics import mbarrier_wait, s32, successor, u32
+from cuda_kernels.kernels.hopper.multiply import make_multiply_unit, make_products
 
 
 def make_half_products(config):
     """`multiply.make_products` of half a tile: of half its columns where C is stored by columns, else of the first of two
-    bands of rows."""
-    multiply, wait_all = config.half, wgmma_wait_group(config.tile_n // 4, 0, config.bands, config.sums)
+    bands of rows. It uses the first half of the accumulators, or those of the first band."""
+    multiply, (_, wait) = config.half, make_products(config)
 
     def multiply_one(acc, other, a, b, added):
         multiply(acc, a, b, added)
@@ -21,34 +20,7 @@ def make_half_products(config):
     def multiply_two(acc, other, a, b, added):
         multiply(acc, other, a, b, added)
 
-    def wait_one(acc, other):
-        wait_all(acc)
-
-    def wait_two(acc, other):
-        wait_all(acc, other)
-
-    both = config.c_major == "M" and config.bands == 2
-    return (multiply_two, wait_two) if both else (multiply_one, wait_one)
-
-
-def make_half_unit(config, places, ring, ctas):
-    """multiply, as of `multiply.make_multiply_unit`, of half a tile. Half of the columns have register arrays of their own,
-    because a wgmma takes whole ones."""
-    _, multiply_unit, _ = make_multiply_unit(config, places, ring, ctas, make_half_products)
-    _, wait = make_half_products(config)
-    count, bands, scalar = config.tile_n // 4, config.bands, SUMS[config.sums].scalar
-
-    def multiply_columns(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
-        mine, more = register_array((count,), scalar), register_array((count if bands == 2 else 1,), scalar)
-        stage, parity, before = multiply_unit(mine, more, held, smem, t, tells, parity, stage, operands, step, end, left)
-        wait(mine, more)
-        for i in range(count):
-            acc[i] = mine[i]
-            if bands == 2:
-                other[i] = more[i]
-        return stage, parity, before
-
-    return multiply_columns if config.c_major == "M" else multiply_unit
+    return multiply_two if config.c_major == "M" and config.bands == 2 else multiply_one, wait
 
 
 def make_pass_unit(config, places, ring, ctas):
@@ -75,7 +47,7 @@ def make_tail_unit(config, places, ring, ctas):
     hold, multiply_unit, finish = make_multiply_unit(config, places, ring, ctas)
     by_columns, halves = config.c_major == "M", config.half is not None
     passes, half = not by_columns and config.tile_consumers > 1, config.tile_n // 2 if by_columns else 64
-    multiply_half = make_half_unit(config, places, ring, ctas) if halves else multiply_unit
+    _, multiply_half, _ = make_multiply_unit(config, places, ring, ctas, make_half_products if halves else make_products)
     pass_unit = make_pass_unit(config, places, ring, ctas)
 
     def multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
