@@ -5,6 +5,7 @@ from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import as_kernel
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.grouped import choose_grouped
 from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Problem
@@ -24,10 +25,10 @@ def programs(cases, capability, gpu):
 
 
 def wanted_of(product):
-    """What `matmul` wants a configuration for, given a Product."""
+    """What `matmul` or, of groups, `grouped_matmul` wants a configuration for, given a Product."""
     majors = "K" if product.order[0] == "N" else "MN", "K" if product.order[1] == "T" else "MN"
-    return Wanted(product.M, product.N, product.K, 1, *majors, (product.dtype, product.dtype), product.out,
-                  product.scaled)
+    return Wanted(product.M, product.N, product.K, max(1, product.groups), *majors, (product.dtype, product.dtype),
+                  product.out, product.scaled)
 
 
 def _program(case, capability, gpu):
@@ -36,6 +37,7 @@ def _program(case, capability, gpu):
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         wanted = wanted_of(p)
         majors = wanted.a_major, wanted.b_major
-        suited = kernel.taking(wanted.types, p.out, majors, wanted.scaled) if kernel else kernel_of(choose(wanted, gpu))
+        chosen = choose_grouped if p.groups else choose
+        suited = kernel.taking(wanted.types, p.out, majors, wanted.scaled) if kernel else kernel_of(chosen(wanted, gpu))
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

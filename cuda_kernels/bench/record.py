@@ -20,7 +20,8 @@ SMS = 132
 class Product:
     """C (M, N) = A (M, K) times B (K, N). dtype: of A and B, "f16", "bf16", "e4m3", "e5m2" or "s8"; order: BLAS's for A and
     B: N a matrix with contiguous rows, T the transpose of one; scaled: "", or what of 8-bit floats has a scale of its own:
-    "tensor", "lines" (rows of A and columns of B), or of every 128 of K rows of A x columns of B, "1x128".
+    "tensor", "lines" (rows of A and columns of B), or of every 128 of K rows of A x columns of B, "1x128". groups: of rows
+    of A, each of which has a B of its own (`bench.grouped`); 0 where there is one B.
 
     >>> str(Product(1024, 512, 256)), Product(1024, 512, 256).nbytes
     ('1024 x 512 x 256 f16 NT', 1835008)
@@ -34,6 +35,7 @@ class Product:
     dtype: str = "f16"
     order: str = "NT"
     scaled: str = ""
+    groups: int = 0
 
     @property
     def out(self):
@@ -49,11 +51,12 @@ class Product:
     def nbytes(self):
         """Bytes of A, B and C."""
         of_a = TYPES[self.dtype].bytes
-        return of_a * (self.M * self.K + self.K * self.N) + TYPES[self.out].bytes * self.M * self.N
+        return of_a * (self.M * self.K + self.K * self.N * max(1, self.groups)) + TYPES[self.out].bytes * self.M * self.N
 
     def __str__(self):
         scaled = f" scaled by {self.scaled}" * bool(self.scaled)
-        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}{scaled}"
+        groups = f" in {self.groups} groups" * bool(self.groups)
+        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}{scaled}{groups}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Row:
     def as_dict(self):
         """Plain values, as the record has them."""
         p = self.problem
-        shape = [p.M, p.N, p.K, p.dtype, p.order] + [p.scaled] * bool(p.scaled)
+        shape = [p.M, p.N, p.K, p.dtype, p.order] + [p.scaled] * bool(p.scaled or p.groups) + [p.groups] * bool(p.groups)
         return {"set": self.set, "label": self.label, "shape": shape, "config": self.config,
                 "us": _rounded(self.us, 2), "cublas us": _rounded(self.cublas_us, 2), "share": _rounded(self.share, 4)}
 

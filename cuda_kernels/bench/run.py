@@ -161,6 +161,9 @@ def line(row):
     """A row as text, at most 100 columns."""
     p = row.problem
     title = f"{row.set:<11}{p.M:>6} x{p.N:>6} x{p.K:>6} {p.dtype:<5}{p.order}"
+    if p.groups:
+        title = f"{p.groups:>4} groups {p.M:>6} x{p.N:>6} x{p.K:>5} {p.dtype}"
+        return f"{title:<42}{row.us:>9.1f} us{row.tflops:>6.0f} TFLOP/s{row.share:>7.3f} {row.label}"
     if row.set not in MATMUL:
         title = f"{p.M:>5} {row.label}"
     elif row.label == TRITON:

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from cuda_kernels.bench import rungs, steps
+from cuda_kernels.bench import grouped, rungs, steps
 from cuda_kernels.bench.record import Product
 from simlayout.errors import SimlayoutError
 
@@ -127,11 +127,12 @@ SETS = {
     "fp8-lines": Set("the same, a scale for each row and column", _matmul(eight_bits("e4m3", "lines"))),
     "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),
     "int8": Set("the same of int8, to int32", _matmul(eight_bits("s8", ""))),
+    "grouped": Set("8 to 256 groups of rows: experts of Mixtral 8x7B and DeepSeek-V3", grouped.cases),
     "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
     "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), 0.5),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
 }
-"""What can be measured, by name. The first nine measure what `matmul` chooses."""
+"""What can be measured, by name. The first nine measure what `matmul` chooses, the tenth what `grouped_matmul` does."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""

@@ -8,6 +8,7 @@ neighbouring turns, because a change of the GPU's clock affects both.
 
 import statistics
 
+from cuda_kernels.bench import grouped
 from cuda_kernels.bench.libraries import array_library
 from cuda_kernels.bench.record import Product, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
@@ -31,9 +32,12 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
     DeviceError if the product is wrong or the memory too small.
     """
     try:
+        right = library
+        if case.problem.groups:
+            right, library = (grouped.Beside(library, case.problem, label) for label in (grouped.LOOP, case.label))
         sets, ours = _prepared(case, library, overlap, tune)
         if library.cublas:
-            _check(library, case, ours[0], sets[0])
+            _check(right, case, ours[0], sets[0])
         return _timed(case, library, sets, ours, rounds, seconds)
     except library.full:
         raise DeviceError(f"{case}: the GPU's memory is too small for {case.problem.nbytes} bytes of A, B and C: leave it "
@@ -43,6 +47,8 @@ def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
 def _prepared(case, library, overlap=False, tune="kept"):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
     sets = rotated(library, case.problem)
+    if case.problem.groups:
+        return sets, [grouped.prepared(case.kernel, *operands, overlap=overlap) for operands in sets]
     return sets, [prepared(case.kernel, *operands, overlap=overlap, tune=tune) for operands in sets]
 
 
