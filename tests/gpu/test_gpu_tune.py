@@ -35,6 +35,8 @@ def most(monkeypatch, tmp_path):
 
 WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16"), out="f32"),
           Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled="lines"),
+          Wanted(320, 200, 1024, types=("s8", "s8"), out="bf16", scaled="lines"),
+          Wanted(320, 200, 1024, types=("u8", "s8"), out="f16", scaled="1x128"),
           Wanted(1, 4096, 520), Wanted(200, 131, 64, store="direct")]
 
 

@@ -227,7 +227,8 @@ class Run:
         made = np.matmul(a.astype(np.float32), b.astype(np.float32))
         if config.scaled:
             made = self.scaled(a, b, scales)
-        made = made.astype(dtype)
+        with np.errstate(over="ignore"):
+            made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
 
     def grouped(self, a, b, c, sizes, order, scales):

@@ -72,7 +72,9 @@ def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number
 @pytest.mark.parametrize("wanted", [
     Wanted(65, 77, 130, 3, "K", "MN", ("bf16", "bf16"), "f32"), Wanted(64, 72, 64, store="direct"),
     Wanted(64, 72, 256, types=("e4m3", "e5m2"), out="bf16", scaled="lines"), Wanted(1, 200, 264, 2, "MN", "MN"),
-    Wanted(33, 1, 8, out="bf16")], ids=str)
+    Wanted(33, 1, 8, out="bf16"), Wanted(64, 72, 256, types=("s8", "s8"), out="bf16", scaled="lines"),
+    Wanted(64, 72, 1000, types=("u8", "s8"), out="f16", scaled="tensor"), Wanted(64, 72, 256, types=("u8", "u8"), out="s32"),
+    Wanted(65, 72, 256, types=("s8", "s8"), out="f32", scaled="1x128")], ids=str)
 def test_every_kind_of_product_is_measured_and_nothing_stays_in_memory(gpu, wanted):
     found = measure.tune(driver.cuda(), 0, wanted, 0.001)
     assert found.tried == MOST and found.config.out == wanted.out and not gpu.alive and not gpu.contexts

@@ -25,6 +25,12 @@ TOLERANCE = {16: 0.03, 8: 0.25}
 """By bits of an operand: the largest error that counts as rounding, over the square root of K, which is the size of C's
 elements, because operands are normal. A tensor core keeps 13 bits behind the point of 8-bit products."""
 
+ROUNDING = {"s32": 0, "f32": 2.0**-23, "bf16": 2.0**-8, "f16": 2.0**-10}
+"""By the type of C: the same of sums of integers, which are exact, over the element itself."""
+
+INFINITE = 65520
+"""From here on a number is an infinite one when it is rounded to f16."""
+
 
 @dataclass
 class Entrant:
@@ -128,12 +134,24 @@ class Operands:
         nan = b"\xff" * 64                               # what is not written is no number
         self._watch.fill(self.sets[0]["c"], self.arrays["c"].nbytes, nan)
         call()
-        worst = 0.0
-        for at, want in chosen:
-            bits = np.frombuffer(self._watch.read(at, self.wanted.N * size), TYPES[out].plain)
-            worst = max(worst, float(np.nan_to_num(np.abs(values(out, bits[cols]) - want), nan=np.inf).max()))
-        most = TOLERANCE[TYPES[self.wanted.types[0]].bits] * self.wanted.K ** 0.5
-        return None if worst <= most else f"wrong by {worst:.3g}, where rounding explains {most:.2g}"
+        rows = [np.frombuffer(self._watch.read(at, self.wanted.N * size), TYPES[out].plain)[cols] for at, _ in chosen]
+        found, want = np.stack([values(out, bits) for bits in rows]), np.stack([want for _, want in chosen])
+        if out == "f16":
+            want = np.where(np.abs(want) < INFINITE, want, np.copysign(np.inf, want))
+        with np.errstate(invalid="ignore"):
+            off = np.where(found == want, 0, np.nan_to_num(np.abs(found - want), nan=np.inf))
+        most = self._explained(want)
+        if (off <= most).all():
+            return None
+        worst = np.argmax(np.where(off <= most, 0, off))
+        return f"wrong by {off.flat[worst]:.3g}, where rounding explains {most.flat[worst]:.2g}"
+
+    def _explained(self, want):
+        """What rounding may put elements of C off by."""
+        row = TYPES[self.wanted.types[0]]
+        if row.exponent:
+            return np.full_like(want, TOLERANCE[row.bits] * self.wanted.K ** 0.5)
+        return ROUNDING[self.wanted.out] * np.where(np.isfinite(want), np.abs(want), 0)
 
 
 def normal(dtype, count, random):
