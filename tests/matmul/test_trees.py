@@ -126,7 +126,7 @@ def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch
         tuning_learn.main([str(DATA / "h200_few.json.xz")])
 
 
-@pytest.mark.parametrize("record", ["h200_sectors"])
+@pytest.mark.parametrize("record", ["h200_sectors", "h100_sectors"])
 def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
     found = json.loads((DATA / f"{record}.json").read_text())
     (by_sectors,) = [i for i, config in enumerate(found["configs"]) if config.get("store") == "rows"]

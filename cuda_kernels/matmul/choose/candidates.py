@@ -50,10 +50,16 @@ times as long as others (by hand, on an H100)."""
 
 BY_SECTORS = tuple(Hopper(tile_n=tile_n, buffers=1, group=1, cluster_m=2, bands=2, pingpong=True, store="rows")
                    for tile_n in (200, 184))
-"""What a product gets whose C is `off_sectors`: the first, or the second where that has no room, because B is MN-major. On
-an NVIDIA H100 (580.159.04, 2026-11-24; microseconds of it, of the best of 5 to 40 others and of cuBLAS): 6000 x 7000 x 64
-33, 49 and 53; 20000 x 4104 x 128 68, 86 and 103; 14608 x 14312 x 152 217, 249 and 252; 14608 x 14312 x 256 230, 233 and 243.
-At 14608 x 14312 x 512 it took 363, others 333."""
+"""What a product gets whose C is `off_sectors`: the first, or the second where that has no room, because B is MN-major.
+Microseconds of it, of the best of seven others and of cuBLAS (tests/data/h100_sectors.json, h200_sectors.json):
+
+| | H100 | H200 |
+| 6000 x 7000 x 64 | 34, 49, 53 | 31, 37, 38 |
+| 20000 x 4104 x 128 | 67, 99, 103 | 65, 77, 82 |
+| 14608 x 14312 x 152 | 219, 255, 253 | 204, 234, 206 |
+| 14608 x 14312 x 256 | 216, 288, 243 | 257, 204, 216 |
+
+At 14608 x 14312 x 512 an H100 took 363 with it and 333 with another (by hand)."""
 
 SHALLOW_BYTES = 512
 """Bytes of a line of K up to which it is."""
