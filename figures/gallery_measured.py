@@ -1,16 +1,18 @@
 """The gallery's pictures of measured speed, from the records in tests/data."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from picture import Picture
+from picture import Picture, joined
 
 from cuda_kernels.bench import pictures, record
 from cuda_kernels.bench.steps import SIZE
+from cuda_kernels.kernels.hopper.rows import run_of
 from cuda_kernels.lab.tuning_fit import START, read
-from simlayout.plots import Dot, ladder, share_by_size, share_by_waves
+from simlayout.plots import Box, Dot, Panel, ladder, share_by_size, share_by_waves
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 
@@ -49,6 +51,32 @@ def chosen(file):
     return tuple(dots), "24 configurations of each of 49 products, f16, on one NVIDIA H100"
 
 
+def sectors(file, problem):
+    """Which of two neighbouring tiles of 128 columns writes the sectors of 32 bytes near their edge, in lines of which every
+    other one starts within a sector: side by side, and as `store="rows"` cuts them; with the times of a record."""
+    found = json.loads((DATA / file).read_text())
+    cublas, times = next((us, times) for shape, us, times in found["rows"] if tuple(shape[:3]) == problem)
+    by_rows = {found["configs"][i].get("store") == "rows": us for i, us in sorted(times, key=lambda one: -one[1])}
+    what = f"{' x '.join(map(str, problem))}, f16, on one {found['device']}"
+    return tuple(_sectors(f"{title}\n{what}: {by_rows[overlap]:.0f} us (cuBLAS {cublas:.0f} us)", problem[1], overlap)
+                 for title, overlap in (("tiles side by side, the best of seven", False), ("tiles that overlap by 8 columns", True)))
+
+
+def _sectors(title, pitch, overlap, lines=6, first=88, last=168, edge=128):
+    boxes = []
+    for row in range(lines):
+        end = run_of(row, 0, edge, pitch, pitch)[1] if overlap else edge
+        starts = range(first + 8 * (row % 2 != first // 8 % 2), last - 15, 16)
+        for start in starts:
+            owners = sorted({int(column >= end) for column in range(start, start + 16)})
+            text = " and ".join("AB"[owner] for owner in owners)
+            boxes.append(Box((start - first) / 8, row, 2, 1, owners[0], text, len(owners) > 1))
+    return Panel(title, (last - first) // 8, lines, boxes, [((c - first) / 8 + 0.5, str(c)) for c in range(first, last, 8)],
+                 [(row + 0.5, str(row)) for row in range(lines)], xlabel="column of C", ylabel="line", low=0.3,
+                 legend=[((0,), "sectors of 32 bytes that tile A writes"), ((1,), "that tile B writes")],
+                 marked="a sector of which both write a half: L2 reads the rest from DRAM")
+
+
 def bars(of, file, kind):
     """Bars of a record, at its largest size, and their title. kind: of its rows, or None for the size of the publication."""
     found = record.read(DATA / file)
@@ -72,6 +100,8 @@ PICTURES = (
             by_waves, partial(_scatter, share_by_waves)),
     Picture("chosen", "What the estimate chooses is mostly the best of what it thinks likely, or near it",
             partial(chosen, "h100_unseen.json.xz"), partial(_scatter, share_by_size)),
+    Picture("sectors", "Where two tiles share sectors of C, L2 reads these from DRAM; tiles that overlap write whole ones",
+            partial(sectors, "h100_sectors.json", (20000, 4104, 128)), joined(2)),
     Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes mma_base about twice as fast",
             partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
     Picture("rungs", "Two tutorials' ladders climbed on an H200, and two rungs more",
