@@ -59,7 +59,8 @@ def sectors(file, problem):
     by_rows = {found["configs"][i].get("store") == "rows": us for i, us in sorted(times, key=lambda one: -one[1])}
     what = f"{' x '.join(map(str, problem))}, f16, on one {found['device']}"
     return tuple(_sectors(f"{title}\n{what}: {by_rows[overlap]:.0f} us (cuBLAS {cublas:.0f} us)", problem[1], overlap)
-                 for title, overlap in (("tiles side by side, the best of seven", False), ("tiles that overlap by 8 columns", True)))
+                 for title, overlap in (("tiles side by side, the best of seven", False),
+                                        ("tiles that overlap by 8 columns", True)))
 
 
 def _sectors(title, pitch, overlap, lines=6, first=88, last=168, edge=128):
