@@ -62,7 +62,7 @@ class GroupedRecipe(host.Recipe):
         shape, groups = _shapes(a, b, offsets)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else host.result_of(a.dtype, bool(scales))
         of_scales, step = _scales(a, b, scales)
-        if fault := fault_of(a.dtype, b.dtype, self.dtype, scaled_by(*of_scales.values()) if scales else ""):
+        if fault := fault_of((a.dtype, b.dtype), self.dtype, scaled_by(*of_scales.values()) if scales else ""):
             raise SimlayoutError(fault)
         self.device, self.kind = host._one_device(a, b, offsets, out, *scales), a.kind
         size = TYPES[self.dtype].bytes

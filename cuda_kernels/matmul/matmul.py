@@ -62,7 +62,7 @@ class Recipe:
         shape = result_shape(a.shape, b.shape)
         self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))
         scaling = _scales(a, b, scales)
-        if fault := fault_of(a.dtype, b.dtype, self.dtype, scaled_by(*scaling.values()) if scaling else ""):
+        if fault := fault_of((a.dtype, b.dtype), self.dtype, scaled_by(*scaling.values()) if scaling else ""):
             raise SimlayoutError(fault)
         self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
         size = TYPES[self.dtype].bytes

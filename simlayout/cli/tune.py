@@ -41,8 +41,8 @@ def describe(parser):
             help="of A and B: N with contiguous rows, T a transpose (default: NT)")
     parser.add_argument("--batch", type=integer(), default=1, metavar="N", help="so many products at once (default: 1)")
     parser.add_argument("--scaled", nargs="?", const="lines", default="", metavar="HOW",
-                        help="with a scale for each row and column of C, or by blocks of 128 of K: rows of A x columns of B "
-                             "that share one, 1x128, 128x1, 1x1 or 128x128")
+                        help="with a scale for each row and column of C (lines, what it is alone), for all (tensor), or by "
+                             "blocks of 128 of K: rows of A x columns of B that share one, 1x128, 128x1, 1x1 or 128x128")
     add(parser, "--seconds")
     parser.add_argument("--all-layers", metavar="FILE", help="measure the products that a file names")
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")

@@ -54,12 +54,12 @@ def accumulated(depths: tuple[int, ...] = DEPTHS, seed: int = 0) -> tuple[Curve,
     generator, curves = np.random.default_rng(seed), []
     a, b = (generator.standard_normal(shape) for shape in ((64, depths[-1]), (depths[-1], 16)))
     for kind in STYLES:
-        operands = [nearest("e4m3", abs(x) if kind == "positive numbers" else x) for x in (a, b)]
-        values = [exact("e4m3", x) for x in operands]
+        left, right = (nearest("e4m3", abs(x) if kind == "positive numbers" else x) for x in (a, b))
+        rows, columns = exact("e4m3", left), exact("e4m3", right)
         for promoted in (False, True):
-            sums = _sums(*operands, depths, PROMOTED if promoted else depths[-1])
-            curves.append(Curve(kind, promoted, tuple(depths), tuple(
-                _off(s, values[0][:, :K] @ values[1][:K]) for K, s in zip(depths, sums))))
+            sums = _sums(left, right, depths, PROMOTED if promoted else depths[-1])
+            errors = tuple(_off(s, rows[:, :K] @ columns[:K]) for K, s in zip(depths, sums))
+            curves.append(Curve(kind, promoted, depths, errors))
     return tuple(curves)
 
 

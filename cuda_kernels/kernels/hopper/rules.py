@@ -69,13 +69,14 @@ def multiplied_together(a, b):
     return len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in (a, b)}) == 1
 
 
-def fault_of(a, b, out, scaled):
-    """Why there is no product of operands of dtypes a and b to C of dtype `out`, scaled as Hopper's option says, and what
-    there is; "" where there is one.
+def fault_of(types, out, scaled):
+    """Why there is no product of operands of two dtypes to C of dtype `out`, scaled as Hopper's option says, and what there
+    is; "" where there is one.
 
-    >>> fault_of("e4m3", "e5m2", "bf16", "1x128"), fault_of("f16", "f16", "f16", "1x128")
+    >>> fault_of(("e4m3", "e5m2"), "bf16", "1x128"), fault_of(("f16", "f16"), "f16", "1x128")
     ('', 'a and b are f16 with scales for every 128 of K: only 8-bit operands have these')
     """
+    a, b = types
     if not multiplied_together(a, b):
         return f"a is {a} and b is {b}: convert one of them: wgmma mixes e4m3 and e5m2, and s8 and u8, nothing else"
     if out == "s32" and (TYPES[a].accumulators[0] != "s32" or scaled):
@@ -87,7 +88,7 @@ def fault_of(a, b, out, scaled):
 
 
 RULES = (
-    Rule(lambda c: fault_of(*c.types, c.out, c.scaled) != "", lambda c: fault_of(*c.types, c.out, c.scaled)),
+    Rule(lambda c: fault_of(c.types, c.out, c.scaled) != "", lambda c: fault_of(c.types, c.out, c.scaled)),
     Rule(lambda c: c.accumulates == "s32" and c.tile_n > 32 and c.tile_n % 16 > 0,
          lambda c: f"tile_n = {c.tile_n}: wgmma of integers has 8, 16, 24 or 32 columns, or a multiple of 16 up to 256"),
     Rule(lambda c: grains_of(c.scaled) is not None and c.tile_n % CHUNK * (CHUNK % c.tile_n) > 0,

@@ -48,7 +48,7 @@ class Asked:
                                    ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
                 raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
-        if fault := fault_of(*self.types, self.out, self.scaled):
+        if fault := fault_of(self.types, self.out, self.scaled):
             raise SimlayoutError(fault)
         if self.batch > 1 and self.scaled:
             raise SimlayoutError("only a product of two matrices is scaled: leave out the batch, or the scales")
