@@ -227,10 +227,8 @@ class Hopper:
 
     @property
     def box_n(self):
-        """Columns of a staging buffer, and of the boxes in which TMA stores C: stmatrix.x4 moves 16. Rows of C are swizzled
-        by 32, 64 or 128 bytes, columns of 64 rows by 128."""
-        sizes = (64, 32) if self.c_major == "N" else (64, 48, 32)
-        return self.box or next((n for n in sizes if self.tile_n % n == 0), 16)
+        """Columns of a staging buffer, and of the boxes in which TMA stores C."""
+        return self.box or widest_box(self.tile_n, self.c_major)
 
     @property
     def box_starts(self):
@@ -360,6 +358,13 @@ class Hopper:
     def program(self):
         """What is compiled: the configuration without what is only passed to the kernel, its order of tiles."""
         return replace(self, group=Hopper.group)
+
+
+def widest_box(columns, c_major):
+    """Columns of the widest box that divides so many: stmatrix.x4 moves 16. Rows of C are swizzled by 32, 64 or 128 bytes,
+    columns of 64 rows by 128."""
+    sizes = (64, 32) if c_major == "N" else (64, 48, 32)
+    return next((n for n in sizes if columns % n == 0), 16)
 
 
 def staged_bytes(box, buffers):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes
+from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes, widest_box
 from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
 from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra.dtypes import TYPES
@@ -91,20 +91,20 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
     options |= dict(tile_m=tile_m, tile_n=tile_n, resident=resident, producer=1 if crowded else 4)
     try:
         least = Hopper(stages=2, buffers=1, box=16, **options)
-        stages = {staging: min(most, _stages(least, *staging)) for staging in STAGINGS}
+        stages = {staging: min(most, fit) for staging, fit in _stages(least)}
         box, buffers = max(stages, key=stages.get)
-        usual = replace(least, buffers=buffers, box=0)
-        return replace(usual, stages=stages[box, buffers], box=0 if box == usual.box_n else box)
+        return replace(least, stages=stages[box, buffers], buffers=buffers,
+                       box=0 if box == widest_box(tile_n, least.c_major) else box)
     except SimlayoutError:
         return None
 
 
-def _stages(config, box, buffers):
-    """How many fit beside so many staging buffers of so many columns; 0 where the tile has not as many."""
-    if box > config.tile_n or buffers > -(-config.tile_n // box):
-        return 0
-    room = SHARED_LIMIT // config.resident - RESERVED - config.consumers * staged_bytes(box, buffers)
-    return room // (config.stage_bytes + BARRIERS + config.scale_bytes)
+def _stages(config):
+    """Yields (staging, how many stages fit beside it) of the STAGINGS that the tile has as many columns for."""
+    room, stage = SHARED_LIMIT // config.resident - RESERVED, config.stage_bytes + BARRIERS + config.scale_bytes
+    for box, buffers in STAGINGS:
+        if box <= config.tile_n and buffers <= -(-config.tile_n // box):
+            yield (box, buffers), (room - config.consumers * staged_bytes(box, buffers)) // stage
 
 
 def _candidates():

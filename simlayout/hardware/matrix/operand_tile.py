@@ -7,6 +7,7 @@ layouts).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class OperandTile:
         """Bytes of a box's rows."""
         return self.mode.row
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Bytes of the tile."""
         return self.rows * self.depth * dtype_of(self.dtype).bytes
