@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_kernels.kernels.hopper import producer, promote, wgmma_persistent
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.run.runner import run
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import SimlayoutError
+from simlayout.errors import HazardError, SimlayoutError
 from simlayout.numerics import mma
 from simlayout.numerics.fma import fma_f32
 
@@ -127,6 +128,35 @@ def test_scales_that_a_kernel_cannot_count_are_refused(scaled, of_a, of_b):
     a, b = np.zeros((70, K), NUMPY["e4m3"]), np.zeros((24, K), NUMPY["e4m3"]).T
     with pytest.raises(SimlayoutError, match=f"this kernel's is '{scaled}'"):
         run(kernel, a, b, *(np.ones(shape, np.float32) for shape in (of_a, of_b)), device="cpu")
+
+
+def plant(patch, fault):
+    """Takes away what keeps the warps of a promoting kernel in order, by a word."""
+    ring = wgmma_persistent.make_ring
+    if fault == "copies":                                # nobody waits until scales have been copied
+        patch.setattr(producer, "cp_async_mbarrier_arrive", lambda mbarrier: None)
+        patch.setattr(wgmma_persistent, "make_ring", lambda stages, at, readers, writers: ring(stages, at, readers, 1))
+    if fault == "readers":                               # the first warp that has read its scales frees the stage of all
+        patch.setattr(wgmma_persistent, "make_ring",
+                      lambda stages, at, readers, writers: ring(stages, at, readers // 4, writers))
+    if fault == "lanes":                                 # a lane frees the stage though others of its warp may yet read
+        patch.setattr(promote, "bar_warp_sync", lambda: None)
+    if fault == "products":                              # sums are promoted before the tensor core has made them
+        patch.setattr(promote, "wgmma_wait_group", lambda *options: lambda products: None)
+
+
+@pytest.mark.parametrize("fault, told", [("", ""), ("copies", "early read"), ("readers", "write after read"),
+                                         ("lanes", "write after read"), ("products", "early accumulator")])
+def test_the_machine_tells_where_a_promoting_kernel_waits_for_too_little(monkeypatch, fault, told):
+    plant(monkeypatch, fault)
+    kernel = kernel_of(Hopper(dtype="e4m3", tile_m=64, tile_n=16, stages=2, out="f32", store="direct", scaled="1x128"))
+    a, b = np.ones((40, 640), NUMPY["e4m3"]), np.ones((16, 640), NUMPY["e4m3"]).T
+    scales = np.ones((40, 5), np.float32), np.ones((5, 1), np.float32)
+    if fault:
+        with pytest.raises(HazardError, match=told):
+            run(kernel, a, b, *scales, device="cpu")
+    else:
+        assert (run(kernel, a, b, *scales, device="cpu").c == 640).all()
 
 
 def test_scales_of_blocks_lose_less_than_one_sum_of_all_products():
