@@ -76,8 +76,8 @@ class Problem:
     alignment matters. step_scale_a, step_scale_b: bytes from the scale of a row of A (a column of B) to that of the next;
     deep_scale_a, deep_scale_b: from that of 128 of K to that of the next; 0 if all share one. step_groups: of a
     grouped product, whose `matrices` are groups of rows, bytes from the scales of one group's B to those of the next,
-    and sizes: the rows of each, None where the device alone knows them. sms: streaming multiprocessors for which the grid is
-    chosen. Raises SimlayoutError for sizes below 1.
+    and sizes: the rows of each, None where the device alone knows them. alpha, beta: what the product and the residual are
+    multiplied by. sms: streaming multiprocessors for which the grid is chosen. Raises SimlayoutError for sizes below 1.
 
     >>> Problem(4096, 4096, 4096).flops
     137438953472
@@ -102,6 +102,8 @@ class Problem:
     deep_scale_b: int = 0
     step_groups: int = 0
     sizes: tuple | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
     sms: int = CPU_SMS
 
     def __post_init__(self):

@@ -1,7 +1,10 @@
 """Device arrays, cuBLAS, CUDA graphs and clocks through torch, CuPy or Numba: what the timing asks of a library."""
 
+from types import MappingProxyType
+
 import numpy as np
 
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError
 
@@ -17,16 +20,17 @@ class Library:
     dtypes: tuple[str, ...] = ("f16",)
 
     def operands(self, problem):
-        """(a, b, out), or (a, b, out, scale_a, scale_b), of a Product; a and b random normal, or any integers."""
+        """(a, b, out) of a Product, and where it has scales or an epilogue {argument of `matmul`: what is passed}; random
+        normal, or any integers."""
         def matrix(rows, cols, order):
             array = self.normal((cols, rows) if order == "T" else (rows, cols), problem.dtype)
             return self.on_gpu(array.T if order == "T" else array)
 
         (M, N, K), (first, second) = (problem.M, problem.N, problem.K), problem.order
-        return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.out), *self.scales(problem)
+        return matrix(M, K, first), matrix(K, N, second), self.empty((M, N), problem.out), *self.named(problem)
 
-    def scales(self, problem):
-        """(scale_a, scale_b) of a Product, () of one without: only torch multiplies 8-bit types."""
+    def named(self, problem):
+        """({argument of `matmul`: what is passed},) of a Product, () of one without: only torch has such."""
         return ()
 
     def on_gpu(self, array):
@@ -74,8 +78,18 @@ class Torch(Library):
             return self.torch.randn(*shape, device="cuda", dtype=self._kinds[dtype])
         return self.torch.randn(*shape, device="cuda").to(self._kinds[dtype])
 
-    def scales(self, problem):
-        """(scale_a, scale_b) of a Product, in the orders of memory that torch._scaled_mm asks for; () of one without."""
+    def named(self, problem):
+        """({argument of `matmul`: what is passed},) of a Product, () of one without scales or an epilogue; scales in the
+        orders of memory that torch._scaled_mm asks for."""
+        words = EPILOGUES[problem.epilogue]
+        named = {name: self.normal((problem.N,) if name == "bias" else (problem.M, problem.N), problem.out)
+                 for name in words.reads}
+        named |= {"activation": words.activation} if words.activation else {}
+        named |= dict(zip(("scale_a", "scale_b"), self._scales(problem)))
+        return (named,) if named else ()
+
+    def _scales(self, problem):
+        """(scale_a, scale_b) of a Product; () of one without."""
         (M, N), deep = (problem.M, problem.N), -(-problem.K // 128)
         lines = -(-deep // 4) * 4                        # cuBLAS reads the scales of B so far apart
         shapes = {"": (), "tensor": ((1, 1), (1, 1)), "lines": ((M, 1), (1, N)), "1x128": ((deep, M), (-(-N // 128), lines))}
@@ -86,16 +100,39 @@ class Torch(Library):
         """An array whose elements are not set."""
         return self.torch.empty(*shape, device="cuda", dtype=self._kinds[dtype])
 
-    def multiply(self, a, b, out, *scales):
+    def multiply(self, a, b, out, named=MappingProxyType({})):
         """out = a @ b by cuBLAS; of 8-bit floats with fast accumulation, but where every 128 of K have scales, as torch
-        wants it."""
+        wants it. An epilogue is done by cuBLASLt as far as torch asks it to, the rest by torch's own kernels."""
         if a.dtype is self._kinds.get("s8"):
             self.torch._int_mm(a, b, out=out)
-        elif scales:
+        elif "scale_a" in named:
+            scales = named["scale_a"], named["scale_b"]
             fast = scales[0].numel() in (1, a.shape[0])
             self.torch._scaled_mm(a, b, *scales, out_dtype=out.dtype, use_fast_accum=fast, out=out)
+        elif named:
+            self._finish(a, b, out, **named)
         else:
             self.torch.matmul(a, b, out=out)
+
+    def _finish(self, a, b, out, bias=None, residual=None, activation=None, multiply=None):
+        torch = self.torch
+        fused = bias is not None and residual is None and activation in ("relu", "gelu_tanh")
+        added = residual if residual is not None else bias
+        if fused:
+            torch._addmm_activation(bias, a, b, use_gelu=activation == "gelu_tanh", out=out)
+        elif added is not None:
+            torch.addmm(added, a, b, out=out)
+        else:
+            torch.matmul(a, b, out=out)
+        if residual is not None and bias is not None:
+            out += bias
+        if activation and not fused:
+            functions = {"relu": torch.relu_, "silu": lambda x: torch.nn.functional.silu(x, inplace=True),
+                         "gelu": lambda x: x.copy_(torch.nn.functional.gelu(x)),
+                         "gelu_tanh": lambda x: x.copy_(torch.nn.functional.gelu(x, approximate="tanh"))}
+            functions[activation](out)
+        if multiply is not None:
+            out *= multiply
 
     def copy(self, x):
         """A new array with the same elements."""

@@ -28,7 +28,7 @@ def wanted_of(product):
     """What `matmul` or, of groups, `grouped_matmul` wants a configuration for, given a Product."""
     majors = "K" if product.order[0] == "N" else "MN", "K" if product.order[1] == "T" else "MN"
     return Wanted(product.M, product.N, product.K, max(1, product.groups), *majors, (product.dtype, product.dtype),
-                  product.out, product.scaled)
+                  product.out, product.scaled, epilogue=product.epilogue)
 
 
 def _program(case, capability, gpu):
@@ -38,6 +38,7 @@ def _program(case, capability, gpu):
         wanted = wanted_of(p)
         majors = wanted.a_major, wanted.b_major
         chosen = choose_grouped if p.groups else choose
-        suited = kernel.taking(wanted.types, p.out, majors, wanted.scaled) if kernel else kernel_of(chosen(wanted, gpu))
+        taken = kernel and kernel.taking(wanted.types, p.out, majors, wanted.scaled, wanted.epilogue)
+        suited = taken or kernel_of(chosen(wanted, gpu))
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

@@ -7,6 +7,7 @@ from datetime import date
 from math import isfinite
 from pathlib import Path
 
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.matmul.matmul import RESULTS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
@@ -21,7 +22,8 @@ class Product:
     """C (M, N) = A (M, K) times B (K, N). dtype: of A and B, "f16", "bf16", "e4m3", "e5m2" or "s8"; order: BLAS's for A and
     B: N a matrix with contiguous rows, T the transpose of one; scaled: "", or what of 8-bit floats has a scale of its own:
     "tensor", "lines" (rows of A and columns of B), or of every 128 of K rows of A x columns of B, "1x128". groups: of rows
-    of A, each of which has a B of its own (`bench.grouped`); 0 where there is one B.
+    of A, each of which has a B of its own (`bench.grouped`); 0 where there is one B. epilogue: what is done to C's elements,
+    as Hopper's option.
 
     >>> str(Product(1024, 512, 256)), Product(1024, 512, 256).nbytes
     ('1024 x 512 x 256 f16 NT', 1835008)
@@ -36,6 +38,7 @@ class Product:
     order: str = "NT"
     scaled: str = ""
     groups: int = 0
+    epilogue: str = ""
 
     @property
     def out(self):
@@ -49,14 +52,16 @@ class Product:
 
     @property
     def nbytes(self):
-        """Bytes of A, B and C."""
-        of_a = TYPES[self.dtype].bytes
-        return of_a * (self.M * self.K + self.K * self.N * max(1, self.groups)) + TYPES[self.out].bytes * self.M * self.N
+        """Bytes of A, B and C, and of what is read that has C's shape."""
+        of_a, like_c = TYPES[self.dtype].bytes, 1 + len(EPILOGUES[self.epilogue].like_c)
+        of_b = self.K * self.N * max(1, self.groups)
+        return of_a * (self.M * self.K + of_b) + TYPES[self.out].bytes * self.M * self.N * like_c
 
     def __str__(self):
         scaled = f" scaled by {self.scaled}" * bool(self.scaled)
         groups = f" in {self.groups} groups" * bool(self.groups)
-        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}{scaled}{groups}"
+        then = f" then {self.epilogue}" * bool(self.epilogue)
+        return f"{self.M} x {self.N} x {self.K} {self.dtype} {self.order}{scaled}{groups}{then}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,9 @@ class Row:
     def as_dict(self):
         """Plain values, as the record has them."""
         p = self.problem
-        shape = [p.M, p.N, p.K, p.dtype, p.order] + [p.scaled] * bool(p.scaled or p.groups) + [p.groups] * bool(p.groups)
+        given, plain = (p.scaled, p.groups, p.epilogue), ("", 0, "")
+        count = max((i + 1 for i in range(len(plain)) if given[i] != plain[i]), default=0)
+        shape = [p.M, p.N, p.K, p.dtype, p.order, *given[:count]]
         return {"set": self.set, "label": self.label, "shape": shape, "config": self.config,
                 "us": _rounded(self.us, 2), "cublas us": _rounded(self.cublas_us, 2), "share": _rounded(self.share, 4)}
 

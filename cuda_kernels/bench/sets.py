@@ -55,6 +55,16 @@ def eight_bits(dtype, scaled):
     return lambda sizes: [Product(*size, dtype, scaled=scaled) for size in EIGHT_BITS]
 
 
+EPILOGUES = "bias_n", "bias_n relu", "bias_n gelu_tanh", "residual", "residual bias_n", "silu multiply"
+"""A linear layer, one with an activation, BLAS's beta C, an output layer of a transformer, and the gate of a SwiGLU."""
+EPILOGUED = (4096, 4096, 4096), (8192, 14336, 4096), (128, 8192, 8192)
+
+
+def epilogues(sizes):
+    """Products of bf16 whose elements are finished."""
+    return [Product(*size, "bf16", epilogue=epilogue) for size in EPILOGUED for epilogue in EPILOGUES]
+
+
 def squares(sizes):
     """M = N = K, f16."""
     return [Product(n, n, n) for n in sizes]
@@ -127,12 +137,13 @@ SETS = {
     "fp8-lines": Set("the same, a scale for each row and column", _matmul(eight_bits("e4m3", "lines"))),
     "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),
     "int8": Set("the same of int8, to int32", _matmul(eight_bits("s8", ""))),
+    "epilogues": Set("bf16 with bias, residual, an activation, a product of elements", _matmul(epilogues)),
     "grouped": Set("8 to 256 groups of rows: experts of Mixtral 8x7B and DeepSeek-V3", grouped.cases),
     "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
     "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), 0.5),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
 }
-"""What can be measured, by name. The first nine measure what `matmul` chooses, the tenth what `grouped_matmul` does."""
+"""What can be measured, by name. The first ten measure what `matmul` chooses, the next what `grouped_matmul` does."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""

@@ -7,12 +7,14 @@ neighbouring turns, because a change of the GPU's clock affects both.
 """
 
 import statistics
+from types import MappingProxyType
 
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.libraries import array_library
 from cuda_kernels.bench.record import Product, Row, config_dict
 from cuda_kernels.bench.sets import TRITON, Case
 from cuda_kernels.kernels import as_kernel
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.run.turns import sets_of, turn
 from simlayout.errors import DeviceError
 
@@ -21,7 +23,7 @@ TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
 results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
 floats up to 2.25 times as large. Integers are exact."""
 LOOSER = 10
-"""Times as much, where the kernel accumulates in f16."""
+"""Times as much, where the kernel accumulates in f16, or the library rounds before it multiplies by another array."""
 
 
 def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
@@ -74,9 +76,9 @@ def _timed(case, library, sets, ours, rounds, seconds):
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
 
-def prepared(kernel, a, b, out, *scales, overlap=False, tune="kept"):
-    """out = a @ b, times the scales, as something to call again and again, on the library's current stream; `kernel` says
-    what computes it.
+def prepared(kernel, a, b, out, named=MappingProxyType({}), overlap=False, tune="kept"):
+    """out = a @ b, with further arguments of `matmul` by name, as something to call again and again, on the library's
+    current stream; `kernel` says what computes it.
 
     kernel: as `matmul` takes it, or TRITON.
     """
@@ -86,8 +88,7 @@ def prepared(kernel, a, b, out, *scales, overlap=False, tune="kept"):
         from cuda_kernels.bench.triton_matmul import Matmul
 
         return Matmul(a, b, out)
-    scaled = dict(zip(("scale_a", "scale_b"), scales))
-    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap, tune=tune, **scaled)
+    return plan_matmul(a, b, out, kernel=kernel, overlap=overlap, tune=tune, **named)
 
 
 def alternate(takers, rounds):
@@ -122,7 +123,8 @@ def fault(library, problem, call, operands, looser=1):
 
 def _check(library, case, call, operands):
     """Raises DeviceError if the call's product is wrong."""
-    looser = LOOSER if getattr(getattr(case.kernel, "options", None), "accumulate", "") == "f16" else 1
+    narrow = getattr(getattr(case.kernel, "options", None), "accumulate", "") == "f16"
+    looser = LOOSER if narrow or EPILOGUES[case.problem.epilogue].multiply else 1
     wrong = fault(library, case.problem, call, operands, looser)
     if wrong is not None:
         raise DeviceError(f"{case}: the product and cuBLAS's differ by {wrong}: the kernel is wrong, run pytest "

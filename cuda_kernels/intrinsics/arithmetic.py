@@ -6,7 +6,7 @@ It may fuse `x * y + z` into one fma or not (`simlayout.machine.python.products`
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
-from simlayout.machine.arithmetic.floats import fuse_f64, multiply_f64
+from simlayout.machine.arithmetic.floats import canonical_f32, fuse_f64, multiply_f64
 from simlayout.numerics.fma import NAN_F32, fma_f32
 
 
@@ -29,10 +29,27 @@ def mul_rn_f32(warp, a, b):
     return np.where(np.isnan(product), NAN_F32, product)[()]
 
 
+@instruction("add.rn.f32 $0, $1, $2;", "f32 <- f32 f32", ordered=False)
+def add_rn_f32(warp, a, b):
+    """a + b, rounded to nearest even even where one of them is a product (PTX ISA: add, with .rn never contracted)."""
+    return _f32(np.add(a, b, dtype=np.float32))
+
+
+@instruction("mov.b32 $0, $1;", "f32 <- b32", ordered=False)
+def f32_of_bits(warp, bits):
+    """The f32 whose bits a register holds."""
+    return np.asarray(bits).astype(np.uint32).view(np.float32)[()]
+
+
 @instruction("mul.rn.f64 $0, $1, $2;", "f64 <- f64 f64", ordered=False)
 def mul_rn_f64(warp, a, b):
     """a * b, rounded to nearest even whatever is added to it. A NaN is that of b, or else a."""
     return _lanes_f64(multiply_f64, a, b)
+
+
+def _f32(made):
+    """f32 numbers or lanes with the NaN that arithmetic makes."""
+    return canonical_f32(np.asarray(made))[()]
 
 
 def _lanes_f64(operation, *values):

@@ -104,6 +104,50 @@ def ld_global_b32(warp, source):
     return _registers(source.read(warp.active, 4))[0]
 
 
+_ONE_IF = "{{ .reg .pred p; .reg .b16 h; setp.ne.u32 p, $2, 0; mov.b16 h, 0; @p ld.global.b16 h, [$1]; {} }}"
+_TWO_IF = ("{{ .reg .pred p; .reg .b32 w; .reg .b16 l, h; setp.ne.u32 p, $3, 0; mov.b32 w, 0; @p ld.global.b32 w, [$2];"
+           " mov.b32 {{l, h}}, w; {} }}")
+_WIDENED = "{ .reg .b16 z; mov.b16 z, 0; mov.b32 $0, {z, h}; }"
+
+
+@instruction("{ .reg .pred p; setp.ne.u32 p, $2, 0; mov.b32 $0, 0; @p ld.global.f32 $0, [$1]; }", "f32 <- u64 u32")
+def ld_global_f32_if(warp, source, exists):
+    """One f32 per lane, 4-byte aligned; zero (and no access) where `exists` is 0."""
+    return _read_valid(warp, source, _bytes_if(exists, 4), 4).view(np.float32)[:, 0]
+
+
+@instruction(_ONE_IF.format("cvt.f32.f16 $0, h;"), "f32 <- u64 u32")
+def ld_global_f16_if(warp, source, exists):
+    """One f16 per lane as f32, 2-byte aligned; zero (and no access) where `exists` is 0."""
+    return _read_valid(warp, source, _bytes_if(exists, 2), 2).view(np.float16)[:, 0].astype(np.float32)
+
+
+@instruction(_ONE_IF.format(_WIDENED), "f32 <- u64 u32")
+def ld_global_bf16_if(warp, source, exists):
+    """One bf16 per lane as f32, 2-byte aligned; zero (and no access) where `exists` is 0."""
+    return _of_bf16(_read_valid(warp, source, _bytes_if(exists, 2), 2))[:, 0]
+
+
+@instruction(_TWO_IF.format("cvt.f32.f16 $0, l; cvt.f32.f16 $1, h;"), "f32 f32 <- u64 u32")
+def ld_global_f16x2_if(warp, source, exists):
+    """Two neighbouring f16 per lane as f32, 4-byte aligned; zeros (and no access) where `exists` is 0."""
+    both = _read_valid(warp, source, _bytes_if(exists, 4), 4).view(np.float16).astype(np.float32)
+    return both[:, 0], both[:, 1]
+
+
+@instruction(_TWO_IF.format("{ .reg .b16 z; mov.b16 z, 0; mov.b32 $0, {z, l}; mov.b32 $1, {z, h}; }"),
+             "f32 f32 <- u64 u32")
+def ld_global_bf16x2_if(warp, source, exists):
+    """Two neighbouring bf16 per lane as f32, 4-byte aligned; zeros (and no access) where `exists` is 0."""
+    both = _of_bf16(_read_valid(warp, source, _bytes_if(exists, 4), 4))
+    return both[:, 0], both[:, 1]
+
+
+def _of_bf16(data):
+    """f32 of bytes [32, 2 n] of bf16: their bits with zeros below."""
+    return (np.ascontiguousarray(data).view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 @instruction("ld.global.f32 $0, [$1];", "f32 <- u64")
 def ld_global_f32(warp, source):
     """One f32 per lane, 4-byte aligned."""

@@ -95,8 +95,10 @@ class Gemm(Kernel):
                 f"CTAs: {prediction.ctas}, K steps: {prediction.steps}",
                 f"{prediction.clocks} per K step of a CTA: bound by {prediction.bound}")
 
-    def taking(self, types, out, majors=None, scaled=""):
+    def taking(self, types, out, majors=None, scaled="", epilogue=""):
         """The variant for operands of two types and results of type `out`. Raises SimlayoutError if there is none."""
+        if epilogue:
+            raise SimlayoutError(f"{self.name} has no {epilogue}: use kernel=\"auto\" on a GPU of compute capability 9.0")
         if scaled:
             raise SimlayoutError(f"{self.name} has no scales: use kernel=\"auto\" on a GPU of compute capability 9.0")
         if self.dtypes != (*types, out):

@@ -54,8 +54,7 @@ class GroupedRecipe(host.Recipe):
     """A grouped product but for addresses. a, b, offsets, out: Operands, out None for a new array; kernel, overlap: as of
     `grouped_matmul`; scales: the Operands of scale_a and scale_b, or none."""
 
-    roles = *host.ROLES[:6], "offsets", *host.ROLES[6:]
-    read = "a", "b", "offsets", "scale_a", "scale_b"
+    roles = *host.ROLES, "offsets", "scale_a", "scale_b"
 
     def __init__(self, cuda, a, b, offsets, out, kernel, overlap, scales=()):
         host.check_types(a, b)

@@ -7,12 +7,14 @@ takes two look-ups.
 
 import sys
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look, operand
+from cuda_kernels.matmul.finish import NAMES, PLAIN, finish_of
 from cuda_kernels.matmul.product import check_strides, result_shape
 from cuda_kernels.matmul.steps import steps_for
 from cuda_kernels.matmul.workspace import Workspaces
@@ -24,8 +26,8 @@ from simlayout.kernel import Kernel
 _NEW = (-1,)
 """The description of an out that is yet to be made."""
 
-ROLES = "a", "b", "c", "scratch", "split", "counters", "scale_a", "scale_b"
-"""Whose addresses a launch needs, in the order in which they are passed on; the scales where there are some."""
+ROLES = "a", "b", "c", "scratch", "split", "counters"
+"""Whose addresses a launch needs, in the order in which they are passed on; those of scales, bias and so on follow."""
 
 CACHE_SIZE = 256
 """Recipes in the cache, and launches per recipe; the oldest goes first."""
@@ -52,34 +54,37 @@ RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16", "s8": "
 
 class Recipe:
     """A product but for addresses. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`;
-    scales: the Operands of scale_a and scale_b, or none."""
+    more: the Operands of what else it reads, by the names of `matmul`'s arguments; finishing: its activation, alpha and
+    beta."""
 
-    roles: tuple[str, ...] = ROLES
-    read: tuple[str, ...] = "a", "b", "scale_a", "scale_b"
-
-    def __init__(self, cuda, a, b, out, kernel, overlap, tune, scales=()):
+    def __init__(self, cuda, a, b, out, kernel, overlap, tune, more=MappingProxyType({}), finishing=PLAIN):
         check_types(a, b)
         shape = result_shape(a.shape, b.shape)
-        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, bool(scales))
-        scaling = _scales(a, b, scales)
-        if fault := fault_of((a.dtype, b.dtype), self.dtype, scaled_by(*scaling.values()) if scaling else ""):
+        finishes, read, scales = finishing != PLAIN or not NAMES.isdisjoint(more), more.values(), _scales(a, b, more)
+        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else result_of(a.dtype, finishes or bool(scales))
+        self.roles, size = (*ROLES, *more), TYPES[self.dtype].bytes
+        strides = out.strides if out else contiguous(shape, size)
+        added = {name: x for name, x in more.items() if name in NAMES}
+        finish = finish_of(finishing, added, b.shape, shape, strides, self.dtype)
+        scaled = scaled_by(*scales.values()) if scales else ""
+        if fault := fault_of((a.dtype, b.dtype), self.dtype, scaled, str(finish.epilogue)):
             raise SimlayoutError(fault)
-        self.device, self.kind, self.launches = _one_device(a, b, out, *scales), a.kind, {}
-        size = TYPES[self.dtype].bytes
+        self.device, self.kind, self.launches = _one_device(a, b, out, *read), a.kind, {}
         for name, x in (("a", a), ("b", b)):
             check_strides(name, x.shape, x.strides, x.itemsize, True)
         if out:
             _check_out(out, shape)
-        strides = out.strides if out else contiguous(shape, size)
-        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size),
-                                               *(x.extent for x in scales))
-        self.stream = _default_stream([x for x in (a, b, out, *scales) if x], self.device)
+        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size), *(x.extent for x in read))
+        self.stream = _default_stream([x for x in (a, b, out, *read) if x], self.device)
         self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears = 0 in a.shape[-1:] and 0 not in shape
+        if self.clears and finish:
+            raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: no kernel finishes sums of nothing")
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
+            aligned["c"] = aligned["c"] and all(x.address % 16 == 0 for x in added.values())
             given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
-            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, scaling
+            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, scales, finish
             builder = built(wanted, given, tune != "off")
             if not isinstance(tune, str):
                 from cuda_kernels.matmul.tune.measure import tune_once
@@ -89,20 +94,23 @@ class Recipe:
                     builder = built(wanted, given, True)
             self.steps, self.kernel = tuple(builder.steps), builder.kernel
             self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
-        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out, *scales) if x)
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out, *read) if x)
         self.simple = not self.scratch and not self.split and not self.clears
 
     def bind(self, key):
-        """The launches for addresses of ROLES; kept."""
+        """The launches for addresses of the roles; kept."""
         addresses = dict(zip(self.roles, key))
         launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
         return _cache(self.launches, key, launches)
 
     def check_overlap(self, at_a, at_b, at_c, at_more):
-        """Raises SimlayoutError if out shares memory with what is read, judged by whole extents."""
-        end = at_c + self.extents[2]
-        for name, at, size in zip(self.read, (at_a, at_b, *at_more), (*self.extents[:2], *self.extents[3:])):
-            if at_c < at + size and at < end and size and end > at_c:
+        """Raises SimlayoutError if out shares memory with what is read, judged by their whole extents. It may be what lies
+        as it does, the residual or what is multiplied: each element is read before it is written."""
+        end, names = at_c + self.extents[2], self.roles[len(ROLES):]
+        read = (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1]), *zip(names, at_more, self.extents[3:]))
+        for name, at, size in read:
+            same = at == at_c and name in ("residual", "multiply")
+            if at_c < at + size and at < end and size and end > at_c and not same:
                 raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
                                      "another out")
 
@@ -172,8 +180,11 @@ def result_of(dtype, scaled):
     return "bf16" if scaled and RESULTS[dtype] == "s32" else RESULTS[dtype]
 
 
-def _scales(a, b, scales):
-    """{"a", "b": Scales} of Operands; {} without scales."""
+def _scales(a, b, more):
+    """{"a", "b": Scales} of the Operands "scale_a" and "scale_b" of `more`; {} without scales."""
+    scales = [more[name] for name in ("scale_a", "scale_b") if name in more]
+    if len(scales) == 1:
+        raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
     if not scales:
         return {}
     if len(a.shape) != 2 or len(b.shape) != 2:
@@ -218,38 +229,45 @@ def _no_gradient(*tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
-def _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b):
-    """(recipe, addresses of a, b and out, those of the scales) for these arrays. If the recipe is new, everything is checked
-    and it is made."""
+def _named(scale_a, scale_b, bias, residual, multiply):
+    """{name: array} of what a call reads beside a and b."""
+    if scale_a is None and scale_b is None and bias is None and residual is None and multiply is None:
+        return {}
+    named = {"scale_a": scale_a, "scale_b": scale_b, "bias": bias, "residual": residual, "multiply": multiply}
+    return {name: x for name, x in named.items() if x is not None}
+
+
+def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
+    """(recipe, addresses of a, b and out, those of what else is read) for these arrays. more: of `_named`; finishing:
+    activation, alpha and beta. If the recipe is new, everything is checked and it is made."""
     look_a, at_a = look(a, "a")
     look_b, at_b = look(b, "b")
     look_c, at_c = (_NEW, 0) if out is None else look(out, "out")
-    cuda, scales, looks, at_scales = driver.cuda(), (), (), ()
-    key = look_a, look_b, look_c, kernel, overlap, tune
-    if scale_a is not None or scale_b is not None:
-        if scale_a is None or scale_b is None:
-            raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
-        scales = (scale_a, "scale_a"), (scale_b, "scale_b")
-        looks, at_scales = zip(*(look(x, name) for x, name in scales))
-        key += looks
+    cuda, looks, at_more = driver.cuda(), (), ()
+    key = look_a, look_b, look_c, kernel, overlap, tune, finishing
+    if more:
+        looks, at_more = zip(*(look(x, name) for name, x in more.items()))
+        key += (*more, *looks)
     if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0], *(look[0] for look in looks)):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in
-                     zip((at_a, at_b, at_c, *at_scales), ("a", "b", "out", "scale_a", "scale_b")))
+                     zip((at_a, at_b, at_c, *at_more), ("a", "b", "out", *more)))
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, _tune(tune, kernel),
-                                             [operand(*x, cuda, "scales are float32") for x in scales]))
+        read = {name: operand(x, name, cuda, *["scales are float32"] * (name not in NAMES)) for name, x in more.items()}
+        recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, _tune(tune, kernel), read, finishing))
     if recipe.gradients:
-        _no_gradient(a, b, out, scale_a, scale_b)
+        _no_gradient(a, b, out, *more.values())
     if out is not None:
-        recipe.check_overlap(at_a, at_b, at_c, at_scales)
-    return recipe, at_a, at_b, at_c, at_scales
+        recipe.check_overlap(at_a, at_b, at_c, at_more)
+    return recipe, at_a, at_b, at_c, at_more
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-           overlap: bool = False, scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Any:
-    """a @ b by NumPy's rules, for arrays on one GPU.
+           overlap: bool = False, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float | None = None,
+           residual: Any = None, bias: Any = None, activation: str | None = None, multiply: Any = None,
+           tune: str | float = "kept") -> Any:
+    """a @ b by NumPy's rules, for arrays on one GPU; or activation(alpha (a @ b) + beta residual + bias) * multiply.
 
     a (..., M, K), b (..., K, N): torch, CuPy or Numba arrays, or any with `__cuda_array_interface__` or DLPack; float16 or
     bfloat16, both the same, or float8_e4m3fn and float8_e5m2, or int8 and uint8, also mixed. Vectors and broadcast batches
@@ -264,7 +282,13 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     multiplied before it is rounded, as by torch._scaled_mm: of one element, or scale_a with one for each row of a and
     scale_b with one for each column of b. Of 8-bit operands every 128 of K may have scales of its own: scale_a of shape (M,
     K / 128) or (M / 128, K / 128), scale_b (K / 128, N) or (K / 128, N / 128), rounded up, of any strides; then sums of 128
-    of K are added in float32, each times its scales. kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream:
+    of K are added in float32, each times its scales.
+
+    alpha, beta: numbers, as float32; residual, multiply: arrays of out's shape, strides and dtype, each of which may be out
+    itself; bias: of out's dtype, one for each column; activation: "relu", "gelu", "gelu_tanh" or "silu". What is named is
+    done in float32, in the order above, and rounded once (on GPUs of compute capability 9.0; K is at least 1).
+
+    kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream:
     where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays'
     library. overlap: whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent
     launch); it reads and writes the arrays only after that one has ended.
@@ -277,8 +301,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     cannot be multiplied, and DeviceError if there is no GPU that can do it; then nothing has been launched. Legal in a CUDA
     graph capture if the same call was made once before.
     """
-    recipe, at_a, at_b, at_c, at_scales = _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b)
-    return launched(recipe, a, out, at_a, at_b, at_c, at_scales, stream)
+    more = _named(scale_a, scale_b, bias, residual, multiply)
+    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, out, kernel, overlap, tune, more, (activation, alpha, beta))
+    return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
 
 
 def launched(recipe, a, out, at_a, at_b, at_c, at_more, stream):
@@ -340,7 +365,8 @@ class Prepared:
 
 
 def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False, scale_a: Any = None,
-                scale_b: Any = None, tune: str | float = "kept") -> Prepared:
+                scale_b: Any = None, alpha: float = 1.0, beta: float | None = None, residual: Any = None, bias: Any = None,
+                activation: str | None = None, multiply: Any = None, tune: str | float = "kept") -> Prepared:
     """Prepares out = a @ b for many calls: returns a Prepared, which is called with a stream or without one.
 
     Arguments, checks and errors are those of `matmul`. Everything is checked here, and not again in a call. The elements of
@@ -348,5 +374,6 @@ def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", over
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    recipe, *addresses, at_scales = _lookup(a, b, out, kernel, overlap, tune, scale_a, scale_b)
-    return Prepared(recipe, a, b, out, addresses, tuple(zip((scale_a, scale_b), at_scales)))
+    more = _named(scale_a, scale_b, bias, residual, multiply)
+    recipe, *addresses, at_more = _lookup(a, b, out, kernel, overlap, tune, more, (activation, alpha, beta))
+    return Prepared(recipe, a, b, out, addresses, tuple(zip(more.values(), at_more)))

@@ -114,11 +114,12 @@ def check_strides(name, shape, strides, itemsize, batches_may_repeat):
         span = stride * (size - 1) + span
 
 
-def work_of(a, b, c):
+def work_of(a, b, c, bias=""):
     """The Work of c = a @ b; a, b, c are (shape, strides), c of `result_shape`. All sizes are at least 1.
 
     Batch dimensions are folded into M if B is the same for all of them and the rows of A and of C go on at even distances
-    (so that activations times weights are one product). In the same way they are folded into N, and into one another.
+    (so that activations times weights are one product). In the same way they are folded into N, and into one
+    another; but not into the rows ("m") or columns ("n") of which each has a bias.
 
     >>> work_of(((8, 16, 64), (2048, 128, 2)), ((64, 32), (64, 2)), ((8, 16, 32), (1024, 64, 2))).sizes
     (128, 32, 64)
@@ -134,7 +135,7 @@ def work_of(a, b, c):
     n = len(place_c) - rows - cols
     dims = [Dim(size, *(_batch_stride(x, i - n) for x in (a, b)), stride)
             for i, (size, stride) in enumerate(place_c[:n]) if size > 1]
-    left, right, out, dims = _fold(left, right, out, dims)
+    left, right, out, dims = _fold(left, right, out, dims, {"": (False, True), "n": (False,), "m": (True,)}[bias])
     dims = _merge(dims)
     most = max(dims, key=lambda d: d.size, default=Dim(1, 0, 0, 0))
     others = [d for d in dims if d is not most]
@@ -166,13 +167,14 @@ def _batch_stride(x, i):
     return strides[i] if -i <= len(shape) and shape[i] > 1 else 0
 
 
-def _fold(a, b, c, dims):
-    """Batch dimensions taken into the rows of A and C, or the columns of B and C, while any can be."""
+def _fold(a, b, c, dims, flips):
+    """Batch dimensions taken into the rows of A and C (False among the flips), or the columns of B and C (True), while any
+    can be."""
     folded = True
     while folded:
         folded = False
         for d in reversed(dims):
-            for flip in (False, True):
+            for flip in flips:
                 x, y, z = (b.transposed, a.transposed, c.transposed) if flip else (a, b, c)
                 moves, stays = (d.b, d.a) if flip else (d.a, d.b)
                 single = x.rows == 1

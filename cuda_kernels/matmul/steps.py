@@ -13,6 +13,7 @@ from cuda_kernels.kernels.hopper.scaling import scaled_by
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.finish import Finish
 from cuda_kernels.matmul.product import ALIGNED, Work, copied, work_of
 from cuda_kernels.matmul.tune.kept import kept
 from cuda_kernels.run.driver import Shape, TensorMapMaker
@@ -57,12 +58,13 @@ class Input:
 class Steps:
     """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
     16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": Scales
-    of a, "b": of b}, {} of a product without scales; use_kept: whether what tuning has kept is used. wanted: once it is
-    built, the Wanted; None of other kernels."""
+    of a, "b": of b}, {} of a product without scales; finish: the Finish of its elements; use_kept: whether what tuning
+    has kept is used. wanted: once it is built, the Wanted; None of other kernels."""
 
-    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False):
+    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, finish=None, use_kept=False):
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
         self.overlap, self.scales, self.use_kept, self.wanted = overlap, scales or {}, use_kept, None
+        self.finish = finish or Finish()
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = self.step_groups = 0
@@ -146,22 +148,27 @@ class HopperSteps(Steps):
         """The Laid of c = a @ b; a, b, c: (shape, strides); majors: orders of operands that the kernel takes, None for all
         that wgmma does."""
         size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
-        work, exchanged = self.work(a, b, c)
+        epilogue, (work, exchanged) = self.finish.epilogue, self.work(a, b, c)
         at, majors = list(zip(*work.pieces)), majors or majors_of(self.types[0])
         inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)
+        if copy_c and epilogue.like_c:
+            raise SimlayoutError("out has neither rows nor columns whose elements lie together, and with "
+                                 f"{' and '.join(epilogue.like_c)} it needs them: pass another out")
         m, (M, N, K) = place_c.matrices, work.sizes
         self.check_sizes(M, N, K, m.row // size_c)
         aligned = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
+        by_pairs = N % 2 == 0 or not epilogue.reads      # of what lies beside C
         wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
                         self.out, scaled_by(*(self.scales[x.role] for x in inputs)) if self.scales else "",
-                        "tma" if aligned and m.for_tma(size_c) else "direct")
+                        "tma" if aligned and by_pairs and m.for_tma(size_c) else "direct",
+                        str(epilogue.transposed if exchanged else epilogue))
         return Laid(work, inputs, place_c, copy_c, aligned, wanted)
 
     def work(self, a, b, c):
         """(the Work of c = a @ b, whether it is of the transposes)."""
-        return row_major(work_of(a, b, c), TYPES[self.out].bytes, self.aligned["c"])
+        return row_major(work_of(a, b, c, self.finish.epilogue.bias), TYPES[self.out].bytes, self.aligned["c"])
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
@@ -177,7 +184,8 @@ class HopperSteps(Steps):
                           c=0 if laid.aligned else size_c, step_groups=self.step_groups,
                           **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
                           **{f"{which}_scale_{name}": getattr(self.scales[x.role], which)
-                             for name, x in zip("ab", inputs) if self.scales for which in ("step", "deep")})
+                             for name, x in zip("ab", inputs) if self.scales for which in ("step", "deep")},
+                          alpha=self.finish.alpha, beta=self.finish.beta)
         kernel = kernel.fitted(problem)
         if not self.fits(kernel, problem):
             kernel = kernel.variant(split=False)
@@ -196,7 +204,8 @@ class HopperSteps(Steps):
             places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
                       "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset),
                       "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0),
-                      "offsets": ("offsets", 0)}
+                      "offsets": ("offsets", 0), "bias": ("bias", 0), "residual": ("residual", piece[2]),
+                      "multiply": ("multiply", piece[2])}
             self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
                                       f"{M}x{N}x{K} of {kernel.options}"))
             if laid.copied:
@@ -231,7 +240,8 @@ class HopperSteps(Steps):
             config = kept(self.cuda, self.device, wanted) if self.use_kept else None
             suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
         else:
-            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled,
+                                   wanted.epilogue)
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
@@ -260,7 +270,7 @@ class MmaSteps(Steps):
         """Adds the steps of c = a @ b; kernel: a Kernel."""
         if self.scales:
             raise SimlayoutError(f"{kernel.name} has no scales: use kernel=\"auto\" on a GPU of compute capability 9.0")
-        kernel = kernel.taking(self.types, self.out)
+        kernel = kernel.taking(self.types, self.out, epilogue=str(self.finish.epilogue))
         work, exchanged = row_major(work_of(a, b, c), 2, self.aligned["c"])
         role_a, role_b = ("b", "a") if exchanged else ("a", "b")
         at = list(zip(*work.pieces))
@@ -295,7 +305,8 @@ class MmaSteps(Steps):
         self.kernel = kernel
 
 
-def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, use_kept=False, builder=HopperSteps):
+def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, finish=None, use_kept=False,
+              builder=HopperSteps):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 
     kernel: "auto", the name of a Kernel, a Kernel or a Hopper configuration; builder: of those for Hopper; the rest as of
@@ -315,4 +326,4 @@ def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=N
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     builder = builder if kernel is None or kernel.stacks else MmaSteps
-    return builder(cuda, device, types, out, aligned, overlap, scales, use_kept), kernel
+    return builder(cuda, device, types, out, aligned, overlap, scales, finish, use_kept), kernel

@@ -180,7 +180,7 @@ class Run:
         self.program, self.places, self.grid = program, places, grid
 
     def read(self, signature, first=0):
-        kinds = {"u64": ctypes.c_uint64, "s32": ctypes.c_int32}
+        kinds = {"u64": ctypes.c_uint64, "s32": ctypes.c_int32, "u32": ctypes.c_uint32}
         return [value(kinds[t], value(ctypes.c_uint64, self.places + 8 * (first + i)))
                 for i, t in enumerate(signature.split())]
 
@@ -206,6 +206,7 @@ class Run:
         values = self.read(" ".join(a.type for a in self.kernel.signature[3:]), 3)
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
         order, scales = order[:7], order[7:]
+        scales, added = (scales[:6], scales[6:]) if config.scaled else ([], scales)
         a, b = (self.array_of_map(i, dtype) for i, dtype in enumerate(config.types))
         if config.grouped:
             return self.grouped(a, b, c, (M, N, K, count, ldc), order, scales)
@@ -227,6 +228,8 @@ class Run:
         made = np.matmul(a.astype(np.float32), b.astype(np.float32))
         if config.scaled:
             made = self.scaled(a, b, scales)
+        if config.epilogue:
+            made = self.finished(made, added, target)
         with np.errstate(over="ignore"):
             made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
@@ -254,6 +257,29 @@ class Run:
                     made = self.scaled(pair[0][None], pair[1].T[None], [*places[0], *places[1]])[0]
                 target[start:end] = (made if config.c_major == "N" else made.T).astype(out)
             start = end
+
+    def finished(self, made, added, target):
+        """The product behind its epilogue; target: C as it lies in memory."""
+        from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
+        from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
+
+        words, down = EPILOGUES[self.options.epilogue], self.options.c_major == "M"
+        alpha, beta = np.array(added[:2], np.uint32).view(np.float32)
+        bias, residual, multiply = added[2:]
+        assert (alpha == 1 or words.alpha) and (beta == 1 or words.residual)
+        assert [bool(x) for x in added[2:]] == [name in words.reads for name in ("bias", "residual", "multiply")]
+
+        def like(address):
+            found = view(address, target.dtype, target.shape, target.strides).astype(np.float32)
+            return found.swapaxes(1, 2) if down else found
+
+        made = alpha * made + (beta * like(residual) if residual else 0)
+        if bias:
+            of_rows, lines = words.bias == "m", made.shape[1 if words.bias == "m" else 2]
+            of = view(bias, target.dtype, (lines,), (target.itemsize,)).astype(np.float32)
+            made = made + (of[:, None] if of_rows else of)
+        made = ACTIVATIONS[words.activation].exact(made) if words.activation else made
+        return made * like(multiply) if multiply else made
 
     def scaled(self, a, b, scales):
         """The product of a and b, of one matrix each, every 128 of K (or all of it) times its scales."""

@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from cuda_kernels.intrinsics.wgmma import wgmma_steps
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
 from cuda_kernels.kernels.hopper.rows import LAP, ROWS_BYTES
@@ -45,9 +46,9 @@ class Hopper:
     consumer for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of
     tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
     of C; dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit
-    type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; out: "f16", "bf16", "f32" or, of integers that
-    are not scaled, "s32"; store: "tma" (C of 16 bits whose lines start on 16 bytes), "rows" (the same,
-    by whole sectors: see `rows`) or "direct" (any C); split: whether
+    type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; epilogue: what else is done to them, in words,
+    of `epilogue`; out: "f16", "bf16", "f32" or, of integers that are not scaled, "s32"; store: "tma" (C of 16 bits whose
+    lines start on 16 bytes), "rows" (the same, by whole sectors: see `rows`) or "direct" (any C); split: whether
     tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile;
     producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
     (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
@@ -71,6 +72,7 @@ class Hopper:
     dtype: str = "f16"
     b_dtype: str = ""
     scaled: str = ""
+    epilogue: str = ""
     out: str = "f16"
     store: str = "tma"
     split: bool = False
@@ -283,15 +285,17 @@ class Hopper:
         "M"."""
         return (first, second) if self.c_major == "N" else (second, first)
 
-    def taking(self, types, out, majors=None, scaled=""):
+    def taking(self, types, out, majors=None, scaled="", epilogue=""):
         """The configuration for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`,
-        "K" or "MN" of each, in the order of the product; scaled: as the option, in that order too."""
+        "K" or "MN" of each, in the order of the product; scaled, epilogue: as the options, in that order too."""
         a_major, b_major = self.turned(*majors) if majors else (self.a_major, self.b_major)
         of_a, of_b = self.turned(*types)
         if grains := grains_of(scaled):
             scaled = "{}x{}".format(*self.turned(*grains))
+        if epilogue in EPILOGUES and self.c_major == "M":
+            epilogue = str(EPILOGUES[epilogue].transposed)
         return replace(self, a_major=a_major, b_major=b_major, dtype=of_a, b_dtype="" if of_b == of_a else of_b, out=out,
-                       scaled=scaled, store="direct" if TYPES[out].bytes == 4 else self.store)
+                       scaled=scaled, epilogue=epilogue, store="direct" if TYPES[out].bytes == 4 else self.store)
 
     def tiles(self, M, N, matrices=1):
         """Tiles of C, those of a cluster counted once; the most that there may be where `matrices` are groups of rows."""

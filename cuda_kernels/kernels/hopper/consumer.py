@@ -10,12 +10,13 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from cuda_kernels.kernels.hopper.epilogue import make_lines, make_matrix_of
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma, make_write_lines
 from cuda_kernels.kernels.hopper.promote import make_promoted_unit
 from cuda_kernels.kernels.hopper.rows import make_store_rows
-from cuda_kernels.kernels.hopper.scales import grains_of, make_lines
+from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 from cuda_kernels.kernels.hopper.sums import SUMS
@@ -31,7 +32,7 @@ def make_store(config, places):
     store_rows = make_store_rows(config, make_write_lines(config)) if config.store == "rows" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
-        store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, target[0], row, col, matrix, target[3])
+        store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, target[0], row, col, matrix, target[3])
 
     def store_by_rows(acc, smem, t, consumer, c, row, col, matrix, target):
         store_rows(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
@@ -74,7 +75,8 @@ def make_write(config, places):
     is a part of a tile, this CTA's share of the sum of all parts.
 
     t: the thread. unit: its number, its part, the number among the cut tiles, and how these are cut (`cutting_of`). c, row,
-    col, matrix: address of the matrix, the consumer's first row and column, the matrix's number. target: as of `make_body`.
+    col, matrix: of the matrix, as of `epilogue`; the consumer's first row and column; the matrix's number. target: as of
+    `make_body`.
     """
     bands, own_bands = config.bands, first_bands(config)
     store, reduce, add_slices = make_store(config, places), make_reduce(config), make_add_slices(config)
@@ -154,7 +156,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     place_of, teller, of_c, bounded, left_of = ctas.place, ctas.teller, walk.of_c, walk.bounded, walk.left
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
-    scalar, teller_of = SUMS[config.sums].scalar, make_teller_of(config)
+    scalar, teller_of, matrix_of = SUMS[config.sums].scalar, make_teller_of(config), make_matrix_of(config)
 
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
@@ -178,9 +180,9 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             finish(acc, other, held, t, tells, before)
             row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
             matrix = of_c(place)
-            matrix_at, cut_tile = target[1] + u64(matrix) * target[2], s32(cluster * (tile - cutting[0]) + rank)
+            c, cut_tile = matrix_of(target[1], u64(matrix) * target[2]), s32(cluster * (tile - cutting[0]) + rank)
             within = target[0], target[1], target[2], bounded(target[3], place, order), target[4]
-            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), matrix_at, row, col, matrix, within)
+            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
             unit = next_unit(unit)
             if pingpong:
                 unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)

@@ -7,6 +7,8 @@ import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs
+from cuda_kernels.kernels.hopper.finishing import Added, with_added
 from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups, sizes_of
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
@@ -101,6 +103,26 @@ GROUPS = {
 """What a grouped body takes in the place of dividers that it has no use for."""
 
 
+def _bits(name):
+    """The value of alpha or beta: the bits of its f32."""
+    return lambda kernel, problem: int(np.float32(getattr(problem, name)).view(np.uint32))
+
+
+def _read(name):
+    """The value of an array that an epilogue reads; 0 where it does not."""
+    return lambda kernel, problem: Pointer(name) if name in EPILOGUES[kernel.options.epilogue].reads else 0
+
+
+FINISH = (
+    Argument("alpha", "u32", "what elements are multiplied by, f32", _bits("alpha")),
+    Argument("beta", "u32", "what the residual is multiplied by, f32", _bits("beta")),
+    Argument("bias", "u64", "address of the bias", _read("bias")),
+    Argument("residual", "u64", "address of the residual", _read("residual")),
+    Argument("multiply", "u64", "address of what elements are multiplied by", _read("multiply")),
+)
+"""The last arguments of a body with an epilogue."""
+
+
 @dataclass(frozen=True)
 class HopperKernel(Gemm):
     """A kernel for Hopper. options: its configuration."""
@@ -119,7 +141,7 @@ class HopperKernel(Gemm):
     def signature(self):
         """Its Arguments."""
         plain = tuple(GROUPS.get(a.name, a) for a in SIGNATURE) if self.options.grouped else SIGNATURE
-        return plain + SCALES * bool(self.options.scaled)
+        return plain + SCALES * bool(self.options.scaled) + FINISH * bool(self.options.epilogue)
 
     @property
     def dtypes(self):
@@ -178,22 +200,22 @@ class HopperKernel(Gemm):
 
     def fitted(self, problem):
         """The variant for a problem: C is stored directly where no tensor map describes it, because C itself, a line or a
-        matrix of it does not start on 16 bytes; and not by sectors where C or a matrix does not start on one, or lines do
-        not end on 16 bytes."""
+        matrix of it does not start on 16 bytes, or an epilogue would read pairs of an odd number of columns; and not by
+        sectors where C or a matrix does not start on one, or lines do not end on 16 bytes."""
         size, config = TYPES[self.options.out].bytes, self.options
         starts = problem.c, self.leading(problem)[2] * size, problem.step_c
-        by_boxes = all(start % 16 == 0 for start in starts)
+        by_boxes = all(start % 16 == 0 for start in starts) and not (in_pairs(config) and problem.N % 2)
         by_sectors = by_boxes and problem.c % 32 == problem.step_c % 32 == problem.N * size % 16 == 0
         if {"tma": by_boxes, "rows": by_sectors, "direct": True}[config.store]:
             return self
         narrower = {"tile_n": min(config.tile_n, OTHERWISE)} if config.store == "rows" else {}
         return self.variant(store="tma" if by_boxes else "direct", **narrower)
 
-    def taking(self, types, out, majors=None, scaled=""):
+    def taking(self, types, out, majors=None, scaled="", epilogue=""):
         """The variant for operands of two dtypes, and results of another, whose contiguous dimensions are `majors`, "K" or
-        "MN" of each; scaled: Hopper's option, for the product. Where c_major is "M" it makes the transpose of C: its A is
-        the product's B."""
-        return self.with_options(self.options.taking(types, out, majors, scaled))
+        "MN" of each; scaled, epilogue: Hopper's options, for the product. Where c_major is "M" it makes the transpose of C:
+        its A is the product's B."""
+        return self.with_options(self.options.taking(types, out, majors, scaled, epilogue))
 
     @property
     def grouped(self):
@@ -203,8 +225,13 @@ class HopperKernel(Gemm):
     def work(self, a, b, *more, sms=CPU_SMS, packed=False):
         """The Work of a @ b. more: of a grouped kernel the offsets, int32 [groups], where a or, with C by columns, b has no
         groups and the other has; of a scaled kernel, the scales of A and of B, float32 arrays of the shapes of `scales_of`,
-        of groups those of `scales_of_groups`."""
+        of groups those of `scales_of_groups`; with an epilogue that reads something, an Added."""
         scaled, work = self.options.scaled, super().work(a, b, sms=sms, packed=packed)
+        more, added = [x for x in more if not isinstance(x, Added)], [x for x in more if isinstance(x, Added)]
+        if self.options.epilogue:
+            work = with_added(work, added[0] if added else Added())
+        elif added:
+            raise SimlayoutError("an Added: this kernel has no epilogue (Hopper's option)")
         offsets, scales = (more[:1], more[1:]) if self.grouped else ((), more)
         if len(scales) != 2 * bool(scaled):
             taken = "two" if scaled else "none"

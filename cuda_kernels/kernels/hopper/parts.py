@@ -4,6 +4,8 @@ Plain Python, and makers of it: what a maker closes over is constant in the kern
 tile each; `t` is a thread's index in its warpgroup.
 """
 
+from math import gcd
+
 from cuda_kernels.intrinsics import (
     bar_sync_some,
     bulk_commit_group_if,
@@ -24,7 +26,7 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
-from cuda_kernels.kernels.hopper.scales import make_lines, make_scale
+from cuda_kernels.kernels.hopper.epilogue import make_address_of, make_finish, make_steps
 from simlayout.algebra.dtypes import TYPES
 
 SPAN = 128
@@ -89,53 +91,73 @@ def make_describe(config, places):
     return describe
 
 
+def make_advance(config, count):
+    """advance(acc): with an epilogue, the sums behind the first `count` come to the front; else nothing.
+
+    NVVM leaves a loop with a large body as it is, where all that indexes registers must be constant: what is indexed by the
+    loop's own number then lies in memory, and ptxas lets no two wgmma overlap (C7514). So the sums come to the loop.
+    """
+    left = config.tile_n // 2 - count
+
+    def advance(acc):
+        for i in range(left):
+            acc[i] = acc[i + count]
+
+    def stay(acc):
+        pass
+
+    return advance if config.epilogue else stay
+
+
 def make_stage_block(config):
-    """(rows(t, row, extent), stage(acc, address, of_rows, col, extent, first)): the scales of a thread's rows; what writes
-    the 16 columns whose accumulators begin at number `first` to the staging, to the thread's address. col: the first column
-    of the tile that the thread has."""
-    pack, (rows, scale) = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32, make_scale(config)
+    """(begin(c, t, row, col, extent), stage(acc, address, begun, col, extent, first, at)): what a thread works out once;
+    what writes the 16 columns whose sums begin at number `first` of the tile's, and `at` in acc, to the staging, to the
+    thread's address. col: the tile's first column, and then the first that the thread has."""
+    pack, (begin, finish) = cvt_rn_f16x2_f32 if config.out == "f16" else cvt_rn_bf16x2_f32, make_finish(config)
     stmatrix = stmatrix_x4_trans if config.c_major == "M" else stmatrix_x4
 
-    def rows_of(t, row, extent):
-        return rows(s32(row + t // 32 * 16 + t % 32 // 4), extent)
+    def begin_rows(c, t, row, col, extent):
+        return begin(c, s32(row + t // 32 * 16 + t % 32 // 4), col, t, extent)
 
-    def stage(acc, address, of_rows, col, extent, first):
-        v0, v1, v2, v3 = scale(of_rows, s32(col + 2 * first), extent, acc[first], acc[first + 1], acc[first + 2],
-                               acc[first + 3])
-        v4, v5, v6, v7 = scale(of_rows, s32(col + 2 * first + 8), extent, acc[first + 4], acc[first + 5], acc[first + 6],
-                               acc[first + 7])
+    def stage(acc, address, begun, col, extent, first, at):
+        v0, v1, v2, v3 = finish(begun, s32(col + 2 * first), 2 * first, extent, acc[at], acc[at + 1], acc[at + 2],
+                                acc[at + 3])
+        v4, v5, v6, v7 = finish(begun, s32(col + 2 * first + 8), 2 * first + 8, extent, acc[at + 4], acc[at + 5],
+                                acc[at + 6], acc[at + 7])
         stmatrix(address, pack(v1, v0), pack(v3, v2), pack(v5, v4), pack(v7, v6))
 
-    return rows_of, stage
+    return begin_rows, stage
 
 
 def make_write_lines(config):
     """write(acc, staging, t, row, col, extent): 64 rows of a tile to the staging of `rows`. Where blocks of 16 columns do
     not divide the tile the last one begins earlier, and writes 8 columns again."""
-    address_of, (rows, stage) = emitted_function(store_access(config)), make_stage_block(config)
+    address_of, (begin, stage) = emitted_function(store_access(config)), make_stage_block(config)
     blocks, last = config.staged_blocks, config.tile_n - 16
 
     def write(acc, staging, t, row, col, extent):
-        of_rows, own_col = rows(t, row, extent), s32(col + t % 4 * 2)
+        begun, own_col = begin(0, t, row, col, extent), s32(col + t % 4 * 2)
         for i in range(blocks):
             first = min(16 * i, last)
-            stage(acc, staging + address_of(t, first // 8), of_rows, own_col, extent, first // 2)
+            stage(acc, staging + address_of(t, first // 8), begun, own_col, extent, first // 2, first // 2)
 
     return write
 
 
 def make_store_box(config):
-    """(write(acc, staging, t, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j of
-    a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own."""
-    address_of, (rows, stage) = emitted_function(store_access(config)), make_stage_block(config)
+    """(write(acc, staging, t, c, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j
+    of a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own.
+    """
+    address_of, (begin, stage) = emitted_function(store_access(config)), make_stage_block(config)
     down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
-    blocks, box_bytes = width // 16, 128 * width
+    blocks, box_bytes, in_turns, advance = width // 16, 128 * width, config.epilogue != "", make_advance(config, width // 2)
 
-    def write(acc, staging, t, row, col, extent, j):
-        of_rows, own_col = rows(t, row, extent), s32(col + t % 4 * 2)
+    def write(acc, staging, t, c, row, col, extent, j):
+        begun, own_col = begin(c, t, row, col, extent), s32(col + t % 4 * 2)
         for i in range(blocks):
-            address = staging + address_of(t, blocks * (j % buffers) + i)
-            stage(acc, address, of_rows, own_col, extent, min(width * j, last) // 2 + 8 * i)
+            address, first = staging + address_of(t, blocks * (j % buffers) + i), min(width * j, last) // 2 + 8 * i
+            stage(acc, address, begun, own_col, extent, first, 8 * i if in_turns else first)
+        advance(acc)
 
     def copy(leader, staging, map_c, row, col, matrix, j):
         source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))
@@ -149,7 +171,8 @@ def make_store_box(config):
 
 
 def make_store_tma(config):
-    """store(acc, staging address, t, named barrier, map of C, row, column, matrix, extent): through shared memory and TMA.
+    """store(acc, staging address, t, named barrier, c, map of C, row, column, matrix, extent): through shared memory and
+    TMA; c: as of `epilogue`.
 
     The tile of 64 rows goes in boxes of `config.box_n` columns, which begin at `config.box_starts`, through `config.buffers`
     staging buffers. A buffer is written again when the store that reads it has finished reading, so the writes to global
@@ -163,18 +186,18 @@ def make_store_tma(config):
     all_free, one_free = bulk_wait_group_read_if(0), bulk_wait_group_read_if(buffers - 1)
     young_free = bulk_wait_group_read_if(max(left - 1, 0))
 
-    def store_at_once(acc, staging, t, barrier, map_c, row, col, matrix, extent):
+    def store_at_once(acc, staging, t, barrier, c, map_c, row, col, matrix, extent):
         leader = s32(t == 0)
         all_free(leader)
         bar_sync_some(u32(barrier), u32(128))
         for j in range(boxes):
-            write(acc, staging, t, row, col, extent, j)
+            write(acc, staging, t, c, row, col, extent, j)
         fence_proxy_async()
         bar_sync_some(u32(barrier), u32(128))
         for j in range(boxes):
             copy(leader, staging, map_c, row, col, matrix, j)
 
-    def store_by_boxes(acc, staging, t, barrier, map_c, row, col, matrix, extent):
+    def store_by_boxes(acc, staging, t, barrier, c, map_c, row, col, matrix, extent):
         leader = s32(t == 0)
         for j in range(boxes):
             if j < left:
@@ -182,7 +205,7 @@ def make_store_tma(config):
             else:
                 one_free(leader)
             bar_sync_some(u32(barrier), u32(128))
-            write(acc, staging, t, row, col, extent, j)
+            write(acc, staging, t, c, row, col, extent, j)
             fence_proxy_async()
             bar_sync_some(u32(barrier), u32(128))
             copy(leader, staging, map_c, row, col, matrix, j)
@@ -192,12 +215,11 @@ def make_store_tma(config):
 
 def make_store_quad(config):
     """store(c, row, col, extent, v0, v1, v2, v3): the elements (row, column), (row, column + 1), (row + 8,
-    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. c: the
-    address of C; extent: (M, N, lines of C, as of `scales`)."""
-    (pitch, _), (rows, scale) = make_lines(config), make_scale(config)
+    column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them. c, and in
+    extent, (M, N, lines), the lines: as of `epilogue`."""
+    steps, (begin, finish), address_of = make_steps(config), make_finish(config), make_address_of(config)
     pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
     store_one = st_global_f32 if config.out == "f32" else st_global_b32
-    size, down = TYPES[config.out].bytes, config.c_major == "M"
 
     def store_32(at, step, low, high, left):
         if left > 0:
@@ -212,14 +234,13 @@ def make_store_quad(config):
         if left > 1:
             st_global_b16(at + step, pair >> 16)
 
-    store_pair = store_32 if size == 4 else store_16
+    store_pair = store_32 if TYPES[config.out].bytes == 4 else store_16
 
     def store(c, row, col, extent, v0, v1, v2, v3):
         M, N, lines = extent
-        v0, v1, v2, v3 = scale(rows(row, extent), col, extent, v0, v1, v2, v3)
-        line = u64(size) * u64(pitch(lines))
-        row_step, col_step = (u64(size), line) if down else (line, u64(size))
-        first = c + u64(row) * row_step + u64(col) * col_step
+        v0, v1, v2, v3 = finish(begin(c, row, col, 0, extent), col, 0, extent, v0, v1, v2, v3)
+        row_step, col_step = steps(lines)
+        first = address_of(c) + u64(row) * row_step + u64(col) * col_step
         if row < M:
             store_pair(first, col_step, v0, v1, N - col)
         if row + 8 < M:
@@ -234,6 +255,8 @@ def make_store_direct(config):
     row, col: the first of the warpgroup's 64 rows of the tile; c, extent: as of `make_store_quad`.
     """
     store_quad, groups = make_store_quad(config), config.tile_n // 8
+    at_once = gcd(groups, 4)
+    advance = make_advance(config, 4 * at_once)
 
     def store(acc, t, c, row, col, extent):
         first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
@@ -241,4 +264,12 @@ def make_store_direct(config):
             store_quad(c, first_row, s32(first_col + 8 * j), extent, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
                        acc[4 * j + 3])
 
-    return store
+    def store_in_turns(acc, t, c, row, col, extent):
+        first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
+        for j in range(0, groups, at_once):
+            for i in range(at_once):
+                store_quad(c, first_row, s32(first_col + 8 * (j + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                           acc[4 * i + 3])
+            advance(acc)
+
+    return store_in_turns if config.epilogue else store

@@ -7,6 +7,8 @@ import numpy as np
 
 from cuda_kernels.kernels.hopper.accesses import emitted_function, multiplied_by, predict, store_access, tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
+from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
@@ -87,7 +89,9 @@ class WgmmaPlan(TmaPlan):
     def proves(self):
         """What `prove` proves, as a sentence."""
         of_c = "; C is staged without conflicts" if self.accesses else ""
-        return f"A, B: wgmma reads every element where the kernel's TMA loads put it{of_c}"
+        read = EPILOGUES[self.config.epilogue].reads
+        added = f"; each element of {', '.join(read)} is read where C's is stored" if read else ""
+        return f"A, B: wgmma reads every element where the kernel's TMA loads put it{of_c}{added}"
 
     @property
     def accesses(self):
@@ -149,6 +153,8 @@ class WgmmaPlan(TmaPlan):
         for access in self.accesses:
             certificates[access.name] = verify(access)
             _as_emitted(access, "wgmma")
+        if EPILOGUES[config.epilogue].reads:
+            certificates["epilogue"] = prove_reads(config)
         return certificates
 
 

@@ -69,7 +69,7 @@ def make_copy_scales(config, places):
     apart, at_scales, scale_bytes = 1 if own_columns(config) else CHUNK, places.scales, config.scale_bytes
 
     def copy_one(at, i, row, col, step, extent):
-        M, N, (_, of_a, of_b) = extent
+        M, N, (_, of_a, of_b, _) = extent
         if i < rows:
             cp_async_ca_4(at, scale_at(of_a, s32(row + i), M, rows_share) + u64(of_a[2]) * u64(step))
         else:

@@ -19,7 +19,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from cuda_kernels.kernels.hopper.scales import make_lines
+from cuda_kernels.kernels.hopper.epilogue import make_lines
 
 LAP = 8
 """Columns of 2 bytes that neighbouring tiles have in common: a line starts on a sector, or 16 bytes into one."""

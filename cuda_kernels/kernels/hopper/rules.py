@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.rows import LAP, PITCH
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of, own_columns
 from cuda_kernels.kernels.kernel import choice
@@ -31,6 +33,10 @@ LINES_REGISTERS = {"tma": 88, "rows": 88, "direct": 136}
 """The same of one with two bands and scales of rows and columns: ptxas loads many of these ahead. With 88 and 96 left it
 spilled 8 and 0 bytes, with 80 96; with 104 and `store` "direct" 280."""
 
+EPILOGUE_REGISTERS = {1: 40, 2: 56}
+"""The same of one with an epilogue of more than three parts, or any and two bands, by `bands`: with 32 left all five parts
+spilled 8 to 44 bytes, three none; with 40 and two bands two parts spilled 36 bytes."""
+
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
     a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
@@ -41,7 +47,7 @@ CHOICES = dict(
 """What the options of a configuration may be."""
 
 _ONE_TILE = dict(slices=(1,), resident=(1,), store=("direct",), split=(False,), persistent=(False,), pingpong=(False,),
-                 scaled=("",), grouped=(False,))
+                 scaled=("",), grouped=(False,), epilogue=("",))
 
 ONLY = {
     "wgmma_tma": dict(tile_m=(64,), stages=(1,), cluster_m=(1,), cluster_n=(1,), bands=(1,), **_ONE_TILE),
@@ -69,9 +75,9 @@ def multiplied_together(a, b):
     return len({(TYPES[dtype].bits, TYPES[dtype].accumulators) for dtype in (a, b)}) == 1
 
 
-def fault_of(types, out, scaled):
-    """Why there is no product of operands of two dtypes to C of dtype `out`, scaled as Hopper's option says, and what there
-    is; "" where there is one.
+def fault_of(types, out, scaled, epilogue=""):
+    """Why there is no product of operands of two dtypes to C of dtype `out`, scaled and with an epilogue as Hopper's options
+    say, and what there is; "" where there is one.
 
     >>> fault_of(("e4m3", "e5m2"), "bf16", "1x128"), fault_of(("f16", "f16"), "f16", "1x128")
     ('', 'a and b are f16 with scales for every 128 of K: only 8-bit operands have these')
@@ -79,8 +85,8 @@ def fault_of(types, out, scaled):
     a, b = types
     if not multiplied_together(a, b):
         return f"a is {a} and b is {b}: convert one of them: wgmma mixes e4m3 and e5m2, and s8 and u8, nothing else"
-    if out == "s32" and (TYPES[a].accumulators[0] != "s32" or scaled):
-        what = a + f" scaled by {scaled}" * bool(scaled)
+    if out == "s32" and (TYPES[a].accumulators[0] != "s32" or scaled or epilogue):
+        what = a + f" scaled by {scaled}" * bool(scaled) + f" with {epilogue}" * bool(epilogue)
         return f"out is s32, of {what}: an int32 has the sums of integers as they are; use f32, f16 or bf16"
     if grains_of(scaled) and TYPES[a].bits != 8:
         return f"a and b are {a} with scales for every 128 of K: only 8-bit operands have these"
@@ -88,7 +94,11 @@ def fault_of(types, out, scaled):
 
 
 RULES = (
-    Rule(lambda c: fault_of(c.types, c.out, c.scaled) != "", lambda c: fault_of(c.types, c.out, c.scaled)),
+    Rule(lambda c: c.epilogue not in EPILOGUES,
+         lambda c: f"epilogue = {c.epilogue!r}: it is any of these words in this order: alpha, residual, bias_n or bias_m, "
+                   f"{' or '.join(ACTIVATIONS)}, multiply"),
+    Rule(lambda c: fault_of(c.types, c.out, c.scaled, c.epilogue) != "",
+         lambda c: fault_of(c.types, c.out, c.scaled, c.epilogue)),
     Rule(lambda c: c.accumulates == "s32" and c.tile_n > 32 and c.tile_n % 16 > 0,
          lambda c: f"tile_n = {c.tile_n}: wgmma of integers has 8, 16, 24 or 32 columns, or a multiple of 16 up to 256"),
     Rule(lambda c: grains_of(c.scaled) is not None and c.tile_n % CHUNK * (CHUNK % c.tile_n) > 0,
@@ -114,6 +124,11 @@ RULES = (
                    "lines of a tile"),
     Rule(lambda c: c.box == 48 and c.c_major == "N",
          lambda c: 'box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 bytes'),
+    Rule(lambda c: c.epilogue != "" and (c.grouped or c.store == "rows"),
+         lambda c: f'epilogue = {c.epilogue!r} needs grouped=False, and store="tma" or "direct": tiles of "rows" overlap'),
+    Rule(lambda c: c.store == "tma" and c.epilogue != "" and c.tile_n % c.box_n > 0,
+         lambda c: f"epilogue = {c.epilogue!r} with tile_n = {c.tile_n}: boxes of {c.box_n} columns overlap, and would read "
+                   "a residual that has been stored; use another box or tile_n"),
     Rule(lambda c: c.sharing > 8,
          lambda c: f"cluster_m = {c.cluster_m}, cluster_n = {c.cluster_n}: a cluster has at most 8 CTAs"),
     Rule(lambda c: c.tile_m % (64 * c.bands) > 0,
@@ -159,11 +174,14 @@ def to_set(config):
 
 def other_registers(config):
     """Registers that a consumer's thread needs beside its accumulators."""
+    parts = len(config.epilogue.split())
+    finishing = EPILOGUE_REGISTERS[config.bands] if parts > 3 or (parts and config.bands == 2) else 0
     if grains_of(config.scaled):
-        return config.tile_n // 2 + column_scales(config) + PROMOTED_REGISTERS[own_columns(config)]
+        return config.tile_n // 2 + column_scales(config) + max(PROMOTED_REGISTERS[own_columns(config)], finishing)
     if config.scaled == "lines" and config.bands == 2:
         return LINES_REGISTERS[config.store]
-    return OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
+    others = OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
+    return max(others, finishing)
 
 
 def check(config):

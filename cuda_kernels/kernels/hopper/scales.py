@@ -6,11 +6,11 @@ K have scales of their own: the products of a stage are multiplied by them as th
 nothing is left to do where C is stored.
 
 A body gets them with the elements from line to line of C, so that they come to where they are needed without a way of their
-own: `lines` is that number or, of a scaled configuration, a tuple of it and of the scales of the rows and of the columns,
-each (address of the first, bytes from one row or column to the next, bytes from one 128 of K to the next).
+own (`lines` of `epilogue`): of the rows and of the columns, each (address of the first, bytes from one row or column to the
+next, bytes from one 128 of K to the next).
 """
 
-from cuda_kernels.intrinsics import f32, here, ld_global_f32, s32, u32, u64
+from cuda_kernels.intrinsics import f32, ld_global_f32, s32, u32, u64
 
 BLOCK = 128
 """Rows, columns or elements of K that share a scale of a block."""
@@ -46,24 +46,6 @@ def scales_of_stage(config):
     return config.tile_m + (config.tile_n if own_columns(config) else column_scales(config))
 
 
-def make_lines(config):
-    """(pitch(lines), lines_here(lines)): the elements from line to line; the lines, with that number taken from where it is
-    (`here`)."""
-    def pitch_alone(lines):
-        return lines
-
-    def pitch_first(lines):
-        return lines[0]
-
-    def alone_here(lines):
-        return here(lines)
-
-    def first_here(lines):
-        return here(lines[0]), lines[1], lines[2]
-
-    return (pitch_first, first_here) if config.scaled else (pitch_alone, alone_here)
-
-
 def scale_at(scales, i, size, grain):
     """The address of the scale of row or column i of `size`, of the first 128 of K. Beyond the last one it is the last
     one's. grain: rows or columns that share one."""
@@ -72,8 +54,8 @@ def scale_at(scales, i, size, grain):
 
 def make_scale(config):
     """(rows(row, extent), scale(of_rows, col, extent, v0, v1, v2, v3)): the scales of two rows, 8 apart; the elements (row,
-    column), (row, column + 1), (row + 8, column) and (row + 8, column + 1) as they are stored: as f32 but where C is s32,
-    and times their scales, whose products are rounded first. extent: M, N, lines."""
+    column), (row, column + 1), (row + 8, column) and (row + 8, column + 1) as f32 but where C is s32, times their scales,
+    whose products are rounded first. extent: M, N, lines."""
     def no_rows(row, extent):
         return 0
 
@@ -84,17 +66,17 @@ def make_scale(config):
         return f32(v0), f32(v1), f32(v2), f32(v3)
 
     def rows(row, extent):
-        M, _, (_, of_a, _) = extent
+        M, _, (_, of_a, _, _) = extent
         return ld_global_f32(scale_at(of_a, row, M, 1)), ld_global_f32(scale_at(of_a, s32(row + 8), M, 1))
 
     def scale(of_rows, col, extent, v0, v1, v2, v3):
-        _, N, (_, _, of_b) = extent
+        _, N, (_, _, of_b, _) = extent
         above, below = of_rows
         left, right = ld_global_f32(scale_at(of_b, col, N, 1)), ld_global_f32(scale_at(of_b, s32(col + 1), N, 1))
         return f32(v0) * (above * left), f32(v1) * (above * right), f32(v2) * (below * left), f32(v3) * (below * right)
 
     def of_all(row, extent):
-        _, _, (_, of_a, of_b) = extent
+        _, _, (_, of_a, of_b, _) = extent
         return ld_global_f32(of_a[0]) * ld_global_f32(of_b[0])
 
     def scale_all(factor, col, extent, v0, v1, v2, v3):

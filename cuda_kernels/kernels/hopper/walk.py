@@ -192,11 +192,11 @@ def make_grouped_walk(config, ctas):
 
     def of_group(lines, place, order):
         """lines, with the scales of the group's B."""
-        pitch, of_a, of_b = lines
+        pitch, of_a, of_b, added = lines
         step = u64(order[3]) * u64(place[2])
         if down_columns:
-            return pitch, (of_a[0] + step, of_a[1], of_a[2]), of_b
-        return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2])
+            return pitch, (of_a[0] + step, of_a[1], of_a[2]), of_b, added
+        return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2]), added
 
     def left(place, down, right, above):
         first = col_of(place, right) if down_columns else s32(row_of(place, down) + above)

@@ -15,6 +15,7 @@ from cuda_kernels.intrinsics import (
     cluster_sync,
     cluster_wait,
     ctaid_x,
+    f32_of_bits,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
     prefetch_tensormap,
@@ -81,11 +82,12 @@ def make_body(config):
     Its arguments: tensor maps of A, B and C; the address of C; M, N, K; matrices in the batch; 1 or 0: whether A and B have
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
     how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`; of a scaled
-    configuration the address and two steps of the scales of A and of B.
+    configuration the address and two steps of the scales of A and of B; with an epilogue the bits of alpha and beta, and the
+    addresses of the bias, the residual and what is multiplied.
 
     The producer and the consumers get them in tuples. work: how many units of work there are, how tiles are cut
-    (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map and the address of C, bytes
-    from matrix to matrix, (M, N, lines, as of `scales`), the workspace and counters of tiles that are cut.
+    (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map of C, c, bytes from
+    matrix to matrix, (M, N, lines, both as of `epilogue`), the workspace and counters of tiles that are cut.
     """
     rows, cols, depth, consumers = config.tile_m, config.step_n, config.depth, config.consumers
     by_tma, slices, below, beside = config.store == "tma", config.slices, config.cluster_m, config.cluster_n
@@ -141,8 +143,25 @@ def make_body(config):
     def scaled_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
                     counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, deep_a,
                     scale_b, step_b, deep_b):
-        lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b)
+        lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b), 0
         gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole, parts, workspace,
              counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
 
-    return scaled_gemm if config.scaled else gemm
+    def finished_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts,
+                      workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, alpha, beta,
+                      bias, residual, multiply):
+        lines = ldc, 0, 0, (f32_of_bits(alpha), f32_of_bits(beta), bias)
+        gemm(map_a, map_b, map_c, (c, residual, multiply), M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole,
+             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+
+    def scaled_finished_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts,
+                             workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a,
+                             step_a, deep_a, scale_b, step_b, deep_b, alpha, beta, bias, residual, multiply):
+        added = f32_of_bits(alpha), f32_of_bits(beta), bias
+        lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b), added
+        gemm(map_a, map_b, map_c, (c, residual, multiply), M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole,
+             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+
+    bodies = {(False, False): gemm, (True, False): scaled_gemm, (False, True): finished_gemm,
+              (True, True): scaled_finished_gemm}
+    return bodies[bool(config.scaled), bool(config.epilogue)]

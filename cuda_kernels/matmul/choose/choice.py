@@ -107,7 +107,8 @@ def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
     and to store C without TMA may take more registers."""
     try:
-        taken = candidate.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+        majors = wanted.a_major, wanted.b_major
+        taken = candidate.taking(wanted.types, wanted.out, majors, wanted.scaled, wanted.epilogue)
         return taken if taken.store == "rows" else replace(taken, store=wanted.store)
     except SimlayoutError:
         return None

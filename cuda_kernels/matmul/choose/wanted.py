@@ -11,7 +11,7 @@ class Wanted:
 
     a_major, b_major: the contiguous dimension of an operand, "K" or "MN"; types: dtypes of A and B; out: of C; scaled: as
     Hopper's option, in the order of A and B; store: "tma", or "direct" where TMA cannot store C, because it is of 32 bits,
-    or because C itself, a line or a matrix of it does not start on 16 bytes.
+    or because C itself, a line or a matrix of it does not start on 16 bytes; epilogue: as Hopper's option, of this C.
 
     >>> str(Wanted(16, 4096, 14336)), str(Wanted(16, 64, 64, 8, "K", "MN", ("e4m3", "e5m2"), "f32", "lines", "direct"))
     ('16 x 4096 x 14336 f16 NT', '8 of 16 x 64 x 64 e4m3.e5m2 NN, scaled by lines, to f32')
@@ -27,6 +27,7 @@ class Wanted:
     out: str = "f16"
     scaled: str = ""
     store: str = "tma"
+    epilogue: str = ""
 
     def __post_init__(self):
         if TYPES[self.out].bits == 32:
@@ -40,6 +41,7 @@ class Wanted:
     def __str__(self):
         parts = [f"{self.M} x {self.N} x {self.K} {'.'.join(dict.fromkeys(self.types))} {self.order}"]
         parts += [f"scaled by {self.scaled}"] * bool(self.scaled) + [f"to {self.out}"] * (self.types != (self.out, self.out))
+        parts += [f"then {self.epilogue}"] * bool(self.epilogue)
         if self.store == "direct" and TYPES[self.out].bits != 32:
             parts.append("C off 16 bytes")
         return f"{self.matrices} of " * (self.matrices > 1) + ", ".join(parts)

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scales_named
+from cuda_kernels.matmul.finish import Finish
 from cuda_kernels.matmul.product import ALIGNED
 from cuda_kernels.matmul.steps import HopperSteps
 from cuda_kernels.run.turns import sets_of
@@ -75,7 +78,7 @@ def array_of(count, rows, cols, dtype, rows_contiguous=True):
 class Operands:
     """Sets of operands for what is wanted, in memory of a Stopwatch, and all that is random in them.
 
-    arrays: {"a", "b", "c": Array}; sets: {role: address} of each.
+    arrays: {"a", "b", "c": Array}; sets: {role: address} of each. What an epilogue adds is 0, what it multiplies by is 1.
     """
 
     def __init__(self, watch, wanted, seed=0):
@@ -96,6 +99,11 @@ class Operands:
         places = {role: self._watch.memory(x.nbytes + 256) for role, x in self.arrays.items()}
         for role, block in self._blocks.items():
             self._watch.fill(places[role], self.arrays[role].nbytes, block.tobytes())
+        for name in EPILOGUES[self.wanted.epilogue].reads:
+            size = self.arrays["c"].nbytes if name != "bias" else max(self.wanted.M, self.wanted.N) * TYPES["f32"].bytes
+            places[name] = self._watch.memory(size + 256) + (self.off if name != "bias" else 0)
+            plain = np.full(1, name == "multiply", np.float32).astype(TYPES[self.wanted.out].numpy)
+            self._watch.fill(places[name], size, plain.tobytes())
         if self.wanted.scaled:
             lines = max(self.wanted.M, self.wanted.N)
             places["scale_a"] = places["scale_b"] = self._watch.memory(4 * lines)
@@ -113,7 +121,9 @@ class Operands:
             k = np.arange(wanted.K)
             a = self._values("a", matrix, row, k)
             b = self._values("b", matrix, k[:, None], cols)
-            chosen.append((self.sets[0]["c"] + self._at("c", matrix, row, 0), a @ b))
+            activation = ACTIVATIONS.get(EPILOGUES[wanted.epilogue].activation)
+            made = activation.exact(a @ b) if activation else a @ b
+            chosen.append((self.sets[0]["c"] + self._at("c", matrix, row, 0), made))
         return chosen, cols
 
     def _at(self, role, matrix, row, col):
@@ -176,7 +186,8 @@ def entrants(cuda, device, watch, operands, configs):
     aligned = {"a": True, "b": True, "c": not operands.off}
     built, faults = [], []
     for config in configs:
-        builder = HopperSteps(cuda, device, wanted.types, wanted.out, aligned, False, scales)
+        builder = HopperSteps(cuda, device, wanted.types, wanted.out, aligned, False, scales,
+                              Finish(EPILOGUES[wanted.epilogue]))
         try:
             builder.build(*((x.shape, x.strides) for x in operands.arrays.values()), kernel_of(config))
             built.append((config, builder))
@@ -210,6 +221,6 @@ def described(config):
     >>> described(Hopper(128, 64, 6, cluster_m=2))
     '128 x 64, 6 stages, cluster_m=2'
     """
-    said = "tile_m", "tile_n", "stages", "dtype", "b_dtype", "out", "a_major", "b_major", "scaled", "box"
+    said = "tile_m", "tile_n", "stages", "dtype", "b_dtype", "out", "a_major", "b_major", "scaled", "epilogue", "box"
     rest = [f"{name}={value}" for name, value in config.changes.items() if name not in said]
     return ", ".join([f"{config.tile_m} x {config.tile_n}", f"{config.stages} stages", *rest])
