@@ -114,12 +114,12 @@ def check_strides(name, shape, strides, itemsize, batches_may_repeat):
         span = stride * (size - 1) + span
 
 
-def work_of(a, b, c, bias=""):
+def work_of(a, b, c, folds=(False, True)):
     """The Work of c = a @ b; a, b, c are (shape, strides), c of `result_shape`. All sizes are at least 1.
 
     Batch dimensions are folded into M if B is the same for all of them and the rows of A and of C go on at even distances
     (so that activations times weights are one product). In the same way they are folded into N, and into one
-    another; but not into the rows ("m") or columns ("n") of which each has a bias.
+    another. folds: whether into M (False is among them), and into N (True).
 
     >>> work_of(((8, 16, 64), (2048, 128, 2)), ((64, 32), (64, 2)), ((8, 16, 32), (1024, 64, 2))).sizes
     (128, 32, 64)
@@ -135,7 +135,7 @@ def work_of(a, b, c, bias=""):
     n = len(place_c) - rows - cols
     dims = [Dim(size, *(_batch_stride(x, i - n) for x in (a, b)), stride)
             for i, (size, stride) in enumerate(place_c[:n]) if size > 1]
-    left, right, out, dims = _fold(left, right, out, dims, {"": (False, True), "n": (False,), "m": (True,)}[bias])
+    left, right, out, dims = _fold(left, right, out, dims, folds)
     dims = _merge(dims)
     most = max(dims, key=lambda d: d.size, default=Dim(1, 0, 0, 0))
     others = [d for d in dims if d is not most]

@@ -168,7 +168,12 @@ class HopperSteps(Steps):
 
     def work(self, a, b, c):
         """(the Work of c = a @ b, whether it is of the transposes)."""
-        return row_major(work_of(a, b, c, self.finish.epilogue.bias), TYPES[self.out].bytes, self.aligned["c"])
+        epilogue, size = self.finish.epilogue, TYPES[self.out].bytes
+        folds = {"": (False, True), "n": (False,), "m": (True,)}[epilogue.bias]
+        work, exchanged = row_major(work_of(a, b, c, folds), size, self.aligned["c"])
+        if epilogue.like_c and not work.c.rows_contiguous(size):     # what lies as C does cannot be copied
+            return row_major(work_of(a, b, c, ()), size, self.aligned["c"])
+        return work, exchanged
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
