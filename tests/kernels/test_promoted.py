@@ -11,6 +11,7 @@ from cuda_kernels.kernels.hopper import producer, promote, wgmma_persistent
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
+from cuda_kernels.kernels.hopper.wgmma_persistent import PRODUCER
 from cuda_kernels.run.runner import run
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import HazardError, SimlayoutError
@@ -132,7 +133,10 @@ def test_scales_that_a_kernel_cannot_count_are_refused(scaled, of_a, of_b):
 
 def plant(patch, fault):
     """Takes away what keeps the warps of a promoting kernel in order, by a word."""
-    ring = wgmma_persistent.make_ring
+    ring, sync = wgmma_persistent.make_ring, wgmma_persistent.bar_sync_some
+    if fault == "mbarriers":                             # the warp that copies scales does not wait until these are set up
+        patch.setattr(wgmma_persistent, "bar_sync_some", lambda barrier, threads: None if barrier == PRODUCER else
+                      sync(barrier, threads))
     if fault == "copies":                                # nobody waits until scales have been copied
         patch.setattr(producer, "cp_async_mbarrier_arrive", lambda mbarrier: None)
         patch.setattr(wgmma_persistent, "make_ring", lambda stages, at, readers, writers: ring(stages, at, readers, 1))
@@ -145,8 +149,9 @@ def plant(patch, fault):
         patch.setattr(promote, "wgmma_wait_group", lambda *options: lambda products: None)
 
 
-@pytest.mark.parametrize("fault, told", [("", ""), ("copies", "early read"), ("readers", "write after read"),
-                                         ("lanes", "write after read"), ("products", "early accumulator")])
+@pytest.mark.parametrize("fault, told", [
+    ("", ""), ("mbarriers", "read after write"), ("copies", "early read"), ("readers", "write after read"),
+    ("lanes", "write after read"), ("products", "early accumulator")])
 def test_the_machine_tells_where_a_promoting_kernel_waits_for_too_little(monkeypatch, fault, told):
     plant(monkeypatch, fault)
     kernel = kernel_of(Hopper(dtype="e4m3", tile_m=64, tile_n=16, stages=2, out="f32", store="direct", scaled="1x128"))
