@@ -8,7 +8,8 @@ import threading
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("simlayout", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+for profile, examples in (("simlayout", 60), ("thorough", 300)):          # pytest --hypothesis-profile=thorough
+    settings.register_profile(profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("simlayout")            # a busy machine fails no test
 
 
