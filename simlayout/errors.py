@@ -1,5 +1,8 @@
 """Every error that simlayout raises on bad input is a ValueError whose one line names the fault and the fix."""
 
+import reprlib
+from numbers import Integral
+
 
 class SimlayoutError(ValueError):
     """The common base: `except simlayout.SimlayoutError` catches whatever the library refuses."""
@@ -56,3 +59,16 @@ class HazardError(MachineError):
 
 class DeviceError(SimlayoutError):
     """A GPU was asked for and there is none, or it cannot run the kernel."""
+
+
+def require_ints(error: type[SimlayoutError], what: str, **values: object) -> None:
+    """Raises an error for a value, by its name, that is no integer.
+
+    >>> require_ints(LayoutError, "operand tile", rows=64.0)
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.LayoutError: operand tile: rows is an integer, not 64.0
+    """
+    for name, value in values.items():
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise error(f"{what}: {name} is an integer, not {reprlib.repr(value)}")

@@ -94,7 +94,7 @@ def swizzle_mode(span: int | str, of: str = "") -> SwizzleMode:
     ...
     simlayout.errors.LayoutError: tensor map: swizzle of 48 bytes; there are 0, 32, 64, 128, 128B_ATOM_32B
     """
-    if span not in EVERY_MODE:
+    if not isinstance(span, int | str) or span not in EVERY_MODE:
         start = f"{of}: " if of else ""
         raise LayoutError(f"{start}swizzle of {span} bytes; there are {', '.join(map(str, EVERY_MODE))}")
     return EVERY_MODE[span]

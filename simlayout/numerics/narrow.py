@@ -191,6 +191,8 @@ def _checked(row: Kind, a, b, c, scale_a, scale_b, types, d, scale):
     def fail(text):
         raise InstructionError(f"tcgen05.mma.kind::{row.name}: {text}")
 
+    if not isinstance(types, tuple | list) or len(types) != 2:
+        fail(f"types are those of A and B, as in ('e4m3', 'e2m1'), not {types!r}")
     for letter, name in zip("AB", types, strict=True):
         if name not in dict(row.formats):
             fail(f"no {letter} of {name}; it has {', '.join(t for t, _ in row.formats)}")

@@ -343,7 +343,12 @@ def test_where_sources_disagree_both_are_told():
     ("ds_add_u32", "gfx942", "atomics in LDS .*SQ_LDS_ADDR_CONFLICT"), ("ds_read_b64_tr_b16", "gfx1201", "gfx950 alone"),
     ("ds_read_b96_tr_b6", "gfx950", "of no transposing read of 12 bytes"), ("ds_load_tr16_b128", "gfx1201", "gfx1250 alone"),
     ("ds_read_tr8_b64", "gfx942", "gfx950 alone"), ("ds_load_b128_tr_b16", "gfx950", "gfx1250 alone"),
-    ("ds_read_b32", "gfx906", "unknown architecture 'gfx906'"),
+    ("ds_read_b32", "gfx906", "unknown architecture 'gfx906'"), ("ds_read_b32", "gfx942a", "unknown architecture"),
+    ("ds_bpermute_b32", "gfx942", "reads no LDS"), ("ds_swizzle_b32", "gfx1100", "reads no LDS"),
+    ("ds_mskor_b32", "gfx942", "atomics in LDS"), ("ds_append", "gfx90a", "atomics in LDS"),
+    ("ds_condxchg32_rtn_b64", "gfx1201", "atomics in LDS"), ("ds_load_addtid_b32", "gfx1100", "give no addresses"),
+    ("global_load_lds_dwordx4", "gfx950", "give no addresses"), ("buffer_load_dwordx4", "gfx950", "its bit lds"),
+    ("global_load_dwordx4", "gfx942", "global memory has no banks; did you mean ds_read"),
 ])
 def test_what_a_chip_lacks_is_refused_with_what_helps(name, arch, words):
     with pytest.raises(InstructionError, match=words):
@@ -357,6 +362,16 @@ def test_what_a_chip_lacks_is_refused_with_what_helps(name, arch, words):
 ])
 def test_other_spellings_are_the_same_instruction(name, row):
     assert instruction(name, "gfx1201").name == row
+
+
+def test_a_target_id_names_its_chip():
+    for name in ("gfx942:sramecc+:xnack-", "gfx90a:xnack+", "gfx1100:xnack-"):
+        assert arch_of(name) is arch_of(name.split(":")[0])
+
+
+def test_a_read_of_12_bytes_says_where_its_rule_holds():
+    with pytest.raises(AddressError, match="has a rule for a multiple of 16 bytes, .*others, but who conflicts there"):
+        analyze("ds_read_b96", 12 * np.arange(64), arch="gfx950")
 
 
 def test_addresses_are_one_for_each_lane_of_a_wave():

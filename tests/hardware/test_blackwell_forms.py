@@ -6,10 +6,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError, InstructionError, LayoutError, VerificationError
-from simlayout.hardware import Descriptor
+from simlayout.hardware import (
+    Descriptor,
+    InstructionDescriptor,
+    OperandTile,
+    ScalesInTmem,
+    TmemAddress,
+    accumulator,
+    diagnose,
+    instruction_descriptors,
+    scale_id,
+    scale_layout,
+    tmem_allocation,
+    tmem_copy,
+    tmem_fragment,
+)
 from simlayout.hardware.matrix.operand_k96 import OperandK96, k96_addresses
 from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
-from simlayout.hardware.tables.tcgen05 import KINDS
+from simlayout.hardware.tables.tcgen05 import KINDS, check_shape
+from simlayout.numerics import narrow_mma
+
+ZEROS = np.zeros((1, 64), np.uint8)
 
 METADATA = [MetadataInTmem(kind, rows, ws) for kind, row in KINDS.items() for rows, ws in
             ((128, False), *(((rows, True) for rows in (32, 64, 128)) if not row.scaled else ()))]
@@ -93,3 +110,59 @@ def test_descriptors_that_are_not_for_96_of_k_are_refused():
         given = {"address": 48, "leading": 1024, "stride": 1024, "swizzle": 128, "reader": "tcgen05", "absolute": True}
         with pytest.raises(LayoutError, match=fault):
             k96_addresses(Descriptor(**given | changes), 8)
+
+
+# ---- what is asked for wrongly is refused, by name ----------------------------------------------------------------------
+
+WRONG = [
+    (lambda: InstructionDescriptor("f16", "f16", "f16", "f32", 128.0, 64), InstructionError, "m is an integer, not 128.0"),
+    (lambda: InstructionDescriptor("f16", "f16", "f16", "f32", 128, True), InstructionError, "n is an integer, not True"),
+    (lambda: InstructionDescriptor("f16", "f16", "f16", "f32", 128, 64, selector="1"), InstructionError, "selector is"),
+    (lambda: InstructionDescriptor.decode("0x1", "f16"), InstructionError, "bits is an integer"),
+    (lambda: instruction_descriptors("x"), InstructionError, "bits is an integer"),
+    (lambda: Descriptor(0.0, 16, 1024, 128), LayoutError, "address is an integer"),
+    (lambda: Descriptor(0, 16, 1024, [128]), LayoutError, r"swizzle of \[128\] bytes"),
+    (lambda: Descriptor.decode("0x40"), LayoutError, "bits is an integer"),
+    (lambda: diagnose(1.5), LayoutError, "bits is an integer"),
+    (lambda: OperandTile(-8, 64, "f16"), LayoutError, "a side of a box has 1 to 256"),
+    (lambda: OperandTile(0, 64, "f16"), LayoutError, "a side of a box has 1 to 256"),
+    (lambda: OperandTile(64.0, 64, "f16"), LayoutError, "rows is an integer"),
+    (lambda: OperandTile(64, 64, "f16").descriptor(-1024), AddressError, "not be negative"),
+    (lambda: OperandK96("128", (0, 16384, 32768)), LayoutError, "rows is an integer"),
+    (lambda: OperandK96(128, 0), AddressError, "addresses of its 3 buffers, not 0"),
+    (lambda: OperandK96(128, ("a", "b", "c")), AddressError, "address is an integer"),
+    (lambda: accumulator("64", 8), InstructionError, "m is an integer"),
+    (lambda: accumulator(64, 8)("a", 0), InstructionError, "named by integers"),
+    (lambda: accumulator(64, 8)(np.array([], int), 0), InstructionError, "named by integers"),
+    (lambda: tmem_allocation(8.5), InstructionError, "columns is an integer"),
+    (lambda: TmemAddress("a", 0), AddressError, "lane is an integer"),
+    (lambda: tmem_fragment("tcgen05.ld.16x32bx2.x128", 385), InstructionError, "leaves its columns below 512"),
+    (lambda: tmem_fragment("tcgen05.ld.16x32bx2.x1", "a"), InstructionError, "split is an integer"),
+    (lambda: tmem_copy(["a"]), InstructionError, "no shape"),
+    (lambda: tmem_copy("128x256b")(1.5, 0), AddressError, "row is an integer"),
+    (lambda: scale_layout("a", 4), LayoutError, "rows is an integer"),
+    (lambda: ScalesInTmem("128"), LayoutError, "rows is an integer"),
+    (lambda: ScalesInTmem(128)(0, 512), LayoutError, "has room for 512 of 128 rows"),
+    (lambda: ScalesInTmem(256).columns(257), LayoutError, "room for 1 to 256"),
+    (lambda: ScalesInTmem(128).columns(0), LayoutError, "room for 1 to 512"),
+    (lambda: scale_id("mxf4", 32, -1), InstructionError, "counted from 0"),
+    (lambda: scale_id("mxf4", 32, 0, "x"), InstructionError, "no form 'x'"),
+    (lambda: check_shape("f16", 128, 64, form="x"), InstructionError, "no form 'x'"),
+    (lambda: MetadataInTmem("f16", "128"), InstructionError, "rows is an integer"),
+    (lambda: narrow_mma("f8f6f4", ZEROS, ZEROS.T, types=("e4m3",)), InstructionError, "types are those of A and B"),
+    (lambda: narrow_mma("f8f6f4", ZEROS, ZEROS.T, types=None), InstructionError, "types are those of A and B"),
+]
+
+
+@pytest.mark.parametrize("call, error, words", WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_is_no_number_or_outside_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_numbers_of_numpy_are_numbers():
+    m, n = np.int64(128), np.uint8(64)
+    made = InstructionDescriptor("f16", "f16", "f16", "f32", m, n)
+    assert made.encode() == InstructionDescriptor("f16", "f16", "f16", "f32", 128, 64).encode()
+    assert OperandTile(np.int32(64), np.int16(64), "f16").prove().elements == 4096
+    assert ScalesInTmem(128).columns(512) == 512 and tmem_fragment("tcgen05.ld.16x32bx2.x128", 384).shape == (16, 512)

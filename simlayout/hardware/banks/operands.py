@@ -107,10 +107,11 @@ def refuse(row, chip, access, addresses):
         raise AddressError(f"access {access}, lane {lane}: address {address} is {fault}; {row} reaches bytes 0 to "
                            f"{top - 1}: {chip.name} has {top // 1024} KiB of {chip.vendor.shared_memory} per "
                            f"{chip.vendor.cta}")
+    needs = "has a rule for" if row.elsewhere else "needs"
     below = address // row.bytes * row.bytes
     nearest = below if address - below <= row.bytes // 2 else below + row.bytes
-    raise AddressError(f"access {access}, lane {lane}: address {address} is misaligned; {row} needs a multiple of "
-                       f"{row.bytes} bytes, the nearest is {nearest}")
+    raise AddressError(f"access {access}, lane {lane}: address {address} is misaligned; {row} {needs} a multiple of "
+                       f"{row.bytes} bytes, the nearest is {nearest}{row.elsewhere and f' ({row.elsewhere})'}")
 
 
 _ONLY_COPIES = {"sources": "reads no global memory", "valid": "has no src-size"}

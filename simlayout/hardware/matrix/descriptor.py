@@ -8,7 +8,7 @@ memory descriptor of tcgen05). `simlayout.hardware.tables.operand_readers` says 
 from dataclasses import dataclass
 
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode, swizzle_mode
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, require_ints
 from simlayout.hardware.tables.operand_readers import (
     ADDRESS,
     BASE_OFFSET,
@@ -53,6 +53,7 @@ class Descriptor:
     def __post_init__(self):
         for name in ("address", "leading", "stride"):
             value = getattr(self, name)
+            require_ints(LayoutError, f"{self.reader} descriptor", **{name: value})
             if value % UNIT or not 0 <= value < LIMIT:
                 raise LayoutError(f"{self.reader} descriptor: {name} {value} bytes; it must be a multiple of {UNIT} below "
                                   "2**18")
@@ -105,6 +106,7 @@ def illegal(bits: int, reader: str) -> list[str]:
     ([], ['bits 46-48 are 1, not 0'])
     """
     row = operand_reader(reader)
+    require_ints(LayoutError, f"{reader} descriptor", bits=bits)
     if not 0 <= bits < 1 << 64:
         return [f"{bits:#x} does not fit in 64 bits"]
     faults = []

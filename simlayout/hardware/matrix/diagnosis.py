@@ -9,7 +9,7 @@ import numpy as np
 from simlayout.algebra import Layout, Swizzle, dtype_of
 from simlayout.algebra.composed import Composed
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode
-from simlayout.errors import InstructionError, SimlayoutError
+from simlayout.errors import InstructionError, LayoutError, SimlayoutError, require_ints
 from simlayout.hardware.matrix.descriptor import UNIT, Descriptor, illegal, readers_of
 from simlayout.hardware.matrix.operand_k96 import ROW_BYTES, STEP_BYTES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile, k_rows, operand_addresses
@@ -79,6 +79,7 @@ def reader_of(bits: int, arch: str | None = None) -> str:
     >>> reader_of(0x4000404000010040), reader_of(0x4000004000010040), reader_of(0x4000004000010040, "sm_100a")
     ('tcgen05', 'wgmma', 'tcgen05')
     """
+    require_ints(LayoutError, "descriptor", bits=bits)
     if arch is not None:
         chip = arch_of(arch).name
         found = next((row.name for row in READERS.values() if chip in row.arches), None)
@@ -228,6 +229,9 @@ def _of_illegal(bits, row):
 def _of_k96(descriptor):
     first = descriptor.address % ROW_BYTES
     last = first + STEP_BYTES - 1
+    if descriptor.swizzle != ROW_BYTES:
+        return ("LBO is an address: sm_103 alone has that, for 96 elements of 4 bits along K, whose operands have a "
+                f"{ROW_BYTES}-byte swizzle; what follows takes it for an offset")
     crosses = f", then 0 to {last - ROW_BYTES} of that row at {descriptor.leading}" if last >= ROW_BYTES else ""
     return (f"LBO is an address: sm_103 alone has that, for 96 elements of 4 bits along K: bytes {first} to "
             f"{min(last, ROW_BYTES - 1)} of each row{crosses}; what follows takes it for an offset")

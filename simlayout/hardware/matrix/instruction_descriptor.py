@@ -3,7 +3,7 @@ Descriptor; CUTLASS, UMMA::InstrDescriptor and InstrDescriptorBlockScaled)."""
 
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.tables.operand_readers import READERS, Bits
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import KINDS, Kind, kind_of, shapes_of
@@ -75,6 +75,8 @@ class InstructionDescriptor:
     k96: bool = False
 
     def __post_init__(self):
+        numbers = {name: getattr(self, name) for name in ("m", "n", "selector", "max_shift", "scale_a_id", "scale_b_id")}
+        require_ints(InstructionError, f"tcgen05.mma.kind::{self.row.name}", **numbers)
         if faults := _faults(self):
             raise InstructionError(f"tcgen05.mma.kind::{self.row.name}: {'; '.join(faults)}")
 
@@ -106,6 +108,7 @@ class InstructionDescriptor:
     def decode(cls, bits: int, kind: str) -> "InstructionDescriptor":
         """The InstructionDescriptor of 32 bits for a kind. Raises InstructionError for bits that are none of its."""
         row = kind_of(kind)
+        require_ints(InstructionError, f"instruction descriptor of kind::{row.name}", bits=bits)
         fields = fields_of(row)
         if not 0 <= bits < 1 << 32 or bits & ~sum(f.mask for f in fields.values()):
             extra = bits & ~sum(f.mask for f in fields.values())
@@ -142,6 +145,7 @@ def instruction_descriptors(bits: int) -> list[InstructionDescriptor]:
     >>> [(d.kind, d.a, d.m, d.n) for d in instruction_descriptors(0x08400010)]
     [('f16', 'f16', 128, 256), ('f8f6f4', 'e4m3', 128, 256)]
     """
+    require_ints(InstructionError, "instruction descriptor", bits=bits)
     found = []
     for kind in KINDS:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
-from simlayout.errors import AddressError, LayoutError, VerificationError
+from simlayout.errors import AddressError, LayoutError, VerificationError, require_ints
 from simlayout.hardware.matrix.descriptor import LIMIT, Descriptor
 from simlayout.hardware.matrix.operand_tile import LEAST_ROWS, MOST_ROWS
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
@@ -65,6 +65,11 @@ class OperandK96:
     addresses: tuple[int, int, int]
 
     def __post_init__(self):
+        if not isinstance(self.addresses, tuple | list):
+            raise AddressError(f"an operand with 96 of K: the addresses of its {BUFFERS} buffers, not {self.addresses!r}")
+        require_ints(LayoutError, "an operand with 96 of K", rows=self.rows)
+        for address in self.addresses:
+            require_ints(AddressError, "an operand with 96 of K", address=address)
         if self.rows % LEAST_ROWS or not LEAST_ROWS <= self.rows <= MOST_ROWS:
             raise LayoutError(f"an operand of {self.rows} rows: they are a multiple of {LEAST_ROWS}, to {MOST_ROWS}")
         period, size = SWIZZLE_MODES[ROW_BYTES].period, self.rows * ROW_BYTES

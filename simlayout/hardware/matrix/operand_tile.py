@@ -13,7 +13,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import ATOM_32B, SwizzleMode, swizzle_mode
-from simlayout.errors import AddressError, LayoutError, VerificationError
+from simlayout.errors import AddressError, LayoutError, VerificationError, require_ints
 from simlayout.hardware.matrix.descriptor import LIMIT, Descriptor
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
 from simlayout.hardware.tables.operand_readers import operand_reader, takes_swizzle
@@ -121,6 +121,7 @@ class OperandTile:
     reader: str = "wgmma"
 
     def __post_init__(self):
+        require_ints(LayoutError, "operand tile", rows=self.rows, depth=self.depth)
         swizzle_mode(self.swizzle, "operand tile")
         size = _size_of(operand_reader(self.reader), self.dtype, self.major, self.swizzle, "operand tile")
         contiguous = self.depth if self.major == "K" else self.rows
@@ -128,9 +129,8 @@ class OperandTile:
             what = f"{self.rows} x {self.depth} of {self.dtype}, {self.major}-major"
             raise LayoutError(f"operand tile: {what}: its contiguous "
                               f"side must fill rows of {self.span} bytes, K {K_BYTES}-byte steps, rows groups of 8")
-        if self.rows > MOST_ROWS or self.depth > MOST_ROWS:
-            raise LayoutError(f"operand tile: {self.rows} x {self.depth}: no side of a box has more than {MOST_ROWS} "
-                              "elements")
+        if not (0 < self.rows <= MOST_ROWS and 0 < self.depth <= MOST_ROWS):
+            raise LayoutError(f"operand tile: {self.rows} x {self.depth}: a side of a box has 1 to {MOST_ROWS} elements")
 
     @property
     def mode(self) -> SwizzleMode:
@@ -177,10 +177,11 @@ class OperandTile:
     def descriptor(self, address: int = 0) -> Descriptor:
         """The Descriptor of its first instruction along K, for a tile at shared byte address `address`: its low 18 bits, a
         multiple of the swizzle's period (AddressError)."""
+        require_ints(AddressError, "operand tile", address=address)
         period = self.mode.period
-        if address % period:
+        if address % period or address < 0:
             raise AddressError(f"operand tile at shared address {address}: its {self.mode.words} repeats every {period} "
-                               "bytes, so it must start on a multiple")
+                               "bytes, so it must start on a multiple, and not be negative")
         down = k_rows(self.mode) * self.span             # bytes of a pattern along K of an MN-major tile
         strides = {("K", True): (16, 8 * self.span), ("K", False): (self.box_bytes, 128),
                    ("MN", True): (self.box_bytes, down), ("MN", False): (128, self.box_bytes)}

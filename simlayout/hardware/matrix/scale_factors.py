@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simlayout.algebra import Layout
-from simlayout.errors import InstructionError, LayoutError
-from simlayout.hardware.matrix.tmem import TMEM_LANES, WARP_LANES, tmem_copy
+from simlayout.errors import InstructionError, LayoutError, require_ints
+from simlayout.hardware.matrix.tmem import TMEM_COLUMNS, TMEM_LANES, WARP_LANES, tmem_copy
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import kind_of
 
@@ -37,6 +37,7 @@ def scale_layout(rows: int, columns: int) -> Layout:
     >>> print(layout, layout(33, 1), layout(127, 3))
     ((32,4,1),(4,1)):((16,4,512),(1,512)) 21 511
     """
+    require_ints(LayoutError, "scale factors", rows=rows, columns=columns)
     if rows < 1 or columns < 1:
         raise LayoutError(f"scale factors of {rows} rows, {columns} each: there is at least one")
     high, wide = -(-rows // BLOCK_ROWS), -(-columns // BLOCK_COLUMNS)
@@ -61,13 +62,22 @@ class ScalesInTmem:
     source: Provenance = TMEM_SOURCE
 
     def __post_init__(self):
+        require_ints(LayoutError, "scale factors in TMEM", rows=self.rows)
         if self.rows % (WARP_LANES * (1 + self.halves)) or not 0 < self.rows <= 256:
             raise LayoutError(f"scale factors of {self.rows} rows in TMEM: fill them up to a multiple of "
                               f"{WARP_LANES * (1 + self.halves)}, at most 256")
 
     def columns(self, factors: int) -> int:
-        """Columns of TMEM that so many scale factors along K take: four lie in one column."""
+        """Columns of TMEM that so many scale factors along K take: four lie in one column. LayoutError for none, and
+        for more than TMEM has columns for."""
+        require_ints(LayoutError, "scale factors in TMEM", factors=factors)
+        if not 0 < factors <= self._most:
+            raise LayoutError(f"{factors} scale factors of {self.rows} rows in TMEM: there is room for 1 to {self._most}")
         return -(-factors // BLOCK_COLUMNS) * self._each
+
+    @property
+    def _most(self):
+        return TMEM_COLUMNS // self._each * BLOCK_COLUMNS
 
     @property
     def _each(self):
@@ -75,8 +85,9 @@ class ScalesInTmem:
 
     def __call__(self, row: int, factor: int) -> tuple:
         """((lane, column, byte of the column), ...): the places of a scale factor, all of which have to hold it."""
-        if not 0 <= row < self.rows or factor < 0:
-            raise LayoutError(f"no scale factor {factor} of row {row}: there are {self.rows} rows")
+        require_ints(LayoutError, "scale factors in TMEM", row=row, factor=factor)
+        if not (0 <= row < self.rows and 0 <= factor < self._most):
+            raise LayoutError(f"no scale factor {factor} of row {row}: TMEM has room for {self._most} of {self.rows} rows")
         half, inside = divmod(row, self.rows // 2) if self.halves else (0, row)
         column = inside // WARP_LANES + self._each * (factor // BLOCK_COLUMNS)
         lanes = (64 * half, 64 * half + 32) if self.halves else range(0, TMEM_LANES, WARP_LANES)
@@ -106,6 +117,9 @@ def scale_id(kind: str, vector: int, step: int, form: str = "dense") -> int:
     [0, 3, 2, 1, 0, 2, 0, 2]
     """
     row = kind_of(kind)
+    require_ints(InstructionError, f"kind::{row.name}", step=step)
+    if step < 0:
+        raise InstructionError(f"kind::{row.name}: step {step} along K; they are counted from 0")
     vectors = row.vectors_of(form)
     each = dict(vectors).get(vector)
     if each is None:

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
 from simlayout.hardware.tables.mma import MmaShape
 from simlayout.hardware.tables.provenance import Provenance
@@ -134,6 +134,7 @@ class ScaleSource:
         if fragment is None:
             raise InstructionError(f"{self.name!r} has no scale factors {self.operand!r}: name a block-scaled mma.sync, and "
                                    "SA or SB")
+        require_ints(InstructionError, f"{self.name}, {self.operand}", byte=self.byte, thread=self.thread)
         bytes_, threads = BYTE_IDS[self.factors], THREAD_IDS[self.operand]
         if self.byte not in bytes_ or self.thread not in threads:
             raise InstructionError(f"{self.name}, {self.operand}: byte-id {self.byte}, thread-id {self.thread}; it has "

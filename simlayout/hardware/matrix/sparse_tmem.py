@@ -7,7 +7,7 @@ four bits to a group, which are those of mma.sp. A in shared memory is the tile 
 
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.matrix.sparse import PATTERNS, Pattern
 from simlayout.hardware.matrix.tmem import TMEM_LANES
 from simlayout.hardware.tables.provenance import Provenance
@@ -45,6 +45,7 @@ class MetadataInTmem:
     source: Provenance = SOURCE
 
     def __post_init__(self):
+        require_ints(InstructionError, "metadata in TMEM", rows=self.rows)
         scaled = self.row.scaled
         allowed = () if self.ws and scaled else (32, 64, 128) if self.ws else (128,)
         if self.rows not in allowed:
@@ -79,6 +80,7 @@ class MetadataInTmem:
     def __call__(self, row: int, group: int) -> tuple:
         """((lane, column, first bit of the column), ...): the places of a group's four bits, all of which have to hold them;
         groups count on from one instruction to the next. InstructionError outside."""
+        require_ints(InstructionError, "metadata in TMEM", row=row, group=group)
         if not 0 <= row < self.rows or group < 0:
             raise InstructionError(f"no group {group} of row {row}: there are {self.rows} rows")
         step, inside = divmod(group, self.groups)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simlayout.errors import AddressError, InstructionError
+from simlayout.errors import AddressError, InstructionError, require_ints
 from simlayout.hardware.matrix.fragments_base import Fragment
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.provenance import Provenance
@@ -45,6 +45,7 @@ class TmemAddress:
     column: int
 
     def __post_init__(self):
+        require_ints(AddressError, "TMEM address", lane=self.lane, column=self.column)
         if not (0 <= self.lane < TMEM_LANES and 0 <= self.column < TMEM_COLUMNS):
             raise AddressError(f"TMEM address of lane {self.lane}, column {self.column}: there are {TMEM_LANES} lanes of "
                                f"{TMEM_COLUMNS} columns")
@@ -56,6 +57,7 @@ class TmemAddress:
     @classmethod
     def decode(cls, bits: int) -> "TmemAddress":
         """The TmemAddress of 32 bits."""
+        require_ints(AddressError, "TMEM address", bits=bits)
         return cls(bits >> 16, bits & 0xFFFF)
 
 
@@ -68,6 +70,7 @@ def tmem_allocation(columns: int) -> int:
     >>> tmem_allocation(8), tmem_allocation(200), tmem_allocation(512)
     (32, 256, 512)
     """
+    require_ints(InstructionError, "tcgen05.alloc", columns=columns)
     if not 1 <= columns <= TMEM_COLUMNS:
         raise InstructionError(f"tcgen05.alloc of {columns} columns: it gives 32, 64, 128, 256 or 512")
     return max(32, 1 << (columns - 1).bit_length())
@@ -138,8 +141,11 @@ def tmem_fragment(name: str, split: int | None = None) -> TmemFragment:
     n, each, halved = int(match["times"]), 2 if match["halves"] else 1, match["shape"] == "16x32bx2"
     if n & (n - 1) or not 1 <= n <= row.most:
         raise InstructionError(f"{name}: {match['shape']} has .x1 to .x{row.most}, powers of two")
-    if split is not None and (not halved or split < 0):
-        raise InstructionError(f"{name}: a split is of 16x32bx2, and not negative")
+    if split is not None:
+        require_ints(InstructionError, name, split=split)
+        if not halved or not 0 <= split <= TMEM_COLUMNS - each * n:
+            raise InstructionError(f"{name}: a split is of 16x32bx2, not negative, and leaves its columns below "
+                                   f"{TMEM_COLUMNS}")
     apart = (each * n if split is None else split) if halved else 0
     width = apart + each * n if halved else each * n * row.columns
 
@@ -216,6 +222,8 @@ class Accumulator:
 
     def __call__(self, m, n):
         """(CTA, lane, column) of element (m, n), ints or arrays; InstructionError outside."""
+        if any(np.asarray(index).dtype.kind not in "iu" or not np.size(index) for index in (m, n)):
+            raise InstructionError(f"an accumulator's elements are named by integers, not ({m!r}, {n!r})")
         if not (np.min(m) >= 0 and np.max(m) < self.path.m and np.min(n) >= 0 and np.max(n) < self.n):
             raise InstructionError(f"an accumulator of {self.path.m} x {self.n} has no element ({m}, {n})")
         return self.path(m, n, self.n)
@@ -252,6 +260,7 @@ class TmemCopy:
 
     def __call__(self, row: int, byte: int) -> tuple:
         """((lane, column, byte of the column), ...): the places of one byte; AddressError outside."""
+        require_ints(AddressError, "tcgen05.cp", row=row, byte=byte)
         if not (0 <= row < self.rows and 0 <= byte < self.bytes):
             raise AddressError(f"tcgen05.cp of {self.rows} rows of {self.bytes} bytes has no row {row}, byte {byte}")
         return tuple((lane, byte // 4, byte % 4) for lane in self.lanes(row))
@@ -275,6 +284,6 @@ def tmem_copy(shape: str) -> TmemCopy:
     >>> tmem_copy("32x128b.warpx4")(5, 6)
     ((5, 1, 2), (37, 1, 2), (69, 1, 2), (101, 1, 2))
     """
-    if shape not in TMEM_COPIES:
+    if not isinstance(shape, str) or shape not in TMEM_COPIES:
         raise InstructionError(f"tcgen05.cp has no shape {shape!r}; it has {', '.join(TMEM_COPIES)}")
     return TMEM_COPIES[shape]

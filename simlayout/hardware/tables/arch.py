@@ -118,7 +118,7 @@ ARCHES = {a.name: a for a in (
 
 def arch_of(name):
     """The row of an architecture; "sm_90a" and "sm_90" name the same chip, as do "sm_100", "sm_100a" and "sm_100f", and an
-    Arch is returned as it is.
+    Arch is returned as it is. Of a target id such as "gfx942:sramecc+:xnack-" the features are left out.
 
     Raises InstructionError for a name that is not in the table.
 
@@ -127,7 +127,9 @@ def arch_of(name):
     """
     if isinstance(name, Arch):
         return name
-    row = ARCHES.get(str(name)) or ARCHES.get(re.sub(r"(?<=\d)a$|(?<=sm_1\d\d)f$", "", str(name)))
+    text = str(name)
+    plain = re.sub(r"(:\w+[+-])+$" if text.startswith("gfx") else r"(?<=\d)a$|(?<=sm_1\d\d)f$", "", text)
+    row = ARCHES.get(text) or ARCHES.get(plain)
     if row is None:
         raise InstructionError(f"unknown architecture {name!r}; use one of {', '.join(ARCHES)}")
     return row

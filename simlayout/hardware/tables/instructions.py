@@ -42,6 +42,7 @@ class Instruction:
     lanes: of a warp; banks: how many of 4 bytes serve it. said: who says so, where no record of ours does.
     rival: the row as another source has it, where sources disagree; `caveat` then says on what.
     exchanges: True where lanes exchange what they load, so that all of them have to be active.
+    elsewhere: what is known of addresses that the hardware takes and the row does not, if there are such.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Instruction:
     said: Provenance | None = None
     rival: "Instruction | None" = None
     exchanges: bool = False
+    elsewhere: str = ""
 
     def __str__(self):
         return self.name
@@ -159,6 +161,10 @@ _QUALIFIERS = {"volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "
                "sync", "aligned", "m8n8"}
 _COUNT = ("To settle it on your GPU, count SQ_LDS_BANK_CONFLICT of every pair of lanes, two active at a time in one bank, "
           "as the script of `simlayout conform --rocm` does of those that have a rule")
+_REGISTERS = "it moves registers from lane to lane and reads no LDS, so it has no bank conflicts"
+_BY_LANE = "its lanes give no addresses: from a base on they have one place after the other, in their order"
+_ATOMICS = ("add", "sub", "rsub", "min", "max", "and", "or", "xor", "inc", "dec", "cmpst", "cmpstore", "wrxchg", "storexchg",
+            "condxchg", "cond_sub", "mskor", "wrap", "append", "consume", "pk_add", "ordered_count")
 _NOT_MODELLED = (
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
@@ -175,7 +181,14 @@ _NOT_MODELLED = (
     *((f"ds_{op}", "of atomics in LDS no rule is published. SQ_LDS_ADDR_CONFLICT counts lanes that meet at one address, "
        "SQ_LDS_BANK_CONFLICT those that meet in one bank: with both, the cases of `simlayout conform --rocm` would "
        "settle it")
-      for op in ("add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "cmpst", "wrxchg", "pk_add")),
+      for op in _ATOMICS),
+    *((f"ds_{op}", _REGISTERS) for op in ("bpermute", "permute", "swizzle")),
+    *((f"ds_{op}_addtid", _BY_LANE) for op in ("read", "write")),
+    ("global_load_lds", f"{_BY_LANE}; what that costs in LDS is in no source known here"),
+    ("buffer_load", f"with its bit lds set, {_BY_LANE}, and what that costs in LDS is in no source known here; "
+     "without it, it reads global memory, which has no banks"),
+    *((f"{space}_{op}", f"{space} memory has no banks; did you mean ds_{'read' if op == 'load' else 'write'}?")
+      for space in ("global", "scratch") for op in ("load", "store")),
 )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.tables.provenance import Provenance
 
 HAVE_TCGEN05 = "sm_100", "sm_103", "sm_110"
@@ -16,6 +16,13 @@ HAVE_K96 = ("sm_103",)
 
 GUESTS = "e2m3", "e3m2", "e2m1"
 """Types of kind::f8f6f4 of less than a byte. In shared memory 16 of them lie in 16 bytes, as 16 of e4m3 do."""
+
+
+def check_form(form: str) -> str:
+    """The form itself; InstructionError for what is none of FORMS."""
+    if form not in FORMS:
+        raise InstructionError(f"no form {form!r} of tcgen05.mma; there are {', '.join(FORMS)}")
+    return form
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,12 @@ class Kind:
         >>> [KINDS["mxf4"].k_of(form) for form in FORMS]
         [64, 128, 96]
         """
-        return {"dense": self.k, "sparse": 2 * self.k, "k96": 96}[form]
+        return {"dense": self.k, "sparse": 2 * self.k, "k96": 96}[check_form(form)]
 
     def vectors_of(self, form: str = "dense") -> tuple:
         """(Elements that share a scale factor, how many scale factors of a row of A) for an instruction of a form. A sparse
         one has as many as a dense one, each for twice the elements of K, of which half are stored."""
-        return self.vectors_96 if form == "k96" else self.vectors
+        return self.vectors_96 if check_form(form) == "k96" else self.vectors
 
 
 _FLOATS = (("f16", 0), ("f32", 1))
@@ -120,8 +127,9 @@ def check_shape(kind: str, m: int, n: int, ctas: int = 1, ws: bool = False, form
 N is 64, 128, 256
     """
     name, group = kind_of(kind).name, f"{ctas} CTA{'s' * (ctas > 1)}{' with .ws' * ws}"
-    what = {"dense": name, "sparse": f"{name}, sparse,", "k96": f"{name} with 96 of K"}[form]
+    what = {"dense": name, "sparse": f"{name}, sparse,", "k96": f"{name} with 96 of K"}[check_form(form)]
     shapes = next(((ms, ns) for c, w, ms, ns in shapes_of(name, form) if (c, w) == (ctas, ws)), None)
+    require_ints(InstructionError, f"tcgen05.mma.kind::{name}", m=m, n=n)
     if shapes is None:
         raise InstructionError(f"there is no tcgen05.mma.kind::{what} of {group}")
     if m not in shapes[0] or n not in shapes[1]:
@@ -135,8 +143,7 @@ def shapes_of(kind: str, form: str = "dense") -> list[tuple]:
     >>> [row[:3] for row in shapes_of("mxf4")], [row[:3] for row in shapes_of("mxf4", "sparse")]
     ([(1, False, (128,)), (2, False, (128, 256))], [(1, False, (128,)), (2, False, (256,))])
     """
-    if form not in FORMS:
-        raise InstructionError(f"no form {form!r} of tcgen05.mma; there are {', '.join(FORMS)}")
+    check_form(form)
     return [tuple(row) for kinds, forms, *row in _SHAPES if kind_of(kind).name in kinds and form in forms]
 
 

@@ -33,7 +33,8 @@ def reads_of_12_bytes(groups: tuple, said: Provenance, **more) -> Instruction:
     """The row of ds_read_b96, at multiples of 16 bytes: its lanes meet in as many banks as if they read all 16. Elsewhere
     its rule is not known: HipKittens counted a conflict on an MI355X where two lanes began in one bank, and none where they
     shared another one of their three."""
-    return Instruction("ds_read_b96", "load", 16, groups, since=(), lanes=sum(map(len, groups)), said=said, **more)
+    return Instruction("ds_read_b96", "load", 16, groups, since=(), lanes=sum(map(len, groups)), said=said,
+                       elsewhere="the hardware takes others, but who conflicts there is not known", **more)
 
 
 def reads_transposing(element_bits: int, groups: tuple, said: Provenance, **more) -> Instruction:
