@@ -254,7 +254,8 @@ def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
     recipe = _recipes.get(key)
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        read = {name: operand(x, name, cuda, *["scales are float32"] * (name not in NAMES)) for name, x in more.items()}
+        read = {name: operand(x, name, cuda, "its type is out's" if name in NAMES else "scales are float32")
+                for name, x in more.items()}
         recipe = _cache(_recipes, key, Recipe(cuda, *operands, kernel, overlap, _tune(tune, kernel), read, finishing))
     if recipe.gradients:
         _no_gradient(a, b, out, *more.values())

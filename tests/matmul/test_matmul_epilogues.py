@@ -112,6 +112,7 @@ ZEROS = {"a": A, "b": B, "out": C}
     (dict(bias=np.zeros(71, F16)), r"bias has shape \(71,\): pass one for each column of the product, \(72,\)"),
     (dict(bias=np.zeros(144, F16)[::2]), "bias has a stride of 4 bytes"),
     (dict(bias=np.zeros(72, F32)), "bias is float32 and out float16: they have one type"),
+    (dict(bias=np.zeros(72)), "bias is torch.float64; its type is out's"),
     (dict(residual=np.zeros((64, 71), F16)), r"residual has shape \(64, 71\), the product \(64, 72\)"),
     (dict(multiply=np.zeros((72, 64), F16).T), "multiply has strides of"),
     (dict(a=np.zeros((64, 0), F16), b=np.zeros((0, 72), F16), activation="relu"), "no kernel finishes sums of nothing"),
