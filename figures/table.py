@@ -96,6 +96,17 @@ def eight_bits():
         yield [what, *cells]
 
 
+def epilogues():
+    """One list of cells per epilogue: how long one product takes, and of three the shares of torch's speed."""
+    said = {"bias_n": "bias", "bias_n relu": "bias, then ReLU", "bias_n gelu_tanh": "bias, then GELU (tanh)",
+            "residual": "residual", "residual bias_n": "residual and bias", "silu multiply": "SiLU, times another array"}
+    rows = _matmul(record.read(DATA / "h100_epilogues_bench.json"), "epilogues")
+    for words, what in said.items():
+        found = [row for row in rows if row.problem.epilogue == words]
+        large = next(row for row in found if row.problem.M == 8192)
+        yield [what, f"{large.us:.0f}", f"{large.tflops:.0f}", *_summed(what, found)[4:]]
+
+
 def rungs():
     """One list of cells per rung that multiplies by mma.sync."""
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
@@ -153,6 +164,7 @@ def tables():
     return {
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
+        "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
                                 "H100: TFLOP/s at 8192 cubed", "of torch", "least to most"], eight_bits()),
         "kernels": markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma",
