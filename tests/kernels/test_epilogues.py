@@ -1,5 +1,7 @@
 """Epilogues on the CPU machine: their bits against NumPy's, step by step; how near activations are; what kernels claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from epilogue_kit import CASES, EVERY, asked, finished, sums
@@ -14,6 +16,7 @@ from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.finishing import Added
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run.runner import run
+from simlayout import machine
 from simlayout.errors import SimlayoutError, VerificationError
 
 
@@ -41,6 +44,21 @@ SIZES = [(0, (65, 40, 64)), (0, (1, 8, 8)), (2, (70, 33, 72)), (3, (8, 16, 64))]
 def test_every_epilogue_is_right_at_odd_sizes_and_of_several_matrices(epilogue, c_major, store, problem, types):
     options = SMALL | dict(dtype=types[0], out=types[1], c_major=c_major, store="direct" if types[1] == "f32" else store)
     check(options, epilogue, problem[1], problem[0])
+
+
+@pytest.mark.parametrize("options", [dict(tile_n=32, c_major="M"), dict(tile_n=48, box=16, buffers=3),
+                                     dict(tile_n=32, split=True), dict(tile_n=24, store="direct")], ids=str)
+def test_c_may_be_its_own_residual_and_what_it_is_multiplied_by_without_a_race(options):
+    options = dict(tile_m=64, stages=3) | options
+    kernel, operands = asked(np.random.default_rng(3), options, "residual multiply", (136, 104, 192))
+    a, b, added = operands
+    operands[-1] = added = replace(added, multiply=added.residual)
+    wanted = finished(kernel, operands, sums(kernel, operands))
+    work = kernel.work(a, b, added, sms=2)
+    held = dict.fromkeys(("c", "residual", "multiply"), work.arrays["residual"])
+    trace = machine.execute(replace(work, arrays=work.arrays | held), None, "report")
+    made = held["c"][0] if kernel.options.c_major == "N" else held["c"][0].T
+    assert trace.hazards == () and np.array_equal(made, wanted, equal_nan=True)
 
 
 def test_an_epilogue_touches_no_more_shared_memory_than_the_plan_says_and_its_certificates_stand():

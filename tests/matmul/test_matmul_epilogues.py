@@ -108,6 +108,7 @@ ZEROS = {"a": A, "b": B, "out": C}
     (dict(activation="swish"), "activation = 'swish': choose 'relu', 'gelu', 'gelu_tanh', 'silu', or None"),
     (dict(beta=0.5), "beta = 0.5 multiplies the residual, and there is none"),
     (dict(alpha="2"), "alpha is str: pass a number"), (dict(alpha=float("nan")), "alpha = nan: pass a finite number"),
+    (dict(alpha=np.ones(1)), "alpha is Tensor: pass a number"), (dict(activation=["relu"]), "activation are names"),
     (dict(alpha=1e300), "alpha = 1e\\+300: it is taken as float32"),
     (dict(bias=np.zeros(71, F16)), r"bias has shape \(71,\): pass one for each column of the product, \(72,\)"),
     (dict(bias=np.zeros(144, F16)[::2]), "bias has a stride of 4 bytes"),

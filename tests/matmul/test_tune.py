@@ -183,6 +183,17 @@ def test_matmul_measures_where_it_is_asked_to_and_out_is_right_afterwards(gpu):
     assert [found.wanted for found in kept.all_kept()] == [Wanted(72, 264, 128)]
 
 
+def test_a_product_with_an_epilogue_is_measured_with_it_and_kept_for_it_alone(gpu):
+    a, b, out = tensors(gpu, 200, 136, 64)
+    bias = gpu.torch.Tensor(aligned(np.ones(136, np.float16)))
+    named = dict(bias=bias, residual=out, activation="gelu")
+    made = host.plan_matmul(a, b, out, tune=0.001, **named).kernel.options
+    (found,) = kept.all_kept()
+    assert found.wanted == Wanted(200, 136, 64, epilogue="residual bias_n gelu") and found.tried > 1
+    assert made == found.config and made.epilogue == f"residual bias_{'n' if made.c_major == 'N' else 'm'} gelu"
+    assert host.plan_matmul(a, b, out).kernel.options == choose(PRODUCT, FIGURES)
+
+
 def test_a_c_off_16_bytes_does_not_get_what_was_measured_for_tma(gpu):
     a, b, out = tensors(gpu, 200, 136, 64)
     best = fastest(gpu, 4)
