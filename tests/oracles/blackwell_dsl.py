@@ -1,4 +1,5 @@
-"""What CuTe DSL says of Blackwell's shared memory descriptors, a line for each: `type order swizzle rows|descriptor|layout`.
+"""What CuTe DSL says of Blackwell's shared memory descriptors, a line for each: `type order swizzle rows|descriptor|layout`,
+and of where its accumulators lie in TMEM: `acc M CTAs N|layout`. Of every size that it has.
 
 A program of its own, because CuTe DSL asks for the architecture once in a process. test_blackwell.py runs it.
 """
@@ -40,4 +41,26 @@ def tell(name, kind, atom, rows):
 for name in TYPES:
     for kind, atom in ATOMS.items():
         if (name, kind.split()[0]) != ("tf32", "MN") and "ATOM" not in kind or (name, kind) == ("tf32", "MN 128B_ATOM_32B"):
-            tell(name, kind, atom, 128)
+            span = next((int(bytes_) for bytes_ in kind.split()[1:] if bytes_.isdigit()), 128) or 16
+            least = 8 if kind.startswith("K") else max(8, 8 * span // TYPES[name].width)
+            for rows in range(least, 257, least):
+                tell(name, kind, atom, rows)
+
+
+def accumulator(ctas, m, n):
+    """Prints where a CTA has its part of D of a dense M x N of kind::f16."""
+    by, order = (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO)[ctas - 1], cute.nvgpu.OperandMajorMode.K
+
+    @cute.jit
+    def trace():
+        op = tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (m, n, 16), by, tcgen05.OperandSource.SMEM, order, order)
+        mma = cute.make_tiled_mma(op)
+        print(f"acc {m} {ctas} {n}|{mma.make_fragment_C(mma.partition_shape_C((m, n))).layout}")
+
+    trace()
+
+
+for ctas, sizes, step in ((1, (64, 128), 8), (2, (128, 256), 16)):
+    for m in sizes:
+        for n in range(step, 257, step):
+            accumulator(ctas, m, n)

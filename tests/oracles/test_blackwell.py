@@ -21,6 +21,7 @@ from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_id, scale_layout
 from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
 from simlayout.hardware.matrix.tmem import TMEM_SHAPES, accumulator, tmem_copy, tmem_fragment
+from simlayout.hardware.tables.tcgen05 import shapes_of
 
 INCLUDE = headers()
 needs_nvcc = pytest.mark.skipif(INCLUDE is None or shutil.which("nvcc") is None, reason="needs nvcc and nvidia-cutlass")
@@ -50,11 +51,11 @@ def layout_of(text):
 
 
 def used_fields(tile):
-    """The fields of a tile's descriptor that an instruction needs: not LBO of a swizzled K-major tile, and no way to a next
-    part of a row, or to a next 8 k, that is none."""
+    """The fields of a tile's descriptor that an instruction needs: not LBO of a swizzled K-major tile, and no way to next
+    8 rows, a next part of a row, or a next 8 k, that are none."""
     used = {"swizzle", "base_offset", "leading", "stride"}
     if tile.major == "K":
-        return used - ({"leading"} if tile.swizzle else set())
+        return used - ({"leading"} if tile.swizzle else set()) - ({"stride"} if tile.rows == 8 else set())
     down, across = ("stride", "leading") if tile.swizzle else ("leading", "stride")
     deep = 4 if tile.swizzle == ATOM_32B else 8
     once = 32 // sl.dtype_of(tile.dtype).bytes <= deep
@@ -75,6 +76,17 @@ def assert_tile(tile, text):
     np.testing.assert_array_equal(offset ^ (offset >> mode.shift & mode.mask), tile.read(0))
 
 
+def assert_accumulator(made, rows, ctas, layout):
+    """That an accumulator lies where a layout from (row, column) to lane << 16 | column puts each CTA's rows."""
+    places = made.places()
+    row, col = np.meshgrid(np.arange(rows), np.arange(made.n), indexing="ij")
+    address = np.asarray(layout(row + rows * col))
+    for cta in range(ctas):
+        part = places[rows * cta:rows * (cta + 1)]
+        assert (part[..., 0] == cta).all()
+        np.testing.assert_array_equal(part[..., 1] << 16 | part[..., 2], address)
+
+
 def tile_of(dtype, major, swizzle, rows):
     """The OperandTile of those words, 128 bytes along K."""
     swizzle = swizzle if swizzle == ATOM_32B else int(swizzle)
@@ -91,18 +103,34 @@ def test_descriptors_and_steps_along_k_are_those_of_make_umma_desc(told):
     assert len(told["desc"]) == 74
 
 
-@pytest.mark.skipif(find_spec("cutlass") is None, reason="needs the wheel nvidia-cutlass-dsl")
-def test_descriptors_are_those_of_cute_dsl():
+@pytest.fixture(scope="module")
+def dsl():
+    """The lines that CuTe DSL tells, split."""
+    if find_spec("cutlass") is None:
+        pytest.skip("needs the wheel nvidia-cutlass-dsl")
     program = Path(__file__).with_name("blackwell_dsl.py")
-    lines = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True).stdout.splitlines()
-    for line in lines:
-        words, bits, lying = line.split("|")
+    told = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True).stdout
+    return [line.split("|") for line in told.splitlines()]
+
+
+def test_descriptors_are_those_of_cute_dsl_at_every_number_of_rows(dsl):
+    """All that fill the swizzle, to 256."""
+    lines = [line for line in dsl if len(line) == 3]
+    for words, bits, lying in lines:
         tile = tile_of(*words.split())
         theirs = Descriptor.decode(int(bits) % 2**64, "tcgen05")
         assert theirs.address == 0x400
         assert_fields(tile, tile.descriptor(0x400), theirs)
         assert_tile(tile, lying)
-    assert len(lines) == 29
+    assert len(lines) == 670
+
+
+def test_accumulators_lie_where_cute_dsl_has_them_at_every_m_and_n(dsl):
+    lines = [(tuple(map(int, words.split()[1:])), text) for words, text in (line for line in dsl if len(line) == 2)]
+    for (m, ctas, n), text in lines:
+        assert_accumulator(accumulator(m, n, ctas), m // ctas, ctas, layout_of(text))
+    sizes = {(m, ctas, n) for ctas, ws, ms, ns in shapes_of("f16") if not ws for m in ms for n in ns}
+    assert sizes == {key for key, _ in lines} and len(lines) == 96
 
 
 @needs_nvcc
@@ -116,15 +144,8 @@ def test_instruction_descriptors_are_those_of_make_instr_desc(told):
 @needs_nvcc
 def test_accumulators_lie_where_tmem_frg_puts_them(told):
     for (m, ctas, ws, n), (text,) in told["acc"]:
-        made, layout = accumulator(int(m), int(n), int(ctas), ws == "1"), layout_of(text)
-        rows = int(m) // int(ctas)
-        places = made.places()
-        row, col = np.meshgrid(np.arange(rows), np.arange(int(n)), indexing="ij")
-        address = np.asarray(layout(row + rows * col))
-        for cta in range(int(ctas)):
-            part = places[rows * cta:rows * (cta + 1)]
-            assert (part[..., 0] == cta).all()
-            np.testing.assert_array_equal(part[..., 1] << 16 | part[..., 2], address)
+        made = accumulator(int(m), int(n), int(ctas), ws == "1")
+        assert_accumulator(made, int(m) // int(ctas), int(ctas), layout_of(text))
     assert len(told["acc"]) == 30
 
 
