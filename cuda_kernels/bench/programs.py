@@ -37,8 +37,8 @@ def _program(case, capability, gpu):
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         wanted = wanted_of(p)
         majors = wanted.a_major, wanted.b_major
-        chosen = choose_grouped if p.groups else choose
+        chosen = None if kernel else choose_grouped(wanted) if p.groups else choose(wanted, gpu)
         taken = kernel and kernel.taking(wanted.types, p.out, majors, wanted.scaled, wanted.epilogue)
-        suited = taken or kernel_of(chosen(wanted, gpu))
+        suited = taken or kernel_of(chosen)
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

@@ -12,7 +12,6 @@ from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul import matmul as host
 from cuda_kernels.matmul.arrays import TAKEN, contiguous, extent, look, operand
-from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.grouped import choose_grouped
 from cuda_kernels.matmul.product import Matrices, Work, check_strides
 from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
@@ -37,7 +36,7 @@ class GroupedSteps(HopperSteps):
     def configure(self, kernel, wanted):
         """The kernel that is given, grouped, or the one that is chosen."""
         if kernel is None:
-            suited = kernel_of(choose_grouped(wanted, figures_of(self.cuda, self.device)))
+            suited = kernel_of(choose_grouped(wanted))
         else:
             grouped = kernel.variant(grouped=True, split=False)
             suited = grouped.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
@@ -147,11 +146,11 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
 
     a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; b is read in place
     where N or K is contiguous, of 8-bit elements K. offsets: int32 (groups,) on the GPU, contiguous: for each group the
-    number of the row behind its last one; the first group begins at row 0. They are read when the product runs, so nothing
-    waits for them, and a CUDA graph may be replayed after they have changed. Groups may be of any size, also empty. Rows
-    behind the last group are not written. Offsets must not fall: a group that would end before it begins is taken for
-    empty, and a row that two groups then share holds the product of either. An offset below 0 counts as 0, one beyond the
-    rows as their number, so that nothing outside of out is ever written.
+    number of the row behind its last one; the first group begins at row 0. They are read when the product runs, during which
+    they must not change; so nothing waits for them, and a CUDA graph may be replayed with others. Groups may be of any size,
+    also empty. Rows behind the last group are not written. Offsets must not fall: a group that would end before it begins is
+    taken for empty, and a row that two groups then share holds the product of either. An offset below 0 counts as 0, one
+    beyond the rows as their number, so that nothing outside of out is ever written.
 
     out: (rows, N) with contiguous rows, as `matmul`'s, a new array by default. scale_a, scale_b: float32 arrays on the GPU:
     of one element, or scale_a with one for each row of a, (rows,) or (rows, 1), and scale_b with one for each column of each

@@ -1,19 +1,25 @@
 """Kernels of grouped products: where their tiles lie, the bits of C on the CPU machine beside each group's own product, and
 what was executed beside what is predicted."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine_code import assembled, needs_tools, of_class
 from tiers import given_few, sweep_but
 
+from cuda_kernels.build.compile import ptx
 from cuda_kernels.intrinsics import ctaid_x, laneid, s32, st_global_b32, u64
+from cuda_kernels.kernels.hopper.accesses import prove_order
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.grouping import sizes_of
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.pipeline import make_cluster
 from cuda_kernels.kernels.hopper.walk import make_walk
+from cuda_kernels.matmul.choose.candidates import fitted
 from cuda_kernels.run.runner import run
 from simlayout import machine, numerics
 from simlayout.algebra.dtypes import TYPES
@@ -211,3 +217,23 @@ def test_what_is_no_grouped_product_is_refused_on_the_cpu_machine():
             run(kernel_of(config), *inputs, device="cpu")
     with pytest.raises(SimlayoutError, match="depends on its groups: give the Problem their sizes"):
         kernel_of(config).predict(Problem(7, 72, 64, 2))
+    with pytest.raises(SimlayoutError, match="its order depends on the groups"):
+        prove_order(config, 128, 128)
+    assert "CTAs: 2, tiles: 4, K steps: 1" in kernel_of(config).described(Problem(7, 72, 64, 2, sizes=(3, 4)))[0]
+
+
+COMPILED = {"rows": (128, 256, "N", "bf16", ""), "columns": (128, 256, "M", "bf16", ""),
+            "few": (64, 16, "M", "e4m3", "lines"), "scaled": (128, 256, "M", "e4m3", "lines"),
+            "promoted": (128, 64, "M", "e4m3", "128x1"), "promoted rows": (128, 128, "N", "e4m3", "1x128"),
+            "integers": (128, 96, "M", "s8", "tensor")}
+"""tile_m, tile_n, c_major, dtype, scaled."""
+
+
+@needs_tools
+@pytest.mark.parametrize("kind", sweep_but(["few"], COMPILED))
+def test_nothing_spills_and_no_wgmma_waits_for_another(kind, tmp_path):
+    tile_m, tile_n, c_major, dtype, scaled = COMPILED[kind]
+    config = replace(fitted(tile_m, tile_n, c_major=c_major, dtype=dtype, out="bf16", scaled=scaled), grouped=True)
+    said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
+    assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == 0

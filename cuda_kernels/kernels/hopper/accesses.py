@@ -9,7 +9,7 @@ from cuda_kernels.kernels.hopper.rows import PITCH
 from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
-from simlayout.errors import VerificationError
+from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
 from simlayout.proofs import Access
 from simlayout.proofs.certificate import Certificate, digest
@@ -75,38 +75,31 @@ class HopperCounts:
 @dataclass(frozen=True)
 class Tiles:
     """What CTAs do in one product. tiles: that they load; multiplied: bands of 64 rows that they multiply by all columns of
-    a tile, halved: by half of them; stored: bands that they store through TMA, where `store` says so."""
+    a tile, halved: by half of them; stored: bands that they store through TMA, and ended: of which threads copy what a group
+    has, where `store` is "tma"."""
 
     tiles: int
     multiplied: int
     halved: int
     stored: int
+    ended: int = 0
 
 
 def tiles_of(config, M, N, matrices=1, sizes=()):
     """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group: of a
-    tile that goes on behind the end of one `tails` multiplies a part, and what lies across the end is stored directly."""
+    tile that goes on behind the end of one `tails` multiplies a part, and threads copy what lies across the end (`ends`)."""
     if not config.grouped:
         tiles = config.sharing * config.tiles(M, N, matrices)
         return Tiles(tiles, tiles * config.row_bands, 0, tiles * config.row_bands)
     down, (along, across) = config.c_major == "M", config.turned(config.cluster_m, config.cluster_n)
     high, beside = config.group_height // along, across * config.group_grid(M, N, 1)[1]
     left = [rows - high * i for rows in sizes for i in range(along * -(-rows // config.group_height))]
-    bands = [_bands_multiplied(config, rows) for rows in left]
-    stored = [config.row_bands * (rows >= high) if down else min(max(rows, 0), high) // 64 for rows in left]
-    return Tiles(*(beside * n for n in (len(left), sum(b[0] for b in bands), sum(b[1] for b in bands), sum(stored))))
-
-
-def _bands_multiplied(config, left):
-    """(bands that are multiplied by all columns, by half of them) of a tile of which so many rows of a group are left."""
-    if grains_of(config.scaled):
-        return config.row_bands, 0
-    if config.c_major == "M":
-        few = config.half_columns is not None and left <= config.half_columns
-        return (0, config.row_bands) if few else (config.row_bands, 0)
-    own = [left - 64 * config.bands * i for i in range(config.tile_consumers)]
-    passed = [rows <= 0 and config.tile_consumers > 1 for rows in own]
-    return sum(0 if gone else 1 if rows <= 64 else config.bands for rows, gone in zip(own, passed)), 0
+    half = 0 if grains_of(config.scaled) else config.half_columns or 0
+    halved = sum(half > 0 and rows <= half for rows in left)
+    stored = sum(config.row_bands * (rows >= high) if down else min(max(rows, 0), high) // 64 for rows in left)
+    ended = sum(0 < rows < high and (down or rows % 64 > 0) for rows in left) * -(-M // 64 if down else -N // config.tile_n)
+    multiplied = config.row_bands * (len(left) - halved)
+    return Tiles(*(beside * n for n in (len(left), multiplied, config.row_bands * halved, stored)), ended)
 
 
 def predict(config, M, N, K, matrices=1, sizes=()):
@@ -115,7 +108,7 @@ def predict(config, M, N, K, matrices=1, sizes=()):
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
     done, steps = tiles_of(config, M, N, matrices, sizes), -(-K // config.depth)
-    stores = done.stored * 4 * config.staged_blocks
+    stores = (done.stored + done.ended) * 4 * config.staged_blocks
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     read = sum(bands * operand_wavefronts(name)[0] for bands, name in multiplied_by(config, done))
     return HopperCounts(4 * steps * read, stores, stores * per_store,
@@ -130,7 +123,7 @@ def multiplied_by(config, done):
 
 def prove_order(config, M, N, matrices=1, sms=132):
     """Proves that a configuration's tile order visits every tile of every matrix once. Returns a Certificate; raises
-    VerificationError with the first tile that is missed.
+    VerificationError with the first tile that is missed, SimlayoutError for a grouped configuration.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> print(prove_order(Hopper(), 4096, 4096).claims[1])
@@ -138,6 +131,8 @@ def prove_order(config, M, N, matrices=1, sms=132):
     """
     from cuda_kernels.kernels.hopper.order import order_of, tile_of
 
+    if config.grouped:
+        raise SimlayoutError("grouped = True: its order depends on the groups, which the device finds (`walk`)")
     rows, cols = config.tile_grid(M, N)
     order = order_of(rows, cols, config.group)
     order = [tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)]

@@ -30,6 +30,9 @@ tests/gpu/test_gpu_matmul.py asks again). Where fewer fit, the last ones start l
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
 
+GROUPED_SCALES_REGISTERS = 64
+"""The same of a grouped configuration whose producer copies scales, too: with 40 it spilled 44 bytes, with 56 8."""
+
 REDUCE_STEPS = 8
 """What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
 
@@ -140,8 +143,9 @@ class Hopper:
         """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
         if not self.move_registers or self.consumers == 1 or self.producer == 1:
             return None
-        more = (self.launch_registers * self.block - PRODUCER_REGISTERS * 128) // (128 * self.consumers)
-        return PRODUCER_REGISTERS, min(240, more // 8 * 8)
+        own = GROUPED_SCALES_REGISTERS if self.grouped and grains_of(self.scaled) else PRODUCER_REGISTERS
+        more = (self.launch_registers * self.block - own * 128) // (128 * self.consumers)
+        return own, min(240, more // 8 * 8)
 
     @property
     def launch_registers(self):
@@ -211,14 +215,11 @@ class Hopper:
 
     @property
     def half(self):
-        """The instruction that multiplies half a tile of a stage, for a group of rows that ends before the other half: half
-        of the columns where C is stored by columns, else the first of two bands; None where there is no such half."""
-        columns = self.half_columns
-        if not columns and (self.c_major == "M" or self.bands == 1):
-            return None
+        """The instruction that multiplies a stage by the first half of a tile's columns, for a group that ends before the
+        other half."""
         a, b = self.operands
-        bands = tuple(a.bytes * i for i in range(self.bands if columns else 1))
-        name = self.wgmma.replace(f"n{self.tile_n}k", f"n{columns}k") if columns else self.wgmma
+        bands = tuple(a.bytes * i for i in range(self.bands))
+        name = self.wgmma.replace(f"n{self.tile_n}k", f"n{self.half_columns}k")
         return wgmma_steps(name, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
 
     @property

@@ -10,6 +10,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from cuda_kernels.kernels.hopper.ends import make_store_end
 from cuda_kernels.kernels.hopper.epilogue import make_lines, make_matrix_of
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
@@ -26,9 +27,10 @@ from cuda_kernels.kernels.hopper.tails import make_tail_unit
 def make_store(config, places):
     """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA, line by line or directly;
     as of `make_write`. Of a grouped product TMA would write over the rows of the next group where a band goes on behind the
-    group's last one; that is stored directly."""
+    group's last one; what there is of that threads copy (`ends`)."""
     at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
+    store_end = make_store_end(config) if config.store == "tma" and config.grouped else None
     store_rows = make_store_rows(config, make_write_lines(config)) if config.store == "rows" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
@@ -45,7 +47,7 @@ def make_store(config, places):
         if inside(row, col, M, N):
             store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target)
         elif row < M and col < N:
-            store_direct(acc, t, c, row, col, target[3])
+            store_end(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
 
     def rows_inside(row, col, M, N):
         return row + 64 <= M
@@ -149,7 +151,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
     copied, by_rows, pingpong, cluster = config.store != "direct", config.store == "rows", config.pingpong, config.sharing
-    make_unit = make_tail_unit if config.grouped else make_multiply_unit
+    make_unit = make_tail_unit if config.grouped and config.half_columns else make_multiply_unit
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
@@ -172,7 +174,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
-            left = left_of(place, down, right, 64 * own_bands * consumer)
+            left = left_of(place, right)
             await_turn(consumer, waits)
             stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
             waits = s32(1)

@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
+from cuda_kernels.kernels.hopper.accesses import tiles_of
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs
 from cuda_kernels.kernels.hopper.finishing import Added, with_added
@@ -291,7 +292,7 @@ class HopperKernel(Gemm):
         stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
         plan = (f"tile {config.tile_m}x{config.tile_n}x{config.depth}, {config.block} threads, {stages} and "
                 f"{config.shared_bytes} bytes of shared memory per CTA; CTAs: {prediction.ctas}, tiles: "
-                f"{config.sharing * config.tiles(problem.M, problem.N)}, K steps: {prediction.steps}")
+                f"{tiles_of(config, problem.M, problem.N, sizes=problem.sizes or ()).tiles}, K steps: {prediction.steps}")
         bound = how if prediction.bound == "mma" else prediction.bound
         return plan, (f"{prediction.mma_clocks:.0f} clocks of {how}, {prediction.shared_clocks} of shared memory for its "
                       f"operands per K step of a CTA: bound by {bound}")

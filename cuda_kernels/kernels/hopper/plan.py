@@ -112,7 +112,10 @@ class WgmmaPlan(TmaPlan):
         counts += self.scales(done.tiles * steps)
         for access in self.accesses:
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
-                       self.stored(M, N, totals.stores)]
+                       self.stored(M, N, 4 * config.staged_blocks * done.stored)]
+        if config.grouped and self.accesses:
+            read = 4 * config.staged_blocks * done.ended
+            counts.append(AccessCount("read C", "ld.shared.b128", read, 4 * read, 4 * read))
         return Prediction(tuple(counts), config.grid(M, N, K, max(1, len(sizes)), sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
 

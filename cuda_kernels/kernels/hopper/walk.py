@@ -13,6 +13,7 @@ only moves on. So that takes no more than a look at each 32 groups, and a few sh
 from dataclasses import dataclass
 
 from cuda_kernels.intrinsics import (
+    here,
     laneid,
     ld_global_b32,
     redux_sync_add,
@@ -35,8 +36,8 @@ class Walk:
     work, with the units that there are; begin(order, tiles_m, tiles_n) -> what was seen; find(seen, tile, order, tiles_m,
     tiles_n) -> (what was seen, a place), whose third element is the number of its A and B; first_row(place, down),
     first_col(place, right): of a CTA's tile there; of_c(place): the number of its C; bounded(extent, place, order): the
-    extent (M, N, lines) as far as it goes there; left(place, down, right, above): of a tile's rows (columns where C is
-    stored by columns) those from `above` on that there are.
+    extent (M, N, lines) as far as it goes there; left(place, right): the columns of a tile that its group has, where
+    C is stored by columns.
     """
 
     ordered: object
@@ -83,7 +84,7 @@ def make_plain_walk(ctas):
     def bounded(extent, place, order):
         return extent
 
-    def left(place, down, right, above):
+    def left(place, right):
         return 0
 
     return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)
@@ -183,24 +184,22 @@ def make_grouped_walk(config, ctas):
 
     def bounded(extent, place, order):
         M, N, lines = extent
-        if down_columns:
-            return M, place[4], scales_of(lines, place, order)
-        return place[4], N, scales_of(lines, place, order)
+        last, lines = here(place[4]), scales_of(lines, here(place[2]), order)
+        return (M, last, lines) if down_columns else (last, N, lines)
 
-    def plain_lines(lines, place, order):
+    def plain_lines(lines, group, order):
         return lines
 
-    def of_group(lines, place, order):
+    def of_group(lines, group, order):
         """lines, with the scales of the group's B."""
         pitch, of_a, of_b, added = lines
-        step = u64(order[3]) * u64(place[2])
+        step = u64(order[3]) * u64(group)
         if down_columns:
             return pitch, (of_a[0] + step, of_a[1], of_a[2]), of_b, added
         return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2]), added
 
-    def left(place, down, right, above):
-        first = col_of(place, right) if down_columns else s32(row_of(place, down) + above)
-        return s32(place[4] - first)
+    def left(place, right):
+        return s32(place[4] - col_of(place, right))
 
     scales_of = of_group if scaled else plain_lines
     return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)
