@@ -65,7 +65,7 @@ def make_store_end(config):
         all_free(s32(t == 0))
         for j in range(boxes):
             bar_sync_some(u32(barrier), u32(THREADS))    # nobody reads the buffer any more
-            write(acc, staging, t, row, col, extent, j)
+            write(acc, staging, t, c, row, col, extent, j)
             bar_sync_some(u32(barrier), u32(THREADS))
             copy(staging, t, c, row, col, extent, j)
 

@@ -1,8 +1,8 @@
 """The last tile of a group, where C is stored by columns: if half of its columns lie behind the group's end, they are not
 multiplied.
 
-All of a tile costs power, and time where the tensor cores are what is waited for, whether it is stored or not. Tiles of rows
-are multiplied whole: these are for large groups, whose CTAs share what they load through L2 as long as they keep in step.
+All of a tile costs power, and time where the tensor cores are what is waited for, whether it is stored or not. Tiles of
+rows, which large groups get, are multiplied whole.
 """
 
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit, make_products
