@@ -222,8 +222,8 @@ def test_what_is_no_grouped_product_is_refused_on_the_cpu_machine():
     assert "CTAs: 2, tiles: 4, K steps: 1" in kernel_of(config).described(Problem(7, 72, 64, 2, sizes=(3, 4)))[0]
 
 
-COMPILED = {"rows": (128, 256, "N", "bf16", ""), "columns": (128, 256, "M", "bf16", ""),
-            "few": (64, 16, "M", "e4m3", "lines"), "scaled": (128, 256, "M", "e4m3", "lines"),
+COMPILED = {"rows": (128, 256, "N", "bf16", ""), "columns": (128, 128, "M", "bf16", ""),
+            "few": (64, 16, "M", "e4m3", "lines"), "scaled": (128, 128, "M", "e4m3", "lines"),
             "promoted": (128, 64, "M", "e4m3", "128x1"), "promoted rows": (128, 128, "N", "e4m3", "1x128"),
             "integers": (128, 96, "M", "s8", "tensor")}
 """tile_m, tile_n, c_major, dtype, scaled."""

@@ -6,7 +6,6 @@ from importlib import import_module
 from itertools import product
 
 from cuda_kernels.kernels.hopper.rows import PITCH
-from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
 from simlayout.errors import SimlayoutError, VerificationError
@@ -74,32 +73,25 @@ class HopperCounts:
 
 @dataclass(frozen=True)
 class Tiles:
-    """What CTAs do in one product. tiles: that they load; multiplied: bands of 64 rows that they multiply by all columns of
-    a tile, halved: by half of them; stored: bands that they store through TMA, and ended: of which threads copy what a group
-    has, where `store` is "tma"."""
+    """What CTAs do in one product. tiles: that they compute; stored: bands of 64 rows that they store through TMA, and
+    ended: of which threads copy what a group has, where `store` is "tma"."""
 
     tiles: int
-    multiplied: int
-    halved: int
     stored: int
     ended: int = 0
 
 
 def tiles_of(config, M, N, matrices=1, sizes=()):
-    """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group: of a
-    tile that goes on behind the end of one `tails` multiplies a part, and threads copy what lies across the end (`ends`)."""
+    """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group."""
     if not config.grouped:
         tiles = config.sharing * config.tiles(M, N, matrices)
-        return Tiles(tiles, tiles * config.row_bands, 0, tiles * config.row_bands)
+        return Tiles(tiles, tiles * config.row_bands)
     down, (along, across) = config.c_major == "M", config.turned(config.cluster_m, config.cluster_n)
     high, beside = config.group_height // along, across * config.group_grid(M, N, 1)[1]
     left = [rows - high * i for rows in sizes for i in range(along * -(-rows // config.group_height))]
-    half = 0 if grains_of(config.scaled) else config.half_columns or 0
-    halved = sum(half > 0 and rows <= half for rows in left)
     stored = sum(config.row_bands * (rows >= high) if down else min(max(rows, 0), high) // 64 for rows in left)
     ended = sum(0 < rows < high and (down or rows % 64 > 0) for rows in left) * -(-M // 64 if down else -N // config.tile_n)
-    multiplied = config.row_bands * (len(left) - halved)
-    return Tiles(*(beside * n for n in (len(left), multiplied, config.row_bands * halved, stored)), ended)
+    return Tiles(beside * len(left), beside * stored, ended)
 
 
 def predict(config, M, N, K, matrices=1, sizes=()):
@@ -110,15 +102,9 @@ def predict(config, M, N, K, matrices=1, sizes=()):
     done, steps = tiles_of(config, M, N, matrices, sizes), -(-K // config.depth)
     stores = (done.stored + done.ended) * 4 * config.staged_blocks
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
-    read = sum(bands * operand_wavefronts(name)[0] for bands, name in multiplied_by(config, done))
-    return HopperCounts(4 * steps * read, stores, stores * per_store,
+    wgmmas = done.tiles * steps * 4 * config.row_bands
+    return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         done.tiles * steps * config.stage_bytes // 4 + stores * 128)
-
-
-def multiplied_by(config, done):
-    """((bands, name of the wgmma) of whole tiles, the same of halves where there are any) of Tiles."""
-    half = config.wgmma.replace(f"n{config.tile_n}k", f"n{config.half_columns}k")
-    return ((done.multiplied, config.wgmma), (done.halved, half))[:1 + (done.halved > 0)]
 
 
 def prove_order(config, M, N, matrices=1, sms=132):

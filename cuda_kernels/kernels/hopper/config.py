@@ -207,22 +207,6 @@ class Hopper:
         return wgmma_steps(self.wgmma, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
 
     @property
-    def half_columns(self):
-        """Columns of half a tile, where C is stored by columns and a wgmma may be as wide; else None."""
-        columns = self.tile_n // 2
-        step = 8 if self.accumulates == "f32" or columns <= 32 else 16
-        return columns if self.c_major == "M" and self.tile_n % 2 == columns % step == 0 else None
-
-    @property
-    def half(self):
-        """The instruction that multiplies a stage by the first half of a tile's columns, for a group that ends before the
-        other half."""
-        a, b = self.operands
-        bands = tuple(a.bytes * i for i in range(self.bands))
-        name = self.wgmma.replace(f"n{self.tile_n}k", f"n{self.half_columns}k")
-        return wgmma_steps(name, a.starts, b.starts, int(self.a_major == "MN"), int(self.b_major == "MN"), bands)
-
-    @property
     def stage_bytes(self):
         """Bytes that TMA brings per stage."""
         a, b = self.operands

@@ -21,7 +21,6 @@ from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 from cuda_kernels.kernels.hopper.sums import SUMS
-from cuda_kernels.kernels.hopper.tails import make_tail_unit
 
 
 def make_store(config, places):
@@ -151,11 +150,10 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
     copied, by_rows, pingpong, cluster = config.store != "direct", config.store == "rows", config.pingpong, config.sharing
-    make_unit = make_tail_unit if config.grouped and config.half_columns else make_multiply_unit
-    make_unit = make_promoted_unit if grains_of(config.scaled) else make_unit
+    make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
-    place_of, teller, of_c, bounded, left_of = ctas.place, ctas.teller, walk.of_c, walk.bounded, walk.left
+    place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
     scalar, teller_of, matrix_of = SUMS[config.sums].scalar, make_teller_of(config), make_matrix_of(config)
@@ -174,9 +172,8 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
-            left = left_of(place, right)
             await_turn(consumer, waits)
-            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left)
+            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
             waits = s32(1)
             end_turn(consumer, unit, units)
             finish(acc, other, held, t, tells, before)

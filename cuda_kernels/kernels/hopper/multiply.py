@@ -24,16 +24,15 @@ def make_products(config):
     return (multiply_one, wait_one) if config.bands == 1 else (multiply_two, wait_two)
 
 
-def make_multiply_stage(config, places, release, products=make_products):
+def make_multiply_stage(config, places, release):
     """multiply(acc, other, smem, t, tells, stage, parity, operands, added, before): waits until a stage is filled,
     issues its products, and releases the stage before, whose mbarrier is `before`, as soon as its products are done.
 
     t, tells: the thread, and what it tells (as of `Cluster`); operands: first bytes of the consumer's A and B; added: 0 for
     the first stage of a unit of work, which has none before it and whose products replace what is in the accumulators.
-    products: what makes `multiply` of `make_products`.
     """
     at_full, describe = places.full, make_describe(config, places)
-    (multiply, _), wait_step = products(config), wgmma_wait_group(0, 1)
+    (multiply, _), wait_step = make_products(config), wgmma_wait_group(0, 1)
 
     def multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before):
         a, b = describe(operands, stage)
@@ -45,19 +44,19 @@ def make_multiply_stage(config, places, release, products=make_products):
     return multiply_stage
 
 
-def make_multiply_unit(config, places, ring, ctas, products=make_products):
-    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left), finish(acc,
+def make_multiply_unit(config, places, ring, ctas):
+    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end), finish(acc,
     other, held, t, tells, before)): what a consumer holds beside its sums; the products of a unit of work, steps `step` to
     `end` along K, which returns the stage and parity behind them and the mbarrier of the last stage; what waits for the last
-    products and releases that stage. left: as of `Walk`."""
+    products and releases that stage."""
     at_empty, next_stage, next_parity = places.empty, ring.next_stage, ring.next_parity
-    multiply_stage, release = make_multiply_stage(config, places, ctas.release, products), ctas.release
+    multiply_stage, release = make_multiply_stage(config, places, ctas.release), ctas.release
     _, wait_bands = make_products(config)
 
     def hold(t, consumer):
         return 0
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
         added, before = s32(0), u32(smem + at_empty)
         while step < end:
             multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before)

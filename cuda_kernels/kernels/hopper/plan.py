@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.accesses import emitted_function, multiplied_by, predict, store_access, tiles_of
+from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access, tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
@@ -105,11 +105,9 @@ class WgmmaPlan(TmaPlan):
         steps = -(-K // config.depth)
         done = tiles_of(config, M, N, sizes=sizes)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
-        counts = [self.loaded(done.tiles, steps)]
-        for bands, name in multiplied_by(config, done):
-            read = 4 * steps * bands * operand_wavefronts(name)[0]
-            counts.append(AccessCount("multiply", name, 16 * steps * bands, read, read))
-        counts += self.scales(done.tiles * steps)
+        counts = [self.loaded(done.tiles, steps),
+                  AccessCount("multiply", config.wgmma, 4 * done.tiles * steps * wgmmas, *[totals.operand_wavefronts] * 2),
+                  *self.scales(done.tiles * steps)]
         for access in self.accesses:
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        self.stored(M, N, 4 * config.staged_blocks * done.stored)]

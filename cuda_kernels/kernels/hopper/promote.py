@@ -95,7 +95,7 @@ def make_promoted_unit(config, places, ring, ctas):
     load_scales, free = make_load_scales(config, places), make_free(ctas)
     wait = wgmma_wait_group(count, 0, 1, config.accumulates)
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, left):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
         products, rows, columns, mine = held
         for i in range(count):
             acc[i] = f32(0)

@@ -36,8 +36,7 @@ class Walk:
     work, with the units that there are; begin(order, tiles_m, tiles_n) -> what was seen; find(seen, tile, order, tiles_m,
     tiles_n) -> (what was seen, a place), whose third element is the number of its A and B; first_row(place, down),
     first_col(place, right): of a CTA's tile there; of_c(place): the number of its C; bounded(extent, place, order): the
-    extent (M, N, lines) as far as it goes there; left(place, right): the columns of a tile that its group has, where
-    C is stored by columns.
+    extent (M, N, lines) as far as it goes there.
     """
 
     ordered: object
@@ -48,7 +47,6 @@ class Walk:
     first_col: object
     of_c: object
     bounded: object
-    left: object
 
 
 def make_walk(config, ctas):
@@ -84,10 +82,7 @@ def make_plain_walk(ctas):
     def bounded(extent, place, order):
         return extent
 
-    def left(place, right):
-        return 0
-
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)
+    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)
 
 
 def make_window(height):
@@ -198,8 +193,5 @@ def make_grouped_walk(config, ctas):
             return pitch, (of_a[0] + step, of_a[1], of_a[2]), of_b, added
         return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2]), added
 
-    def left(place, right):
-        return s32(place[4] - col_of(place, right))
-
     scales_of = of_group if scaled else plain_lines
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded, left)
+    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)

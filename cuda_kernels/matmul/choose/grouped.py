@@ -13,10 +13,10 @@ from cuda_kernels.matmul.choose.candidates import OWN_COLUMNS, fitted
 from cuda_kernels.matmul.choose.choice import suited
 from simlayout.errors import SimlayoutError
 
-TILES = ((8, 64, 16, "M"), (48, 128, 64, "M"), (96, 128, 96, "M"), (192, 128, 256, "M"), (1 << 31, 128, 256, "N"))
+TILES = ((8, 64, 16, "M"), (48, 128, 64, "M"), (192, 128, 128, "M"), (1 << 31, 128, 256, "N"))
 """(rows of a group up to which, tile_m, tile_n, c_major): of 24 configurations at 12 products of bf16, of 4 to 2048 rows a
 group, the least or within 5 percent of it, but for 2048 rows, where clusters of 2 took 0.92 of the time (by hand, on an
-H100, with a kernel that stored the ends of groups directly)."""
+H100, with a kernel that stored the ends of groups directly, and multiplied half a tile of columns where that was enough)."""
 
 PROMOTING = ((48, 128, 64, "M"), (1 << 31, 128, 128, "N"), (1 << 31, 128, 64, "N"))
 """The same where sums are promoted; of these others have no registers. Not compared with others."""

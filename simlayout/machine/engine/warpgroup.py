@@ -207,13 +207,8 @@ def operand(bits, rows, k, dtype, transposed):
 def _gathered(product):
     """D as the registers of the four warps hold it, [64, N]."""
     op = op_of(product)
-    values = np.stack([array.values.reshape(-1, LANES)[:_registers(op)] for array in product.arrays])
+    values = np.stack([array.values.reshape(-1, LANES) for array in product.arrays])
     return values.view(TYPES[op.d].plain).reshape(-1).take(_places(product.name, "D"))
-
-
-def _registers(op):
-    """How many 32-bit registers of D each thread has."""
-    return 64 * op.n // (WARPS * LANES) * TYPES[op.d].bytes // 4
 
 
 def _scattered(op, values):
@@ -275,8 +270,8 @@ class WarpgroupTwins(WarpPart):
         """wgmma.mma_async: D = A B + D (scale_d 0: D = A B; negated: -A B), asynchronously.
 
         accumulators: a RegisterArray with this warp's registers of D: f32 [N / 2] (in C order, if it has several axes), s32
-        the same as b32, f16 as b32 [N / 4]; of a longer one these are the first. a: a 64-bit matrix descriptor (int), or
-        four registers [32], this warp's part of A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand.
+        the same as b32, f16 as b32 [N / 4]. a: a 64-bit matrix descriptor (int), or four registers [32], this warp's part of
+        A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand.
         """
         self.require_convergence(name)
         what = self._described(name, accumulators, a, b, scale_d, negated, trans_a, trans_b)
@@ -300,8 +295,9 @@ class WarpgroupTwins(WarpPart):
         op = tensor_op(name)
         if op.family != "wgmma":
             raise MachineError(f"{name} is no wgmma: write it as wgmma.m64n256k16.f32.f16.f16")
-        if not isinstance(accumulators, Registers) or accumulators.values.nbytes // LANES < 4 * _registers(op):
-            raise MachineError(f"{name}: the accumulators are a register array of at least {_registers(op)} registers, not "
+        wanted = 64 * op.n // (WARPS * LANES) * TYPES[op.d].bytes
+        if not isinstance(accumulators, Registers) or accumulators.values.nbytes // LANES != wanted:
+            raise MachineError(f"{name}: the accumulators are a register array of {wanted // 4} registers, not "
                                f"{accumulators!r}")
         registers = isinstance(a, tuple | list)
         if registers and len(a) != 4:

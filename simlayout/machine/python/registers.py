@@ -51,8 +51,8 @@ class RegisterArray(Registers):
         return self.shape[0]
 
     def fill(self, data):
-        """The first elements of all lanes become data, uint8 [bytes]."""
-        self.values.reshape(-1).view(np.uint8)[:len(data)] = data
+        """All elements of all lanes become data, uint8 [bytes]."""
+        self.values.reshape(-1).view(np.uint8)[:] = data
 
     def _index(self, key):
         """The NumPy index of an element's lanes; `key` with the lane axis added where an index is lane-varying."""
