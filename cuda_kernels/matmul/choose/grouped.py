@@ -15,9 +15,9 @@ from simlayout.errors import SimlayoutError
 
 TILES = ((8, 64, 16, "M"), (48, 128, 64, "M"), (192, 128, 128, "M"), (1 << 31, 128, 256, "N"))
 """(rows of a group up to which, tile_m, tile_n, c_major): of 24 configurations at 12 products of bf16, of 4 to 2048 rows a
-group, the least or within 2 percent of it, but for 2048 rows, where clusters of 2 took 0.92 of the time, and 128 rows of 7168
-columns, 2048 deep, where others took 0.93 (by hand, on an H100, with a kernel that stored the ends of groups directly, and
-multiplied half a tile of columns where that was enough)."""
+group, the least or within 2 percent of it, but for 2048 rows, where clusters of 2 took 0.92 of the time, and 128 rows of
+7168 columns, 2048 deep, where others took 0.93 (by hand, on an H100, with a kernel that stored the ends of groups directly,
+and multiplied half a tile of columns where that was enough)."""
 
 PROMOTING = ((48, 128, 64, "M"), (1 << 31, 128, 128, "N"), (1 << 31, 128, 64, "N"))
 """The same where sums are promoted; of these others have no registers. Not compared with others."""
