@@ -153,7 +153,7 @@ def test_every_rung_is_launched_once_and_must_write_all_of_c(monkeypatch):
 
     class OnDevice:
         def __init__(self, array):
-            self.array, self.shape, self.strides = array, array.shape, array.strides
+            self.array, self.dtype, self.shape, self.strides = array, array.dtype, array.shape, array.strides
             self.__cuda_array_interface__ = {"shape": array.shape, "strides": array.strides}
 
         def copy_to_host(self):

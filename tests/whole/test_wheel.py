@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 from distributions import FILES, PACKAGES, outside, shipped
 
-MOST_BYTES, MOST_OF_A_FILE = 1_850_000, 10_000
+MOST_BYTES, MOST_OF_A_FILE = 1_950_000, 10_000
 """Compressed: the wheel, and each file but the trees that choose (253 kB): code is small, and data has to be asked for."""
 MAIN = "import sys; from simlayout.cli import main; sys.exit(main())"
 pytestmark = pytest.mark.slow
