@@ -17,9 +17,6 @@ from simlayout.kernel import Problem
 VARIANTS = dict(default_variants())
 PERMUTED = VARIANTS["mma_permuted, 4 stages"]
 PROBLEM = 1000, 1384, 520
-COMPILED = "mma_permuted, 2 stages"
-"""The variant that CI compiles (cp.async, ldmatrix, loads and stores); the others take minutes: `pytest -m sweep`."""
-
 LISTING = """
 \t.section\t.text.gemm,"ax",@progbits
 gemm:
@@ -125,8 +122,8 @@ def check_marks_make_no_code(kernel):
 
 
 @needs_compiler
-@pytest.mark.parametrize("label", [pytest.param(label, marks=pytest.mark.slow if label == COMPILED else pytest.mark.sweep)
-                                   for label in VARIANTS])
+@pytest.mark.sweep
+@pytest.mark.parametrize("label", VARIANTS)
 def test_shared_memory_instructions_are_the_accesses_that_the_cpu_machine_executes_and_marks_make_no_other(label):
     kernel = VARIANTS[label].fitted(Problem(*PROBLEM))
     check_attribution(kernel)

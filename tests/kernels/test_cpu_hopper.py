@@ -247,7 +247,7 @@ def test_any_configuration_gives_the_bits_of_the_arithmetic(configured, M, N, K,
     assert_right_and_as_predicted(config, M, N, K, matrices, sms)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_long_run_that_forgets_what_nothing_refers_to_keeps_what_was_just_written():
     config = Hopper(192, 16, 3, 2, group=2, c_major="M", dtype="bf16", out="bf16", producer=1, cluster_m=4)
     assert_right_and_as_predicted(config, 80, 118, 280, sms=6)         # its 4096th access is a store

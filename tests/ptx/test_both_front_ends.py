@@ -42,7 +42,7 @@ def assert_alike(work, marked=True):
         assert by_access(ptx.kernel, other) == by_access(python.kernel, one)
 
 
-@pytest.mark.parametrize("kernel", sweep_but(GEMMS[:2], GEMMS), ids=label)
+@pytest.mark.parametrize("kernel", sweep_but(GEMMS[1:2], GEMMS), ids=label)
 def test_a_gemm_has_the_same_bits_and_counts_per_access(kernel):
     assert_alike(lambda: kernel.work(halves(256, 64), halves(64, 256), sms=2))
 
