@@ -73,7 +73,7 @@ def test_a_wide_and_shallow_product_whose_lines_start_within_sectors_is_stored_b
     assert choose(Wanted(14608, 14312, 152, b_major="MN")) == BY_SECTORS[1].taking(("f16", "f16"), "f16", ("K", "MN"))
     for other in (Wanted(14608, 14320, 152), Wanted(3000, 3016, 152), Wanted(14608, 14312, 512),
                   Wanted(14608, 14312, 152, out="f32"), Wanted(14608, 14312, 152, store="direct"),
-                  Wanted(7301, 14312, 152, 2)):
+                  Wanted(7301, 14312, 152, 2), Wanted(7301, 14312, 152, 3)):
         assert choose(other).store != "rows", other
 
 

@@ -18,7 +18,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
 from simlayout.kernel import CPU_SMS, Argument, LaunchShape, Map, Pointer
 
-OTHERWISE = 128
+COLUMNS_BY_BOXES = 128
 """Columns of a tile at most that is not stored by sectors after all: to store one without them takes more registers."""
 
 SUMMARIES = {
@@ -209,7 +209,7 @@ class HopperKernel(Gemm):
         by_sectors = by_boxes and problem.c % 32 == problem.step_c % 32 == problem.N * size % 16 == 0
         if {"tma": by_boxes, "rows": by_sectors, "direct": True}[config.store]:
             return self
-        narrower = {"tile_n": min(config.tile_n, OTHERWISE)} if config.store == "rows" else {}
+        narrower = {"tile_n": min(config.tile_n, COLUMNS_BY_BOXES)} if config.store == "rows" else {}
         return self.variant(store="tma" if by_boxes else "direct", **narrower)
 
     def taking(self, types, out, majors=None, scaled="", epilogue=""):

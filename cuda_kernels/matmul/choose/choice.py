@@ -67,12 +67,19 @@ def ranked(wanted, gpu):
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
         times = estimated(estimates, wanted, estimates.work(M, N, deep, matrices, gpu, misalignment), gpu)
-        if near is not programs and off_sectors(wanted, gpu):
-            yield from [(float(times.min()), config) for config in map(suited, BY_SECTORS, [wanted] * 2) if config][:1]
+        if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
+            yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
                 yield float(times[i]), _without_split(config, wanted, gpu.sms)
+
+
+def by_sectors(wanted, gpu):
+    """The first of BY_SECTORS that suits what is wanted, where C is `off_sectors`; else None."""
+    if not off_sectors(wanted, gpu):
+        return None
+    return next((config for config in (suited(candidate, wanted) for candidate in BY_SECTORS) if config is not None), None)
 
 
 def estimated(estimates, wanted, work, gpu):
