@@ -1,5 +1,5 @@
 """Answers made small for a page that holds them: numbers as differences, rows as columns, then deflate and base64. And an
-array of ints as one text, which a browser reads in a tenth of the time that a JSON list of them takes."""
+array of ints as one text, which Python writes in a sixth of the time that a JSON list of them takes."""
 
 import base64
 import json

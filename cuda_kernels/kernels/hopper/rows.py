@@ -3,7 +3,7 @@
 Where lines of C start on an odd multiple of 16 bytes, the edges of tiles cut through a sector in every other line. Two CTAs
 then write a part of it each, and L2 reads the sector from DRAM before it can write it back: of 14608 lines of 28624 bytes
 an NVIDIA H100 wrote tiles of 128 columns in 154 to 307 microseconds, and in 153 where lines are 48 bytes longer (DRAM's
-reads: 17.6 MB against 7 KB; driver 580.159.04, 2026-11-24).
+reads: 17.6 MB against 7 KB; a program that only writes, by hand, driver 580.159.04, 2026-11-24).
 
 So tiles overlap by LAP columns, and each line of a tile is stored from the first whole sector on: from the tile's first
 column, or LAP columns behind it.
