@@ -54,7 +54,7 @@ def finish_of(asked, given, b_shape, shape, strides, dtype):
 
 
 def _factor(name, value):
-    value = factor_of(name, value)
+    value = factor_of(name, value) + 0.0                 # -0.0 becomes 0.0: calls with either are one in a dictionary
     if not math.isfinite(value):
         raise SimlayoutError(f"{name} = {value}: pass a finite number")
     return value

@@ -82,7 +82,7 @@ class Recipe:
             raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: no kernel finishes sums of nothing")
         if 0 not in shape and not self.clears:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            aligned["c"] = aligned["c"] and all(x.address % 16 == 0 for x in added.values())
+            aligned["added"] = all(x.address % 16 == 0 for x in added.values())
             given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
             wanted = kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap, scales, finish
             builder = built(wanted, given, tune != "off")
@@ -293,10 +293,10 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     itself; bias: of out's dtype, one for each column; activation: "relu", "gelu", "gelu_tanh" or "silu". What is named is
     done in float32, in the order above, and rounded once (on GPUs of compute capability 9.0; K is at least 1).
 
-    kernel: "auto", a name, a `Kernel` or a `Hopper` configuration. stream:
-    where to launch, a handle or a torch, CuPy, Numba or cuda.core stream; by default the current stream of the arrays'
-    library. overlap: whether the kernel may start while the one ahead of it in the stream ends (programmatic dependent
-    launch); it reads and writes the arrays only after that one has ended.
+    kernel: "auto", a name, a `Kernel` or a `Hopper` configuration, of which the types, the orders of memory, the scales and
+    the epilogue become those of the arguments. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core
+    stream; by default the current stream of the arrays' library. overlap: whether the kernel may start while the one ahead
+    of it in the stream ends (programmatic dependent launch); it reads and writes the arrays only after that one has ended.
 
     tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
     (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured

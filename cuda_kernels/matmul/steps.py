@@ -57,9 +57,10 @@ class Input:
 
 class Steps:
     """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
-    16-byte aligned}; overlap: whether the kernels may start before the ones ahead of them have ended; scales: {"a": Scales
-    of a, "b": of b}, {} of a product without scales; finish: the Finish of its elements; use_kept: whether what tuning
-    has kept is used. wanted: once it is built, the Wanted; None of other kernels."""
+    16-byte aligned; "added": whether those of all that is read beside c are}; overlap: whether the kernels may start before
+    the ones ahead of them have ended; scales: {"a": Scales of a, "b": of b}, {} of a product without scales; finish: the
+    Finish of its elements; use_kept: whether what tuning has kept is used. wanted: once it is built, the Wanted; None of
+    other kernels."""
 
     def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, finish=None, use_kept=False):
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
@@ -159,7 +160,8 @@ class HopperSteps(Steps):
         m, (M, N, K) = place_c.matrices, work.sizes
         self.check_sizes(M, N, K, m.row // size_c)
         aligned = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
-        by_pairs = N % 2 == 0 or not epilogue.reads      # of what lies beside C
+        aligned = aligned and self.aligned.get("added", True)            # what is read beside C is read in pairs
+        by_pairs = N % 2 == 0 or not epilogue.reads
         wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
                         self.out, scaled_by(*(self.scales[x.role] for x in inputs)) if self.scales else "",
                         "tma" if aligned and by_pairs and m.for_tma(size_c) else "direct",
@@ -247,6 +249,8 @@ class HopperSteps(Steps):
         else:
             suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled,
                                    wanted.epilogue)
+        if suited.grouped:
+            raise SimlayoutError("grouped = True: this product has no groups; use grouped_matmul, or grouped=False")
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")

@@ -7,6 +7,9 @@ from cuda_kernels.kernels.hopper.split import piece_bytes
 LARGEST_TILE = 4 * piece_bytes(168)
 """Bytes that one part of the largest tile takes, 256 x 168; what an SM has of cut tiles at a time is no more."""
 
+PER_THREAD = 2
+"""The handle of a stream that each host thread has of its own (CU_STREAM_PER_THREAD, cuda.h): one name of many streams."""
+
 STREAMS = 16
 """Streams that get a workspace of their own; calls on further ones bring theirs along."""
 
@@ -20,12 +23,12 @@ class Workspaces:
     def get(self, cuda, device, stream, nbytes, counter_bytes):
         """(address of nbytes, address of counter_bytes that are zero between launches); (0, 0): the caller must bring them.
 
-        That is so while the stream is captured (a graph may be replayed beside later calls), if more is needed than a wave
-        of the largest tiles has, and if too many streams have one.
+        That is so while the stream is captured (a graph may be replayed beside later calls), of PER_THREAD, if more is
+        needed than a wave of the largest tiles has, and if too many streams have one.
         """
         room = LARGEST_TILE * cuda.multiprocessors(device)
         counters = -(-counter_bytes // 4096) * 4096
-        if nbytes > room or counters > 4096 or cuda.capturing(stream):
+        if nbytes > room or counters > 4096 or stream == PER_THREAD or cuda.capturing(stream):
             return 0, 0
         at = self._by_stream.get((device, stream))
         if at is None:

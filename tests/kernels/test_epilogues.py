@@ -117,6 +117,9 @@ F16 = np.float16
     ("bias_m", (Added(bias=np.zeros(16, F16)),), r"bias has shape \(16,\): pass \(8,\)"),
     ("residual", (Added(residual=np.zeros((8, 16))),), "residual is float64: it is of C's type, float16"),
     ("alpha", (Added(alpha="2"),), "alpha is str: pass a number"), ("", (Added(),), "this kernel has no epilogue"),
+    ("relu", (Added(alpha=0.5),), "alpha = 0.5: the epilogue 'relu' has none"),
+    ("alpha", (Added(beta=2),), "beta = 2.0: the epilogue 'alpha' has none"),
+    ("alpha", (Added(alpha=2), Added(alpha=3)), "2 Addeds: this kernel takes one"),
 ])
 def test_operands_that_an_epilogue_does_not_take_are_refused_by_name(epilogue, added, fault):
     kernel = kernel_of(Hopper(tile_m=64, tile_n=16, stages=2, box=16, epilogue=epilogue))

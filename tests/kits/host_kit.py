@@ -261,12 +261,13 @@ class Run:
     def finished(self, made, added, target):
         """The product behind its epilogue; target: C as it lies in memory."""
         from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
-        from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
+        from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs
 
         words, down = EPILOGUES[self.options.epilogue], self.options.c_major == "M"
         alpha, beta = np.array(added[:2], np.uint32).view(np.float32)
         bias, residual, multiply = added[2:]
         assert (alpha == 1 or words.alpha) and (beta == 1 or words.residual)
+        assert not in_pairs(self.options) or made.shape[2] % 2 == 0 and not any(x % 4 for x in added[2:])
         assert [bool(x) for x in added[2:]] == [name in words.reads for name in ("bias", "residual", "multiply")]
 
         def like(address):

@@ -2,6 +2,7 @@
 what it refuses."""
 
 import sys
+from math import copysign
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul.finish import finish_of
 from simlayout.errors import SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
@@ -86,6 +89,21 @@ def test_out_may_be_its_own_residual_and_is_read_again_at_each_call(machine, rol
     close(c, second, F16)
 
 
+@pytest.mark.parametrize("start", [0, 1, 2, 8])
+@pytest.mark.parametrize("apart", [1, 2])
+def test_a_bias_may_start_at_any_element_also_where_out_is_a_copy_of_what_the_kernel_makes(machine, start, apart):
+    _, torch = machine
+    a, b = aligned(numbers((130, 64), F16)), aligned(numbers((64, 72), F16, 1))
+    bias, c = aligned(numbers((80,), F16, 2))[start:start + 72], aligned(np.zeros((130, 72 * apart), F16))[:, ::apart]
+    for kernel in ("auto", Hopper(tile_m=64, tile_n=64, stages=3)):
+        host.matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(c), bias=torch.Tensor(bias), kernel=kernel)
+        close(c, expected(a, b, F16, bias=bias), F16)
+
+
+def test_a_factor_of_minus_zero_is_zero_because_a_dictionary_of_calls_takes_them_for_one():
+    assert copysign(1, finish_of((None, -0.0, None), {}, (3, 4), (2, 4), (8, 2), "f16").alpha) == 1
+
+
 def test_integers_and_8_bit_floats_are_finished_too_also_behind_their_scales(machine):
     _, torch = machine
     a, b = aligned(numbers((64, 128), E4M3)), aligned(numbers((72, 128), E4M3, 1)).T
@@ -109,7 +127,8 @@ ZEROS = {"a": A, "b": B, "out": C}
     (dict(beta=0.5), "beta = 0.5 multiplies the residual, and there is none"),
     (dict(alpha="2"), "alpha is str: pass a number"), (dict(alpha=float("nan")), "alpha = nan: pass a finite number"),
     (dict(alpha=np.ones(1)), "alpha is Tensor: pass a number"), (dict(activation=["relu"]), "activation are names"),
-    (dict(alpha=1e300), "alpha = 1e\\+300: it is taken as float32"),
+    (dict(alpha=1e300), "alpha lies beyond 3.4e38: it is taken as float32"),
+    (dict(alpha=10**5000), "alpha lies beyond 3.4e38"), (dict(alpha=np.complex64(1)), "alpha is complex64: pass a number"),
     (dict(bias=np.zeros(71, F16)), r"bias has shape \(71,\): pass one for each column of the product, \(72,\)"),
     (dict(bias=np.zeros(144, F16)[::2]), "bias has a stride of 4 bytes"),
     (dict(bias=np.zeros(72, F32)), "bias is float32 and out float16: they have one type"),

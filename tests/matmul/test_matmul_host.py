@@ -224,6 +224,8 @@ def test_tiles_cut_along_k_get_one_workspace_per_stream(machine):
     assert np.array_equal(host.matmul(a, b, kernel=split).array.astype(np.float32), want)
     assert len(library.memory) == 2 and len(torch.made) == made + 2       # out, and a workspace of the graph's own
     library.captured = False
+    assert np.array_equal(host.matmul(a, b, kernel=split, stream=2).array.astype(np.float32), want)
+    assert len(library.memory) == 2 and len(torch.made) == made + 4       # of all threads' streams that are called 2
     out = torch.Tensor(aligned(np.zeros((128, 256), np.float16)))
     host.plan_matmul(a, b, out, kernel=split)(0)
     assert np.array_equal(out.array.astype(np.float32), want) and len(library.memory) == 2

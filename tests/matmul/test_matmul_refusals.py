@@ -62,7 +62,8 @@ def test_bad_operands_are_refused_before_any_launch(machine):
         with pytest.raises(SimlayoutError, match=message) as raised:
             host.matmul(a, b, out)
         assert "\n" not in str(raised.value)
-    for kernel, message in (("nonsense", "choose 'auto'"), (3, "kernel is int")):
+    for kernel, message in (("nonsense", "choose 'auto'"), (3, "kernel is int"),
+                            (Hopper(grouped=True), "grouped = True: this product has no groups; use grouped_matmul")):
         with pytest.raises(SimlayoutError, match=message):
             host.matmul(good, good, kernel=kernel)
     with pytest.raises(SimlayoutError, match="stream is str"):

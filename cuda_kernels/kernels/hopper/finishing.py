@@ -29,13 +29,16 @@ def factor_of(name, value):
     >>> factor_of("alpha", 0.1)
     0.10000000149011612
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise SimlayoutError(f"{name} is {type(value).__name__}: pass a number; what lies on the GPU can be scale_a and "
                              "scale_b")
-    with np.errstate(over="ignore"):
-        single = float(np.float32(value))
-    if math.isinf(single) and not math.isinf(value):
-        raise SimlayoutError(f"{name} = {value}: it is taken as float32, which ends at 3.4e38")
+    try:
+        with np.errstate(over="ignore"):
+            single = float(np.float32(value))
+    except OverflowError:                                # an int that no float64 holds
+        single = math.inf
+    if math.isinf(single) and value not in (math.inf, -math.inf):
+        raise SimlayoutError(f"{name} lies beyond 3.4e38: it is taken as float32, which ends there")
     return single
 
 
@@ -60,4 +63,7 @@ def with_added(work, added):
         x = x if name == "bias" or config.c_major == "N" else x.swapaxes(1, 2)
         arrays[name] = np.array(x, order="C")
     alpha, beta = factor_of("alpha", added.alpha), factor_of("beta", added.beta)
+    for name, value, taken in (("alpha", alpha, words.alpha), ("beta", beta, words.residual)):
+        if value != 1 and not taken:
+            raise SimlayoutError(f"{name} = {value}: the epilogue {config.epilogue!r} has none")
     return replace(work, problem=replace(problem, alpha=alpha, beta=beta), arrays=arrays)

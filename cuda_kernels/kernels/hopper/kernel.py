@@ -229,8 +229,10 @@ class HopperKernel(Gemm):
         of groups those of `scales_of_groups`; with an epilogue that reads something, an Added."""
         scaled, work = self.options.scaled, super().work(a, b, sms=sms, packed=packed)
         more, added = [x for x in more if not isinstance(x, Added)], [x for x in more if isinstance(x, Added)]
+        if len(added) > 1:
+            raise SimlayoutError(f"{len(added)} Addeds: this kernel takes one")
         if self.options.epilogue:
-            work = with_added(work, added[0] if added else Added())
+            work = with_added(work, *added or [Added()])
         elif added:
             raise SimlayoutError("an Added: this kernel has no epilogue (Hopper's option)")
         offsets, scales = (more[:1], more[1:]) if self.grouped else ((), more)
