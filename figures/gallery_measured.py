@@ -66,7 +66,7 @@ def sectors(file, problem):
 def _sectors(title, pitch, overlap, lines=6, first=88, last=168, edge=128):
     boxes = []
     for row in range(lines):
-        end = run_of(row, 0, edge, pitch, pitch)[1] if overlap else edge
+        end = run_of(2 * pitch * row, 0, edge, pitch)[1] if overlap else edge
         starts = range(first + 8 * (row % 2 != first // 8 % 2), last - 15, 16)
         for start in starts:
             owners = sorted({int(column >= end) for column in range(start, start + 16)})

@@ -1,5 +1,6 @@
 """The wgmma kernels on the CPU machine: C has the bits of the arithmetic, and what was executed is what is predicted."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +17,7 @@ from cuda_kernels.kernels.hopper import producer
 from cuda_kernels.kernels.hopper import split as hopper_split
 from cuda_kernels.kernels.hopper.accesses import EXCHANGE, predict
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.order import order_of, tile_of
 from cuda_kernels.kernels.hopper.split import cutting_of, unit_of
 from simlayout import machine, numerics
@@ -166,6 +168,19 @@ BATCHED = {"wgmma_tma": HOPPER["wgmma_tma"], "persistent": Hopper(64, 64, **TMA)
 @pytest.mark.parametrize("name", sweep_but(["persistent"], BATCHED))
 def test_a_batch_of_matrices_may_share_an_operand(name, matrices):
     assert_right_and_as_predicted(BATCHED[name], 66, 72, 72, matrices)
+
+
+@pytest.mark.parametrize("start", [0, 8])
+def test_lines_are_stored_by_sectors_wherever_c_and_its_matrices_start(start):
+    config, M, N = Hopper(64, 40, store="rows", **TMA), 9, 88            # an odd number of rows, each of 5.5 sectors
+    a, b = operands(config, M, N, 72, (3, 3))
+    around = np.zeros(3 * M * N + 24, np.float16)
+    c = around[start:start + 3 * M * N].reshape(3, M, N)
+    work = kernel_of(config).work(a, b, sms=2)
+    trace = machine.execute(replace(work, arrays=work.arrays | {"c": c}), None, "report")
+    assert work.kernel.options.store == "rows" and trace.hazards == ()
+    np.testing.assert_array_equal(c, by_the_book(config, a, b, 2))
+    assert not around[:start].any() and not around[start + c.size:].any()
 
 
 CUT = {

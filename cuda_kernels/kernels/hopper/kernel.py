@@ -202,11 +202,11 @@ class HopperKernel(Gemm):
     def fitted(self, problem):
         """The variant for a problem: C is stored directly where no tensor map describes it, because C itself, a line or a
         matrix of it does not start on 16 bytes, or an epilogue would read pairs of an odd number of columns; and not by
-        sectors where C or a matrix does not start on one, or lines do not end on 16 bytes."""
+        sectors where lines do not end on 16 bytes."""
         size, config = TYPES[self.options.out].bytes, self.options
         starts = problem.c, self.leading(problem)[2] * size, problem.step_c
         by_boxes = all(start % 16 == 0 for start in starts) and not (in_pairs(config) and problem.N % 2)
-        by_sectors = by_boxes and problem.c % 32 == problem.step_c % 32 == problem.N * size % 16 == 0
+        by_sectors = by_boxes and problem.N * size % 16 == 0
         if {"tma": by_boxes, "rows": by_sectors, "direct": True}[config.store]:
             return self
         narrower = {"tile_n": min(config.tile_n, COLUMNS_BY_BOXES)} if config.store == "rows" else {}

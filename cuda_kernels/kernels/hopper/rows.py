@@ -32,17 +32,16 @@ ROWS_BYTES = 64 * 2 * PITCH
 """Bytes of a staging buffer, of 64 rows."""
 
 
-def run_of(row, col, step, pitch, N):
+def run_of(line, col, step, N):
     """(first column, one more than the last) that a tile stores of a line of C: `step` columns from its own first one on,
-    `col`, moved to whole sectors; of the first tile all from 0 on. pitch: elements from line to line, a multiple of 8; the
-    first line starts on a sector.
+    `col`, moved to whole sectors; of the first tile all from 0 on. line: the line's address, a multiple of 16.
 
-    >>> [run_of(0, col, 128, 264, 264) for col in (0, 128, 256)]
+    >>> [run_of(0, col, 128, 264) for col in (0, 128, 256)]
     [(0, 128), (128, 256), (256, 264)]
-    >>> [run_of(1, col, 128, 264, 264) for col in (0, 128, 256)]
+    >>> [run_of(528, col, 128, 264) for col in (0, 128, 256)]
     [(0, 136), (136, 264), (264, 264)]
     """
-    shift = s32(LAP * (row & (pitch >> 3) & 1))
+    shift = s32(line % u64(32)) >> 1                     # LAP, or none
     first, last = s32(col + shift), s32(col + shift + step)
     return (first if col > 0 else s32(0)), (last if last < N else N)
 
@@ -65,7 +64,7 @@ def make_store_rows(config, write):
         bar_sync_some(u32(barrier), u32(128))
         if t < 64 and own_row < M:
             line = c + u64(own_row) * (u64(2) * u64(pitch(lines)))
-            first, end = run_of(own_row, col, step, pitch(lines), N)
+            first, end = run_of(line, col, step, N)
             if first < end:
                 source = s32(staging + 2 * PITCH * t + 2 * (first - col))
                 bulk_store(line + u64(2) * u64(first), u32(source), u32(2 * (end - first)))

@@ -69,9 +69,7 @@ def off_sectors(wanted, gpu):
     """Whether storing C is most of the work and every other line of it starts within a sector of 32 bytes, which two tiles
     would share: L2 then reads such sectors from DRAM (`kernels.hopper.rows`), unless it can keep C whole."""
     line = wanted.N * TYPES[wanted.out].bytes
-    each_on_a_sector = wanted.matrices == 1 or wanted.M % 2 == 0
-    return (wanted.store == "tma" and line % 32 == 16 and each_on_a_sector
-            and wanted.matrices * wanted.M * line > gpu.l2_bytes
+    return (wanted.store == "tma" and line % 32 == 16 and wanted.matrices * wanted.M * line > gpu.l2_bytes
             and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW_BYTES)
 
 
