@@ -65,7 +65,7 @@ CLASSES = ("LDSM", "LDS", "STS", "STSM")
 """The SASS instructions that access shared memory in these kernels, besides wgmma and TMA."""
 
 COPY = "LDGSTS"
-"""What copies scales, of configurations that have some for every 128 of K."""
+"""What copies scales of lines, or for every 128 of K."""
 
 WORDS = {"stmatrix.x4": 128, "stmatrix.x4.trans": 128, "st.shared.b32": 32}
 """Words that a warp's instruction writes."""
@@ -153,8 +153,8 @@ def expected(config, problem):
         counts[name] = [sum(getattr(c, what) for c in of) for what in ("instructions", "wavefronts", "ideal")]
     for c in predicted:
         if c.name == "copy scales":
-            stages = c.instructions // -(-scales_of_stage(config) // LANES)
-            counts[COPY] = [stages * scales_of_stage(config), c.wavefronts]
+            together = config.lines_scales or scales_of_stage(config)
+            counts[COPY] = [c.instructions // -(-together // LANES) * together, c.wavefronts]
     return counts
 
 

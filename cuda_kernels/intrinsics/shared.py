@@ -38,6 +38,13 @@ def ld_volatile_shared_f32(warp, address):
     return np.ascontiguousarray(warp.shared_load("ld.shared.b32", address, 4)).view(np.float32)[:, 0]
 
 
+@instruction("ld.volatile.shared.v2.f32 {$0, $1}, [$2];", "f32 f32 <- u32")
+def ld_volatile_shared_v2_f32(warp, address):
+    """Two f32 per lane; address 8-byte aligned. Volatile: executed by every lane, whether its values are used or not."""
+    loaded = np.ascontiguousarray(warp.shared_load("ld.shared.b64", address, 8)).view(np.float32)
+    return loaded[:, 0], loaded[:, 1]
+
+
 @instruction("ld.volatile.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u32")
 def ld_volatile_shared_b128(warp, address):
     """Four words per lane; address 16-byte aligned. Volatile: executed by every lane, whether its value is used or not

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from cuda_kernels.kernels.gemm import matrix
+from cuda_kernels.kernels.hopper import bring
+from cuda_kernels.kernels.hopper.accesses import tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.parts import SPAN, depth_of, load_box
 from cuda_kernels.run.runner import run
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import SimlayoutError
+from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.matrix.operand_tile import majors_of
 from simlayout.hardware.tables.operand_readers import operand_reader
 from simlayout.numerics import mma
@@ -52,12 +54,34 @@ def test_scaled_products_of_fp8_have_the_bits_of_the_tensor_core_times_the_produ
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((M, K)).astype(FLOATS["e4m3"]), rng.standard_normal((N, K)).astype(FLOATS["e5m2"]).T
     rows, cols = (rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in ((M, 1), (1, N)))
-    made = run(kernel, a, b, rows, cols, device="cpu").c
+    done = run(kernel, a, b, rows, cols, device="cpu")
+    made, counts = done.c, {c.instruction: c for c in done.trace.by_instruction()}
     wanted, out = chained(a, b) * (rows * cols), {"bf16": ml_dtypes.bfloat16}.get(kernel.options.out, made.dtype)
     if kernel.options.slices > 1 or kernel.options.split:                # parts of a tile are added up at last
         np.testing.assert_allclose(made, wanted, rtol=2**-9, atol=2**-6)
     else:
+        fitted = kernel.work(a, b, rows, cols).kernel
+        for said in fitted.plan.lines_scales(tiles_of(fitted.options, M, N)):
+            found = counts[said.instruction]
+            assert found.instructions == said.instructions and found.wavefronts >= said.wavefronts
+            assert not said.exact or (found.wavefronts, found.ideal) == (said.wavefronts, said.ideal)
         np.testing.assert_array_equal(made.view(out), wanted.astype(out))
+
+
+@pytest.mark.parametrize("name, fault, told", [
+    ("", None, ""), ("cp_async_wait_group", lambda pending: lambda: None, "early read"),
+    ("bar_sync_some", lambda barrier, threads: None, "early read")])
+def test_the_machine_tells_where_scales_of_lines_are_read_before_they_have_come(monkeypatch, name, fault, told):
+    if name:
+        monkeypatch.setattr(bring, name, fault)
+    kernel = kernel_of(Hopper(tile_m=64, tile_n=16, dtype="e4m3", scaled="lines", out="f32", store="direct", stages=2))
+    a, b = np.ones((200, 128), FLOATS["e4m3"]), np.ones((40, 128), FLOATS["e4m3"]).T
+    scales = np.ones((200, 1), np.float32), np.ones((1, 40), np.float32)
+    if name:
+        with pytest.raises(HazardError, match=told):
+            run(kernel, a, b, *scales, device="cpu", sms=2)
+    else:
+        assert (run(kernel, a, b, *scales, device="cpu", sms=2).c == 128).all()
 
 
 def chained(a, b):

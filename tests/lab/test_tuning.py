@@ -168,8 +168,8 @@ def test_every_way_to_stage_c_is_counted_and_none_is_predicted_to_conflict():
 def test_every_way_to_bring_scales_is_counted():
     assert {c.scaled for c, _ in EIGHTS} >= {"", "tensor", "lines", "1x128", "128x1", "1x1"}
     for config, problem in EIGHTS:
-        said, by_blocks = expected(config, problem), "x" in config.scaled
-        assert ("LDGSTS" in said) == by_blocks == (said["LDS"][0] > 0) and ("bank_writes" in said) == (config.scaled == "")
+        said, copied = expected(config, problem), config.scaled not in ("", "tensor")
+        assert ("LDGSTS" in said) == copied == (said["LDS"][0] > 0) and ("bank_writes" in said) == (config.scaled == "")
 
 
 def record(tmp_path, rates, device="NVIDIA H200"):

@@ -245,9 +245,15 @@ class Hopper:
         return 4 * scales_of_stage(self) if grains_of(self.scaled) else 0
 
     @property
+    def lines_scales(self):
+        """How many scales of rows and columns, f32, each consumer has in shared memory for the tile that it works on."""
+        return 64 * self.bands + self.tile_n if self.scaled == "lines" else 0
+
+    @property
     def shared_bytes(self):
         """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers, scales."""
-        return self.stages * (self.stage_bytes + BARRIERS + self.scale_bytes) + self.consumers * self.staging_bytes
+        of_stages = self.stages * (self.stage_bytes + BARRIERS + self.scale_bytes)
+        return of_stages + self.consumers * (self.staging_bytes + 4 * self.lines_scales)
 
     @property
     def python(self):

@@ -10,6 +10,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from cuda_kernels.kernels.hopper.bring import make_bring
 from cuda_kernels.kernels.hopper.ends import make_store_end
 from cuda_kernels.kernels.hopper.epilogue import make_lines, make_matrix_of
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
@@ -152,11 +153,21 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     copied, by_rows, pingpong, cluster = config.store != "direct", config.store == "rows", config.pingpong, config.sharing
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
+    bring, arrived, found = make_bring(config, places)
     await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
     place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
     scalar, teller_of, matrix_of = SUMS[config.sums].scalar, make_teller_of(config), make_matrix_of(config)
+
+    def bring_scales(smem, t, consumer, place, down, right, extent, order):
+        row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
+        return bring(smem, t, consumer, row, col, bounded(extent, place, order))
+
+    def bring_nothing(smem, t, consumer, place, down, right, extent, order):
+        return 0
+
+    begin_tile = bring_scales if config.lines_scales else bring_nothing
 
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
@@ -172,15 +183,18 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
+            brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
             stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
             waits = s32(1)
             end_turn(consumer, unit, units)
             finish(acc, other, held, t, tells, before)
+            arrived(consumer)
             row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
             matrix = of_c(place)
             c, cut_tile = matrix_of(target[1], u64(matrix) * target[2]), s32(cluster * (tile - cutting[0]) + rank)
-            within = target[0], target[1], target[2], bounded(target[3], place, order), target[4]
+            extent = found(bounded(target[3], place, order), brought)
+            within = target[0], target[1], target[2], extent, target[4]
             write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
             unit = next_unit(unit)
             if pingpong:

@@ -107,7 +107,7 @@ class WgmmaPlan(TmaPlan):
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(done.tiles, steps),
                   AccessCount("multiply", config.wgmma, 4 * done.tiles * steps * wgmmas, *[totals.operand_wavefronts] * 2),
-                  *self.scales(done.tiles * steps)]
+                  *self.scales(done.tiles * steps), *self.lines_scales(done)]
         for access in self.accesses:
             counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        self.stored(M, N, 4 * config.staged_blocks * done.stored)]
@@ -138,6 +138,21 @@ class WgmmaPlan(TmaPlan):
         loads = stages * 4 * config.consumers * (2 * config.bands + column_scales(config))
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
                 AccessCount("load scales", "ld.shared.b32", loads, loads, loads))
+
+    def lines_scales(self, done):
+        """The counts of the scales of rows and columns of so many Tiles: each warp of a consumer copies 32 at a time, with
+        at least a wavefront each, and loads those of two rows for a box, for lines, or for 8 columns that it stores
+        directly, and those of two columns for every 8; b64 takes a wavefront per half of a warp."""
+        config = self.config
+        if not config.lines_scales:
+            return ()
+        copies = done.tiles * config.tile_consumers * -(-config.lines_scales // LANES)
+        begun = {"tma": len(config.box_starts), "rows": 1, "direct": config.tile_n // 8}[config.store]
+        bands = 4 * (done.stored + done.ended)
+        of_rows, of_columns = 2 * bands * begun, bands * max(2 * config.staged_blocks, config.tile_n // 8)
+        return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
+                AccessCount("load scales of rows", "ld.shared.b32", of_rows, of_rows, of_rows),
+                AccessCount("load scales of columns", "ld.shared.b64", of_columns, 2 * of_columns, 2 * of_columns))
 
     def prove(self):
         """Certificates by name: that wgmma reads A and B where the kernel's loads put them; what is staged of C.

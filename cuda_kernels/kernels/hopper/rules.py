@@ -29,9 +29,9 @@ PROMOTED_REGISTERS = 20, 32
 """The same of one that promotes its sums, beside its products and scales of columns, by whether a thread has a scale for
 each of its columns: with 15 and 72 left nothing spilled, with 24 of the latter 8 bytes."""
 
-LINES_REGISTERS = {"tma": 88, "rows": 88, "direct": 136}
-"""The same of one with two bands and scales of rows and columns: ptxas loads many of these ahead. With 88 and 96 left it
-spilled 8 and 0 bytes, with 80 96; with 104 and `store` "direct" 280."""
+LINES_REGISTERS = 136
+"""The same of one with two bands and scales of lines that stores C directly: with 48 to 96 left it spilled 100 to 1,100
+bytes."""
 
 EPILOGUE_REGISTERS = {1: 40, 2: 56}
 """The same of one with an epilogue of more than three parts, or any and two bands, by `bands`: with 32 left all five parts
@@ -178,8 +178,8 @@ def other_registers(config):
     finishing = EPILOGUE_REGISTERS[config.bands] if parts > 3 or (parts and config.bands == 2) else 0
     if grains_of(config.scaled):
         return config.tile_n // 2 + column_scales(config) + max(PROMOTED_REGISTERS[own_columns(config)], finishing)
-    if config.scaled == "lines" and config.bands == 2:
-        return LINES_REGISTERS[config.store]
+    if config.scaled == "lines" and config.bands == 2 and config.store == "direct":
+        return max(LINES_REGISTERS, finishing)
     others = OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
     return max(others, finishing)
 

@@ -10,7 +10,15 @@ own (`lines` of `epilogue`): of the rows and of the columns, each (address of th
 next, bytes from one 128 of K to the next).
 """
 
-from cuda_kernels.intrinsics import f32, ld_global_f32, s32, u32, u64
+from cuda_kernels.intrinsics import (
+    f32,
+    ld_global_f32,
+    ld_volatile_shared_f32,
+    ld_volatile_shared_v2_f32,
+    s32,
+    u32,
+    u64,
+)
 
 BLOCK = 128
 """Rows, columns or elements of K that share a scale of a block."""
@@ -66,13 +74,13 @@ def make_scale(config):
         return f32(v0), f32(v1), f32(v2), f32(v3)
 
     def rows(row, extent):
-        M, _, (_, of_a, _, _) = extent
-        return ld_global_f32(scale_at(of_a, row, M, 1)), ld_global_f32(scale_at(of_a, s32(row + 8), M, 1))
+        _, _, (_, of_a, _, _) = extent
+        return ld_volatile_shared_f32(u32(of_a + 4 * row)), ld_volatile_shared_f32(u32(of_a + 4 * row + 32))
 
     def scale(of_rows, col, extent, v0, v1, v2, v3):
-        _, N, (_, _, of_b, _) = extent
+        _, _, (_, _, of_b, _) = extent
         above, below = of_rows
-        left, right = ld_global_f32(scale_at(of_b, col, N, 1)), ld_global_f32(scale_at(of_b, s32(col + 1), N, 1))
+        left, right = ld_volatile_shared_v2_f32(u32(of_b + 4 * col))
         return f32(v0) * (above * left), f32(v1) * (above * right), f32(v2) * (below * left), f32(v3) * (below * right)
 
     def of_all(row, extent):

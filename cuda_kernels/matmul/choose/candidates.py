@@ -98,12 +98,25 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
         return None
 
 
+def roomier(config):
+    """Yields the configuration in less shared memory: the STAGINGS that take less, at last a stage fewer.
+
+    >>> [(c.stages, c.box_n, c.buffers) for c in roomier(Hopper(tile_n=112, stages=7, box=32))]
+    [(7, 32, 1), (7, 16, 1), (6, 32, 2)]
+    """
+    for box, buffers in STAGINGS:
+        if box <= config.tile_n and staged_bytes(box, buffers) < config.staging_bytes:
+            yield replace(config, box=box, buffers=buffers)
+    yield replace(config, stages=config.stages - 1)
+
+
 def _stages(config):
     """Yields (staging, how many stages fit beside it) of the STAGINGS that the tile has as many columns for."""
     room, stage = SHARED_LIMIT // config.resident - RESERVED, config.stage_bytes + BARRIERS + config.scale_bytes
     for box, buffers in STAGINGS:
         if box <= config.tile_n and buffers <= -(-config.tile_n // box):
-            yield (box, buffers), (room - config.consumers * staged_bytes(box, buffers)) // stage
+            own = staged_bytes(box, buffers) + 4 * config.lines_scales
+            yield (box, buffers), (room - config.consumers * own) // stage
 
 
 def _candidates():

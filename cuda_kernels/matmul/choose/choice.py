@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS, off_sectors, promoting
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS, off_sectors, promoting, roomier
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from simlayout.algebra.dtypes import TYPES
@@ -112,7 +112,14 @@ def likely(wanted, gpu, most, in_orders=2):
 
 def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
-    and to store C without TMA may take more registers."""
+    and to store C without TMA may take more registers. Where scales of lines leave no room it is one that is `roomier`."""
+    found = _suited(candidate, wanted)
+    if found is None and wanted.scaled == "lines":
+        found = next((config for config in (_suited(other, wanted) for other in roomier(candidate)) if config), None)
+    return found
+
+
+def _suited(candidate, wanted):
     try:
         majors = wanted.a_major, wanted.b_major
         taken = candidate.taking(wanted.types, wanted.out, majors, wanted.scaled, wanted.epilogue)

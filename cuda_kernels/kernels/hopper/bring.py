@@ -1,0 +1,59 @@
+"""The scales of a tile's rows and columns, which a consumer copies to shared memory as it begins a tile and reads as it stores
+it.
+
+Read from global memory where C is stored, they kept a tile of an H100 waiting at each of its boxes. Here the copies run while
+the consumer multiplies. Each consumer has those of its own rows, and all of the tile's columns: none waits for another.
+"""
+
+from cuda_kernels.intrinsics import bar_sync_some, cp_async_ca_4, cp_async_commit_group, cp_async_wait_group, s32, u32
+from cuda_kernels.kernels.hopper.scales import scale_at
+
+THREADS = 128
+"""Of a consumer."""
+
+
+def make_bring(config, places):
+    """(bring(smem, t, consumer, row, col, extent), arrived(consumer), found(extent, brought)) of a configuration with
+    scales of lines; of others they do nothing.
+
+    bring: a consumer's thread copies its share of the scales of the rows from `row` on, and of the columns from `col` on;
+    returns the shared addresses of the scales of the first row and column of C, as they would be. arrived: the copies of all
+    of the consumer's threads have come. found: the extent (M, N, lines) whose scales are there.
+    """
+    rows, count = 64 * config.bands, config.lines_scales
+    at_scales, nbytes, all_come = places.scales, 4 * config.lines_scales, cp_async_wait_group(0)
+
+    def copy_one(at, i, row, col, extent):
+        M, N, (_, of_a, of_b, _) = extent
+        if i < rows:
+            cp_async_ca_4(at, scale_at(of_a, s32(row + i), M, 1))
+        else:
+            cp_async_ca_4(at, scale_at(of_b, s32(col + i - rows), N, 1))
+
+    def bring(smem, t, consumer, row, col, extent):
+        first = s32(smem + at_scales + nbytes * consumer)
+        bar_sync_some(u32(consumer + 1), u32(THREADS))   # nobody reads those of the tile before any more
+        for i in range(0, count, THREADS):
+            if t + i < count:
+                copy_one(u32(first + 4 * (t + i)), s32(t + i), row, col, extent)
+        cp_async_commit_group()
+        return s32(first - 4 * row), s32(first + 4 * rows - 4 * col)
+
+    def arrived(consumer):
+        all_come()
+        bar_sync_some(u32(consumer + 1), u32(THREADS))
+
+    def found(extent, brought):
+        M, N, (pitch, _, _, added) = extent
+        return M, N, (pitch, brought[0], brought[1], added)
+
+    def nothing(smem, t, consumer, row, col, extent):
+        return 0
+
+    def at_once(consumer):
+        pass
+
+    def as_it_is(extent, brought):
+        return extent
+
+    return (bring, arrived, found) if config.lines_scales else (nothing, at_once, as_it_is)
