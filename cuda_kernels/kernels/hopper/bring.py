@@ -1,8 +1,8 @@
-"""The scales of a tile's rows and columns, which a consumer copies to shared memory as it begins a tile and reads as it stores
-it.
+"""The scales of a tile's rows and columns, which a consumer copies to shared memory before it multiplies, and reads where it
+stores C.
 
-Read from global memory where C is stored, they kept a tile of an H100 waiting at each of its boxes. Here the copies run while
-the consumer multiplies. Each consumer has those of its own rows, and all of the tile's columns: none waits for another.
+Loads from global memory would keep each box of C waiting there; the copies run while the tensor core works. Each consumer
+has the scales of its own rows, and those of all of the tile's columns: none waits for another.
 """
 
 from cuda_kernels.intrinsics import bar_sync_some, cp_async_ca_4, cp_async_commit_group, cp_async_wait_group, s32, u32

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Places:
     """Bytes from the start of a CTA's shared memory: all stages of A first, then those of B from `b` on; the staging of C
     from `c` on, `staging` bytes per consumer; an mbarrier per stage from `full` on and from `empty` on; its scales from
-    `scales` on. a_bytes, b_bytes: of a stage."""
+    `scales` on, or those of lines of each consumer. a_bytes, b_bytes: of a stage."""
 
     a_bytes: int
     b_bytes: int

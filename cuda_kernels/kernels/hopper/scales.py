@@ -7,7 +7,7 @@ nothing is left to do where C is stored.
 
 A body gets them with the elements from line to line of C, so that they come to where they are needed without a way of their
 own (`lines` of `epilogue`): of the rows and of the columns, each (address of the first, bytes from one row or column to the
-next, bytes from one 128 of K to the next).
+next, bytes from one 128 of K to the next); with "lines", where C is stored, the shared addresses where `bring` has put them.
 """
 
 from cuda_kernels.intrinsics import (
