@@ -9,7 +9,7 @@ from datetime import date
 from cuda_kernels.bench import record
 from cuda_kernels.bench.libraries import cublas_library
 from cuda_kernels.bench.programs import programs
-from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, cases_of
+from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SEED, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.matmul.choose.figures import figures_of
@@ -21,7 +21,7 @@ from simlayout.files import STDIO, check_writable
 class Choice:
     """What a command line asks for. sets: names, () for the five of matmul; sizes: M = N = K, () for each set's own; only:
     texts; rounds; seconds: of a turn, None for each set's own; overlap, triton, untuned: bool; json, plot: file names or
-    None."""
+    None; seed: of the sets that are drawn."""
 
     sets: tuple = ()
     sizes: tuple = ()
@@ -33,6 +33,7 @@ class Choice:
     untuned: bool = False
     json: str | None = None
     plot: str | None = None
+    seed: int = SEED
 
     def __post_init__(self):
         if self.rounds < 1:
@@ -54,6 +55,8 @@ class Choice:
                 words += [f"--{name}", *map(str, value)]
         if self.rounds != Choice.rounds:
             words += ["--rounds", str(self.rounds)]
+        if self.seed != SEED:
+            words += ["--seed", str(self.seed)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]
         words += [f"--{name}" for name in ("overlap", "triton", "untuned") if getattr(self, name)]
@@ -69,7 +72,7 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     If it is interrupted or a kernel fails, it prints and writes what it has, and raises the exception again. Raises
     SimlayoutError or DeviceError before anything is measured where something is missing.
     """
-    cases = cases_of(choice.sets, choice.sizes, choice.only, choice.triton)
+    cases = cases_of(choice.sets, choice.sizes, choice.only, choice.triton, choice.seed)
     _check_files(choice)
     library = cublas_library()
     if choice.triton:
@@ -154,7 +157,7 @@ def about(choice):
             "command": choice.command(), "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
             "cuda": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}", "sms": cuda.attribute(0, driver.MULTIPROCESSORS),
             "rounds": choice.rounds, "seconds": choice.seconds or {s: SETS[s].seconds for s in choice.sets or MATMUL},
-            "overlap": choice.overlap, "untuned": choice.untuned}
+            "overlap": choice.overlap, "untuned": choice.untuned, "seed": choice.seed}
 
 
 def line(row):
@@ -164,10 +167,10 @@ def line(row):
     if p.groups:
         title = f"{p.groups:>4} groups {p.M:>6} x{p.N:>6} x{p.K:>5} {p.dtype}"
         return f"{title:<42}{row.us:>9.1f} us{row.tflops:>6.0f} TFLOP/s{row.share:>7.3f} {row.label}"
-    if row.set not in MATMUL:
+    if row.label not in (MATMUL_ROW, TRITON):
         title = f"{p.M:>5} {row.label}"
-    elif row.label == TRITON:
-        title += "  Triton"
+    elif p.epilogue or row.label == TRITON:
+        title += f" {p.epilogue or 'Triton'}"
     return f"{title:<56}{row.us:>9.1f} us{row.tflops:>6.0f} TFLOP/s{row.share:>7.3f} of cuBLAS"
 
 
@@ -177,14 +180,14 @@ def summary(rows):
 
 
 def summaries(rows):
-    """A line for each of matmul's sets, and for Triton's rows in it: what their shares come to."""
+    """A line for each set of matmul's choices, and for Triton's rows in it: what their shares come to."""
     lines = []
-    for name in MATMUL:
-        for label in ("matmul", TRITON):
+    for name in dict.fromkeys(row.set for row in rows):
+        for label in (MATMUL_ROW, TRITON):
             of_set = [row for row in rows if (row.set, row.label) == (name, label)]
             if of_set:
                 mean, least = summary(of_set)
-                who = name if label == "matmul" else f"{name}, Triton"
+                who = name if label == MATMUL_ROW else f"{name}, Triton"
                 lines.append(f"{who}: geometric mean {mean:.3f}, least {least:.3f} of cuBLAS in {len(of_set)} rows")
     return lines
 

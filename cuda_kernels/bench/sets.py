@@ -1,7 +1,7 @@
 """What `simlayout bench` measures: sets of products, each with the kernel that computes it beside cuBLAS."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuda_kernels.bench import grouped, rungs, steps
 from cuda_kernels.bench.record import Product
@@ -9,6 +9,9 @@ from simlayout.errors import SimlayoutError
 
 TRITON = "triton"
 """The kernel of a Case that is Triton's instead of this project's."""
+
+MATMUL_ROW = "matmul"
+"""The label of what `matmul` chooses."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +29,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Set:
-    """A set by name. summary: for help; cases: a function of sizes -> list of (label, Product, kernel); sizes: the default
-    ones, None where the set has none; seconds: how long a turn lasts: a kernel inherits the clock of the one before it, and
-    where their powers differ much it takes a while to settle (cuBLAS at 8192 cubed, after a kernel that draws less: 1520
-    microseconds in the first 0.05 s, 1720 to 1790 from 0.3 s on)."""
+    """A set by name. summary: for help; cases: a function of sizes, or of a seed, -> list of (label, Product, kernel);
+    sizes: the default ones, None where the set has none; drawn: whether its shapes are drawn from a seed; seconds: how
+    long a turn lasts: a kernel inherits the clock of the one before it, and where their powers differ much it takes a while
+    to settle (cuBLAS at 8192 cubed, after a kernel that draws less: 1520 microseconds in the first 0.05 s, 1720 to 1790 from
+    0.3 s on)."""
 
     summary: str
     cases: object
     sizes: tuple | None = None
+    drawn: bool = False
     seconds: float = 0.05
 
 
@@ -70,14 +75,39 @@ def squares(sizes):
     return [Product(n, n, n) for n in sizes]
 
 
-def random_problems(count=60, seed=2026):
-    """`count` problems: each of M, N, K log-uniform in 256..12288, a multiple of 8."""
+SEED = 2026
+"""What shapes are drawn from where no other is named."""
+
+
+def random_problems(count=60, seed=SEED, least=256, most=12288):
+    """`count` problems: each of M, N, K log-uniform in least..most, a multiple of 8."""
     source = random.Random(seed)
 
     def size():
-        return 8 * round(256 * 48 ** source.random() / 8)
+        return 8 * round(least * (most / least) ** source.random() / 8)
 
     return [Product(size(), size(), size()) for _ in range(count)]
+
+
+def unseen(seed):
+    """100 problems of 64 to 16384, f16 and bf16 in turns."""
+    return [replace(p, dtype=("f16", "bf16")[i % 2]) for i, p in enumerate(random_problems(100, seed, 64, 16384))]
+
+
+WIDTHS = {"BERT large": (1024, 4096), "DiT XL": (1152, 4608), "Whisper large": (1280, 5120), "GPT-2 XL": (1600, 6400),
+          "Llama 3.2 1B": (2048, 8192), "Phi-3 mini": (3072, 8192), "Qwen 2.5 7B": (3584, 18944), "Falcon 7B": (4544, 18176),
+          "DeepSeek V2": (5120, 12288), "Mistral Large 2": (12288, 28672)}
+"""Of a model's layers: of what passes between them, and of their feed-forward parts, by their published configurations."""
+
+TOKENS = 1, 8, 77, 196, 256, 577, 1500, 2048, 4096, 16384
+"""Such as a batch of one generates, CLIP reads of a text or of a picture's patches, Whisper of half a minute."""
+
+
+def model_layers(seed):
+    """20 layers of models, bf16: into and out of the feed-forward part of each, of so many tokens as are drawn."""
+    source = random.Random(seed)
+    return [Product(source.choice(TOKENS), *sizes, "bf16") for width, hidden in WIDTHS.values()
+            for sizes in ((hidden, width), (width, hidden))]
 
 
 def default_variants():
@@ -106,8 +136,8 @@ def every_kernel():
 
 
 def _matmul(problems):
-    """matmul's own choice for each of some problems."""
-    return lambda sizes: [("matmul", problem, "auto") for problem in problems(sizes)]
+    """matmul's own choice for each of some problems, a function of sizes or of a seed."""
+    return lambda given: [(MATMUL_ROW, problem, "auto") for problem in problems(given)]
 
 
 def _of_kernels(sizes):
@@ -132,28 +162,31 @@ SETS = {
     "layers": Set("transformer layers: 1 to 8192 tokens by four weights, bf16", _matmul(lambda sizes: LAYERS)),
     "few": Set("products of few tiles, f16", _matmul(lambda sizes: FEW_TILES)),
     "transposes": Set("4096 x 4096 x 4096 in all four orders, f16 and bf16", _matmul(lambda sizes: TRANSPOSES)),
-    "random": Set("60 random shapes, f16", _matmul(lambda sizes: random_problems())),
+    "random": Set("60 random shapes, f16", _matmul(lambda seed: random_problems(seed=seed)), drawn=True),
+    "unseen": Set("100 random shapes of 64 to 16384, f16 and bf16", _matmul(unseen), drawn=True),
+    "models": Set("20 layers of ten models, bf16", _matmul(model_layers), drawn=True),
     "fp8": Set("e4m3, a scale for each tensor: two cubes and layers", _matmul(eight_bits("e4m3", "tensor"))),
     "fp8-lines": Set("the same, a scale for each row and column", _matmul(eight_bits("e4m3", "lines"))),
     "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),
     "int8": Set("the same of int8, to int32", _matmul(eight_bits("s8", ""))),
     "epilogues": Set("bf16 with bias, residual, an activation, a product of elements", _matmul(epilogues)),
     "grouped": Set("8 to 256 groups of rows: experts of Mixtral 8x7B and DeepSeek-V3", grouped.cases),
-    "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), 0.15),
-    "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), 0.5),
-    "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), 0.15),
+    "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), seconds=0.15),
+    "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), seconds=0.5),
+    "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), seconds=0.15),
 }
-"""What can be measured, by name. The first ten measure what `matmul` chooses, the next what `grouped_matmul` does."""
+"""What can be measured, by name. The first twelve measure what `matmul` chooses, the next what `grouped_matmul` does."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""
 
 
-def cases_of(names, sizes=None, only=(), triton=False):
+def cases_of(names, sizes=None, only=(), triton=False, seed=SEED):
     """[Case] of the named sets (none: MATMUL) in their order.
 
-    sizes: M = N = K of the sets that have sizes; only: texts of which a case must contain one; triton: with a case of
-    Triton's matmul behind each of matmul's. Raises SimlayoutError for names, sizes or texts that leave nothing to measure.
+    sizes: M = N = K of the sets that have sizes; seed: of those that are drawn; only: texts of which a case must contain
+    one; triton: with a case of Triton's matmul behind each of matmul's. Raises SimlayoutError for names, sizes or texts that
+    leave nothing to measure.
     """
     names = list(dict.fromkeys(names or MATMUL))
     for name in names:
@@ -166,7 +199,8 @@ def cases_of(names, sizes=None, only=(), triton=False):
     cases = []
     for name in names:
         bench_set = SETS[name]
-        for label, problem, kernel in bench_set.cases((sizes or bench_set.sizes) if bench_set.sizes else None):
+        given = seed if bench_set.drawn else (sizes or bench_set.sizes) if bench_set.sizes else None
+        for label, problem, kernel in bench_set.cases(given):
             cases.append(Case(name, label, problem, kernel))
             if triton and kernel == "auto":
                 cases.append(Case(name, TRITON, problem, TRITON))

@@ -1,6 +1,7 @@
 """How long many configurations take at many products: what a cost model can be fitted to.
 
     python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015] [--orders 2]
+    python -m cuda_kernels.lab.tuning --json FILE --sets unseen models --seed 11 --most 16
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
     python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
@@ -19,7 +20,7 @@ from dataclasses import replace
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.bench.record import Product, where_and_when
-from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, random_problems, squares
+from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, cases_of, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
@@ -162,6 +163,7 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
     parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
+    parser.add_argument("--sets", nargs="+", default=(), metavar="SET", help="those of simlayout bench instead")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
     parser.add_argument("--most", type=int, default=MOST, metavar="N",
                         help="configurations of a product (default: %(default)s)")
@@ -175,8 +177,9 @@ def main(arguments=None):
     library = torch_library("cuBLAS is torch's")
     gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
+    of_sets = [case.problem for case in cases_of(options.sets, seed=options.seed)] if options.sets else []
     products = [replace(p, dtype=options.dtype, scaled=options.scaled)
-                for p in options.products or problems(options.shapes, options.seed)]
+                for p in options.products or of_sets or problems(options.shapes, options.seed)]
     likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
     compile_ahead(programs(work), driver.cuda().version)

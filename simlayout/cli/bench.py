@@ -1,13 +1,14 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli import registry
-from simlayout.cli.options import add, add_own
+from simlayout.cli.options import add, add_own, integer
 from simlayout.cli.text import fit
 from simlayout.files import STDIO
 
 EXAMPLES = """
     simlayout bench                                       # matmul beside cuBLAS: squares layers few transposes random
     simlayout bench squares --rounds 2 --seconds 0.01     # a quick look
+    simlayout bench unseen models --seed 20261124         # shapes that nobody has tuned for
     simlayout bench layers --overlap --json layers.json --plot layers.svg
     simlayout bench kernels --sizes 4096 --only wgmma mma_permuted
     simlayout bench steps --plot ladder.png
@@ -26,6 +27,7 @@ NOTES = """
 def describe(parser):
     """The parser of `simlayout bench`."""
     sets = registry.BENCH_SETS
+    drawn = ", ".join(name for name, bench_set in sets.items() if bench_set.drawn)
     listed = "\n".join(f"      {name:<12}{bench_set.summary}" for name, bench_set in sets.items())
     parser.answer(bench, EXAMPLES, f"\n    sets:\n{listed}\n"
                      + NOTES.format(sized=", ".join(name for name, bench_set in sets.items() if bench_set.sizes)))
@@ -33,6 +35,8 @@ def describe(parser):
             help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")
     add(parser, "--sizes", default=[])
     add(parser, "--only", "--rounds", "--seconds")
+    parser.add_argument("--seed", type=integer(0), default=registry.BENCH_SEED, metavar="N",
+                        help=f"draws the shapes of {drawn} (default: %(default)s)")
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")
     parser.add_argument("--triton", action="store_true", help="measure Triton's matmul as well, where triton is installed")
@@ -48,6 +52,6 @@ def bench(options):
 
     chosen = registry.BenchChoice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds,
                                   options.seconds, options.overlap, options.triton, options.untuned, options.json,
-                                  options.plot)
+                                  options.plot, options.seed)
     registry.bench(chosen, say)
     return 0

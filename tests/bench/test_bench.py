@@ -90,58 +90,6 @@ def library(monkeypatch):
     return made
 
 
-# ---- what is measured ------------------------------------------------------------------------------------------------
-
-def test_the_sets_of_matmul_are_the_recorded_products():
-    assert [(c.set, c.problem) for c in cases_of(())] == [(row.set, row.problem) for row in MATMULS.rows]
-
-
-def test_the_kernels_are_those_of_the_readme_and_of_hopper_at_every_size():
-    cases = cases_of(["kernels"], (512, 1024))
-    labels = [label for label, _ in default_variants()] + list(HOPPER)
-    assert [(c.problem.M, c.label) for c in cases] == [(n, label) for n in (512, 1024) for label in labels]
-
-
-def test_triton_gets_a_row_behind_each_of_matmuls():
-    cases = cases_of(["squares", "steps"], (512,), triton=True)
-    assert [c.label for c in cases[:2]] == ["matmul", TRITON]
-    assert TRITON not in [c.label for c in cases[2:]]
-
-
-def test_only_keeps_the_rows_that_contain_a_text():
-    assert [c.problem.N for c in cases_of(["layers"], only=["16 x 28672", "8192 x 28672"])] == [28672, 28672]
-    assert {c.label for c in cases_of(["kernels"], only=["mma_padded", "wgmma_tma"])} == {
-        "wgmma_tma", *(label for label, _ in default_variants() if "mma_padded" in label)}
-
-
-@pytest.mark.parametrize("arguments, message", [
-    (["cubes"], "no set 'cubes'"), (["layers", "--sizes", "64"], "shapes of their own"),
-    (["squares", "--only", "nothing"], "no row contains that"), (["--rounds", "0"], "from 1"),
-    (["--seconds", "0"], "more than 0"), (["--seconds", "nan"], "more than 0"), (["squares", "--sizes", "0"], "from 1"),
-    (["squares", "--sizes", "big"], "from 1"), (["--json", "/nowhere/a.json"], "cannot write"),
-    (["--plot", "a.pdf"], ".svg or .png"), ([], "no CUDA GPU")])
-def test_what_cannot_be_measured_is_refused_in_one_line(arguments, message, capsys, monkeypatch):
-    monkeypatch.setattr(launch, "gpu_problem", lambda: "no CUDA GPU (or no driver) on this machine")
-    assert main(["bench", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("simlayout: ") and err.count("\n") == 1 and message in err
-
-
-def test_a_machine_without_any_cublas_is_told_what_to_install(monkeypatch):
-    monkeypatch.setattr(launch, "gpu_problem", lambda: None)
-    for name in ("torch", "cupy"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DeviceError, match="pip install torch"):
-        libraries.cublas_library()
-
-
-def test_the_help_names_every_set_and_gives_examples(capsys):
-    assert main(["bench", "--help"]) == 0
-    out = capsys.readouterr().out
-    assert all(f"\n  {name} " in out for name in SETS) and "simlayout bench squares --rounds 2 --seconds 0.01" in out
-    assert max(map(len, out.splitlines())) <= 125
-
-
 # ---- turns -----------------------------------------------------------------------------------------------------------
 
 def test_rounds_alternate_and_begin_with_who_ended_the_last_one():
