@@ -1,7 +1,7 @@
 """bench: kernels beside cuBLAS on this machine's GPU. `cuda_kernels` is imported when it is called."""
 
 from simlayout.cli import registry
-from simlayout.cli.options import add, add_own, integer
+from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit
 from simlayout.files import STDIO
 
@@ -19,7 +19,7 @@ NOTES = """
     Each row is measured in turns with cuBLAS (torch's, else CuPy's): CUDA graphs of calls that rotate over operands larger
     than L2, random normal data, medians. A row is printed when it is measured; Ctrl-C ends the run, prints what it came
     to and writes the files with what there is.
-    --sizes is for {sized}; --only takes '4096 x' or mma_base, say.
+    --seed draws the shapes of {drawn}; --sizes is for {sized}; --only takes '4096 x' or mma_base, say.
     --json holds the rows, and where and how they were measured.
     """
 
@@ -27,16 +27,15 @@ NOTES = """
 def describe(parser):
     """The parser of `simlayout bench`."""
     sets = registry.BENCH_SETS
-    drawn = ", ".join(name for name, bench_set in sets.items() if bench_set.drawn)
     listed = "\n".join(f"      {name:<12}{bench_set.summary}" for name, bench_set in sets.items())
     parser.answer(bench, EXAMPLES, f"\n    sets:\n{listed}\n"
-                     + NOTES.format(sized=", ".join(name for name, bench_set in sets.items() if bench_set.sizes)))
+                     + NOTES.format(sized=", ".join(name for name, bench_set in sets.items() if bench_set.sizes),
+                                  drawn=", ".join(name for name, bench_set in sets.items() if bench_set.drawn)))
     add_own(parser, "sets", nargs="*", metavar="SET", values=lambda: sets,
             help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")
     add(parser, "--sizes", default=[])
     add(parser, "--only", "--rounds", "--seconds")
-    parser.add_argument("--seed", type=integer(0), default=registry.BENCH_SEED, metavar="N",
-                        help=f"draws the shapes of {drawn} (default: %(default)s)")
+    add(parser, "--seed", default=registry.BENCH_SEED)
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")
     parser.add_argument("--triton", action="store_true", help="measure Triton's matmul as well, where triton is installed")

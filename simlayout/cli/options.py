@@ -156,7 +156,7 @@ SHARED = {
     "--tile-n": dict(type=integer(), metavar="N", help="of wgmma kernels: columns, a multiple of 16 to 256"),
     "--cluster-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
     "--cluster-n": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
-    "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: 0)"),
+    "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: %(default)s)"),
     "--limit": dict(type=integer(), metavar="N", help="at most so many: layouts that `search` shows (default: 5), "
                     "instructions that a warp of `run` executes (default: 4294967296)"),
     "--lines": dict(choices=("all", "shared", "ptx", "sass"), default="all", help="every executed line, those that access "
