@@ -19,7 +19,8 @@ NOTES = """
     Each row is measured in turns with cuBLAS (torch's, else CuPy's): CUDA graphs of calls that rotate over operands larger
     than L2, random normal data, medians. A row is printed when it is measured; Ctrl-C ends the run, prints what it came
     to and writes the files with what there is.
-    --seed draws the shapes of {drawn}; --sizes is for {sized}; --only takes '4096 x' or mma_base, say.
+    --seed draws the shapes of {drawn}; --sizes is for {sized}.
+    --only takes '4096 x' or mma_base, say.
     --json holds the rows, and where and how they were measured.
     """
 
