@@ -21,4 +21,5 @@ def when_used(package, modules, also=()):
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *modules, *public}), public
+    own = [module for module in modules if "." not in module]
+    return get, lambda: sorted({*vars(sys.modules[package]), *own, *public}), public

@@ -6,7 +6,7 @@ process.
 The products are so small that the host is slower than the GPU. A time per call is a median of rounds of 50 calls, by
 `time.perf_counter`, the ways to call in turns. A first call multiplies 1024 x 1024 f16 in a new process that has already
 initialised torch, and is timed until its result is there: once with an empty cache of kernels on disk, then with the
-cache that this left (the median of three processes).
+cache that this left (the median of three processes). Python keeps the bytecode of modules, as an installation has it.
 """
 
 import argparse
@@ -72,8 +72,9 @@ def first_calls():
 
 
 def _first_call(folder):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True,
-                          env={**os.environ, "SIMLAYOUT_CACHE": folder})
+                             env={**environment, "SIMLAYOUT_CACHE": folder})
     if process.returncode:
         last = (process.stderr.strip() or "no message").splitlines()[-1]
         raise DeviceError(f"the first call in a new process failed: {last}")

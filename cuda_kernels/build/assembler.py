@@ -16,6 +16,8 @@ from pathlib import Path
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
+NO_PTXAS = "nvJitLink"
+
 
 @lru_cache(None)
 def find_tool(name):
@@ -30,10 +32,28 @@ def find_tool(name):
 def assembler():
     """What makes the machine code, as text that changes with it: ptxas and its size and time, or nvJitLink."""
     path = find_tool("ptxas")
-    if path is None:
-        return "nvJitLink"
+    return NO_PTXAS if path is None else _described(path)
+
+
+def _described(path):
     status = os.stat(path)
     return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
+def is_still(found, under):
+    """Whether `assembler()` would say `found` again, which it said where `surroundings()` was `under`. Where it still is, a
+    look at the file is enough: to search for it loads thirty modules."""
+    if under != surroundings() or found == NO_PTXAS:
+        return assembler() == found
+    try:
+        return _described(found.rsplit(" ", 2)[0]) == found
+    except OSError:
+        return False
+
+
+def surroundings():
+    """What decides where ptxas is found beside the wheels that are installed, as text of one line."""
+    return repr([os.environ.get(name) for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")])
 
 
 def entry_of(text):

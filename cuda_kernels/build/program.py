@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from cuda_kernels.build.assembler import program
-from cuda_kernels.build.compile import ptx
 from simlayout.kernel import Kernel
 
 
@@ -24,4 +22,7 @@ class Program:
 
     def compile(self) -> tuple[str, bytes]:
         """(name of the entry, machine code); no GPU needed."""
+        from cuda_kernels.build.assembler import program
+        from cuda_kernels.build.compile import ptx
+
         return program(ptx(self.kernel, self.arch), self.arch)

@@ -16,7 +16,6 @@ from cuda_kernels.conformance.forms import form as form_of
 from cuda_kernels.intrinsics import (
     b32,
     dynamic_shared,
-    instruction,
     ld_global_b32,
     ld_global_b64,
     s32,
@@ -25,6 +24,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
+from cuda_kernels.intrinsics.instruction import instruction
 from simlayout.hardware.banks.records import lane_masks
 from simlayout.hardware.tables.arch import LANES
 from simlayout.nsight.source_page import misread

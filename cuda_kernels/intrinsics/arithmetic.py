@@ -6,27 +6,28 @@ It may fuse `x * y + z` into one fma or not (`simlayout.machine.python.products`
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
-from simlayout.machine.arithmetic.floats import canonical_f32, fuse_f64, multiply_f64
-from simlayout.numerics.fma import NAN_F32, fma_f32
 
 
 @instruction("fma.rn.f32 $0, $1, $2, $3;", "f32 <- f32 f32 f32", ordered=False)
 def fma_rn_f32(warp, a, b, c):
     """a * b + c, rounded once to nearest even (PTX ISA: fma)."""
+    from simlayout.numerics.fma import fma_f32
+
     return fma_f32(a, b, c)
 
 
 @instruction("fma.rn.f64 $0, $1, $2, $3;", "f64 <- f64 f64 f64", ordered=False)
 def fma_rn_f64(warp, a, b, c):
     """a * b + c, rounded once to nearest even. A NaN is that of b, c, or else a."""
+    from simlayout.machine.arithmetic.floats import fuse_f64
+
     return _lanes_f64(fuse_f64, a, b, c)
 
 
 @instruction("mul.rn.f32 $0, $1, $2;", "f32 <- f32 f32", ordered=False)
 def mul_rn_f32(warp, a, b):
     """a * b, rounded to nearest even whatever is added to it (PTX ISA: mul, with .rn never contracted)."""
-    product = np.multiply(a, b, dtype=np.float32)
-    return np.where(np.isnan(product), NAN_F32, product)[()]
+    return _f32(np.multiply(a, b, dtype=np.float32))
 
 
 @instruction("add.rn.f32 $0, $1, $2;", "f32 <- f32 f32", ordered=False)
@@ -44,11 +45,15 @@ def f32_of_bits(warp, bits):
 @instruction("mul.rn.f64 $0, $1, $2;", "f64 <- f64 f64", ordered=False)
 def mul_rn_f64(warp, a, b):
     """a * b, rounded to nearest even whatever is added to it. A NaN is that of b, or else a."""
+    from simlayout.machine.arithmetic.floats import multiply_f64
+
     return _lanes_f64(multiply_f64, a, b)
 
 
 def _f32(made):
     """f32 numbers or lanes with the NaN that arithmetic makes."""
+    from simlayout.machine.arithmetic.floats import canonical_f32
+
     return canonical_f32(np.asarray(made))[()]
 
 

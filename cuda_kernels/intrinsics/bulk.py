@@ -10,7 +10,6 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from cuda_kernels.intrinsics.mbarrier import _true
-from simlayout.machine.engine.bulk_places import reduction
 
 
 @instruction("prefetch.tensormap [$0];", "<- u64")
@@ -103,6 +102,8 @@ def bulk_send_reduce(op, dtype):
     >>> bulk_send_reduce("min", "s32").name
     'bulk_send_reduce_min_s32'
     """
+    from simlayout.machine.engine.bulk_places import reduction
+
     reduction("cp.reduce.async.bulk", op, dtype, shared=True)
 
     def twin(warp, destination, source, nbytes, mbarrier, cta):
@@ -130,6 +131,8 @@ def bulk_reduce(op, dtype):
     >>> bulk_reduce("add", "bf16").text
     'cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16 [$0], [$1], $2;'
     """
+    from simlayout.machine.engine.bulk_places import reduction
+
     reduction("cp.reduce.async.bulk", op, dtype)
     kind = f"{op}.noftz.{dtype}" if op == "add" and dtype in ("f16", "bf16") else f"{op}.{dtype}"
 

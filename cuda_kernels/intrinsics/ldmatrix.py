@@ -4,7 +4,6 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction
 from simlayout.errors import InstructionError
-from simlayout.machine.engine.matrices import load_matrices
 
 FORMS = tuple(f"ldmatrix.x{count}{trans}" for trans in ("", ".trans") for count in (1, 2, 4))
 """ldmatrix of b16 matrices (PTX ISA: ldmatrix, .m8n8 and .b16)."""
@@ -28,6 +27,8 @@ def ldmatrix_sync(name):
     text = f"ldmatrix.sync.aligned.m8n8.{name.removeprefix('ldmatrix.')}.shared.b16 {{{results}}}, [${count}];"
 
     def twin(warp, address):
+        from simlayout.machine.engine.matrices import load_matrices
+
         registers = load_matrices(warp, name, address)
         return registers if count > 1 else registers[0]
 

@@ -1,4 +1,4 @@
-"""mma.sync, every one of them, and the conversions around it.
+"""mma.sync, every one of them.
 
 `mma_sync(name)` makes the instruction of a name: its PTX text and operand types from the registers of its fragments, its
 twin from `simlayout.numerics`, which returns the bits that an sm_90 GPU returns.
@@ -7,14 +7,9 @@ twin from `simlayout.numerics`, which returns the bits that an sm_90 GPU returns
 import inspect
 from functools import lru_cache
 
-import numpy as np
-
-from cuda_kernels.intrinsics.instruction import Instruction, instruction
+from cuda_kernels.intrinsics.instruction import Instruction
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
-from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.matrices import mma
-from simlayout.numerics.formats import bf16_bits
 
 
 @lru_cache(None)
@@ -44,10 +39,10 @@ def mma_sync(name):
 
 def _twin(name, *counts):
     """The CPU meaning of an mma. counts: registers of A, of B and of C."""
-    product = mma(name)
-
     def twin(warp, *registers):
-        return product(*registers)
+        from simlayout.machine.engine.matrices import mma
+
+        return mma(name)(*registers)
 
     names = ["warp", *(f"{letter}{i}" for letter, count in zip("abc", counts, strict=True) for i in range(count))]
     twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
@@ -57,36 +52,3 @@ def _twin(name, *counts):
 mma_m16n8k16_f32_f16_f16_f32 = mma_sync("m16n8k16.f32.f16.f16.f32")
 mma_m16n8k8_f32_f16_f16_f32 = mma_sync("m16n8k8.f32.f16.f16.f32")
 mma_m16n8k16_f16_f16_f16_f16 = mma_sync("m16n8k16.f16.f16.f16.f16")
-
-
-@instruction("cvt.rn.f16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
-def cvt_rn_f16x2_f32(warp, high, low):
-    """Two f32 rounded to nearest even into one register: `high` in the upper half (PTX ISA: cvt)."""
-    halves = np.empty((LANES, 2), np.float16)
-    halves[:, 0], halves[:, 1] = np.asarray(low, np.float32), np.asarray(high, np.float32)
-    return halves.view(np.uint32)[:, 0].astype(np.int64)
-
-
-@instruction("cvt.rn.bf16x2.f32 $0, $1, $2;", "b32 <- f32 f32", ordered=False)
-def cvt_rn_bf16x2_f32(warp, high, low):
-    """Two f32 rounded to nearest even into one register of bf16: `high` in the upper half (PTX ISA: cvt; NaN is 0x7fff)."""
-    low, high = (bf16_bits(np.broadcast_to(np.asarray(x, np.float32), (LANES,))).astype(np.int64) for x in (low, high))
-    return high << 16 | low
-
-
-@instruction("{ .reg .b16 l, h; mov.b32 {l, h}, $1; cvt.f32.f16 $0, l; }", "f32 <- b32", ordered=False)
-def cvt_f32_f16_low(warp, packed):
-    """The lower half of a register as f32."""
-    return _halves(packed)[:, 0]
-
-
-@instruction("{ .reg .b16 l, h; mov.b32 {l, h}, $1; cvt.f32.f16 $0, h; }", "f32 <- b32", ordered=False)
-def cvt_f32_f16_high(warp, packed):
-    """The upper half of a register as f32."""
-    return _halves(packed)[:, 1]
-
-
-def _halves(packed):
-    """The two halves of a register as f32 [32, 2]."""
-    words = np.array(np.broadcast_to(packed, LANES), np.uint32, copy=None)
-    return words.view(np.float16).reshape(LANES, 2).astype(np.float32)

@@ -8,7 +8,6 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.matrices import store_matrices
 
 
 def _registers(data):
@@ -95,28 +94,34 @@ def st_shared_b128(warp, address, v0, v1, v2, v3):
     warp.shared_store("st.shared.b128", address, _bytes(v0, v1, v2, v3), width=4)
 
 
+def _store_matrices(warp, name, address, registers):
+    from simlayout.machine.engine.matrices import store_matrices
+
+    store_matrices(warp, name, address, registers)
+
+
 @instruction("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};", "<- u32 b32 b32", converged=True)
 def stmatrix_x2(warp, address, v0, v1):
     """Stores two 8x8 matrices of b16, register m holding matrix m as ldmatrix gives it: lane 8m + r (m < 2) gives the
     address of row r of matrix m, 16-byte aligned (PTX ISA: stmatrix; sm_90)."""
-    store_matrices(warp, "stmatrix.x2", address, (v0, v1))
+    _store_matrices(warp, "stmatrix.x2", address, (v0, v1))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32", converged=True)
 def stmatrix_x4(warp, address, v0, v1, v2, v3):
     """Stores four 8x8 matrices of b16: as stmatrix_x2, m < 4."""
-    store_matrices(warp, "stmatrix.x4", address, (v0, v1, v2, v3))
+    _store_matrices(warp, "stmatrix.x4", address, (v0, v1, v2, v3))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [$0], {$1, $2};", "<- u32 b32 b32", converged=True)
 def stmatrix_x2_trans(warp, address, v0, v1):
     """Stores the transposes of two 8x8 matrices of b16: lane 8m + r (m < 2) gives the address of column r of matrix m,
     16-byte aligned."""
-    store_matrices(warp, "stmatrix.x2.trans", address, (v0, v1))
+    _store_matrices(warp, "stmatrix.x2.trans", address, (v0, v1))
 
 
 @instruction("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};", "<- u32 b32 b32 b32 b32",
              converged=True)
 def stmatrix_x4_trans(warp, address, v0, v1, v2, v3):
     """Stores the transposes of four 8x8 matrices of b16: as stmatrix_x2_trans, m < 4."""
-    store_matrices(warp, "stmatrix.x4.trans", address, (v0, v1, v2, v3))
+    _store_matrices(warp, "stmatrix.x4.trans", address, (v0, v1, v2, v3))

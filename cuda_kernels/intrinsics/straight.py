@@ -3,10 +3,11 @@
 One statement for the compiler is less than many: it unrolls loops only as far as their bodies stay small.
 """
 
+from functools import cache
+
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction
-from simlayout.machine.ptx.opcodes.lanes import lane_op
 
 
 def bits_of(number):
@@ -27,7 +28,6 @@ def straight(name, text, doc):
     """
     lines = [line.replace(",", " ").split() for line in text.split(";") if line.strip()]
     steps = [(opcode, words) for opcode, *words in lines]
-    functions = [lane_op(opcode.split(".")[0], tuple(opcode.split(".")[1:])).function for opcode, _ in steps]
     places = {"x": "$1", "y": "$0"}
     own = [words[0] for _, words in steps if words[0] not in places]
     ptx = [f"{opcode} {', '.join(places.get(word, word) for word in words)};" for opcode, words in steps]
@@ -36,13 +36,22 @@ def straight(name, text, doc):
     def twin(warp, x):
         held = {"x": np.atleast_1d(np.asarray(x, np.float32))}
         with np.errstate(all="ignore"):
-            for function, (_, (to, *sources)) in zip(functions, steps):
-                held[to] = function(*(held[s] if s in held else _constant(s) for s in sources))
+            for opcode, (to, *sources) in steps:
+                held[to] = _function(opcode)(*(held[s] if s in held else _constant(s) for s in sources))
         return held["y"] if np.ndim(x) else held["y"][0]
 
     made = Instruction(name, f"{{ {registers}{' '.join(ptx)} }}", ("f32",), ("f32",), twin, ordered=False)
     object.__setattr__(made, "__doc__", doc)
     return made
+
+
+@cache
+def _function(opcode):
+    """What an opcode with its modifiers does to lanes."""
+    from simlayout.machine.ptx.opcodes.lanes import lane_op
+
+    name, *modifiers = opcode.split(".")
+    return lane_op(name, tuple(modifiers)).function
 
 
 def _constant(word):

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, letter_of, llvm_type
 from simlayout.algebra.dtypes import TYPES
-from simlayout.numerics import tensor_op
+from simlayout.hardware.tables.tensor_ops import tensor_op
 
 
 @lru_cache(None)

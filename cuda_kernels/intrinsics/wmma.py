@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from cuda_kernels.intrinsics.instruction import Instruction
 from simlayout.errors import InstructionError
-from simlayout.machine.engine.wmma import Matrix, PointedTile, SharedTile, product
 
 SHAPE = "m16n16k16"
 
@@ -64,6 +63,8 @@ def wmma_mma(a_layout="row", b_layout="col", dtype="f16", result="f32"):
     >>> wmma_mma(dtype="bf16").text[:69]
     'wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32 {$0, $1, $2'
     """
+    from simlayout.machine.engine.wmma import product
+
     count_a, count_b = (_matrix(x, dtype, layout, "shared", f"load.{x}")[0].fragment.registers
                         for x, layout in (("a", a_layout), ("b", b_layout)))
     count_c = 8 if result == "f32" else 4
@@ -87,6 +88,8 @@ def wmma_mma(a_layout="row", b_layout="col", dtype="f16", result="f32"):
 
 def _matrix(operand, dtype, layout, space, name):
     """(Matrix, the class of its tile in memory, the type of its address)."""
+    from simlayout.machine.engine.wmma import Matrix, PointedTile, SharedTile
+
     kinds = ("f16", "bf16") if operand in "ab" else ("f16", "f32")
     if dtype not in kinds or layout not in ("row", "col") or space not in ("shared", "global"):
         raise InstructionError(f"wmma {name} of {dtype}, {layout}, {space}: types are {' and '.join(kinds)}, layouts "

@@ -1,37 +1,7 @@
-"""The kernels by name."""
+"""The kernels by name, once one of these names is used: whoever needs one kernel loads no other."""
 
-from cuda_kernels.kernels.gemm import Gemm
-from cuda_kernels.kernels.hgemm import hgemm
-from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.kernels.hopper.kernel import HOPPER_KERNELS, kernel_of
-from cuda_kernels.kernels.tutorial import tutorial
-from cuda_kernels.kernels.warptile import warptile
-from simlayout.errors import SimlayoutError
-from simlayout.kernel import Kernel
+from simlayout.lazy import when_used
 
-KERNELS: dict[str, Kernel] = hgemm.KERNELS | tutorial.KERNELS
-"""Those of mma.sync: f16, A and B by K."""
+_MODULES = {"by_name": ("ALL_KERNELS", "HOPPER_KERNELS", "KERNELS", "Kernel", "as_kernel", "named")}
 
-ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
-"""All GEMM kernels, that on CUDA cores and those for Hopper too."""
-
-
-def named(name, options=None):
-    """The kernel called `name`, with other options where they are given; SimlayoutError with the known names otherwise."""
-    if name not in ALL_KERNELS:
-        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(ALL_KERNELS)}")
-    return ALL_KERNELS[name] if options is None else ALL_KERNELS[name].with_options(options)
-
-
-def as_kernel(kernel):
-    """A Kernel from what users pass: a name, a Kernel or a Hopper configuration; SimlayoutError for anything else."""
-    if isinstance(kernel, str):
-        return named(kernel)
-    if isinstance(kernel, Hopper):
-        return kernel_of(kernel)
-    if not isinstance(kernel, Gemm):
-        raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
-    return kernel
-
-
-__all__ = ["as_kernel", "ALL_KERNELS", "KERNELS", "Kernel", "named"]
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)

@@ -10,7 +10,6 @@ import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
 from simlayout.algebra import dtype_of
-from simlayout.codegen import identifier
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import LaunchShape
@@ -22,6 +21,8 @@ STRIPE = 16
 def check_as_emitted(access, function, module):
     """Raises VerificationError, with the first point, where an emitted function, in bytes, is not the access's own. module:
     its name."""
+    from simlayout.codegen import identifier
+
     wrong = function(*access.points()) != access.offsets() * dtype_of(access.dtype).bytes
     if wrong.any():
         row, lane = divmod(int(np.argmax(wrong)), LANES)
@@ -78,6 +79,8 @@ class ThreadKernel(Gemm):
 
         Returns the certificates by access name; raises VerificationError.
         """
+        from simlayout.codegen import identifier
+
         certificates = self.plan.verify()
         name = f"cuda_kernels.emitted.{self.emitted_as(self.options)}"
         module = self.index(self.options) if self.index else import_module(name)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from cuda_kernels.build import cache
 from cuda_kernels.build.program import Program
-from cuda_kernels.kernels import ALL_KERNELS, KERNELS, as_kernel
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by
 from cuda_kernels.matmul.choose.choice import choose
@@ -20,8 +19,8 @@ from cuda_kernels.run.driver import Shape, TensorMapMaker
 from cuda_kernels.run.step import Step, step_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.hardware import TensorMap
 from simlayout.hardware.matrix.operand_tile import majors_of
+from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Kernel, Problem
 
@@ -326,13 +325,20 @@ def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=N
         raise DeviceError(f"GPU {device} has compute capability {capability[0]}.{capability[1]}; matmul needs 8.0 or newer "
                           "(cp.async)")
     if kernel == "auto":
-        kernel = None if FEATURES["wgmma"].on(capability) else KERNELS["mma_permuted"]
-    elif isinstance(kernel, str) and kernel not in ALL_KERNELS:
-        raise SimlayoutError(f"kernel {kernel!r}: choose 'auto', {', '.join(map(repr, ALL_KERNELS))}")
+        kernel = None if FEATURES["wgmma"].on(capability) else _kernel_of("mma_permuted")
     else:
-        kernel = as_kernel(kernel)
+        kernel = _kernel_of(kernel)
     if kernel and not kernel.needs.on(capability):
         raise DeviceError("kernels for Hopper need compute capability 9.0; "
                           f'GPU {device} has {capability[0]}.{capability[1]}: use kernel="auto"')
     builder = builder if kernel is None or kernel.stacks else MmaSteps
     return builder(cuda, device, types, out, aligned, overlap, scales, finish, use_kept), kernel
+
+
+def _kernel_of(named):
+    """The Kernel that a caller names. All kernels are loaded for that: a choice of one for Hopper does without."""
+    from cuda_kernels.kernels import ALL_KERNELS, as_kernel
+
+    if isinstance(named, str) and named not in ALL_KERNELS:
+        raise SimlayoutError(f"kernel {named!r}: choose 'auto', {', '.join(map(repr, ALL_KERNELS))}")
+    return as_kernel(named)

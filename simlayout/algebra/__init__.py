@@ -1,44 +1,18 @@
 """What layouts are: shape:stride layouts, swizzles, rotations, their composition, and their notation."""
 
-from simlayout.algebra.composed import Composed, Layer, compose
-from simlayout.algebra.dtypes import DTYPES, DType, dtype_of
-from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
-from simlayout.algebra.notation import parse
-from simlayout.algebra.swizzle import Rotation, Swizzle
-from simlayout.algebra.tile import Tile
-from simlayout.algebra.tiling import (
-    complement,
-    left_inverse,
-    logical_divide,
-    logical_product,
-    right_inverse,
-    tiled_divide,
-    zipped_divide,
-)
+from simlayout.lazy import when_used
 
-__all__ = [
-    "DTYPES",
-    "Composed",
-    "DType",
-    "F2Map",
-    "Layer",
-    "Layout",
-    "Rotation",
-    "Swizzle",
-    "Tile",
-    "byte_address",
-    "coalesce",
-    "complement",
-    "compose",
-    "composition",
-    "dtype_of",
-    "left_inverse",
-    "logical_divide",
-    "logical_product",
-    "make_layout",
-    "parse",
-    "right_inverse",
-    "tiled_divide",
-    "zipped_divide",
-]
+_MODULES = {
+    "composed": ("Composed", "Layer", "compose"),
+    "dtypes": ("DTYPES", "DType", "dtype_of"),
+    "f2": ("F2Map",),
+    "layout": ("Layout", "byte_address", "coalesce", "composition", "make_layout"),
+    "notation": ("parse",),
+    "swizzle": ("Rotation", "Swizzle"),
+    "tile": ("Tile",),
+    "tiling": ("complement", "left_inverse", "logical_divide", "logical_product", "right_inverse", "tiled_divide",
+               "zipped_divide"),
+}
+"""The modules of the package, each with the names that bring it when they are first used."""
+
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)

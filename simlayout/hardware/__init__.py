@@ -1,43 +1,34 @@
 """What the GPU does with shared memory: instructions, banks, fragments, and the choice of ldmatrix."""
 
-from simlayout.hardware.banks.analysis import Analysis, analyze
-from simlayout.hardware.banks.records import add_records
-from simlayout.hardware.matrix.descriptor import Descriptor
-from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
-from simlayout.hardware.matrix.fragments import FRAGMENTS, Fragment, fragment
-from simlayout.hardware.matrix.instruction_descriptor import InstructionDescriptor, instruction_descriptors
-from simlayout.hardware.matrix.ldmatrix import LdmatrixChoice, choose_ldmatrix
-from simlayout.hardware.matrix.operand_k96 import OperandK96, k96_addresses
-from simlayout.hardware.matrix.operand_tile import OperandTile, operand_addresses
-from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_id, scale_layout
-from simlayout.hardware.matrix.scaled_mma import ScaleSource
-from simlayout.hardware.matrix.sparse import (
-    SPARSE_MMAS,
-    SparseMma,
-    compress,
-    expand,
-    metadata_nibbles,
-    metadata_registers,
-    sparse_metadata,
-    sparse_mma,
-    stored_columns,
-)
-from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
-from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.hardware.matrix.tmem import TmemAddress, accumulator, tmem_allocation, tmem_copy, tmem_fragment
-from simlayout.hardware.matrix.wgmma import fewest_clocks, operand_wavefronts
-from simlayout.hardware.tables.arch import ARCHES, Arch, arch_of
-from simlayout.hardware.tables.instructions import INSTRUCTIONS, Instruction, instruction
-from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, Mma, QuadPairMma, mma_of
-from simlayout.hardware.tables.provenance import Provenance
-from simlayout.hardware.tables.rates import MMA_RATES, MmaRate, mma_clocks
+from simlayout.lazy import when_used
 
-__all__ = [
-    "ARCHES", "Analysis", "Arch", "Descriptor", "Diagnosis", "FRAGMENTS", "Fragment", "INSTRUCTIONS", "Instruction",
-    "InstructionDescriptor", "LdmatrixChoice", "MMAS", "MMA_RATES", "MetadataInTmem", "Mma", "MmaRate", "OperandK96",
-    "OperandTile", "Provenance", "QUAD_PAIR_MMAS", "QuadPairMma", "SPARSE_MMAS", "ScaleSource", "ScalesInTmem", "SparseMma",
-    "TensorMap", "TmemAddress", "accumulator", "add_records", "analyze", "arch_of", "choose_ldmatrix", "compress",
-    "diagnose", "expand", "fewest_clocks", "fragment", "instruction", "instruction_descriptors", "k96_addresses",
-    "metadata_nibbles", "metadata_registers", "mma_clocks", "mma_of", "operand_addresses", "operand_wavefronts", "scale_id",
-    "scale_layout", "sparse_metadata", "sparse_mma", "stored_columns", "tmem_allocation", "tmem_copy", "tmem_fragment",
-]
+_MODULES = {
+    "banks": (),
+    "matrix": (),
+    "tables": (),
+    "banks.analysis": ("Analysis", "analyze"),
+    "banks.records": ("add_records",),
+    "matrix.descriptor": ("Descriptor",),
+    "matrix.diagnosis": ("Diagnosis", "diagnose"),
+    "matrix.fragments": ("FRAGMENTS", "Fragment", "fragment"),
+    "matrix.instruction_descriptor": ("InstructionDescriptor", "instruction_descriptors"),
+    "matrix.ldmatrix": ("LdmatrixChoice", "choose_ldmatrix"),
+    "matrix.operand_k96": ("OperandK96", "k96_addresses"),
+    "matrix.operand_tile": ("OperandTile", "operand_addresses"),
+    "matrix.scale_factors": ("ScalesInTmem", "scale_id", "scale_layout"),
+    "matrix.scaled_mma": ("ScaleSource",),
+    "matrix.sparse": ("SPARSE_MMAS", "SparseMma", "compress", "expand", "metadata_nibbles", "metadata_registers",
+                      "sparse_metadata", "sparse_mma", "stored_columns"),
+    "matrix.sparse_tmem": ("MetadataInTmem",),
+    "matrix.tma": ("TensorMap",),
+    "matrix.tmem": ("TmemAddress", "accumulator", "tmem_allocation", "tmem_copy", "tmem_fragment"),
+    "matrix.wgmma": ("fewest_clocks", "operand_wavefronts"),
+    "tables.arch": ("ARCHES", "Arch", "arch_of"),
+    "tables.instructions": ("INSTRUCTIONS", "Instruction", "instruction"),
+    "tables.mma": ("MMAS", "QUAD_PAIR_MMAS", "Mma", "QuadPairMma", "mma_of"),
+    "tables.provenance": ("Provenance",),
+    "tables.rates": ("MMA_RATES", "MmaRate", "mma_clocks"),
+}
+"""The modules of the package, each with the names that bring it when they are first used."""
+
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)

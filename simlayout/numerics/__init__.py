@@ -1,10 +1,16 @@
 """Tensor-core arithmetic, bit for bit: what an mma, wgmma or tcgen05.mma instruction returns."""
 
-from simlayout.hardware.tables.tensor_ops import TENSOR_OPS, TensorOp, tensor_op
-from simlayout.numerics.narrow import MINIFLOATS, NARROW_RULES, narrow_mma
-from simlayout.numerics.product import gemm, mma
-from simlayout.numerics.rules import MEASURED, Rule, rule
-from simlayout.numerics.warps import WarpMma, warp_mma
+from simlayout.hardware.tables.tensor_ops import TENSOR_OPS as TENSOR_OPS
+from simlayout.hardware.tables.tensor_ops import TensorOp as TensorOp
+from simlayout.hardware.tables.tensor_ops import tensor_op as tensor_op
+from simlayout.lazy import when_used
 
-__all__ = ["MEASURED", "MINIFLOATS", "NARROW_RULES", "TENSOR_OPS", "Rule", "TensorOp", "WarpMma", "gemm", "mma",
-           "narrow_mma", "rule", "tensor_op", "warp_mma"]
+_MODULES = {
+    "narrow": ("MINIFLOATS", "NARROW_RULES", "narrow_mma"),
+    "product": ("gemm", "mma"),
+    "rules": ("MEASURED", "Rule", "rule"),
+    "warps": ("WarpMma", "warp_mma"),
+}
+"""The modules of the package, each with the names that bring it when they are first used."""
+
+__getattr__, __dir__, __all__ = when_used(__name__, _MODULES, also=("TENSOR_OPS", "TensorOp", "tensor_op"))

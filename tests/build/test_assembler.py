@@ -56,3 +56,20 @@ def test_what_ptxas_refuses_is_an_error_with_its_words():
 def test_the_cache_knows_which_assembler_made_the_code():
     path = assembler.find_tool("ptxas")
     assert assembler.assembler().startswith(path) and len(assembler.assembler().split()) == 3
+
+
+def test_an_assembler_that_is_where_it_was_needs_no_search_and_another_one_is_noticed(tmp_path, monkeypatch):
+    path = tmp_path / "ptxas"
+    path.write_text("one")
+    monkeypatch.setattr(assembler, "find_tool", lambda name: str(path))
+    found, under = assembler.assembler(), assembler.surroundings()
+    searches = []
+    monkeypatch.setattr(assembler, "find_tool", lambda name: searches.append(name) or str(path))
+    assert assembler.is_still(found, under) and not searches
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))                    # it may be found elsewhere now: it is searched for
+    assert assembler.is_still(found, under) and searches == ["ptxas"]
+    assert not assembler.is_still("nvJitLink", assembler.surroundings()) and len(searches) == 2
+    path.write_text("another")
+    assert not assembler.is_still(found, assembler.surroundings())
+    path.unlink()
+    assert not assembler.is_still(found, assembler.surroundings())

@@ -73,6 +73,15 @@ def test_compiling_ahead_stops_where_it_is_interrupted(tmp_path, monkeypatch):
     assert Compiles.times in ([1], [1, 2])
 
 
+def test_what_another_assembler_made_is_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    Compiles.times.clear()
+    for assembler, times in (("/bin/ptxas 7 8", 1), ("/opt/ptxas 7 9", 2), ("/opt/ptxas 7 9", 2)):
+        monkeypatch.setattr(cache, "assembler", lambda made=assembler: made)
+        monkeypatch.setattr(cache, "is_still", lambda made, under, now=assembler: made == now)
+        assert cache.compiled(Compiles(3)) == ("entry_3", bytes(range(256)) * 3) and len(Compiles.times) == times
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 800), st.integers(1, 255), st.booleans())
 def test_a_damaged_file_is_compiled_again(tmp_path_factory, at, bits, cut):

@@ -255,7 +255,7 @@ def test_emitted_functions_are_32_bit_in_ptx(module):
     from numba import cuda
 
     from cuda_kernels.build.compile import bound_kernel, signature
-    from cuda_kernels.intrinsics import instruction
+    from cuda_kernels.intrinsics.instruction import instruction
 
     @instruction("st.global.b32 [$0], $1;", "<- u64 b32")
     def st_global_b32(warp, address, value):

@@ -21,10 +21,11 @@ from cuda_kernels.kernels.hopper.rows import LAP, run_of
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning_fit import START, read
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS
-from cuda_kernels.matmul.choose.choice import PROGRAMS, choose, suited
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
+from cuda_kernels.matmul.choose.choice import choose, suited
 from cuda_kernels.matmul.choose.figures import Figures
 from cuda_kernels.matmul.choose.model import Estimates
+from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
@@ -33,7 +34,7 @@ from simlayout.hardware.matrix.operand_tile import OperandTile
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.kernel import Problem
 
-SIZES, ESTIMATES = st.integers(1, 40), PROGRAMS.in_orders(ORDERS)
+SIZES, ESTIMATES = st.integers(1, 40), programs_of().in_orders(ORDERS)
 
 
 @pytest.mark.parametrize("where, store", [
@@ -115,7 +116,7 @@ def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp
 
 @needs_tools
 @pytest.mark.sweep
-@pytest.mark.parametrize("candidate", CANDIDATES[::9], ids=str)
+@pytest.mark.parametrize("candidate", candidates()[::9], ids=str)
 def test_candidates_compile_without_spills(candidate, tmp_path):
     said, _ = assembled(ptx(kernel_of(candidate)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
@@ -129,7 +130,7 @@ def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
 
 # ---- what is read and written ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("candidate", CANDIDATES[::37], ids=str)
+@pytest.mark.parametrize("candidate", candidates()[::37], ids=str)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_wgmma_reads_a_and_b_of_every_configuration_where_tma_puts_them(candidate, major):
     config = suited(candidate, Wanted(1, 1, 1, 1, major, major))
@@ -212,7 +213,7 @@ def test_a_divider_fits_what_the_kernel_takes():
         assert {divided(n, divider(d)) for n in (d, 2 * d - 1) if n < 2**31} == {1}
 
 
-@given(st.sampled_from([c for c in CANDIDATES if c.split]), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
+@given(st.sampled_from([c for c in candidates() if c.split]), *[st.integers(1, 9000)] * 3, st.integers(1, 3),
        st.sampled_from([1, 7, 114, 132]))
 def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(config, M, N, K, matrices, sms):
     tiles = config.tiles(M, N, matrices)
@@ -230,7 +231,7 @@ def test_work_is_cut_so_that_no_cta_has_two_parts_and_all_of_k_is_done(config, M
 
 
 def test_what_an_sm_has_of_cut_tiles_fits_into_the_workspace_of_a_stream():
-    each = {c.resident * c.tile_m // 64 * piece_bytes(c.tile_n) for c in CANDIDATES if c.split}
+    each = {c.resident * c.tile_m // 64 * piece_bytes(c.tile_n) for c in candidates() if c.split}
     assert max(each) == LARGEST_TILE
 
 
@@ -255,7 +256,7 @@ def test_the_slices_of_a_tile_are_the_ctas_of_one_cluster_in_order_and_the_last_
 
 @given(*[st.integers(1, 9000)] * 3, st.integers(1, 3), st.sampled_from([66, 114, 132]))
 def test_the_estimates_cut_tiles_as_the_configurations_do(M, N, K, matrices, sms):
-    table = Estimates(CANDIDATES[::7])
+    table = Estimates(candidates()[::7])
     rows, cols = (np.where(table.turned, *sizes) for sizes in ((N, M), (M, N)))
     tiles = -(-rows // (table.tile_m * table.cluster_m)) * -(-cols // (table.tile_n * table.cluster_n)) * matrices
     whole, parts = cut_tiles(table, tiles, slots(table, sms), -(-K // 64))

@@ -14,10 +14,10 @@ from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
-from cuda_kernels.matmul.choose.candidates import CANDIDATES, ORDERS
-from cuda_kernels.matmul.choose.choice import PROGRAMS
+from cuda_kernels.matmul.choose.candidates import ORDERS, candidates
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.rates import RATES
 from simlayout.errors import ParseError
 from simlayout.nsight.source_page import Counted
@@ -36,7 +36,7 @@ def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     sizes = problem.M, problem.N, problem.K, 1, H200, misalignment_of(problem.K)
     guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
-    assert guesses[0] == PROGRAMS.in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
+    assert guesses[0] == programs_of().in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
 
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
@@ -68,8 +68,8 @@ def test_a_part_of_the_stages_that_is_none_is_refused(text, capsys):
 
 
 def test_the_candidates_are_different_configurations_that_the_options_name():
-    assert len(set(CANDIDATES)) == len(CANDIDATES)
-    assert all(Hopper(**c.changes) == c for c in CANDIDATES)
+    assert len(set(candidates())) == len(candidates())
+    assert all(Hopper(**c.changes) == c for c in candidates())
     assert Hopper().changes == {}
 
 
@@ -174,7 +174,7 @@ def test_every_way_to_bring_scales_is_counted():
 
 def record(tmp_path, rates, device="NVIDIA H200"):
     """A file as `tuning` writes it, of times that are estimates with these rates."""
-    configs, rows = CANDIDATES[::20], []
+    configs, rows = candidates()[::20], []
     for problem in tuning.problems(12, 3)[:20]:
         M, N, K = problem.M, problem.N, problem.K
         estimates = Estimates(configs)

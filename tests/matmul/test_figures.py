@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.choice import choose, likely
 from cuda_kernels.matmul.choose.figures import FIGURES, H200, Figures, figures_of
 from cuda_kernels.matmul.choose.model import Estimates
@@ -15,7 +15,7 @@ from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.programs.attributes import attributes_of
 
 H100 = FIGURES["NVIDIA H100 80GB HBM3"]
-SOME = Estimates(CANDIDATES[::40])
+SOME = Estimates(candidates()[::40])
 
 
 def test_the_figures_are_the_drivers_and_an_h200s_where_it_says_none(machine, cuda):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.choice import suited
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.tune import kept
@@ -23,7 +23,7 @@ from simlayout.workers import workers
 
 PLACE = Place("Made-up GPU", 132, 13000, "0.1.0")
 WANTED = Wanted(200, 136, 64)
-FOUND = Kept(PLACE, WANTED, suited(CANDIDATES[0], WANTED), 5.0, 6.0, 32, "2026-11-24")
+FOUND = Kept(PLACE, WANTED, suited(candidates()[0], WANTED), 5.0, 6.0, 32, "2026-11-24")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ wanteds = st.builds(Wanted, *[st.integers(1, 20000)] * 3, st.integers(1, 9), st.
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(wanteds, st.sampled_from(CANDIDATES), st.floats(0.1, 1e6), st.sampled_from(["NVIDIA H200", "Größer: GPU/\n"]))
+@given(wanteds, st.sampled_from(candidates()), st.floats(0.1, 1e6), st.sampled_from(["NVIDIA H200", "Größer: GPU/\n"]))
 def test_what_is_kept_is_found_again_by_another_process(folder, wanted, candidate, us, name):
     config = suited(candidate, wanted)
     if config is None:

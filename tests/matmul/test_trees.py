@@ -19,7 +19,7 @@ from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
 from cuda_kernels.matmul.choose.wanted import Wanted
-from simlayout.errors import DeviceError, ParseError
+from simlayout.errors import DeviceError, ParseError, SimlayoutError
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDS = [DATA / name for name in json.loads(hopper_trees.PATH.read_text())["records"]]
@@ -59,19 +59,28 @@ def test_a_file_gives_back_what_was_written(tmp_path_factory, forest):
     np.testing.assert_allclose(found.leaf, forest.leaf, atol=1e-12)
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"features": [], "trees": 3}',
-                                  '{"features": [], "trees": [[[0], [1.0], [0, 1]]]}'])
+@pytest.mark.parametrize("text", ["", "{}", '{"features": [], "depth": 1}', '{"depth": 1, "feature": 3}',
+                                  '{"depth": "x", "feature": "AA==", "border": "AAAAAA==", "leaf": "AAAAAA=="}',
+                                  '{"depth": 1, "feature": "no base 64", "border": "", "leaf": ""}'])
 def test_a_file_of_something_else_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(ParseError, match="holds no trees"):
         hopper_trees.read(tmp_path / "x.json")
 
 
-@pytest.mark.parametrize("feature, leaf", [(99, [0, 1]), (-1, [0, 1]), (0, [0, 1, 2])])
-def test_trees_that_ask_for_what_is_not_there_are_refused(tmp_path, feature, leaf):
-    (tmp_path / "x.json").write_text(json.dumps({"features": FEATURES, "trees": [[[feature], [1.0], leaf]]}))
+@pytest.mark.parametrize("feature, leaves, features", [
+    (99, 2, FEATURES), (255, 2, FEATURES), (0, 4, FEATURES), (0, 2, FEATURES[::-1])])
+def test_trees_that_ask_for_what_is_not_there_are_refused(tmp_path, feature, leaves, features):
+    Trees(np.array([[feature]]), np.ones((1, 1), np.float32), np.zeros((1, leaves))).write(tmp_path / "x.json", {})
+    record = json.loads((tmp_path / "x.json").read_text())
+    (tmp_path / "x.json").write_text(json.dumps(record | {"features": features}))
     with pytest.raises(ParseError, match="others"):
         hopper_trees.read(tmp_path / "x.json")
+
+
+def test_leaves_that_a_file_has_no_room_for_are_refused(tmp_path):
+    with pytest.raises(SimlayoutError, match="less than 0.32768"):
+        Trees(np.array([[0]]), np.ones((1, 1), np.float32), np.array([[0.0, -0.4]])).write(tmp_path / "x.json", {})
 
 
 def test_the_estimates_are_corrected_and_what_is_never_chosen_stays_so():

@@ -10,7 +10,7 @@ from texts import ROOT
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.lab import stalls, tuning_fit
-from cuda_kernels.matmul.choose.candidates import CANDIDATES
+from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import H200
 
 DATA = ROOT / "tests" / "data"
@@ -119,7 +119,7 @@ def test_what_choosing_by_the_estimate_costs():
     said = [f"{len(h200.problems)} on an H200, measured after both were fitted | {costs(h200)}",
             f"{len(h100.problems)} on an H100 | {costs(h100)}",
             f"the same, if the H100 were an H200 | {costs(replace(h100, gpu=H200))}"]
-    says("choosing", *said, f"{len(CANDIDATES):,} of them are candidates")
+    says("choosing", *said, f"{len(candidates()):,} of them are candidates")
 
 
 def test_a_step_of_mma_in_clocks():

@@ -6,12 +6,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from cuda_kernels.kernels.gemm import Gemm
-from cuda_kernels.kernels.hopper.accesses import tiles_of
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs
 from cuda_kernels.kernels.hopper.finishing import Added, with_added
 from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups, sizes_of
-from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -193,6 +191,8 @@ class HopperKernel(Gemm):
     @cached_property
     def plan(self):
         """What it does to shared memory."""
+        from cuda_kernels.kernels.hopper.plan import plan_of
+
         return plan_of(self.options)
 
     def prove(self):
@@ -290,6 +290,8 @@ class HopperKernel(Gemm):
 
     def described(self, problem):
         """(the plan, its bounds) as text."""
+        from cuda_kernels.kernels.hopper.accesses import tiles_of
+
         config, prediction, how = self.options, self.predict(problem), self.plan.multiply
         stages = f"{config.stages} stage{'s' * (config.stages > 1)}"
         plan = (f"tile {config.tile_m}x{config.tile_n}x{config.depth}, {config.block} threads, {stages} and "

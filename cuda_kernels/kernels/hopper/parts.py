@@ -25,7 +25,6 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
 from cuda_kernels.kernels.hopper.epilogue import make_address_of, make_finish, make_steps
 from simlayout.algebra.dtypes import TYPES
 
@@ -129,10 +128,17 @@ def make_stage_block(config):
     return begin_rows, stage
 
 
+def _address_in_staging(config):
+    """The index function of a configuration's staging."""
+    from cuda_kernels.kernels.hopper.accesses import emitted_function, store_access
+
+    return emitted_function(store_access(config))
+
+
 def make_write_lines(config):
     """write(acc, staging, t, row, col, extent): 64 rows of a tile to the staging of `rows`. Where blocks of 16 columns do
     not divide the tile the last one begins earlier, and writes 8 columns again."""
-    address_of, (begin, stage) = emitted_function(store_access(config)), make_stage_block(config)
+    address_of, (begin, stage) = _address_in_staging(config), make_stage_block(config)
     blocks, last = config.staged_blocks, config.tile_n - 16
 
     def write(acc, staging, t, row, col, extent):
@@ -148,7 +154,7 @@ def make_store_box(config):
     """(write(acc, staging, t, c, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j
     of a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own.
     """
-    address_of, (begin, stage) = emitted_function(store_access(config)), make_stage_block(config)
+    address_of, (begin, stage) = _address_in_staging(config), make_stage_block(config)
     down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
     blocks, box_bytes, in_turns, advance = width // 16, 128 * width, config.epilogue != "", make_advance(config, width // 2)
 

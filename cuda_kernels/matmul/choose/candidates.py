@@ -119,7 +119,7 @@ def _stages(config):
             yield (box, buffers), (room - config.consumers * own) // stage
 
 
-def _candidates():
+def _every():
     for pingpong, (tile_m, bands, widths, clusters) in (*product([False], TILES), *product([True], PINGPONG)):
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
             cluster_m, cluster_n = map(int, cluster.split("x"))
@@ -154,5 +154,8 @@ def promoting(rows_share, columns_share):
 ORDERS = (1, 2, 4, 8, 16)
 """Rows of tiles in the groups that are walked together, of which each candidate may have any."""
 
-CANDIDATES = tuple(c for c in _candidates() if c is not None)
-"""The configurations that are considered, for f16 and K-major operands."""
+
+@lru_cache(None)
+def candidates():
+    """The configurations that are considered, for f16 and K-major operands."""
+    return tuple(c for c in _every() if c is not None)

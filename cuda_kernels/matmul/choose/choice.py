@@ -8,14 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, CANDIDATES, ORDERS, off_sectors, promoting, roomier
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors, roomier
 from cuda_kernels.matmul.choose.figures import H200
-from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.model import misalignment_of
+from cuda_kernels.matmul.choose.programs import programs_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
-
-PROGRAMS = Estimates(CANDIDATES)
-"""Of the candidates in their usual order of tiles."""
 
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
@@ -27,13 +25,6 @@ products of tests/data/h100_eight_bits.json.xz, which an H100 measured."""
 
 WORTH = 1.4
 """Configurations are worth measuring if their estimate is within this factor of the least one."""
-
-
-@lru_cache(None)
-def programs_of(scaled):
-    """The same of those that promote their sums, for Hopper's option `scaled` of a product; PROGRAMS for others."""
-    grains = grains_of(scaled)
-    return Estimates(promoting(*grains)) if grains else PROGRAMS
 
 
 @lru_cache(4096)

@@ -90,9 +90,23 @@ class Picked(Sequence):
         return config if self._groups is None else replace(config, group=int(self._groups[i]))
 
 
+def columns_of(configs):
+    """{name: [a number or bool per configuration]}: what Estimates know of Hopper configurations.
+
+    >>> from cuda_kernels.kernels.hopper.config import Hopper
+    >>> columns_of([Hopper(), Hopper(64, 96, 6, c_major="M")])["turned"]
+    [False, True]
+    """
+    columns = {name: [getattr(c, name) for c in configs] for name in (
+        "tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices", "split", "group",
+        "consumers", "tile_consumers", "pingpong")}
+    return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
+                      "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs]}
+
+
 class Estimates:
     """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: the
-    correction, by default that of an H200.
+    correction, by default that of an H200; columns: of `columns_of`, where they are known.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -100,15 +114,11 @@ class Estimates:
     True
     """
 
-    def __init__(self, configs, trees=None):
+    def __init__(self, configs, trees=None, columns=None):
         self.configs, self.trees = configs, trees
-        for name in ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices",
-                     "split", "group", "consumers", "tile_consumers", "pingpong"):
-            setattr(self, name, np.array([getattr(c, name) for c in configs]))
-        self.boxes = np.array([len(c.box_starts) for c in configs])
-        self.turned = np.array([c.c_major == "M" for c in configs])
+        for name, values in (columns or columns_of(configs)).items():
+            setattr(self, name, np.array(values))
         self.clustered = self.sharing * self.slices > 1
-        self.rounds = np.array([c.tile_n // 8 // loads_at_once(c) for c in configs])
 
     def take(self, numbers):
         """The Estimates of the configurations with these numbers, in their order."""
