@@ -170,6 +170,31 @@ def test_a_batch_of_matrices_may_share_an_operand(name, matrices):
     assert_right_and_as_predicted(BATCHED[name], 66, 72, 72, matrices)
 
 
+def assert_as_the_plan_says(config, M, N, K, matrices, sms):
+    """What a kernel executes is what its plan says of the problem, as far as that is exact; returns the Prediction."""
+    work = kernel_of(config).work(*operands(config, M, N, K, (matrices, matrices)), sms=sms)
+    trace, said = machine.execute(work), work.kernel.predict(work.problem)
+    for count in trace.by_instruction():
+        alike = [one for one in said.counts if one.instruction == count.instruction]
+        if alike and all(one.exact for one in alike):
+            assert (sum(one.wavefronts for one in alike), sum(one.bytes for one in alike)) == (count.wavefronts, count.bytes)
+    assert said.ctas == work.kernel.launch_shape(work.problem).grid[0]
+    return said
+
+
+@pytest.mark.parametrize("name", sweep_but(["by sectors"], ["wgmma_persistent", "mma_tma", "by sectors", "cluster"]))
+def test_a_plan_predicts_all_products_of_a_batch(name):
+    config = {"by sectors": Hopper(64, 40, store="rows", **TMA), "cluster": Hopper(64, 64, cluster_m=2, **TMA)} | HOPPER
+    assert_as_the_plan_says(config[name], 9, 88, 72, 3, 2)
+
+
+@cut_small_tiles
+@pytest.mark.parametrize("options", [dict(split=True), dict(slices=2)], ids=str)
+def test_a_plan_says_that_it_does_not_count_how_sums_of_cut_tiles_are_stored(options):
+    said = assert_as_the_plan_says(Hopper(64, 64, **options, **TMA), 130, 136, 264, 1, 4)
+    assert [count.name for count in said.counts if not count.exact] == ["stage C", "store C"]
+
+
 @pytest.mark.parametrize("start", [0, 8])
 def test_lines_are_stored_by_sectors_wherever_c_and_its_matrices_start(start):
     config, M, N = Hopper(64, 40, store="rows", **TMA), 9, 88            # an odd number of rows, each of 5.5 sectors

@@ -283,7 +283,7 @@ class HopperKernel(Gemm):
         """What the plan predicts of a problem; the grid is for the problem's SMs. Raises SimlayoutError for a grouped one
         whose sizes are not known."""
         if not self.grouped:
-            return self.plan.predict(problem.M, problem.N, problem.K, problem.sms)
+            return self.plan.predict(problem.M, problem.N, problem.K, problem.sms, matrices=problem.matrices)
         if problem.sizes is None:
             raise SimlayoutError("what a grouped product costs depends on its groups: give the Problem their sizes")
         return self.plan.predict(problem.M, problem.N, problem.K, problem.sms, problem.sizes)

@@ -1,6 +1,6 @@
 """The plans of kernels whose operands TMA brings: what they do to shared memory, predicted and proved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -98,23 +98,27 @@ class WgmmaPlan(TmaPlan):
         """The accesses through emitted index functions."""
         return (store_access(self.config),) if self.config.staged_blocks else ()
 
-    def predict(self, M, N, K, sms=CPU_SMS, sizes=()):
-        """The Prediction of one product; a K step's clocks are of wgmma, and of the wavefronts that read its operands.
-        sizes: of a grouped configuration, the rows of each group."""
-        config, totals = self.config, predict(self.config, M, N, K, sizes=sizes)
-        steps = -(-K // config.depth)
-        done = tiles_of(config, M, N, sizes=sizes)
+    def predict(self, M, N, K, sms=CPU_SMS, sizes=(), matrices=1):
+        """The Prediction of so many products; a K step's clocks are of wgmma, and of the wavefronts that read its operands.
+        sizes: of a grouped configuration, the rows of each group. Where tiles are cut along K, only what is loaded and
+        multiplied is exact: their sums are added up, and stored, another way."""
+        config, totals = self.config, predict(self.config, M, N, K, matrices, sizes)
+        steps, matrices = -(-K // config.depth), max(matrices, len(sizes))
+        done = tiles_of(config, M, N, matrices, sizes)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(done.tiles, steps),
                   AccessCount("multiply", config.wgmma, 4 * done.tiles * steps * wgmmas, *[totals.operand_wavefronts] * 2),
-                  *self.scales(done.tiles * steps), *self.lines_scales(done)]
+                  *self.scales(done.tiles * steps)]
+        stored = [*self.lines_scales(done)]
         for access in self.accesses:
-            counts += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
-                       self.stored(M, N, 4 * config.staged_blocks * done.stored)]
+            stored += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
+                       self.stored(M * matrices, N, 4 * config.staged_blocks * done.stored)]
         if config.grouped and self.accesses:
             read = 4 * config.staged_blocks * done.ended
-            counts.append(AccessCount("read C", "ld.shared.b128", read, 4 * read, 4 * read))
-        return Prediction(tuple(counts), config.grid(M, N, K, max(1, len(sizes)), sms), steps, wgmmas * wavefronts,
+            stored.append(AccessCount("read C", "ld.shared.b128", read, 4 * read, 4 * read))
+        if not config.grouped and config.cut(M, N, K, matrices, sms)[1] > 1:
+            stored = [replace(count, exact=False) for count in stored]
+        return Prediction((*counts, *stored), config.grid(M, N, K, matrices, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
 
     def stored(self, M, N, staged):
@@ -190,11 +194,11 @@ class MmaPlan(TmaPlan):
         """The accesses through emitted index functions."""
         return self._of_threads.accesses
 
-    def predict(self, M, N, K, sms=CPU_SMS):
-        """The Prediction of one product; CTAs of a cluster beyond the matrix compute as well. The shared memory of a K step
-        is also written by TMA, 128 bytes a clock."""
+    def predict(self, M, N, K, sms=CPU_SMS, matrices=1):
+        """The Prediction of so many products; CTAs of a cluster beyond the matrix compute as well. The shared memory of a K
+        step is also written by TMA, 128 bytes a clock."""
         rows, cols = self.config.tile_grid(M, N)
-        prediction = self._of_threads.predict(rows * self.tile[0], cols * self.tile[1], K)
+        prediction = self._of_threads.predict(matrices * rows * self.tile[0], cols * self.tile[1], K)
         counts = self.loaded(prediction.ctas, prediction.steps), *prediction.counts
         return Prediction(counts, prediction.ctas, prediction.steps,
                           prediction.shared_clocks + self.config.stage_bytes // 128, prediction.mma_clocks)
