@@ -30,8 +30,9 @@ tests/gpu/test_gpu_matmul.py asks again). Where fewer fit, the last ones start l
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
 
-GROUPED_SCALES_REGISTERS = 64
-"""The same of a grouped configuration whose producer copies scales, too: with 40 it spilled 44 bytes, with 56 8."""
+SCALES_REGISTERS = {False: 48, True: 64}
+"""The same where the producer copies scales, too, by whether the configuration is grouped: with 40 it spilled 4 and 44
+bytes, grouped with 56 8."""
 
 REDUCE_STEPS = 8
 """What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
@@ -143,7 +144,7 @@ class Hopper:
         """(of the producer, of a consumer) per thread, after they have been moved; None where they are not."""
         if not self.move_registers or self.consumers == 1 or self.producer == 1:
             return None
-        own = GROUPED_SCALES_REGISTERS if self.grouped and grains_of(self.scaled) else PRODUCER_REGISTERS
+        own = SCALES_REGISTERS[self.grouped] if grains_of(self.scaled) else PRODUCER_REGISTERS
         more = (self.launch_registers * self.block - own * 128) // (128 * self.consumers)
         return own, min(240, more // 8 * 8)
 

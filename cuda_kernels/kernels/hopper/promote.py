@@ -6,9 +6,14 @@ are lost; a sum of 128 of K is short, and these sums are added by FMAs of f32. D
 The scales of a stage lie in shared memory, where a warp of the producer copies them (`producer`): a load from global memory
 would be waited for by the next wgmma.fence, in every stage. All warps of a consumer read them, so each tells when a stage is
 free. A consumer waits for the products of each band of a stage; meanwhile the tensor core works for the other consumers.
+
+So these take turns to issue products. Without that consumers that began together stay together: the tensor core works for
+all at a time, and then for none while all promote.
 """
 
 from cuda_kernels.intrinsics import (
+    bar_arrive_some,
+    bar_sync_some,
     bar_warp_sync,
     f32,
     fma_rn_f32,
@@ -24,6 +29,10 @@ from cuda_kernels.intrinsics import (
 from cuda_kernels.kernels.hopper.parts import make_describe
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, own_columns
 from cuda_kernels.kernels.hopper.sums import SUMS
+
+
+TURNS = 10
+"""The named barrier of the first consumer's turn; those of the others follow. 9 is that of the producer's warps."""
 
 
 def make_load_scales(config, places):
@@ -65,15 +74,33 @@ def make_promote(config):
 
 def make_hold(config):
     """hold(t, consumer): what a consumer's thread holds: a band's products of a stage; the scales of its rows of all bands,
-    and of its columns, in a stage; its first row and column of the tile."""
+    and of its columns, in a stage; its first row and column of the tile; the consumer."""
     count, rows, kind = config.tile_n // 2, 64 * config.bands, SUMS[config.accumulates].scalar
     of_rows, of_columns = 2 * config.bands, column_scales(config)
 
     def hold(t, consumer):
         mine = s32(rows * consumer + t // 32 * 16 + t % 32 // 4), s32(t % 4 * 2)
-        return (register_array((count,), kind), register_array((of_rows,), f32), register_array((of_columns,), f32), mine)
+        products, rows_held = register_array((count,), kind), register_array((of_rows,), f32)
+        return products, rows_held, register_array((of_columns,), f32), mine, s32(consumer)
 
     return hold
+
+
+def make_turns(config):
+    """(await_turn(consumer, waits), end_turn(consumer, last)): a consumer waits until the one before it has issued the
+    products of a band, and tells the next one that it has issued its own. waits: not the first consumer at the first band of
+    a unit; last: whether it is the last band of a unit, behind which the last consumer tells none."""
+    consumers = config.consumers
+
+    def await_turn(consumer, waits):
+        if consumers > 1 and waits:
+            bar_sync_some(u32(TURNS + consumer), u32(256))
+
+    def end_turn(consumer, last):
+        if consumers > 1 and (consumer < consumers - 1 or not last):
+            bar_arrive_some(u32(TURNS + (consumer + 1 if consumer < consumers - 1 else 0)), u32(256))
+
+    return await_turn, end_turn
 
 
 def make_free(ctas):
@@ -92,11 +119,12 @@ def make_promoted_unit(config, places, ring, ctas):
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
     next_stage, next_parity, band = ring.next_stage, ring.next_parity, config.operands[0].bytes >> 4
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
-    load_scales, free = make_load_scales(config, places), make_free(ctas)
+    load_scales, free, (await_turn, end_turn) = make_load_scales(config, places), make_free(ctas), make_turns(config)
     wait = wgmma_wait_group(count, 0, 1, config.accumulates)
 
     def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
-        products, rows, columns, mine = held
+        products, rows, columns, mine, consumer = held
+        waits = s32(consumer)
         for i in range(count):
             acc[i] = f32(0)
             if bands == 2:
@@ -105,18 +133,23 @@ def make_promoted_unit(config, places, ring, ctas):
             a, b = describe(operands, stage)
             empty = u32(smem + at_empty + 8 * stage)
             mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+            await_turn(consumer, waits)
             multiply(products, a, b, 0)
+            end_turn(consumer, bands == 1 and step + 1 == end)
             load_scales(smem, mine, stage, rows, columns)
             wait(products)
             if bands == 2:
                 promote(acc, products, rows[0], rows[1], columns)
+                await_turn(consumer, 1)
                 multiply(products, a + u64(band), b, 0)
+                end_turn(consumer, step + 1 == end)
                 wait(products)
                 free(t, tells, empty)
                 promote(other, products, rows[2], rows[3], columns)
             else:
                 free(t, tells, empty)
                 promote(acc, products, rows[0], rows[1], columns)
+            waits = s32(1)
             parity = next_parity(parity, stage)
             stage = next_stage(stage)
             step = successor(step)
