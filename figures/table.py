@@ -96,6 +96,18 @@ def eight_bits():
         yield [what, *cells]
 
 
+def published_blocks():
+    """One list of cells per product that DeepGEMM's README has a figure of, and the records here: TFLOP/s."""
+    theirs = {tuple(row[:3]): row[3] for row in json.loads((DATA / "deepgemm_published.json").read_text())["rows"]}
+    found = [_matmul(record.read(DATA / f"{gpu}_eight_bits_bench.json"), "fp8-blocks") for gpu in ("h200", "h100")]
+    for of_both in zip(*found, strict=True):
+        problem = of_both[0].problem
+        tflops = theirs.get((problem.M, problem.N, problem.K))
+        if tflops:
+            cells = [f"{figure:.0f}" for row in of_both for figure in (row.tflops, row.cublas_tflops)]
+            yield [f"{problem.M} x {problem.N} x {problem.K}", str(tflops), *cells]
+
+
 def epilogues():
     """One list of cells per epilogue: how long one product takes, and of three the shares of torch's speed."""
     said = {"bias_n": "bias", "bias_n relu": "bias, then ReLU", "bias_n gelu_tanh": "bias, then GELU (tanh)",
@@ -167,6 +179,8 @@ def tables():
         "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
                                 "H100: TFLOP/s at 8192 cubed", "of torch", "least to most"], eight_bits()),
+        "published blocks": markdown(["product", "DeepGEMM, published, H800", "H200: here", "torch", "H100: here", "torch"],
+                                     published_blocks()),
         "kernels": markdown(["kernel", "excess per instruction", "counts equal", "clocks per K step: shared / mma",
                              "TFLOP/s", "of cuBLAS"], kernels()),
         "accesses": markdown(["kernel", "access", "instruction", "in SASS", "executions", "wavefronts", "ideal"],

@@ -30,7 +30,6 @@ from cuda_kernels.kernels.hopper.parts import make_describe
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, own_columns
 from cuda_kernels.kernels.hopper.sums import SUMS
 
-
 TURNS = 10
 """The named barrier of the first consumer's turn; those of the others follow. 9 is that of the producer's warps."""
 
