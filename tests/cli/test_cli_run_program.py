@@ -142,10 +142,9 @@ def plain(name):
     "raise ExceptionGroup('many', [ValueError(1), TypeError(2)])",
     "x = (", "import sys\nsys.exit('bye')", "import sys\nsys.exit(3)", "import sys\nsys.exit()", "raise SystemExit(True)",
     "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__, file=sys.stderr)\n1 / 0",
-    "print(__name__, __file__, __builtins__ is not None, __doc__)",
-    "import sys, __main__\nx = 5\nprint(__main__.x, sys.modules['__main__'] is __main__)",
-    "class A: pass\nimport pickle\nprint(type(pickle.loads(pickle.dumps(A()))))",
-    "import atexit\natexit.register(print, 'at the end')"])
+    "import atexit, pickle, sys, __main__\nx = 5\nclass A: pass\natexit.register(print, 'at the end')\n"
+    "print(__name__, __file__, __builtins__ is not None, __doc__, __main__.x, sys.modules['__main__'] is __main__)\n"
+    "print(type(pickle.loads(pickle.dumps(A()))))"])
 def test_a_program_does_what_it_does_under_python(text):
     Path("program.py").write_text(text)
     assert ran("--quiet", "program.py") == plain("program.py")
