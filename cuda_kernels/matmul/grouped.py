@@ -33,6 +33,10 @@ class GroupedSteps(HopperSteps):
         return Work(Matrices(rows, K, *a[1]), Matrices(K, N, b[1][1], b[1][2], b[1][0]), Matrices(rows, N, *c[1]), groups,
                     ((0, 0, 0),)), False
 
+    def orders(self, role, majors):
+        """Of rows K is contiguous: a group begins at any of them, and TMA's boxes start on 16 bytes along a line."""
+        return ("K",) if role == "a" else majors
+
     def configure(self, kernel, wanted):
         """The kernel that is given, grouped, or the one that is chosen."""
         if kernel is None:
@@ -144,13 +148,14 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
                    overlap: bool = False, scale_a: Any = None, scale_b: Any = None) -> Any:
     """out[i] = a[i] @ b[g] for the rows i of each group g, as torch._grouped_mm and torch._scaled_grouped_mm.
 
-    a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; b is read in place
-    where N or K is contiguous, of 8-bit elements K. offsets: int32 (groups,) on the GPU, contiguous: for each group the
-    number of the row behind its last one; the first group begins at row 0. They are read when the product runs, during which
-    they must not change; so nothing waits for them, and a CUDA graph may be replayed with others. Groups may be of any size,
-    also empty. Rows behind the last group are not written. Offsets must not fall: a group that would end before it begins is
-    taken for empty, and a row that two groups then share holds the product of either. An offset below 0 counts as 0, one
-    beyond the rows as their number, so that nothing outside of out is ever written.
+    a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; a is read in place
+    where K is contiguous, b where N or K is, of 8-bit elements K; others are copied first. offsets: int32 (groups,) on the
+    GPU, contiguous: for each group the number of the row behind its last one; the first group begins at row 0. They are read
+    when the product runs, during which they must not change; so nothing waits for them, and a CUDA graph may be replayed
+    with others. Groups may be of any size, also empty. Rows behind the last group are not written. Offsets must not fall: a
+    group that would end before it begins is taken for empty, and a row that two groups then share holds the product of
+    either. An offset below 0 counts as 0, one beyond the rows as their number, so that nothing outside of out is ever
+    written.
 
     out: (rows, N) with contiguous rows, as `matmul`'s, a new array by default. scale_a, scale_b: float32 arrays on the GPU:
     of one element, or scale_a with one for each row of a, (rows,) or (rows, 1), and scale_b with one for each column of each

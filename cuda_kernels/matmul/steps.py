@@ -150,7 +150,8 @@ class HopperSteps(Steps):
         size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
         epilogue, (work, exchanged) = self.finish.epilogue, self.work(a, b, c)
         at, majors = list(zip(*work.pieces)), majors or majors_of(self.types[0])
-        inputs = [Input(role, matrices, at[i], *self.input(role, matrices, at[i], size, majors, work.count))
+        inputs = [Input(role, matrices, at[i],
+                        *self.input(role, matrices, at[i], size, self.orders(role, majors), work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
         place_c, copy_c = self.output(work, at[2], size_c)
         if copy_c and epilogue.like_c:
@@ -166,6 +167,10 @@ class HopperSteps(Steps):
                         "tma" if aligned and by_pairs and m.for_tma(size_c) else "direct",
                         str(epilogue.transposed if exchanged else epilogue))
         return Laid(work, inputs, place_c, copy_c, aligned, wanted)
+
+    def orders(self, role, majors):
+        """Of the orders that the kernel takes, those in which an operand may lie."""
+        return majors
 
     def work(self, a, b, c):
         """(the Work of c = a @ b, whether it is of the transposes)."""

@@ -68,6 +68,15 @@ def test_scales_of_rows_and_columns_are_those_of_each_groups_own_product():
         assert torch.equal(out, wanted), (sizes, a.shape, b.shape)
 
 
+def test_rows_that_lie_by_columns_may_belong_to_groups_that_begin_at_any_of_them():
+    source = random.Random(6)
+    for _ in range(4):
+        a, b, offsets, sizes, out = problem(source, "bfloat16")
+        wanted = by_groups(a, b, sizes, out, Hopper(tile_n=128, stages=4))
+        grouped_matmul(a.T.contiguous().T, b.contiguous(), offsets, out)
+        assert torch.equal(out, wanted), (sizes, a.shape, b.shape)
+
+
 def test_a_captured_product_reads_its_offsets_when_it_is_replayed():
     a, b = numbers((500, 256), "bfloat16"), numbers((20, 128, 256), "bfloat16").transpose(1, 2)
     offsets = torch.zeros(20, device="cuda", dtype=torch.int32)

@@ -139,6 +139,10 @@ def test_each_element_is_proved_to_be_read_where_c_has_it_and_a_wrong_place_is_f
     def moved(config, one, pair, *rest):
         return right(config, lambda at, there: one(at + 2, there), lambda at, there: pair(at + 4, there), *rest)
 
-    monkeypatch.setattr(epilogue_proof, name, moved)
-    with pytest.raises(VerificationError, match="thread 0 reads byte"):
-        prove_reads(config)
+    def always(config, one, pair, *rest):
+        return right(config, lambda at, there: one(at, 1), lambda at, there: pair(at, 1), *rest)
+
+    for wrong in (moved, always):
+        monkeypatch.setattr(epilogue_proof, name, wrong)
+        with pytest.raises(VerificationError, match="thread .* reads byte"):
+            prove_reads(config)

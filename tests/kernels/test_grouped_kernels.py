@@ -215,6 +215,9 @@ def test_what_is_no_grouped_product_is_refused_on_the_cpu_machine():
                          ((rows, groups, offsets, rows), "1 arrays of scales: this kernel takes none")):
         with pytest.raises(SimlayoutError, match=text):
             run(kernel_of(config), *inputs, device="cpu")
+    for options, operand in ((dict(a_major="MN"), "a"), (dict(b_major="MN", c_major="M"), "b")):
+        with pytest.raises(SimlayoutError, match=f'{operand}_major = "MN" with grouped: groups begin at any row'):
+            Hopper(64, 64, **options, **SMALL)
     with pytest.raises(SimlayoutError, match="depends on its groups: give the Problem their sizes"):
         kernel_of(config).predict(Problem(7, 72, 64, 2))
     with pytest.raises(SimlayoutError, match="its order depends on the groups"):

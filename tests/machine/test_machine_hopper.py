@@ -212,6 +212,7 @@ def test_what_no_copy_may_do_is_refused():
     assert "by 32 lanes" in fails(MachineError, by_a_warp, source(), **options)
     assert "pass simlayout.TensorMap.of" in fails(MachineError, load, bare, (0, 0), 0, **options)
     assert "pass simlayout.TensorMap.of" in fails(MachineError, load, 7, (0, 0), 0, **options)
+    assert "does not start on 16 bytes" in fails(AddressError, load, source(), (1, 0), 0, **options)
     assert "3 coordinates for a tensor of 2" in fails(AddressError, load, source(), (0, 0, 0), 0, **options)
     assert "reaches past" in fails(AddressError, load, source(), (0, 0), SHARED // 128 * 128 - 128, **options)
     assert "128 bytes" in fails(AddressError, load, source(), (0, 0), 64, **options)

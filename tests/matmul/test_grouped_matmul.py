@@ -93,6 +93,18 @@ def test_a_product_is_prepared_once_and_reads_its_offsets_when_it_runs(machine):
     np.testing.assert_array_equal(made.array[:6], out[:6])
 
 
+@pytest.mark.parametrize("kernel", ["auto", Hopper(tile_m=64, tile_n=64), Hopper(tile_n=32, c_major="M")], ids=str)
+def test_rows_that_lie_by_columns_are_copied_because_a_group_may_begin_where_tma_cannot(machine, kernel):
+    library, torch = machine
+    a, b, sizes = aligned(numbers((64, 80), F16)).T[:75], weights(3, 64, 40, F16, False), (1, 70, 4)
+    out = aligned(np.full((75, 40), 77, F16))
+    wanted = by_groups(a, b, offsets_of(sizes), out)
+    grouped_matmul(*map(torch.Tensor, (a, b, offsets_of(sizes), out)), kernel=kernel)
+    np.testing.assert_array_equal(out, wanted)
+    copy, (config, *_) = library.launches
+    assert type(copy[0]).__name__ == "Copy" and config.turned(config.a_major, config.b_major) == ("K", "MN")
+
+
 def test_no_rows_and_no_groups_launch_nothing(machine):
     library, torch = machine
     for rows, groups in ((0, 3), (64, 0)):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, make_add_bias, make_read_like
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs, make_add_bias, make_read_like
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import VerificationError
 from simlayout.proofs.certificate import Certificate, digest
@@ -53,7 +53,7 @@ def prove_reads(config):
     'residual, bias: each of 64 x 64 elements where C has it, by the thread that holds its sum'
     """
     size, down, places = TYPES[config.out].bytes, config.c_major == "M", {}
-    for M, N in ((64, config.tile_n), (64 - SHORT, config.tile_n - 2)):      # neighbours exist both, or neither
+    for M, N in ((64, config.tile_n), (64 - SHORT, config.tile_n - 1 - in_pairs(config))):     # pairs exist or not
         for name, rows, cols, at, exists in reads_of(config, M, N):
             r, c = (0 if x is None else x for x in (rows, cols))
             place = size * (r + c if name == "bias" else c * PITCH + r if down else r * PITCH + c)

@@ -146,6 +146,9 @@ RULES = (
     Rule(lambda c: c.grouped and (c.slices > 1 or c.split or not c.persistent),
          lambda c: "grouped needs persistent=True, slices=1 and split=False: how many tiles there are, and so which of them "
                    "would be cut, the device alone knows"),
+    Rule(lambda c: c.grouped and c.turned(c.a_major, c.b_major)[0] != "K",
+         lambda c: f'{c.turned("a", "b")[0]}_major = "MN" with grouped: groups begin at any row, and TMA ends the kernel '
+                   'where a box does not start on 16 bytes along a line; use "K"'),
     Rule(lambda c: c.grouped and c.scaled != "" and c.turned(*(grains_of(c.scaled) or (1, 1)))[0] > 1,
          lambda c: f"scaled = {c.scaled!r} with grouped: groups begin at any row, so each row has scales of its own; use "
                    + ('"1x128" or "1x1"' if c.c_major == "N" else '"128x1" or "1x1"')),

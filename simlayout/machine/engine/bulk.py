@@ -161,7 +161,11 @@ class BulkTwins(WarpPart):
         lane = self._one_lane(LOAD, lanes)
         if lane is None:
             return
-        box = Box(self.cta.launch, tensor_map, _checked(LOAD, tensor_map, coords, lane))
+        coords = _checked(LOAD, tensor_map, coords, lane)
+        if tensor_map.swizzle and coords[0] * tensor_map.itemsize % 16:      # bf16 in 128 bytes: 36 kernels of 36 ended so
+            raise AddressError(f"{LOAD}: a swizzled box at {coords}: where one does not start on 16 bytes along its lines, "
+                               "an NVIDIA H100 ends the kernel (\"illegal instruction\"); move it, or swizzle nothing")
+        box = Box(self.cta.launch, tensor_map, coords)
         address, ranks = _of(address, lane), self._ranks(multicast)
         self._count(LOAD, len(ranks) * box.bytes)
         for cta in [self.peer(rank, LOAD) for rank in ranks]:
